@@ -1,0 +1,42 @@
+"""Morok: rewrite rules that are proved before they run, and a lazy tensor compiler built on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from morok.ir.dtype import dtypes as dtypes
+    from morok.ir.uop import UOp as UOp
+
+# Names load with their modules on first use, so that `import morok` costs nothing.
+_HOME = {
+    "Tensor": "morok.tensor.tensor",
+    "Variable": "morok.tensor.variable",
+    "UOp": "morok.ir.uop",
+    "Op": "morok.ir.op",
+    "AxisType": "morok.ir.op",
+    "dtypes": "morok.ir.dtype",
+    "parse": "morok.ir.text",
+    "simplify": "morok.rewrite.library",
+    "load_rules": "morok.rewrite.library",
+    "rewrite": "morok.rewrite.library",
+    "prove": "morok.prove.api",
+    "config": "morok.config",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module 'morok' has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

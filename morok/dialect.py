@@ -1,0 +1,114 @@
+"""What an op set must offer to be rewritten and proved.
+
+The engine (dsl, rewrite, prove) talks to nodes through a `Dialect` alone: it assumes no hash-consing, no bounds, no
+closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.dialect`); `examples/foreign.py` declares another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, runtime_checkable
+
+Node = Any
+DTypeLike = Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class OperandInfo:
+    """One operand: its name in struct patterns; `position` is "value", "place", "binder" or "order"."""
+
+    name: str
+    position: str = "value"
+    many: bool = False
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpInfo:
+    """One op of a dialect, as rules see it.
+
+    key         what `Dialect.opkey` returns for its nodes
+    operands    in order; at most one takes a sequence (`many`), unless two of equal length end the list (Pad, Shrink)
+    fields      static attributes, by name
+    params      dtype of each operand, as words: a letter of `domains`, or a dtype's name; () if the op is not pointwise
+    result      the same for the result; "" if it is not determined that way
+    domains     the dtype names that each letter ranges over
+    kind        "unary" "binary" "ternary" or "" (what `for op in binary [..]` may name)
+    evaluate    (dtype of the operands, *values) -> value, or raises `Undefined`; None if the op has no constant folding
+    undefined   the exception type that `evaluate` raises where the op has no value
+    solver      import path "module:function" of its solver semantics; "" if rules over it cannot be proved pointwise
+    """
+
+    name: str
+    key: Hashable
+    operands: tuple[OperandInfo, ...]
+    fields: tuple[str, ...] = ()
+    params: tuple[str, ...] = ()
+    result: str = ""
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kind: str = ""
+    commutative: bool = False
+    comparison: bool = False
+    evaluate: Callable[..., Any] | None = None
+    solver: str = ""
+
+
+@runtime_checkable
+class Dialect(Protocol):
+    """An op set. `inline` makes the generated matchers as fast as hand-written ones; without it they call the methods.
+
+    name      what `dialect NAME` in a rule file says
+    ops       by the name that rules use
+    dtypes    scalar dtypes by name
+    classes   dtype classes by name ("int", "float"): the dtype names in each
+    inline    code templates by method name, `{n}` the node: {"opkey": "{n}.op", "operands": "{n}.src", "type": "{n}.dtype",
+              "same": "{a} is {b}", "attr.NAME": ..., "attr.OP.NAME": ..., "vmin": "{n}.vmin", ...}
+    facts     the facts that guards may ask of nodes, by name, as functions of nodes: vmin, vmax, free_of, ...
+    theory    import path "module:Class" of its solver theory (sorts and values of its dtypes); imported by the prover only
+    """
+
+    name: str
+    ops: Mapping[str, OpInfo]
+    dtypes: Mapping[str, DTypeLike]
+    classes: Mapping[str, frozenset[str]]
+    inline: Mapping[str, str]
+    facts: Mapping[str, Callable[..., Any]]
+    theory: str
+
+    def opkey(self, node: Node) -> Hashable: ...
+    def operands(self, node: Node) -> Sequence[Node]: ...
+    def attr(self, node: Node, name: str) -> Any: ...
+    def type(self, node: Node) -> DTypeLike: ...
+    def same(self, a: Node, b: Node) -> bool: ...
+    def const_value(self, node: Node) -> Any:
+        """The value of a constant node; `NOT_CONST` for any other."""
+
+    def const(self, dtype: DTypeLike, value: Any) -> Node: ...
+    def build(self, op: str, operands: Sequence[Node], attrs: Mapping[str, Any], dtype: DTypeLike | None) -> Node: ...
+    def rebuild(self, node: Node, operands: Sequence[Node]) -> Node:
+        """`node` with other operands."""
+
+
+class _NotConst:
+    def __repr__(self) -> str:
+        return "NOT_CONST"
+
+
+NOT_CONST: Final = _NotConst()
+
+_registry: Final[dict[str, Dialect]] = {}
+
+
+def register(dialect: Dialect) -> None:
+    """Make `dialect` known by its name, so that `dialect NAME` in rule files finds it."""
+    _registry[dialect.name] = dialect
+
+
+def find(name: str) -> Dialect:
+    """The dialect of that name; KeyError if none was registered. "morok" is the built-in one, loaded when first asked for."""
+    if name == "morok" and name not in _registry:
+        from morok.ir.dialect import MOROK
+
+        register(MOROK)
+    return _registry[name]

@@ -1,0 +1,140 @@
+"""A checked rule: the one tree from which both the matcher and the proof are made.
+
+The checker (`morok.dsl.check`) expands templates, resolves names and infers dtypes; what it cannot make sense of never
+becomes a CheckedRule.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+
+from morok.dialect import Dialect
+from morok.dsl import syntax as S
+
+
+class Sort(enum.Enum):
+    """What a name of a rule stands for."""
+
+    NODE = "node"  # a node of the graph
+    NODES = "nodes"  # a sequence of nodes
+    VALUE = "value"  # a compile-time value: a number or a bool
+    VALUES = "values"  # a sequence of such
+    DTYPE = "dtype"  # a dtype variable
+    OP = "op"  # the value of a field that holds an op (Reduce's `op`)
+    OTHER = "other"  # another static field, passed through unread
+
+
+@dataclass(frozen=True, slots=True)
+class Ty:
+    """The dtype of a node in a rule: an element, and lanes.
+
+    element  a dtype variable "$1" or "T" (a key of CheckedRule.domains), or a dtype's name when `fixed`
+    lanes    a number; a name ("n", or "$l1" for the implicit lanes that a pointwise rule shares); 1 for scalars
+    pointer  whether it is a pointer to such elements
+    """
+
+    element: str
+    fixed: bool = False
+    lanes: int | str = 1
+    pointer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A name bound by a rule.
+
+    type        of a NODE, of the elements of NODES; of a VALUE that a constant gave, the constant's dtype;
+                None for a VALUE that is a mathematical integer or a bool of its own (let, fields)
+    invalid_ok  the node may be Invalid (`x: index?`)
+    constant    the node is a constant (`c @const(v)`), or the value came from one
+    """
+
+    name: str
+    sort: Sort
+    type: Ty | None = None
+    invalid_ok: bool = False
+    constant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One choice of scalar dtype for every dtype variable at which the whole rule type-checks."""
+
+    dtypes: Mapping[str, str]
+
+    def element(self, ty: Ty) -> str:
+        return ty.element if ty.fixed else self.dtypes[ty.element]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{k}={v}" for k, v in self.dtypes.items())
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRule:
+    """A rule that makes sense.
+
+    name        "group.rule", "group.rule.Add" from a template, with its pack's name in front outside the built-in rules
+    syntax      after template expansion: every op name is an op of the dialect
+    bindings    every name bound by the pattern and by `let`
+    types       dtype of every pattern and expression node of `syntax` that is a node or a constant, by `id(node)` of the
+                syntax node (the rule keeps its syntax alive, so ids are stable)
+    sorts       what each expression of the clauses and the target yields, by id
+    domains     the scalar dtype names that each dtype variable may take
+    instances   every admitted choice, in a fixed order; never empty
+    externs     the helpers it calls, by name
+    pointwise   every op in it is pointwise: it holds lane by lane, at any number of lanes
+    """
+
+    name: str
+    file: str
+    line: int
+    dialect: Dialect
+    syntax: S.Rule
+    bindings: Mapping[str, Binding]
+    types: Mapping[int, Ty]
+    sorts: Mapping[int, Sort]
+    domains: Mapping[str, tuple[str, ...]]
+    instances: tuple[Instance, ...]
+    externs: Mapping[str, S.Extern] = field(default_factory=dict)
+    helpers: str | None = None
+    context: str | None = None
+    pointwise: bool = True
+
+    def type_of(self, node: S.Syntax) -> Ty:
+        return self.types[id(node)]
+
+    def sort_of(self, node: S.Syntax) -> Sort:
+        return self.sorts[id(node)]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedGroup:
+    """The rules of a group, in priority order."""
+
+    name: str
+    doc: str
+    file: str
+    rules: tuple[CheckedRule, ...]
+    context: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    path: str
+    syntax: S.File
+    groups: tuple[CheckedGroup, ...]
+
+    def rules(self) -> Iterator[CheckedRule]:
+        for g in self.groups:
+            yield from g.rules
+
+
+def is_op(rule: CheckedRule, call: S.ECall) -> bool:
+    """Whether a call in a clause or target builds a node."""
+    return call.name in rule.dialect.ops
+
+
+__all__ = ["Binding", "CheckedFile", "CheckedGroup", "CheckedRule", "Instance", "Sort", "Ty", "is_op"]

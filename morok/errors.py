@@ -1,0 +1,256 @@
+"""Every error a user can meet: its code, where it happened, what was expected, and a hint.
+
+Codes are grouped: MRK1xx rule files, MRK2xx proofs, MRK3xx rewriting, MRK4xx graphs, MRK5xx tensors, MRK6xx compilation
+and devices, MRK9xx the command line. `morok explain CODE` prints the class's docstring.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a text file; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class MorokError(Exception):
+    """The base of every error Morok raises on purpose."""
+
+    code: ClassVar[str] = "MRK000"
+
+    def __init__(self, message: str, *, place: Place | None = None, excerpt: str = "", expected: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.excerpt = excerpt
+        self.expected = expected
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"{self.place}: {self.code}: {self.message}" if self.place else f"{self.code}: {self.message}"]
+        if self.excerpt:
+            lines.append(self.excerpt)
+        if self.expected:
+            lines.append(f"  expected: {self.expected}")
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+# Rule files
+
+
+class RuleError(MorokError):
+    """A rule file cannot be used; `errors` holds every mistake found in it."""
+
+    code = "MRK100"
+
+    def __init__(self, message: str, *, errors: tuple[MorokError, ...] = (), **where: object) -> None:
+        super().__init__(message, **where)  # type: ignore[arg-type]
+        self.errors = errors or (self,)
+
+    def __str__(self) -> str:
+        if self.errors == (self,):
+            return super().__str__()
+        return "\n\n".join(str(e) for e in self.errors)
+
+
+class RuleSyntaxError(RuleError):
+    """The text of a rule file does not follow the grammar."""
+
+    code = "MRK101"
+
+
+class RuleTypeError(RuleError):
+    """No choice of dtypes makes a rule's pattern, clauses and target fit together."""
+
+    code = "MRK102"
+
+
+class UnknownNameError(RuleError):
+    """A rule mentions an op, dtype, field, variable or helper that does not exist."""
+
+    code = "MRK103"
+
+
+class RuleLimitError(RuleError):
+    """A rule file is larger, or nested deeper, than Morok accepts."""
+
+    code = "MRK104"
+
+
+class RuleEncodingError(RuleError):
+    """A rule file is not UTF-8 text, or holds a NUL byte."""
+
+    code = "MRK105"
+
+
+class DuplicateRuleError(RuleError):
+    """Two rules of one group, or two groups, have the same name."""
+
+    code = "MRK106"
+
+
+class ExampleError(RuleError):
+    """An `example` clause does not produce what it states."""
+
+    code = "MRK107"
+
+
+# Proofs
+
+
+class ProofError(MorokError):
+    """The base of errors about proofs."""
+
+    code = "MRK200"
+
+
+class UnprovedRuleError(ProofError):
+    """A rule has no usable verdict for exactly its present text and the present semantics."""
+
+    code = "MRK201"
+
+
+class VacuousRuleError(ProofError):
+    """A rule's pattern and guards can never hold together."""
+
+    code = "MRK202"
+
+
+class LedgerError(ProofError):
+    """A proof ledger cannot be read, or disagrees with the rules it is about."""
+
+    code = "MRK203"
+
+
+class HelperContractError(ProofError):
+    """A helper broke its contract: its result does not satisfy what it `ensures`."""
+
+    code = "MRK204"
+
+
+# Rewriting
+
+
+class RewriteLimitError(MorokError):
+    """Rewriting did not settle within its limits; the message names the rules that cycle."""
+
+    code = "MRK301"
+
+
+# Graphs
+
+
+class IRError(MorokError):
+    """The base of errors about graphs."""
+
+    code = "MRK400"
+
+
+class IRTypeError(IRError):
+    """An op was given operands it cannot take."""
+
+    code = "MRK401"
+
+
+class ParseError(IRError):
+    """Text is not an expression."""
+
+    code = "MRK402"
+
+
+class VerifyError(IRError):
+    """A graph holds what may not exist after the stage it has passed."""
+
+    code = "MRK403"
+
+
+class UndefinedError(IRError):
+    """The interpreter met an operation without a value: a division by zero, an access outside a buffer."""
+
+    code = "MRK404"
+
+
+# Tensors
+
+
+class TensorError(MorokError):
+    """The base of errors about tensors."""
+
+    code = "MRK500"
+
+
+class ShapeError(TensorError):
+    """Shapes do not fit together; the message shows both."""
+
+    code = "MRK501"
+
+
+class DTypeError(TensorError):
+    """A dtype does not fit an operation."""
+
+    code = "MRK502"
+
+
+class BindError(TensorError):
+    """A variable was bound to a value outside its bounds, or not bound at all."""
+
+    code = "MRK503"
+
+
+# Compilation and devices
+
+
+class CompileError(MorokError):
+    """A kernel could not be compiled."""
+
+    code = "MRK601"
+
+
+class DeviceError(MorokError):
+    """A device does not exist or cannot be used on this machine."""
+
+    code = "MRK602"
+
+
+class OutOfMemoryError(MorokError):
+    """A buffer could not be allocated."""
+
+    code = "MRK603"
+
+
+class OptError(MorokError):
+    """An optimization is not legal on this kernel."""
+
+    code = "MRK604"
+
+
+class LoweringError(MorokError):
+    """A stage cannot lower a node; the message names both."""
+
+    code = "MRK605"
+
+
+# The command line
+
+
+class ConfigError(MorokError):
+    """A setting has a value it cannot take."""
+
+    code = "MRK901"
+
+
+class UsageError(MorokError):
+    """A command was used wrongly."""
+
+    code = "MRK902"

@@ -1,0 +1,100 @@
+"""Morok's IR as a dialect: the op table seen through the engine's eyes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final
+
+from morok.dialect import NOT_CONST, OperandInfo, OpInfo
+from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, DType
+from morok.ir.op import TABLE, Op, OpDef
+from morok.ir.uop import UOp
+
+_KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
+
+
+def _info(entry: OpDef) -> OpInfo:
+    operands = tuple(OperandInfo(o.name, o.position.value, o.many, o.optional) for o in entry.operands)
+    s = entry.signature
+    return OpInfo(
+        name=entry.name,
+        key=entry.op,
+        operands=operands,
+        fields=entry.fields,
+        params=s.params if s else (),
+        result=s.result if s else "",
+        domains={k: tuple(d.name for d in v) for k, v in s.domains.items()} if s else {},
+        kind=_KIND[len(s.params)] if s and entry.op is not Op.Cast else "",
+        commutative=entry.commutative,
+        comparison=entry.comparison,
+        evaluate=entry.evaluate,
+        solver=entry.solver,
+    )
+
+
+class _Morok:
+    """The built-in dialect."""
+
+    name = "morok"
+    ops: Mapping[str, OpInfo] = {e.name: _info(e) for e in TABLE.entries.values()}
+    dtypes: Mapping[str, Hashable] = dict(BY_NAME)
+    classes: Mapping[str, frozenset[str]] = {
+        "int": frozenset(d.name for d in INTS),
+        "sint": frozenset(d.name for d in SIGNED),
+        "uint": frozenset(d.name for d in UNSIGNED),
+        "float": frozenset(d.name for d in FLOATS),
+        "number": frozenset(d.name for d in NUMBERS),
+        "any": frozenset(d.name for d in SCALARS),
+    }
+    inline: Mapping[str, str] = {
+        "opkey": "{n}.op",
+        "operands": "{n}.src",
+        "type": "{n}.dtype",
+        "scalar": "{n}.dtype.scalar()",
+        "same": "{a} is {b}",
+        "vmin": "{n}.vmin",
+        "vmax": "{n}.vmax",
+        "invalid": "{n}.invalid",
+        "is_const": "{n}.op is Op.Const",
+        "const_value": "{n}.arg",
+    }
+    facts: Mapping[str, Callable[..., Any]] = {
+        "vmin": lambda n: n.vmin,
+        "vmax": lambda n: n.vmax,
+        "lanes": lambda n: n.dtype.count,
+        "free_of": lambda n, r: r not in n.ranges,
+    }
+    theory = "morok.prove.semantics:MorokTheory"
+
+    def opkey(self, node: UOp) -> Op:
+        return node.op
+
+    def operands(self, node: UOp) -> tuple[UOp, ...]:
+        return node.src
+
+    def attr(self, node: UOp, name: str) -> Any:
+        return node.field(name)
+
+    def type(self, node: UOp) -> DType:
+        return node.dtype
+
+    def same(self, a: UOp, b: UOp) -> bool:
+        return a is b
+
+    def const_value(self, node: UOp) -> Any:
+        return node.arg if node.op is Op.Const else NOT_CONST
+
+    def const(self, dtype: DType, value: Any) -> UOp:
+        return UOp.const(value, dtype)
+
+    def build(self, op: str, operands: Sequence[UOp], attrs: Mapping[str, Any], dtype: DType | None) -> UOp:
+        entry = TABLE.entries[Op[op]]
+        values = [attrs[f] for f in entry.fields]
+        arg = None if not values else values[0] if len(values) == 1 else tuple(values)
+        return UOp.new(entry.op, tuple(operands), arg, dtype)
+
+    def rebuild(self, node: UOp, operands: Sequence[UOp]) -> UOp:
+        return node.replace(tuple(operands))
+
+
+MOROK: Final = _Morok()

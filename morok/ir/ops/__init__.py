@@ -1,0 +1,7 @@
+"""The op table, filled: importing this package defines every op."""
+
+from morok.ir.ops import alu as alu
+from morok.ir.ops import loop as loop
+from morok.ir.ops import memory as memory
+from morok.ir.ops import tensor as tensor
+from morok.ir.ops import vector as vector

@@ -1,0 +1,102 @@
+"""Loops and reductions: what binds a range, and what closes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.ir.dtype import DType
+from morok.ir.op import REDUCE_OPS, TABLE, Op, OpDef, Operand, Position
+from morok.ir.ops.memory import first, void
+
+if TYPE_CHECKING:
+    from morok.ir.op import Bounds
+    from morok.ir.uop import UOp
+
+_RANGES: Final = Operand("ranges", Position.BINDER, many=True)
+
+
+def _range_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    end = src[0].dtype
+    if not end.is_integral or end.count != 1:
+        raise TypeError(f"a scalar integer or index as end, not {end}")
+    return end
+
+
+def range_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    end = src[0]
+    # Where the loop runs at all the value is at most end - 1; an empty loop has no value to bound.
+    return 0, max(end.vmax - 1, 0)
+
+
+def _reduce_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    op = arg[0] if isinstance(arg, tuple) else arg
+    if op not in REDUCE_OPS:
+        raise TypeError(f"one of {', '.join(o.name for o in REDUCE_OPS)} as op, not {op}")
+    d = src[0].dtype
+    if not (d.is_number or d.is_bool):
+        raise TypeError(f"numbers to reduce, not {d}")
+    if want is not None and want is not d:  # a horizontal reduction: fewer lanes come out than go in
+        if want.scalar() is not d.scalar() or d.count % want.count:
+            raise TypeError(f"lanes of {d.scalar()} that divide {d.count}, not {want}")
+        return want
+    return d
+
+
+def reduce_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    op = arg[0] if isinstance(arg, tuple) else arg
+    body = src[0]
+    if d.is_float or op not in (Op.Max, Op.Min):
+        return d.min, d.max
+    # over no iterations the result is the identity: the far end of the dtype
+    empty = any(r.op is not Op.Range or r.src[0].vmin < 1 for r in src[1:]) or isinstance(arg, tuple)
+    if op is Op.Max:
+        return (d.min if empty else body.vmin), body.vmax if not empty else max(body.vmax, d.min)
+    return body.vmin if not empty else min(body.vmin, d.max), (d.max if empty else body.vmax)
+
+
+def special_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    return 0, max(src[0].vmax - 1, 0)
+
+
+def identity(op: Op, d: DType) -> Any:
+    """The value of a fold of `op` over no iterations, at scalar dtype `d`."""
+    if op is Op.Add:
+        return False if d.is_bool else 0.0 if d.is_float else 0
+    if op is Op.Mul:
+        return True if d.is_bool else 1.0 if d.is_float else 1
+    if d.is_bool:
+        return op is Op.Min
+    if d.is_index:
+        raise ValueError("Max and Min over no index have no value")
+    return d.min if op is Op.Max else d.max
+
+
+TABLE.define(
+    OpDef(
+        Op.Range,
+        (Operand("end"), Operand("deps", Position.ORDER, many=True)),
+        ("id", "axis", "renumbered"),
+        typing=_range_type,
+        bounds=range_bounds,
+        llvm="range",
+        cuda="range",
+    )
+)
+TABLE.define(OpDef(Op.End, (Operand("body", Position.ORDER), _RANGES), typing=first, llvm="end", cuda="end"))
+TABLE.define(OpDef(Op.Reduce, (Operand("src"), _RANGES), ("op",), typing=_reduce_type, bounds=reduce_bounds))
+TABLE.define(OpDef(Op.ReduceAxis, (Operand("src"),), ("op", "axes"), typing=_reduce_type, bounds=reduce_bounds))
+TABLE.define(OpDef(Op.AllReduce, (Operand("src"), Operand("device", Position.ORDER)), ("op",), typing=first))
+TABLE.define(
+    OpDef(
+        Op.Special,
+        (Operand("end"),),
+        ("name",),
+        typing=_range_type,
+        bounds=special_bounds,
+        llvm="special",
+        cuda="special",
+    )
+)
+TABLE.define(OpDef(Op.If, (Operand("cond"), Operand("body", Position.ORDER, many=True)), typing=void, llvm="if_", cuda="if_"))
+TABLE.define(OpDef(Op.EndIf, (Operand("if_op", Position.ORDER),), typing=void, llvm="endif", cuda="endif"))
+

@@ -1,0 +1,92 @@
+"""Lanes: making vectors, taking them apart, expanding loops into them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import TABLE, Op, OpDef, Operand, Position
+from morok.ir.ops.memory import wanted
+
+if TYPE_CHECKING:
+    from morok.ir.op import Bounds
+    from morok.ir.uop import UOp
+
+
+def _one_element_type(src: tuple[UOp, ...]) -> DType:
+    if not src:
+        raise TypeError("at least one operand")
+    d = src[0].dtype.scalar()
+    for s in src:
+        if s.dtype.scalar() is not d:
+            raise TypeError(f"elements of one dtype, not {d} and {s.dtype.scalar()}")
+    return d
+
+
+def _vectorize_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    d = _one_element_type(src)
+    for s in src:
+        if s.dtype.count != 1:
+            raise TypeError(f"scalars, not {s.dtype} (Cat joins vectors)")
+    return d.vec(len(src))
+
+
+def _gep_type(src: tuple[UOp, ...], indices: tuple[int, ...], want: DType | None) -> DType:
+    d = src[0].dtype
+    if d is dtypes.void:
+        return d
+    if not indices:
+        raise TypeError("at least one lane")
+    for i in indices:
+        if not 0 <= i < d.count:
+            raise TypeError(f"lanes in 0..{d.count} of {d}, not {i}")
+    return d.scalar().vec(len(indices))
+
+
+def _cat_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    return _one_element_type(src).vec(sum(s.dtype.count for s in src))
+
+
+def _width(axes: tuple[tuple[int, int], ...]) -> int:
+    return math.prod(n for _, n in axes)
+
+
+def _unroll_type(src: tuple[UOp, ...], axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
+    d = src[0].dtype
+    if d is dtypes.void:
+        return d
+    n = _width(axes)
+    if d.count % n:
+        raise TypeError(f"{n} lanes or a multiple to unroll over {axes}, not {d}")
+    return d.scalar().vec(d.count // n)
+
+
+def _contract_type(src: tuple[UOp, ...], axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
+    d = src[0].dtype
+    return d if d is dtypes.void else d.scalar().vec(d.count * _width(axes))
+
+
+def _wmma_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    return src[2].dtype
+
+
+def _union(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    return min(s.vmin for s in src), max(s.vmax for s in src)
+
+
+def _first_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    return src[0].vmin, src[0].vmax
+
+
+_ELEMENTS: Final = (Operand("elements", many=True),)
+_SOURCES: Final = (Operand("sources", many=True),)
+
+TABLE.define(OpDef(Op.Vectorize, _ELEMENTS, typing=_vectorize_type, bounds=_union, llvm="vectorize", cuda="vectorize"))
+TABLE.define(OpDef(Op.Gep, (Operand("vector"),), ("indices",), typing=_gep_type, bounds=_first_bounds, llvm="gep", cuda="gep"))
+TABLE.define(OpDef(Op.Cat, _SOURCES, typing=_cat_type, bounds=_union, llvm="cat", cuda="cat"))
+TABLE.define(OpDef(Op.PtrCat, (Operand("sources", Position.PLACE, many=True),), typing=_cat_type))
+TABLE.define(OpDef(Op.Unroll, (Operand("src"),), ("axes",), typing=_unroll_type, bounds=_first_bounds))
+TABLE.define(OpDef(Op.Contract, (Operand("src"),), ("axes",), typing=_contract_type, bounds=_first_bounds))
+TABLE.define(OpDef(Op.Wmma, (Operand("a"), Operand("b"), Operand("c")), ("meta",), typing=_wmma_type, llvm="", cuda="wmma"))
+TABLE.define(OpDef(Op.Bitcast, (Operand("x"),), typing=wanted, solver="morok.prove.semantics:bitcast", llvm="bitcast", cuda="bitcast"))

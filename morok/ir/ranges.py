@@ -1,0 +1,74 @@
+"""Open ranges: which loops a node runs in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from morok.ir.op import Op
+from morok.ir.uop import toposort
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+_memo: Final = "ranges"
+
+# The first operand that is a range being closed (Wmma's are in its metadata).
+CLOSES: Final = {Op.Bufferize: 1, Op.Reduce: 1, Op.Store: 2, Op.End: 1}
+_NONE: Final[frozenset[UOp]] = frozenset()
+
+
+def remember(node: UOp, key: str, value: object) -> None:
+    """Keep a derived fact on the node. Facts are pure, so two threads that race write the same."""
+    memo = node.memo
+    if memo is None:
+        memo = {}
+        _set_memo(node, memo)
+    memo[key] = value
+
+
+def open_ranges(root: UOp) -> frozenset[UOp]:
+    """The ranges below `root` that nothing closes on the way up; a Range is open in itself."""
+    if root.memo is not None and _memo in root.memo:
+        found: frozenset[UOp] = root.memo[_memo]
+        return found
+    for node in _unknown(root):
+        remember(node, _memo, _compute(node))
+    assert root.memo is not None
+    result: frozenset[UOp] = root.memo[_memo]
+    return result
+
+
+def _compute(node: UOp) -> frozenset[UOp]:
+    first = CLOSES.get(node.op)
+    if first is None:
+        below = [_of(s) for s in node.src]
+        if node.op is Op.Range:
+            below.append(frozenset((node,)))
+    else:
+        below = [_of(s) for s in node.src]
+    below = [b for b in below if b]
+    if not below:
+        return _NONE
+    merged = below[0] if all(b == below[0] for b in below) else frozenset().union(*below)
+    if first is None:
+        return merged
+    closed: set[UOp] = set()
+    for r in node.src[first:]:
+        closed |= {r} if r.op is Op.Range else _of(r)
+    return merged - closed
+
+
+def _of(node: UOp) -> frozenset[UOp]:
+    assert node.memo is not None
+    found: frozenset[UOp] = node.memo[_memo]
+    # a node does not keep itself alive through its own fact: a Range's set is made on demand
+    return found
+
+
+def _unknown(root: UOp) -> list[UOp]:
+    return [n for n in toposort((root,)) if n.memo is None or _memo not in n.memo]
+
+
+from morok.ir.uop import _Cell  # noqa: E402
+
+_set_memo: Final = _Cell.memo.__set__  # type: ignore[attr-defined]

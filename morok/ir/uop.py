@@ -1,0 +1,618 @@
+"""The node: one immutable, hash-consed type for every level of the program.
+
+Two nodes with the same op, operands, dtype and argument are the same object, in every thread, so `is` compares
+programs. The cache holds nodes weakly. Bounds are computed at construction.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.errors import IRTypeError, Place
+from morok.ir import number
+from morok.ir.dtype import DType, PtrType, dtypes
+from morok.ir.op import TABLE, AxisType, Op, OpDef
+from morok.ir.ops import alu as _alu  # noqa: F401  (fills the table)
+from morok.ir.ops import loop as _loop  # noqa: F401
+from morok.ir.ops import memory as _memory  # noqa: F401
+from morok.ir.ops import tensor as _tensor  # noqa: F401
+from morok.ir.ops import vector as _vector  # noqa: F401
+
+if TYPE_CHECKING:
+    from morok.ir.provenance import Origin
+
+_PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
+# An enum member looked up in its class costs as much as the cache lookup it is for.
+_ADD: Final = Op.Add
+_SUB: Final = Op.Sub
+_MUL: Final = Op.Mul
+_IDIV: Final = Op.Idiv
+_MOD: Final = Op.Mod
+_FDIV: Final = Op.Fdiv
+_AND: Final = Op.And
+_OR: Final = Op.Or
+_XOR: Final = Op.Xor
+_SHL: Final = Op.Shl
+_SHR: Final = Op.Shr
+_LT: Final = Op.Lt
+_LE: Final = Op.Le
+_GT: Final = Op.Gt
+_GE: Final = Op.Ge
+_EQ: Final = Op.Eq
+_NE: Final = Op.Ne
+_BOOL: Final = dtypes.bool
+_INDEX: Final = dtypes.index
+
+
+class _Cell:
+    """The storage of a node while it is filled; `UOp` has the same layout and refuses assignment."""
+
+    __slots__ = ("op", "dtype", "src", "arg", "vmin", "vmax", "invalid", "origin", "memo", "serial", "__weakref__")
+
+    op: Op
+    dtype: DType
+    src: tuple[UOp, ...]
+    arg: Any
+    vmin: int | float
+    vmax: int | float
+    invalid: bool
+    origin: Origin | None
+    memo: dict[Any, Any] | None
+    serial: int
+
+
+class _Entry(weakref.ref["UOp"]):
+    """A weak reference that knows its key in the cache."""
+
+    __slots__ = ("key",)
+    key: Any
+
+
+_cache: dict[Any, _Entry] = {}
+# Reentrant: a garbage collection inside `_make` may run `_forget` in the same thread.
+_lock: Final = threading.RLock()
+_serial = 0
+
+
+def _forget(entry: weakref.ref[UOp]) -> None:
+    assert isinstance(entry, _Entry)
+    with _lock:
+        if _cache.get(entry.key) is entry:
+            del _cache[entry.key]
+
+
+def live() -> int:
+    """How many nodes are alive."""
+    return len(_cache)
+
+
+class _Maker(threading.local):
+    """Who is creating nodes in this thread: None for the user, whose frame is recorded, else what to record instead."""
+
+    origin: Origin | None = None
+
+
+maker: Final = _Maker()
+
+
+def _user_frame() -> FrameType | None:
+    """The innermost frame outside this package."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame
+
+
+def caller() -> Place | None:
+    """The user's file and line, for error messages."""
+    frame = _user_frame()
+    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+    """The node behind `key`, made if it is not alive."""
+    global _serial
+    bounds = _BOUNDS[op]
+    vmin, vmax = (dtype.min, dtype.max) if bounds is None else bounds(dtype, src, arg)
+    invalid = False
+    for s in src:
+        if s.invalid:
+            invalid = _keeps_invalid(op, dtype, src)
+            break
+    cell = _new_cell(_Cell)
+    cell.op = op
+    cell.dtype = dtype
+    cell.src = src
+    cell.arg = arg
+    cell.vmin = vmin
+    cell.vmax = vmax
+    cell.invalid = invalid or op is Op.Invalid
+    cell.memo = None
+    origin = maker.origin
+    if origin is None:
+        frame = _user_frame()
+        origin = None if frame is None else (frame.f_code, frame.f_lasti)
+    cell.origin = origin
+    cell.__class__ = UOp  # type: ignore[assignment]  # from here on immutable
+    node: UOp = cell  # type: ignore[assignment]
+    with _lock:
+        found = _cache.get(key)
+        if found is not None:
+            other = found()
+            if other is not None:  # another thread was faster
+                return other
+        _serial += 1
+        _set_serial(node, _serial)
+        entry = _Entry(node, _forget)
+        entry.key = key
+        _cache[key] = entry
+    return node
+
+
+def _keeps_invalid(op: Op, dtype: DType, src: tuple[UOp, ...]) -> bool:
+    """Whether a node with an operand that may be Invalid may be Invalid itself: arithmetic is strict in it."""
+    if not dtype.is_index:
+        return False  # a comparison with it is undefined, a load at it is a number
+    if op is Op.Where:
+        return src[1].invalid or src[2].invalid
+    return True
+
+
+class UOp(_Cell):
+    """One operation.
+
+    op       what it does
+    dtype    of its result
+    src      its operands
+    arg      what else it needs: the value of a Const, the id and axis of a Range (OpDef.fields names the parts)
+    vmin, vmax  bounds of every lane, where it is defined and not Invalid; -inf and inf: unbounded
+    invalid  whether it may be Invalid (dtype index only)
+    origin   who made it (morok.ir.provenance)
+    serial   a number that grows with construction: never reused, unlike id()
+    """
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a UOp is immutable; cannot set {name!r}")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __bool__(self) -> bool:
+        if self.op is Op.Const and self.dtype is _BOOL:
+            return bool(self.arg)
+        raise TypeError("the truth of an expression is not known at compile time; compare nodes with `is`")
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from morok.ir.text import dump, load
+
+        return (load, (dump(self),))
+
+    # Construction.
+
+    @staticmethod
+    def new(op: Op, src: tuple[UOp, ...] = (), arg: Any = None, dtype: DType | None = None) -> UOp:
+        """The node `op` over `src`, type-checked; `dtype` where the op does not determine its own.
+
+        Raises IRTypeError with the caller's line.
+        """
+        entry = _DEFS[op]
+        if entry.pointwise and op is not Op.Cast:
+            found = _cache.get((op, *src))
+            if found is not None and (node := found()) is not None:
+                return node
+            return _make((op, *src), op, _pointwise_type(entry, src), src, None)
+        if op is Op.Cast:
+            return cast(src[0], dtype) if len(src) == 1 else _arity(entry, src)
+        assert entry.typing is not None
+        _check_arity(entry, src)
+        try:
+            result = entry.typing(src, arg, dtype)
+        except (TypeError, ValueError) as problem:
+            raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
+        return _intern(op, result, src, arg)
+
+    @staticmethod
+    def const(value: Any, dtype: DType | None = None) -> UOp:
+        """A constant, wrapped or rounded to `dtype`; without one bool, index or f32 by the value's type.
+
+        At a vector dtype every lane is `value`; a sequence gives the lanes one by one.
+        """
+        if dtype is None:
+            dtype = _BOOL if isinstance(value, bool) else _INDEX if isinstance(value, int) else dtypes.f32
+        if isinstance(value, (tuple, list)):
+            return vconst(dtype.scalar(), value)
+        scalar = dtype.scalar()
+        value = number.coerce(scalar, value)
+        key = (Op.Const, dtype, number.key(scalar, value))
+        found = _cache.get(key)
+        if found is not None and (node := found()) is not None:
+            return node
+        return _make(key, Op.Const, dtype, (), value)
+
+    @staticmethod
+    def invalid_at(dtype: DType = _INDEX) -> UOp:
+        return UOp.new(Op.Invalid, dtype=dtype)
+
+    @staticmethod
+    def var(name: str, dtype: DType = _INDEX, vmin: int | float | None = None, vmax: int | float | None = None) -> UOp:
+        """A free variable; integers may have bounds narrower than their dtype's."""
+        lo = dtype.min if vmin is None else vmin
+        hi = dtype.max if vmax is None else vmax
+        if lo > hi:
+            raise IRTypeError(f"variable {name}: the bounds {lo}..={hi} are empty", place=caller())
+        return UOp.new(Op.DefineVar, (), (name, lo, hi), dtype)
+
+    @staticmethod
+    def range(end: UOp | int, id: int, axis: AxisType = AxisType.Loop, renumbered: bool = False, deps: tuple[UOp, ...] = ()) -> UOp:
+        """A loop over [0, end)."""
+        return UOp.new(Op.Range, (as_uop(end, _INDEX), *deps), (id, axis, renumbered))
+
+    def index(self, *indices: UOp | int, gate: UOp | None = None) -> UOp:
+        """The place in this buffer at `indices`, read where a value is wanted; with a false gate it is Invalid."""
+        places = tuple(as_uop(i, _INDEX) for i in indices)
+        return UOp.new(Op.Index, (self, *places) if gate is None else (self, *places, gate), gate is not None)
+
+    def load(self, dtype: DType | None = None) -> UOp:
+        """Read this place; with a vector `dtype` that many elements from it on."""
+        return UOp.new(Op.Load, (self,), dtype=dtype)
+
+    def store(self, value: UOp, *ranges: UOp) -> UOp:
+        return UOp.new(Op.Store, (self, value, *ranges))
+
+    def end(self, *ranges: UOp) -> UOp:
+        return UOp.new(Op.End, (self, *ranges)) if ranges else self
+
+    def after(self, *deps: UOp) -> UOp:
+        return UOp.new(Op.After, (self, *deps)) if deps else self
+
+    def reduce(self, op: Op, *ranges: UOp) -> UOp:
+        return UOp.new(Op.Reduce, (self, *ranges), op)
+
+    @staticmethod
+    def sink(*sources: UOp, info: Any = None) -> UOp:
+        return UOp.new(Op.Sink, sources, info)
+
+    @staticmethod
+    def vectorize(*elements: UOp) -> UOp:
+        return UOp.new(Op.Vectorize, elements) if len(elements) > 1 else elements[0]
+
+    def gep(self, *indices: int) -> UOp:
+        return UOp.new(Op.Gep, (self,), indices)
+
+    def cast(self, dtype: DType) -> UOp:
+        """This value converted; the lanes stay."""
+        return cast(self, dtype)
+
+    def bitcast(self, dtype: DType) -> UOp:
+        if dtype.bits * dtype.count != self.dtype.bits * self.dtype.count:
+            raise IRTypeError(f"Bitcast: {self.dtype} and {dtype} differ in width", place=caller())
+        return UOp.new(Op.Bitcast, (self,), dtype=dtype)
+
+    def like(self, value: Any) -> UOp:
+        """The constant `value` at this node's dtype; a node is returned as it is."""
+        return value if isinstance(value, UOp) else UOp.const(value, self.dtype)
+
+    def replace(self, src: tuple[UOp, ...]) -> UOp:
+        """This node with other operands; the dtype is computed anew where the op determines it."""
+        entry = _DEFS[self.op]
+        if entry.pointwise and self.op is not Op.Cast:
+            return UOp.new(self.op, src)
+        if self.op in _OWN_DTYPE:
+            return _intern(self.op, self.dtype, src, self.arg)
+        if all(a.dtype is b.dtype for a, b in zip(src, self.src, strict=False)) and len(src) == len(self.src):
+            return _intern(self.op, self.dtype, src, self.arg)
+        return UOp.new(self.op, src, self.arg)
+
+    # Pointwise ops, by name and by operator. `//` and `%` are Idiv and Mod, which truncate.
+
+    def __add__(self, other: Any) -> UOp:
+        return _binary(_ADD, self, other if other.__class__ is UOp else self.like(other))
+
+    def __radd__(self, other: Any) -> UOp:
+        return _binary(_ADD, self.like(other), self)
+
+    def __sub__(self, other: Any) -> UOp:
+        return _binary(_SUB, self, other if other.__class__ is UOp else self.like(other))
+
+    def __rsub__(self, other: Any) -> UOp:
+        return _binary(_SUB, self.like(other), self)
+
+    def __mul__(self, other: Any) -> UOp:
+        return _binary(_MUL, self, other if other.__class__ is UOp else self.like(other))
+
+    def __rmul__(self, other: Any) -> UOp:
+        return _binary(_MUL, self.like(other), self)
+
+    def __floordiv__(self, other: Any) -> UOp:
+        return _binary(_IDIV, self, self.like(other))
+
+    def __mod__(self, other: Any) -> UOp:
+        return _binary(_MOD, self, self.like(other))
+
+    def __truediv__(self, other: Any) -> UOp:
+        return _binary(_FDIV, self, self.like(other))
+
+    def __neg__(self) -> UOp:
+        return UOp.new(Op.Neg, (self,))
+
+    def __invert__(self) -> UOp:
+        return UOp.new(Op.Not, (self,))
+
+    def __and__(self, other: Any) -> UOp:
+        return _binary(_AND, self, self.like(other))
+
+    def __or__(self, other: Any) -> UOp:
+        return _binary(_OR, self, self.like(other))
+
+    def __xor__(self, other: Any) -> UOp:
+        return _binary(_XOR, self, self.like(other))
+
+    def __lshift__(self, other: Any) -> UOp:
+        return _binary(_SHL, self, self.like(other))
+
+    def __rshift__(self, other: Any) -> UOp:
+        return _binary(_SHR, self, self.like(other))
+
+    def __lt__(self, other: Any) -> UOp:
+        return _binary(_LT, self, self.like(other))
+
+    def __le__(self, other: Any) -> UOp:
+        return _binary(_LE, self, self.like(other))
+
+    def __gt__(self, other: Any) -> UOp:
+        return _binary(_GT, self, self.like(other))
+
+    def __ge__(self, other: Any) -> UOp:
+        return _binary(_GE, self, self.like(other))
+
+    def eq(self, other: Any) -> UOp:
+        return _binary(_EQ, self, self.like(other))
+
+    def ne(self, other: Any) -> UOp:
+        return _binary(_NE, self, self.like(other))
+
+    def where(self, t: UOp, f: UOp) -> UOp:
+        """`t` where this condition holds, else `f`."""
+        return UOp.new(Op.Where, (self, t, f))
+
+    # Reading.
+
+    @property
+    def entry(self) -> OpDef:
+        """This op's entry in the op table."""
+        return _DEFS[self.op]
+
+    @property
+    def is_const(self) -> bool:
+        return self.op is Op.Const
+
+    def field(self, name: str) -> Any:
+        """A named part of `arg`, or `dtype`; AttributeError if the op has none such."""
+        if name == "dtype":
+            return self.dtype
+        fields = _DEFS[self.op].fields
+        if name not in fields:
+            raise AttributeError(f"{self.op.name} has no field {name!r}; it has {', '.join(fields) or 'none'}")
+        return self.arg if len(fields) == 1 else self.arg[fields.index(name)]
+
+    def toposort(self) -> list[UOp]:
+        """Every node below this one and itself, operands first, each once."""
+        return toposort((self,))
+
+    def substitute(self, mapping: Mapping[UOp, UOp]) -> UOp:
+        """Every node of `mapping` replaced at once; what replaces is not searched again. Linear in the graph."""
+        return substitute((self,), mapping)[0]
+
+    @property
+    def ranges(self) -> frozenset[UOp]:
+        """The ranges that this node depends on and nothing below it closes."""
+        from morok.ir.ranges import open_ranges
+
+        return open_ranges(self)
+
+    @property
+    def shape(self) -> tuple[int | UOp, ...]:
+        """The shape of a tensor-level node, empty for scalars."""
+        from morok.ir.shape import shape_of
+
+        return shape_of(self)
+
+    def text(self) -> str:
+        """This graph in the notation of rules; `morok.parse` gives it back."""
+        from morok.ir.text import dump
+
+        return dump(self)
+
+    def tree(self) -> str:
+        """A drawing of this graph, a shared node once."""
+        from morok.ir.tree import draw
+
+        return draw(self)
+
+    def provenance(self) -> list[str]:
+        """Where this node came from: the user's line, then each rule that rewrote it."""
+        from morok.ir.provenance import describe
+
+        return describe(self.origin)
+
+    # Method forms of the pointwise ops, `x.idiv(4)`, and `UOp.idiv(x, y)`.
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., UOp]: ...
+
+
+def as_uop(value: UOp | int | float | bool, dtype: DType) -> UOp:
+    """A node: `value` itself, or its constant at `dtype`."""
+    return value if isinstance(value, UOp) else UOp.const(value, dtype)
+
+
+def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
+    """A constant with these lanes; equal lanes give a Const of vector dtype, so a splat has one form."""
+    lanes = tuple(number.coerce(scalar, v) for v in values)
+    keys = tuple(number.key(scalar, v) for v in lanes)
+    if all(k == keys[0] for k in keys):
+        return UOp.const(lanes[0], scalar.vec(len(lanes)))
+    key = (Op.VConst, scalar, keys)
+    found = _cache.get(key)
+    if found is not None and (node := found()) is not None:
+        return node
+    return _make(key, Op.VConst, scalar.vec(len(lanes)), (), lanes)
+
+
+def cast(x: UOp, dtype: DType | None) -> UOp:
+    """`x` converted to `dtype`, lane by lane."""
+    if dtype is None:
+        raise IRTypeError("Cast: expected a dtype", place=caller())
+    if dtype.count == 1:
+        dtype = dtype.scalar().vec(x.dtype.count)
+    elif dtype.count != x.dtype.count:
+        raise IRTypeError(f"Cast: {x.dtype} and {dtype} differ in lanes", place=caller())
+    return _intern(Op.Cast, dtype, (x,), None)
+
+
+def _binary(op: Op, a: UOp, b: UOp) -> UOp:
+    found = _cache.get((op, a, b))
+    if found is not None and (node := found()) is not None:
+        return node
+    src = (a, b)
+    return _make((op, a, b), op, _pointwise_type(_DEFS[op], src), src, None)
+
+
+def _intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+    if op is Op.Const:
+        return UOp.const(arg, dtype)
+    if op is Op.VConst:
+        return vconst(dtype.scalar(), arg)
+    key = (op, dtype, arg, src)
+    found = _cache.get(key)
+    if found is not None and (node := found()) is not None:
+        return node
+    return _make(key, op, dtype, src, arg)
+
+
+def _check_arity(entry: OpDef, src: tuple[UOp, ...]) -> None:
+    least = sum(1 for o in entry.operands if not (o.many or o.optional))
+    most = None if any(o.many for o in entry.operands) else len(entry.operands)
+    if len(src) < least or (most is not None and len(src) > most):
+        _arity(entry, src)
+
+
+def _arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
+    takes = ", ".join(o.name + (".." if o.many else "?" if o.optional else "") for o in entry.operands)
+    raise IRTypeError(f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller())
+
+
+def _pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
+    """The result's dtype of a pointwise op, all its operands of one lane count; a scalar condition governs all lanes."""
+    op = entry.op
+    if op is Op.Where:
+        if len(src) != 3:
+            _arity(entry, src)
+        c, t, f = src
+        if c.dtype.scalar() is not _BOOL or c.dtype.count not in (1, t.dtype.count):
+            _mistyped(entry, src, "a bool condition, scalar or with the lanes of the branches")
+        if t.dtype is not f.dtype:
+            _mistyped(entry, src, "branches of one dtype")
+        if t.dtype.is_ptr or t.dtype.kind == "void":
+            _mistyped(entry, src, "branches that are values")
+        return t.dtype
+    if len(src) != _PARAMS[op]:
+        _arity(entry, src)
+    d = src[0].dtype
+    for s in src:
+        if s.dtype is not d:
+            _mistyped(entry, src, "operands of one dtype")
+    if d.scalar() not in _DOMAINS[op]:
+        _mistyped(entry, src, "one of " + ", ".join(t.name for t in _DOMAINS[op]))
+    if entry.comparison:
+        return _BOOL if d.count == 1 else _BOOL.vec(d.count)
+    return d
+
+
+def _mistyped(entry: OpDef, src: tuple[UOp, ...], expected: str) -> None:
+    got = ", ".join(s.dtype.name for s in src)
+    raise IRTypeError(f"{entry.name}({got})", place=caller(), expected=expected, hint="Cast converts a value to another dtype")
+
+
+def toposort(roots: Iterable[UOp]) -> list[UOp]:
+    """Every node below `roots`, operands first, each once."""
+    seen: set[UOp] = set()
+    out: list[UOp] = []
+    stack: list[tuple[UOp, bool]] = [(r, False) for r in roots]
+    stack.reverse()
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            out.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend([(s, False) for s in reversed(node.src) if s not in seen])
+    return out
+
+
+def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
+    """`roots` with every node of `mapping` replaced at once."""
+    done: dict[UOp, UOp] = dict(mapping)
+    stack = [r for r in reversed(roots) if r not in done]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        waiting = [s for s in node.src if s not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        src = tuple([done[s] for s in node.src])
+        done[node] = node if src == node.src else node.replace(src)
+    return [done[r] for r in roots]
+
+
+_new_cell: Final = object.__new__
+_set_serial: Final = _Cell.serial.__set__  # type: ignore[attr-defined]
+_DEFS: Final[dict[Op, OpDef]] = TABLE.entries
+_BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
+_PARAMS: Final = {op: len(e.signature.params) for op, e in _DEFS.items() if e.signature is not None}
+_DOMAINS: Final = {op: frozenset(e.signature.domains["T"]) for op, e in _DEFS.items() if e.signature is not None}
+# Ops whose dtype is said by whoever makes them, and kept when their operands change.
+_OWN_DTYPE: Final = frozenset(
+    op for op, e in _DEFS.items() if e.typing is _memory.wanted or e.typing is _memory.pointer or op is Op.Invalid
+)
+
+
+def _method(op: Op) -> Callable[..., UOp]:
+    def construct(self: UOp, *operands: Any) -> UOp:
+        return UOp.new(op, (self, *[self.like(o) for o in operands]))
+
+    construct.__name__ = op.name.lower()
+    construct.__doc__ = f"{op.name} of this node and the operands; Python numbers become constants of its dtype."
+    return construct
+
+
+for _op, _entry in _DEFS.items():
+    if _entry.pointwise and not hasattr(UOp, _op.name.lower()):
+        setattr(UOp, _op.name.lower(), _method(_op))
+
+
+def walk(root: UOp) -> Iterator[UOp]:
+    """`root.toposort()`, as an iterator."""
+    return iter(toposort((root,)))
+
+
+__all__ = ["PtrType", "UOp", "as_uop", "caller", "cast", "live", "maker", "substitute", "toposort", "vconst", "walk"]
