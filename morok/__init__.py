@@ -23,7 +23,7 @@ _HOME = {
     "load_rules": "morok.rewrite.library",
     "rewrite": "morok.rewrite.library",
     "prove": "morok.prove.api",
-    "config": "morok.config",
+    "settings": "morok.config",
 }
 
 

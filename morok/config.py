@@ -1,0 +1,144 @@
+"""Every MOROK_* variable, in one table.
+
+A setting is read when it is used, never at import. `with morok.settings(debug="ir"):` overrides the environment for the
+code inside, in this thread or task only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+from morok.errors import ConfigError
+
+T = TypeVar("T")
+
+_overrides: Final[contextvars.ContextVar[Mapping[str, Any]]] = contextvars.ContextVar("morok settings", default={})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """One variable: `MOROK_<name>`.
+
+    default  the value when nothing sets it
+    parse    from the variable's text; raises ValueError on what it cannot take
+    takes    what it can take, in words
+    meaning  what it changes
+    """
+
+    name: str
+    default: T
+    parse: Callable[[str], T]
+    takes: str
+    meaning: str
+
+    @property
+    def value(self) -> T:
+        return self.read()[0]
+
+    def read(self) -> tuple[T, str]:
+        """The value, and where it came from: "program", "environment" or "default". ConfigError if it cannot be read."""
+        override = _overrides.get()
+        if self.name in override:
+            found: T = override[self.name]
+            return found, "program"
+        text = os.environ.get(f"MOROK_{self.name}")
+        if text is None:
+            return self.default, "default"
+        try:
+            return self.parse(text), "environment"
+        except ValueError:
+            raise ConfigError(f"MOROK_{self.name}={text!r} cannot be read", expected=self.takes) from None
+
+
+def _switch(text: str) -> bool:
+    low = text.strip().lower()
+    if low in ("1", "true", "on", "yes"):
+        return True
+    if low in ("", "0", "false", "off", "no"):
+        return False
+    raise ValueError(text)
+
+
+def _one_of(*names: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        for name in names:
+            if text.strip().lower() == name.lower():
+                return name
+        raise ValueError(text)
+
+    return parse
+
+
+_FLAGS: Final = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
+
+
+def _flags(text: str) -> frozenset[str]:
+    if text.strip().lower() == "fast":
+        return frozenset(_FLAGS)
+    names = frozenset(n.strip() for n in text.split(",") if n.strip())
+    if not names <= frozenset(_FLAGS):
+        raise ValueError(text)
+    return names
+
+
+DEBUG: Final = Setting("DEBUG", "", _one_of("", "ir"), '"ir" or nothing', "ir: print the program after each of the 22 stages")
+NOOPT: Final = Setting("NOOPT", False, _switch, "0 or 1", "apply no optimizations in stage 7")
+DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "the device that tensors are realized on")
+CHECK: Final = Setting(
+    "CHECK", False, _switch, "0 or 1", "verify the program between stages, and every helper's contract at each of its calls"
+)
+TRACE: Final[Setting[Path | None]] = Setting(
+    "TRACE", None, lambda text: Path(text) if text else None, "a file name", "write every rule that fires to this file, as JSON"
+)
+CACHE_DIR: Final[Setting[Path | None]] = Setting(
+    "CACHE_DIR", None, lambda text: Path(text) if text else None, "a folder", "where compiled matchers and kernels are kept"
+)
+FAST_MATH: Final = Setting(
+    "FAST_MATH",
+    frozenset({"contract"}),
+    _flags,
+    f'"fast", or some of {", ".join(_FLAGS)}, separated by commas',
+    "which liberties float arithmetic may take; each enables the rules that assume it",
+)
+
+SETTINGS: Final[tuple[Setting[Any], ...]] = (DEBUG, NOOPT, DEVICE, CHECK, TRACE, CACHE_DIR, FAST_MATH)
+_BY_NAME: Final = {s.name: s for s in SETTINGS}
+
+
+@contextlib.contextmanager
+def settings(**values: Any) -> Iterator[None]:
+    """Override settings inside a `with` block: `settings(debug="ir", fast_math="nsz,reassoc")`. Strings are parsed as the
+    variables are; ConfigError on a name or a value that does not exist.
+    """
+    new = dict(_overrides.get())
+    for name, value in values.items():
+        setting = _BY_NAME.get(name.upper())
+        if setting is None:
+            raise ConfigError(f"there is no setting {name!r}", expected=", ".join(s.name.lower() for s in SETTINGS))
+        if isinstance(value, str):
+            try:
+                value = setting.parse(value)
+            except ValueError:
+                raise ConfigError(f"{name}={value!r} cannot be read", expected=setting.takes) from None
+        new[setting.name] = value
+    token = _overrides.set(new)
+    try:
+        yield
+    finally:
+        _overrides.reset(token)
+
+
+def cache_dir() -> Path:
+    """The folder that caches live in: MOROK_CACHE_DIR, or the platform's cache folder. It need not exist."""
+    chosen = CACHE_DIR.value
+    if chosen is not None:
+        return chosen
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("morok", appauthor=False))
