@@ -1,0 +1,7 @@
+"""`python -m morok` is the `morok` command."""
+
+import sys
+
+from morok.tools.cli import main
+
+sys.exit(main())

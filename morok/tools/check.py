@@ -1,0 +1,59 @@
+"""Parse, type-check and lint rule files, and run their examples, without a solver.
+
+Exit status: 0 fine; 2 a mistake in a rule file; 1 lint findings, with --strict.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from morok.errors import MorokError, RuleError
+from morok.tools.output import emit_json, rule_files
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    parser.add_argument("--strict", action="store_true", help="lint findings are errors")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _row(problem: MorokError) -> dict[str, object]:
+    place = problem.place
+    return {
+        "code": problem.code,
+        "file": place.file if place else "",
+        "line": place.line if place else 0,
+        "column": place.column if place else 0,
+        "message": problem.message,
+        "expected": problem.expected,
+        "hint": problem.hint,
+    }
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.dsl.check import check_file, run_examples
+    from morok.dsl.lint import lint
+
+    errors: list[MorokError] = []
+    findings: list[MorokError] = []
+    files = rule_files(args.paths)
+    rules = examples = 0
+    for path in files:
+        try:
+            checked = check_file(path)
+        except RuleError as problem:
+            errors += problem.errors
+            continue
+        rules += sum(1 for _ in checked.rules())
+        findings += lint(checked)
+        outcome = run_examples(checked)
+        examples += outcome.count
+        errors += outcome.errors
+    if args.json:
+        emit_json({"errors": [_row(e) for e in errors], "lint": [_row(f) for f in findings], "files": len(files), "rules": rules})
+    else:
+        for problem in [*errors, *findings]:
+            print(problem, file=sys.stderr)
+        print(f"{len(files)} files, {rules} rules, {examples} examples: {len(errors)} errors, {len(findings)} findings")
+    return 2 if errors else 1 if findings and args.strict else 0

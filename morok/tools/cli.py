@@ -1,0 +1,73 @@
+"""The `morok` command: finds the subcommand, loads only its module, and turns errors into messages and exit statuses."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from morok import __version__
+from morok.errors import MorokError
+
+# name -> what it does; the module is morok.tools.NAME with `arguments(parser)` and `run(args) -> exit status`
+COMMANDS: Final = {
+    "prove": "prove rule files (default: the built-in rules)",
+    "check": "parse, type-check and lint rule files, without a solver",
+    "fmt": "rewrite rule files in the canonical layout",
+    "explain": "a rule's text, meaning and verdict; or an error code",
+    "simplify": "rewrite one expression and print it",
+    "run": "run a program",
+    "trace": "run a program and print what each of the 22 stages did",
+    "rules": "list rule groups and rules with their verdicts",
+    "pipeline": "list the 22 stages",
+    "config": "list every setting, its value and where that came from",
+    "doctor": "report the machine, its backends and what they can do",
+}
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return f"usage: morok COMMAND ...\n\nRewrite rules that are proved before they run, and a tensor compiler built on them.\n\ncommands:\n{rows}\n\n`morok COMMAND --help` tells more.\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in ("-h", "--help"):
+        print(_help(), end="")
+        return 0 if args else 2
+    if args[0] == "--version":
+        print(f"morok {__version__}")
+        return 0
+    name = args[0]
+    if name not in COMMANDS:
+        import difflib
+
+        close = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        print(f"morok: there is no command {name!r}{hint}\n\n{_help()}", end="", file=sys.stderr)
+        return 2
+    module = importlib.import_module(f"morok.tools.{name}")
+    parser = argparse.ArgumentParser(prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    module.arguments(parser)
+    try:
+        status = module.run(parser.parse_args(args[1:]))
+        sys.stdout.flush()
+        return int(status)
+    except MorokError as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has gone: not an error of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+"""Rewrite rule files in the canonical layout. With --check, only say which would change.
+
+Exit status: 0 nothing to change (or changed); 1 with --check, something would change; 2 a file does not parse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from morok.tools.output import read_text, rule_files
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="+", metavar="PATH", help=".rules files or folders")
+    parser.add_argument("--check", action="store_true", help="change nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.dsl.format import format_text
+
+    changed = 0
+    for path in rule_files(args.paths):
+        before = read_text(path)
+        after = format_text(before, str(path))
+        if before == after:
+            continue
+        changed += 1
+        print(f"{'would change' if args.check else 'changed'} {path}", file=sys.stderr)
+        if not args.check:
+            path.write_text(after, encoding="utf-8")
+    return 1 if changed and args.check else 0

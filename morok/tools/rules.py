@@ -1,0 +1,44 @@
+"""List the built-in rule groups and their rules with verdicts; --show-code prints the matcher made from one."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+
+from morok.errors import UsageError
+from morok.tools.output import emit_json, emit_table
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("glob", nargs="?", default="*", help="only rules whose name matches")
+    parser.add_argument("--count", action="store_true", help="print how many rules there are, by verdict")
+    parser.add_argument("--show-code", metavar="NAME", help="print the generated matcher of a rule")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.rewrite.library import catalogue, group
+
+    if args.show_code:
+        wanted = args.show_code
+        names = [entry.name for entry in catalogue() if entry.name == wanted or entry.name.endswith("." + wanted)]
+        if not names:
+            raise UsageError(f"there is no rule {wanted!r}", hint="`morok rules` lists them")
+        for name in names:
+            print(group(name.partition(".")[0])[name].code)
+        return 0
+    entries = [entry for entry in catalogue() if fnmatch.fnmatchcase(entry.name, args.glob)]
+    if args.count:
+        counts: dict[str, int] = {}
+        for entry in entries:
+            counts[entry.verdict] = counts.get(entry.verdict, 0) + 1
+        if args.json:
+            emit_json({"rules": len(entries), "verdicts": counts})
+        else:
+            emit_table([(verdict, str(n)) for verdict, n in sorted(counts.items())] + [("all", str(len(entries)))], ("verdict", "rules"))
+        return 0
+    if args.json:
+        emit_json({"rules": [{"name": e.name, "verdict": e.verdict, "file": e.file, "line": e.line} for e in entries]})
+    else:
+        emit_table([(e.name, e.verdict, f"{e.file}:{e.line}") for e in entries], ("rule", "verdict", "place"))
+    return 0

@@ -1,0 +1,30 @@
+"""Run a program, with its own arguments, as `python FILE.py` would."""
+
+from __future__ import annotations
+
+import argparse
+import runpy
+import sys
+from pathlib import Path
+
+from morok.errors import UsageError
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.py")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
+
+
+def execute(file: str, arguments: list[str]) -> None:
+    """Run the program in this process, as its main module."""
+    path = Path(file)
+    if not path.is_file():
+        raise UsageError(f"{file} does not exist", expected="a Python program")
+    sys.argv = [file, *arguments]
+    sys.path.insert(0, str(path.resolve().parent))
+    runpy.run_path(file, run_name="__main__")
+
+
+def run(args: argparse.Namespace) -> int:
+    execute(args.file, args.args)
+    return 0

@@ -1,0 +1,40 @@
+"""Rewrite one expression with the symbolic rules, or with rule files of yours, and print it.
+
+    morok simplify 'Idiv(Add(Mul(x: index[0..=31], 4), 3), 4)'
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from morok.tools.output import emit_json
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("expression", metavar="EXPR", help="in the notation of rules; variables are declared where they first stand")
+    parser.add_argument("--rules", nargs="+", metavar="PATH", help="rewrite with these files instead (proved first)")
+    parser.add_argument("--trace", action="store_true", help="print every rule that fires")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.ir.text import load
+    from morok.rewrite.library import load_rules, rewrite, symbolic
+    from morok.rewrite.trace import Trace
+
+    before = load(args.expression)
+    rules = symbolic()
+    if args.rules:
+        rules = load_rules(args.rules[0])
+        for path in args.rules[1:]:
+            rules = rules + load_rules(path)
+    trace = Trace()
+    after = rewrite(before, rules, trace=trace)
+    if args.json:
+        emit_json({"before": before.text(), "after": after.text(), "fired": [f.row() for f in trace.firings]})
+        return 0
+    if args.trace:
+        for f in trace.firings:
+            print(f"{f.rule}: {f.before}  ~>  {f.after}")
+    print(after.text())
+    return 0

@@ -1,0 +1,20 @@
+"""Run a program and print what each of the 22 stages did to each kernel; with --save, write every rule that fired as JSON."""
+
+from __future__ import annotations
+
+import argparse
+
+from morok import config
+from morok.tools.run import execute
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--save", metavar="FILE.json", help="also write every rule that fired")
+    parser.add_argument("file", metavar="FILE.py")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
+
+
+def run(args: argparse.Namespace) -> int:
+    with config.settings(debug="ir", **({"trace": args.save} if args.save else {})):
+        execute(args.file, args.args)
+    return 0
