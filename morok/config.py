@@ -12,13 +12,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
 from morok.errors import ConfigError
 
 T = TypeVar("T")
 
-_overrides: Final[contextvars.ContextVar[Mapping[str, Any]]] = contextvars.ContextVar("morok settings", default={})
+_overrides: Final[contextvars.ContextVar[Mapping[str, Any]]] = contextvars.ContextVar("morok settings", default=MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _flags(text: str) -> frozenset[str]:
 
 DEBUG: Final = Setting("DEBUG", "", _one_of("", "ir"), '"ir" or nothing', "ir: print the program after each of the 22 stages")
 NOOPT: Final = Setting("NOOPT", False, _switch, "0 or 1", "apply no optimizations in stage 7")
-DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "the device that tensors are realized on")
+DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "where tensors are realized")
 CHECK: Final = Setting(
     "CHECK", False, _switch, "0 or 1", "verify the program between stages, and every helper's contract at each of its calls"
 )

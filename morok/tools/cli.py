@@ -31,7 +31,8 @@ COMMANDS: Final = {
 def _help() -> str:
     width = max(map(len, COMMANDS))
     rows = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
-    return f"usage: morok COMMAND ...\n\nRewrite rules that are proved before they run, and a tensor compiler built on them.\n\ncommands:\n{rows}\n\n`morok COMMAND --help` tells more.\n"
+    about = "Rewrite rules that are proved before they run, and a tensor compiler built on them."
+    return f"usage: morok COMMAND ...\n\n{about}\n\ncommands:\n{rows}\n\n`morok COMMAND --help` tells more.\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"morok: there is no command {name!r}{hint}\n\n{_help()}", end="", file=sys.stderr)
         return 2
     module = importlib.import_module(f"morok.tools.{name}")
-    parser = argparse.ArgumentParser(prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     module.arguments(parser)
     try:
         status = module.run(parser.parse_args(args[1:]))

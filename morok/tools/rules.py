@@ -35,7 +35,8 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             emit_json({"rules": len(entries), "verdicts": counts})
         else:
-            emit_table([(verdict, str(n)) for verdict, n in sorted(counts.items())] + [("all", str(len(entries)))], ("verdict", "rules"))
+            rows = [*sorted(counts.items()), ("all", len(entries))]
+            emit_table([(verdict, str(n)) for verdict, n in rows], ("verdict", "rules"))
         return 0
     if args.json:
         emit_json({"rules": [{"name": e.name, "verdict": e.verdict, "file": e.file, "line": e.line} for e in entries]})

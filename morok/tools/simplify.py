@@ -11,7 +11,7 @@ from morok.tools.output import emit_json
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("expression", metavar="EXPR", help="in the notation of rules; variables are declared where they first stand")
+    parser.add_argument("expression", metavar="EXPR", help="in the notation of rules; a variable is declared where it first stands")
     parser.add_argument("--rules", nargs="+", metavar="PATH", help="rewrite with these files instead (proved first)")
     parser.add_argument("--trace", action="store_true", help="print every rule that fires")
     parser.add_argument("--json", action="store_true", help="print one JSON document")

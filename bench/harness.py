@@ -1,0 +1,68 @@
+"""Run a case and its peers in one process, in turn, warm, and compare medians.
+
+A case is a function that yields `Contest`s. Each contestant is a callable without arguments whose outputs are allocated
+already. Contestants take turns, so that a slow moment of the machine hits all of them, and the ratio is that of the
+medians. `python -m bench [CASE ...]` prints the table and, with --save, writes `bench/results/MACHINE.json`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One figure: our time against each peer's.
+
+    figure  what is measured
+    goal    the greatest ratio ours / best peer that reaches the issue's figure; None where no figure is set
+    against the peer that the goal is about
+    prepare called before every round, not timed
+    """
+
+    figure: str
+    ours: Callable[[], object]
+    peers: Mapping[str, Callable[[], object]] = field(default_factory=dict)
+    goal: float | None = None
+    against: str = ""
+    rounds: int = 15
+    prepare: Callable[[], object] | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Medians in seconds, and each ratio ours / peer."""
+
+    figure: str
+    ours: float
+    peers: dict[str, float]
+    goal: float | None
+    against: str
+
+    @property
+    def ratios(self) -> dict[str, float]:
+        return {name: self.ours / t for name, t in self.peers.items()}
+
+    @property
+    def reached(self) -> bool | None:
+        return None if self.goal is None or self.against not in self.peers else self.ratios[self.against] <= self.goal
+
+
+def contend(contest: Contest) -> Outcome:
+    """Run one contest."""
+    contestants = {"": contest.ours, **contest.peers}
+    times: dict[str, list[float]] = {name: [] for name in contestants}
+    for f in contestants.values():  # warm up: caches, lazy imports, compiled matchers
+        f()
+    for _ in range(contest.rounds):
+        for name, f in contestants.items():
+            if contest.prepare:
+                contest.prepare()
+            start = time.perf_counter()
+            f()
+            times[name].append(time.perf_counter() - start)
+    medians = {name: statistics.median(t) for name, t in times.items()}
+    return Outcome(contest.figure, medians.pop(""), medians, contest.goal, contest.against)

@@ -1,0 +1,57 @@
+"""Report the machine, its backends, and whether the caches and proofs are in order."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import platform
+
+from morok import __version__, config
+from morok.tools.output import emit_json, emit_table
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _cache() -> str:
+    folder = config.cache_dir()
+    above = folder
+    while not above.exists():
+        above = above.parent
+    return f"{folder} ({'writable' if os.access(above, os.W_OK) else 'not writable: nothing is cached'})"
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.codegen.targets import host
+    from morok.rewrite.library import catalogue
+    from morok.runtime.device import status
+
+    verdicts: dict[str, int] = {}
+    for entry in catalogue():
+        verdicts[entry.verdict] = verdicts.get(entry.verdict, 0) + 1
+    target = host()
+    facts = {
+        "morok": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": str(os.cpu_count()),
+        **{p: _version(p) for p in ("lark", "z3-solver", "llvmlite", "numpy")},
+        "CPU": f"vectors of {target.vector_bytes} bytes, {target.registers} registers, fma {'yes' if target.fma else 'no'}",
+        "CUDA": status(),
+        "cache": _cache(),
+        "rules": ", ".join(f"{n} {verdict}" for verdict, n in sorted(verdicts.items())),
+    }
+    if args.json:
+        emit_json(facts)
+    else:
+        emit_table(list(facts.items()), ("what", "found"))
+    return 0
