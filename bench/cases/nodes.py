@@ -22,7 +22,7 @@ def contests() -> Iterator[Contest]:
     x = UOp.var("x", dtypes.i32)
     y = TheirUOp.variable("y", 0, 1000, dtype=their_dtypes.int)
     ours: list[object] = [UOp.const(i, dtypes.i32) for i in range(N)]
-    theirs: list[object] = [TheirUOp.const(their_dtypes.int, i) for i in range(N)]
+    theirs: list[object] = [TheirUOp.const(i, their_dtypes.int) for i in range(N)]
     # without a reference to the results every sum is released, so each round makes all of them anew
     yield Contest(f"{N} new nodes", _build(x, ours), {"tinygrad": _build(y, theirs)}, goal=1 / 2, against="tinygrad")
     kept = (_build(x, ours)(), _build(y, theirs)())

@@ -44,7 +44,7 @@ def contests() -> Iterator[Contest]:
         theirs = [TheirUOp.variable(f"v{i}_{k}", 0, 16) for i in range(4)]
         width = theirs[0].dtype
         state["ours"] = _build(ours.__getitem__, lambda v: UOp.const(v, dtypes.index))
-        state["theirs"] = _build(theirs.__getitem__, lambda v: TheirUOp.const(width, v))
+        state["theirs"] = _build(theirs.__getitem__, lambda v: TheirUOp.const(v, width))
 
     prepare()
     yield Contest(
