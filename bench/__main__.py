@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import importlib.metadata
 import json
@@ -72,10 +73,7 @@ def main() -> int:
             outcomes.append(contend(contest))
     show(outcomes)
     if args.save:
-        rows = [
-            {"figure": o.figure, "ours": o.ours, "peers": o.peers, "ratios": o.ratios, "goal": o.goal, "against": o.against, "reached": o.reached}
-            for o in outcomes
-        ]
+        rows = [{**dataclasses.asdict(o), "ratios": o.ratios, "reached": o.reached} for o in outcomes]
         file = HERE / "results" / f"{'-'.join(args.cases) or 'all'}.json"
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps({"machine": machine(), "figures": rows}, indent=1) + "\n")

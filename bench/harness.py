@@ -21,6 +21,7 @@ class Contest:
     goal    the greatest ratio ours / best peer that reaches the issue's figure; None where no figure is set
     against the peer that the goal is about
     prepare called before every round, not timed
+    reports whether the contestants return the seconds that count, because they measure in a process of their own
     """
 
     figure: str
@@ -30,6 +31,7 @@ class Contest:
     against: str = ""
     rounds: int = 15
     prepare: Callable[[], object] | None = None
+    reports: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,14 +57,16 @@ def contend(contest: Contest) -> Outcome:
     """Run one contest."""
     contestants = {"": contest.ours, **contest.peers}
     times: dict[str, list[float]] = {name: [] for name in contestants}
-    for f in contestants.values():  # warm up: caches, lazy imports, compiled matchers
-        f()
+    if not contest.reports:
+        for f in contestants.values():  # warm up: caches, lazy imports, compiled matchers
+            f()
     for _ in range(contest.rounds):
         for name, f in contestants.items():
             if contest.prepare:
                 contest.prepare()
             start = time.perf_counter()
-            f()
-            times[name].append(time.perf_counter() - start)
+            said = f()
+            spent = time.perf_counter() - start
+            times[name].append(float(said) if contest.reports and isinstance(said, float) else spent)
     medians = {name: statistics.median(t) for name, t in times.items()}
     return Outcome(contest.figure, medians.pop(""), medians, contest.goal, contest.against)
