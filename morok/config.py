@@ -19,7 +19,8 @@ from morok.errors import ConfigError
 
 T = TypeVar("T")
 
-_overrides: Final[contextvars.ContextVar[Mapping[str, Any]]] = contextvars.ContextVar("morok settings", default=MappingProxyType({}))
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+_overrides: Final = contextvars.ContextVar("morok settings", default=_NOTHING)
 
 
 @dataclass(frozen=True, slots=True)

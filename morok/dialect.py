@@ -1,7 +1,8 @@
 """What an op set must offer to be rewritten and proved.
 
 The engine (dsl, rewrite, prove) talks to nodes through a `Dialect` alone: it assumes no hash-consing, no bounds, no
-closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.dialect`); `examples/foreign.py` declares another.
+closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.dialect`); `examples/foreign.py`
+declares another.
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ class MorokError(Exception):
 
     code: ClassVar[str] = "MRK000"
 
-    def __init__(self, message: str, *, place: Place | None = None, excerpt: str = "", expected: str = "", hint: str = "") -> None:
+    def __init__(
+        self, message: str, *, place: Place | None = None, excerpt: str = "", expected: str = "", hint: str = ""
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.place = place

@@ -40,7 +40,7 @@ PROGRAMS = {
 SETUP = {
     "morok": "from morok import Tensor as T\nrun = lambda t: t.realize()\nrun(T([1.0]) + T([2.0]))",
     "tinygrad": "from tinygrad import Tensor as T\nrun = lambda t: t.realize()\nrun(T([1.0]) + T([2.0]))",
-    "torch": "import torch\nrun = lambda p: torch.compile(p[0])(*map(torch.from_numpy, p[1:]))\nrun((lambda a: a + 1, np.ones(3)))",
+    "torch": "import torch\nrun = lambda p: torch.compile(p[0])(*map(torch.tensor, p[1:]))\nrun((lambda a: a + 1, np.ones(3)))",
     "jax": "import jax\nrun = lambda p: jax.block_until_ready(jax.jit(p[0])(*p[1:]))\nrun((lambda a: a + 1, np.ones(3)))",
 }
 
@@ -59,7 +59,7 @@ def _fresh(who: str, program: dict[str, str]) -> Callable[[], float]:
 
     def run() -> float:
         with tempfile.TemporaryDirectory() as cold:
-            env = {**os.environ, "MOROK_CACHE_DIR": cold, "CACHELEVEL": "0", "XDG_CACHE_HOME": cold, "TORCHINDUCTOR_CACHE_DIR": cold}
+            env = os.environ | {"MOROK_CACHE_DIR": cold, "CACHELEVEL": "0", "TORCHINDUCTOR_CACHE_DIR": cold}
             done = subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True)
         return float(done.stdout.splitlines()[-1])
 

@@ -1,6 +1,6 @@
 """Rewrite one expression with the symbolic rules, or with rule files of yours, and print it.
 
-    morok simplify 'Idiv(Add(Mul(x: index[0..=31], 4), 3), 4)'
+morok simplify 'Idiv(Add(Mul(x: index[0..=31], 4), 3), 4)'
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from morok.tools.output import emit_json
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("expression", metavar="EXPR", help="in the notation of rules; a variable is declared where it first stands")
+    parser.add_argument("expression", metavar="EXPR", help="in the notation of rules")
     parser.add_argument("--rules", nargs="+", metavar="PATH", help="rewrite with these files instead (proved first)")
     parser.add_argument("--trace", action="store_true", help="print every rule that fires")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
