@@ -6,6 +6,7 @@ programs. The cache holds nodes weakly. Bounds are computed at construction.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import weakref
@@ -27,7 +28,7 @@ from morok.ir.ops import vector as _vector  # noqa: F401
 if TYPE_CHECKING:
     from morok.ir.provenance import Origin
 
-_PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
+_PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
 # An enum member looked up in its class costs as much as the cache lookup it is for.
 _ADD: Final = Op.Add
 _SUB: Final = Op.Sub
@@ -197,9 +198,9 @@ class UOp(_Cell):
         return self.text()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from morok.ir.text import dump, load
+        from morok.ir.pickling import restore, table
 
-        return (load, (dump(self),))
+        return (restore, (table(self),))
 
     # Construction.
 
@@ -223,7 +224,7 @@ class UOp(_Cell):
             result = entry.typing(src, arg, dtype)
         except (TypeError, ValueError) as problem:
             raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
-        return _intern(op, result, src, arg)
+        return intern(op, result, src, arg)
 
     @staticmethod
     def const(value: Any, dtype: DType | None = None) -> UOp:
@@ -312,9 +313,9 @@ class UOp(_Cell):
         if entry.pointwise and self.op is not Op.Cast:
             return UOp.new(self.op, src)
         if self.op in _OWN_DTYPE:
-            return _intern(self.op, self.dtype, src, self.arg)
+            return intern(self.op, self.dtype, src, self.arg)
         if all(a.dtype is b.dtype for a, b in zip(src, self.src, strict=False)) and len(src) == len(self.src):
-            return _intern(self.op, self.dtype, src, self.arg)
+            return intern(self.op, self.dtype, src, self.arg)
         return UOp.new(self.op, src, self.arg)
 
     # Pointwise ops, by name and by operator. `//` and `%` are Idiv and Mod, which truncate.
@@ -481,7 +482,7 @@ def cast(x: UOp, dtype: DType | None) -> UOp:
         dtype = dtype.scalar().vec(x.dtype.count)
     elif dtype.count != x.dtype.count:
         raise IRTypeError(f"Cast: {x.dtype} and {dtype} differ in lanes", place=caller())
-    return _intern(Op.Cast, dtype, (x,), None)
+    return intern(Op.Cast, dtype, (x,), None)
 
 
 def _binary(op: Op, a: UOp, b: UOp) -> UOp:
@@ -492,16 +493,25 @@ def _binary(op: Op, a: UOp, b: UOp) -> UOp:
     return _make((op, a, b), op, _pointwise_type(_DEFS[op], src), src, None)
 
 
-def _intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+    """The node of these parts, unchecked: for code that copies or rebuilds nodes that were checked once."""
     if op is Op.Const:
         return UOp.const(arg, dtype)
     if op is Op.VConst:
         return vconst(dtype.scalar(), arg)
-    key = (op, dtype, arg, src)
+    key = (op, *src) if op in _PARAMS and op is not Op.Cast else (op, dtype, _arg_key(arg), src)
     found = _cache.get(key)
     if found is not None and (node := found()) is not None:
         return node
     return _make(key, op, dtype, src, arg)
+
+
+def _arg_key(arg: Any) -> Any:
+    """`arg` as part of a cache key: True, 1 and 1.0 are equal in Python and different arguments here."""
+    kind = arg.__class__
+    if kind is tuple:
+        return tuple([_arg_key(a) for a in arg])
+    return (kind, arg) if kind is bool or kind is float else arg
 
 
 def _check_arity(entry: OpDef, src: tuple[UOp, ...]) -> None:
@@ -615,4 +625,4 @@ def walk(root: UOp) -> Iterator[UOp]:
     return iter(toposort((root,)))
 
 
-__all__ = ["PtrType", "UOp", "as_uop", "caller", "cast", "live", "maker", "substitute", "toposort", "vconst", "walk"]
+__all__ = ["PtrType", "UOp", "as_uop", "caller", "cast", "intern", "live", "maker", "substitute", "toposort", "vconst", "walk"]

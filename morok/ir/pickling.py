@@ -1,0 +1,33 @@
+"""Graphs as flat tables, so that pickling is linear and never recurses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from morok.ir.dtype import DType
+from morok.ir.op import Op
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+Row = tuple[Op, DType, tuple[int, ...], Any]
+
+
+def table(root: UOp) -> list[Row]:
+    """One row a node, operands first, as (op, dtype, rows of the operands, arg); the root is last."""
+    number: dict[UOp, int] = {}
+    rows: list[Row] = []
+    for node in root.toposort():
+        number[node] = len(rows)
+        rows.append((node.op, node.dtype, tuple([number[s] for s in node.src]), node.arg))
+    return rows
+
+
+def restore(rows: list[Row]) -> UOp:
+    """The graph that `table` made the rows of: the same object, where it is still alive."""
+    from morok.ir.uop import intern
+
+    nodes: list[UOp] = []
+    for op, dtype, src, arg in rows:
+        nodes.append(intern(op, dtype, tuple([nodes[i] for i in src]), arg))
+    return nodes[-1]
