@@ -137,6 +137,7 @@ class Op(_Identity):
     Pad = enum.auto()
     Shrink = enum.auto()
     Flip = enum.auto()
+    Iota = enum.auto()
     Contiguous = enum.auto()
     ContiguousBackward = enum.auto()
     Detach = enum.auto()

@@ -43,6 +43,8 @@ def _compute(node: UOp) -> Shape:
         return (node.arg,)
     if op is Op.BufferView:
         return (node.arg[1],)
+    if op is Op.Iota:
+        return (dim(src[0]),)
     if op in (Op.Reshape, Op.Expand):
         return tuple(dim(s) for s in src[1:])
     if op is Op.Permute:

@@ -21,6 +21,16 @@ def _pad_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     return min(src[0].vmin, 0), max(src[0].vmax, 0)
 
 
+def _iota_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    if not src[0].dtype.is_index or src[0].dtype.count != 1:
+        raise TypeError(f"an index as end, not {src[0].dtype}")
+    return src[0].dtype
+
+
+def _iota_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    return 0, max(src[0].vmax - 1, 0)
+
+
 _SRC: Final = Operand("src")
 _SHAPE: Final = Operand("shape", many=True)
 # Pad and Shrink: two sequences of one length, half of the operands after `src` each.
@@ -32,6 +42,8 @@ TABLE.define(OpDef(Op.Expand, (_SRC, _SHAPE), typing=first, bounds=_first_bounds
 TABLE.define(OpDef(Op.Pad, (_SRC, *_EDGES), typing=first, bounds=_pad_bounds))
 TABLE.define(OpDef(Op.Shrink, (_SRC, *_EDGES), typing=first, bounds=_first_bounds))
 TABLE.define(OpDef(Op.Flip, (_SRC,), ("axes",), typing=first, bounds=_first_bounds))
+# A tensor of shape [end] whose element i is i, of dtype index: what every arange, eye and argmax is made of.
+TABLE.define(OpDef(Op.Iota, (Operand("end"),), typing=_iota_type, bounds=_iota_bounds))
 TABLE.define(OpDef(Op.Contiguous, (_SRC,), typing=first, bounds=_first_bounds))
 TABLE.define(OpDef(Op.ContiguousBackward, (_SRC,), typing=first, bounds=_first_bounds))
 TABLE.define(OpDef(Op.Detach, (_SRC,), typing=first, bounds=_first_bounds))
