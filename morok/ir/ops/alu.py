@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -244,7 +245,7 @@ def _define(
             signature=Signature(params, result, {"T": domain}),
             evaluate=evaluate,
             bounds=bounds,
-            solver=f"morok.prove.semantics:{low}",
+            solver=f"morok.prove.semantics:{low}_" if keyword.iskeyword(low) else f"morok.prove.semantics:{low}",
             llvm=low,
             cuda=low,
             **more,

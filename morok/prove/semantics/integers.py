@@ -1,0 +1,230 @@
+"""Integers as mathematical integers: dtype index exactly, fixed widths by wrapping what leaves the range.
+
+Wrapping is said exactly (the value and an integer multiple of 2^bits make the exact result), so that a model of this encoding is
+a counterexample, and an intermediate that overflows is never taken for one that does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import z3
+
+from morok.prove.semantics.term import Expr, Unsupported, World, both, choose
+
+
+def numeral(a: Expr) -> int | None:
+    """The Python value of an integer numeral, else None."""
+    if z3.is_int_value(a):
+        return int(a.as_long())
+    if z3.is_app_of(a, z3.Z3_OP_UMINUS) and z3.is_int_value(a.arg(0)):
+        return -int(a.arg(0).as_long())
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """The arithmetic of dtype index (`bits` is 0), or of one fixed width.
+
+    builtin   division by the solver's own operators, not by axioms on an uninterpreted quotient
+    homomorphic  never wrap: sound only where nothing but + - * is applied, since wrapping is a ring homomorphism
+    """
+
+    world: World
+    bits: int
+    signed: bool
+    builtin: bool = False
+    homomorphic: bool = False
+
+    @property
+    def sort(self) -> Any:
+        return z3.IntSort()
+
+    @property
+    def low(self) -> int:
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
+
+    def const(self, value: int) -> Expr:
+        return z3.IntVal(value)
+
+    def variable(self, name: str) -> Expr:
+        v = z3.Int(name)
+        if self.bits:
+            self.world.assume(v >= self.low, v <= self.high)
+        return v
+
+    def read(self, value: Expr) -> int:
+        return int(value.as_long())
+
+    def fits(self, a: Expr) -> Expr:
+        return both() if not self.bits else z3.And(self.low <= a, a <= self.high)
+
+    def wrap(self, a: Expr) -> Expr:
+        """`a` modulo 2^bits, in range."""
+        if not self.bits or self.homomorphic:
+            return a
+        size = 1 << self.bits
+        v = numeral(z3.simplify(a))
+        if v is not None:
+            v %= size
+            return self.const(v - size if v > self.high else v)
+
+        def make() -> Expr:
+            wrapped, times = self.world.fresh("wrap", self.sort), self.world.fresh("turns", self.sort)
+            self.world.assume(wrapped == a - size * times, wrapped >= self.low, wrapped <= self.high)
+            return wrapped
+
+        return self.world.once(("wrap", self.bits, self.signed, a), make)
+
+    def wrap_once(self, a: Expr) -> Expr:
+        """`a` wrapped, where it is at most one turn out of range: sums and differences of two values."""
+        if not self.bits or self.homomorphic:
+            return a
+        if numeral(z3.simplify(a)) is not None:
+            return self.wrap(a)
+        size = 1 << self.bits
+        return z3.If(a > self.high, a - size, z3.If(a < self.low, a + size, a))
+
+    def add(self, a: Expr, b: Expr) -> Expr:
+        return self.wrap_once(a + b)
+
+    def sub(self, a: Expr, b: Expr) -> Expr:
+        return self.wrap_once(a - b)
+
+    def mul(self, a: Expr, b: Expr) -> Expr:
+        return self.wrap(a * b)
+
+    def neg(self, a: Expr) -> Expr:
+        return self.wrap_once(-a)
+
+    def _no_homomorphism(self) -> None:
+        if self.homomorphic:
+            raise Unsupported("only ring operations commute with wrapping")
+
+    def divisible(self, a: Expr, b: Expr) -> Expr:
+        self._no_homomorphism()
+        if self.bits and self.signed:
+            return z3.And(b != 0, z3.Not(z3.And(b == -1, a == self.low)))
+        return b != 0
+
+    def tdiv(self, a: Expr, b: Expr) -> Expr:
+        self._no_homomorphism()
+        return truncated(self.world, a, b, self.builtin)
+
+    def tmod(self, a: Expr, b: Expr) -> Expr:
+        return a - b * self.tdiv(a, b)
+
+    def floordiv(self, a: Expr, b: Expr) -> Expr:
+        self._no_homomorphism()
+        return floored(self.world, a, b, self.builtin)
+
+    def floormod(self, a: Expr, b: Expr) -> Expr:
+        return a - b * self.floordiv(a, b)
+
+    def lt(self, a: Expr, b: Expr) -> Expr:
+        self._no_homomorphism()
+        return a < b
+
+    def le(self, a: Expr, b: Expr) -> Expr:
+        self._no_homomorphism()
+        return a <= b
+
+    def shiftable(self, b: Expr) -> Expr:
+        self._no_homomorphism()
+        return z3.And(b >= 0, b < self.bits)
+
+    def _power(self, b: Expr) -> Expr:
+        """2^b for every amount that has a meaning: an enumeration, and complete."""
+        v = numeral(z3.simplify(b))
+        if v is not None:
+            return self.const(1 << v if 0 <= v < self.bits else 1)
+        power = self.const(1 << (self.bits - 1))
+        for k in range(self.bits - 2, -1, -1):
+            power = z3.If(b == k, self.const(1 << k), power)
+        return power
+
+    def shl(self, a: Expr, b: Expr) -> Expr:
+        return self.wrap(a * self._power(b))
+
+    def shr(self, a: Expr, b: Expr) -> Expr:
+        return floored(self.world, a, self._power(b), self.builtin)
+
+    def bit_and(self, a: Expr, b: Expr) -> Expr:
+        """Only with a mask of low bits, which is a remainder."""
+        self._no_homomorphism()
+        for value, mask in ((a, b), (b, a)):
+            m = numeral(z3.simplify(mask))
+            if m is not None and m >= 0 and (m + 1) & m == 0:
+                return value - (m + 1) * floored(self.world, value, z3.IntVal(m + 1), self.builtin)
+        raise Unsupported("bitwise operations over integers")
+
+    def bit_or(self, a: Expr, b: Expr) -> Expr:
+        raise Unsupported("bitwise operations over integers")
+
+    bit_xor = bit_or
+
+    def bit_not(self, a: Expr) -> Expr:
+        self._no_homomorphism()
+        return -1 - a if self.signed else self.high - a
+
+    def from_bool(self, a: Expr) -> Expr:
+        return z3.If(a, self.const(1), self.const(0))
+
+    def convert(self, a: Expr, source: Integers) -> Expr:
+        self._no_homomorphism()
+        if self.bits and source.bits and not (self.low <= source.low and source.high <= self.high):
+            if self.bits == source.bits:
+                size = 1 << self.bits
+                return z3.If(a > self.high, a - size, z3.If(a < self.low, a + size, a))
+            return self.wrap(a)
+        return a
+
+
+def _divide(world: World, kind: str, a: Expr, b: Expr) -> Expr:
+    """An uninterpreted quotient of `kind` with the axioms of division, instantiated for these operands."""
+
+    def make() -> Expr:
+        q = z3.Function(kind, z3.IntSort(), z3.IntSort(), z3.IntSort())(a, b)
+        r = a - b * q
+        if kind == "floordiv":
+            world.assume(z3.Implies(b > 0, z3.And(0 <= r, r < b)), z3.Implies(b < 0, z3.And(b < r, r <= 0)))
+        else:
+            world.assume(
+                z3.Implies(z3.And(b > 0, a >= 0), z3.And(0 <= r, r < b)),
+                z3.Implies(z3.And(b > 0, a < 0), z3.And(-b < r, r <= 0)),
+                z3.Implies(z3.And(b < 0, a >= 0), z3.And(0 <= r, r < -b)),
+                z3.Implies(z3.And(b < 0, a < 0), z3.And(b < r, r <= 0)),
+            )
+        return q
+
+    return world.once((kind, a, b), make)
+
+
+def truncated(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
+    """a / b toward zero; anything where b is 0."""
+    x, y = numeral(z3.simplify(a)), numeral(z3.simplify(b))
+    if x is not None and y:
+        q = abs(x) // abs(y)
+        return z3.IntVal(q if (x < 0) == (y < 0) else -q)
+    if y == 1:
+        return a
+    if builtin:  # the solver's division is Euclidean: for a >= 0 it truncates, whatever the sign of b
+        return z3.If(a >= 0, a / b, -((-a) / b))
+    return _divide(world, "tdiv", a, b)
+
+
+def floored(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
+    """a / b rounded down; anything where b is 0."""
+    x, y = numeral(z3.simplify(a)), numeral(z3.simplify(b))
+    if x is not None and y:
+        return z3.IntVal(x // y)
+    if y == 1:
+        return a
+    if builtin:
+        return choose(b > 0, a / b, (-a) / (-b))
+    return _divide(world, "floordiv", a, b)

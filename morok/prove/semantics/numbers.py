@@ -1,0 +1,306 @@
+"""Compile-time values: the mathematical integers of guards and `let`.
+
+Over integers they are the solver's integers; over bit vectors they are signed bit vectors as wide as the operation needs, so that
+nothing wraps in either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import z3
+
+from morok.prove.semantics.bits import Bits
+from morok.prove.semantics.integers import Integers, floored, numeral, truncated
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, World, both, either, negation
+
+WIDEST: Final = 4096  # a shift beyond this has no value (language.md), so no power of two beyond it either
+POWERS: Final = 64  # exponents tried where nothing else bounds them
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A number: its value, whether the operation that made it has one, and for bounds whether it is infinite.
+
+    bits    the number is known to be that of a dtype of so many bits, so that a power of two among them is one of so many
+    """
+
+    value: Expr
+    exists: Expr = TRUE
+    minus_infinity: Expr = FALSE
+    plus_infinity: Expr = FALSE
+    bits: int = 0
+
+    @property
+    def finite(self) -> Expr:
+        return both(negation(self.minus_infinity), negation(self.plus_infinity))
+
+
+class WholeNumbers:
+    """Numbers as the solver's integers."""
+
+    def __init__(self, world: World, builtin: bool) -> None:
+        self.world = world
+        self.builtin = builtin
+
+    def const(self, v: int) -> Expr:
+        return z3.IntVal(v)
+
+    def variable(self, name: str, bits: int = 0) -> Expr:
+        return z3.Int(name)
+
+    def known(self, a: Expr) -> int | None:
+        return numeral(z3.simplify(a))
+
+    def read(self, a: Expr) -> int:
+        return int(a.as_long())
+
+    def of(self, value: Expr, arithmetic: Any) -> Expr:
+        return value
+
+    def to(self, value: Expr, arithmetic: Any) -> Expr:
+        assert isinstance(arithmetic, Integers)
+        return arithmetic.wrap(value)
+
+    def add(self, a: Expr, b: Expr) -> Expr:
+        return a + b
+
+    def sub(self, a: Expr, b: Expr) -> Expr:
+        return a - b
+
+    def mul(self, a: Expr, b: Expr) -> Expr:
+        return a * b
+
+    def neg(self, a: Expr) -> Expr:
+        return -a
+
+    def floordiv(self, a: Expr, b: Expr) -> Expr:
+        return floored(self.world, a, b, self.builtin)
+
+    def tdiv(self, a: Expr, b: Expr) -> Expr:
+        return truncated(self.world, a, b, self.builtin)
+
+    def eq(self, a: Expr, b: Expr) -> Expr:
+        return a == b
+
+    def lt(self, a: Expr, b: Expr) -> Expr:
+        return a < b
+
+    def choose(self, c: Expr, a: Expr, b: Expr) -> Expr:
+        return z3.If(c, a, b)
+
+    def bitwise(self, op: str, a: Expr, b: Expr) -> Expr:
+        m = self.known(b)
+        n = self.known(a)
+        if m is not None and n is not None:
+            return self.const({"&": n & m, "|": n | m, "^": n ^ m}[op])
+        if op == "&" and m is not None and m >= 0 and (m + 1) & m == 0:
+            return a - (m + 1) * self.floordiv(a, self.const(m + 1))
+        raise Unsupported("bitwise operations over integers")
+
+    def gcd(self, a: Expr, b: Expr) -> Expr:
+        """The greatest common divisor, known only as a common divisor."""
+        g = self.world.opaque("gcd", z3.IntSort(), a, b)
+        x, y = self.world.fresh("cofactor", z3.IntSort()), self.world.fresh("cofactor", z3.IntSort())
+        self.world.assume(g >= 0, a == g * x, b == g * y, (g == 0) == z3.And(a == 0, b == 0))
+        return g
+
+
+class WideBits:
+    """Numbers as signed bit vectors that grow with every operation."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def _fit(self, *values: Expr, extra: int = 0) -> tuple[Expr, ...]:
+        width = max(v.size() for v in values) + extra
+        if width > 600:
+            raise Unsupported("numbers too wide for bit vectors")
+        return tuple(z3.SignExt(width - v.size(), v) if v.size() < width else v for v in values)
+
+    def const(self, v: int) -> Expr:
+        return z3.BitVecVal(v, v.bit_length() + 1)
+
+    def variable(self, name: str, bits: int = 0) -> Expr:
+        if not bits:
+            raise Unsupported("unbounded numbers as bit vectors")
+        return z3.BitVec(name, bits + 1)
+
+    def known(self, a: Expr) -> int | None:
+        a = z3.simplify(a)
+        return int(a.as_signed_long()) if z3.is_bv_value(a) else None
+
+    def read(self, a: Expr) -> int:
+        return int(a.as_signed_long())
+
+    def of(self, value: Expr, arithmetic: Bits) -> Expr:
+        return value if arithmetic.signed else z3.ZeroExt(1, value)
+
+    def to(self, value: Expr, arithmetic: Bits) -> Expr:
+        n = value.size()
+        if n >= arithmetic.bits:
+            return value if n == arithmetic.bits else z3.Extract(arithmetic.bits - 1, 0, value)
+        return z3.SignExt(arithmetic.bits - n, value)
+
+    def add(self, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b, extra=1)
+        return a + b
+
+    def sub(self, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b, extra=1)
+        return a - b
+
+    def mul(self, a: Expr, b: Expr) -> Expr:
+        total = a.size() + b.size()
+        a, b = self._fit(a, b, extra=total - max(a.size(), b.size()))
+        return a * b
+
+    def neg(self, a: Expr) -> Expr:
+        return -self._fit(a, extra=1)[0]
+
+    def tdiv(self, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b, extra=1)
+        return a / b
+
+    def floordiv(self, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b, extra=1)
+        q, r = a / b, z3.SRem(a, b)
+        return z3.If(z3.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
+
+    def eq(self, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b)
+        return a == b
+
+    def lt(self, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b)
+        return a < b
+
+    def choose(self, c: Expr, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b)
+        return z3.If(c, a, b)
+
+    def bitwise(self, op: str, a: Expr, b: Expr) -> Expr:
+        a, b = self._fit(a, b)
+        return a & b if op == "&" else a | b if op == "|" else a ^ b
+
+    def gcd(self, a: Expr, b: Expr) -> Expr:
+        raise Unsupported("gcd over bit vectors")
+
+
+class Arithmetic:
+    """The operations of guards, with the premise that each has a value."""
+
+    def __init__(self, world: World, numbers: WholeNumbers | WideBits) -> None:
+        self.world = world
+        self.n = numbers
+
+    def const(self, v: int) -> Num:
+        return Num(self.n.const(v))
+
+    def infinity(self, sign: int) -> Num:
+        return Num(self.n.const(0), TRUE, TRUE if sign < 0 else FALSE, TRUE if sign > 0 else FALSE)
+
+    def _exist(self, *operands: Num) -> Expr:
+        """That all operands have values, and finite ones: arithmetic on an unknown bound fails its clause."""
+        return both(*(o.exists for o in operands), *(o.finite for o in operands))
+
+    def binary(self, op: str, a: Num, b: Num) -> Num:
+        exist = self._exist(a, b)
+        n = self.n
+        if op in ("+", "-", "*"):
+            compute = {"+": n.add, "-": n.sub, "*": n.mul}[op]
+            return Num(compute(a.value, b.value), exist)
+        if op in ("//", "%", "tdiv", "tmod"):
+            nonzero = negation(self.eq(b.value, n.const(0)))
+            q = n.floordiv(a.value, b.value) if op in ("//", "%") else n.tdiv(a.value, b.value)
+            value = q if op in ("//", "tdiv") else n.sub(a.value, n.mul(q, b.value))
+            return Num(value, both(exist, nonzero))
+        if op in ("&", "|", "^"):
+            return Num(n.bitwise(op, a.value, b.value), exist)
+        if op in ("<<", ">>"):
+            return self._shift(op, a, b, exist)
+        if op in ("min", "max"):
+            less = n.lt(a.value, b.value)
+            return Num(n.choose(less, a.value, b.value) if op == "min" else n.choose(less, b.value, a.value), exist)
+        if op == "gcd":
+            x, y = n.known(a.value), n.known(b.value)
+            if x is not None and y is not None:
+                import math
+
+                return Num(n.const(math.gcd(x, y)), exist)
+            return Num(n.gcd(a.value, b.value), exist)
+        raise Unsupported(f"the operator {op}")
+
+    def eq(self, a: Expr, b: Expr) -> Expr:
+        return self.n.eq(a, b)
+
+    def _shift(self, op: str, a: Num, b: Num, exist: Expr) -> Num:
+        n = self.n
+        amount = n.known(b.value)
+        if amount is not None:
+            if not 0 <= amount <= WIDEST:
+                return Num(n.const(0), FALSE)
+            power = n.const(1 << amount)
+            return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
+        top = POWERS if not b.bits else min((1 << b.bits) - 1, POWERS)
+        self.world.limit(f"compile-time shifts by at most {top}")
+        power = n.const(1 << top)
+        for k in range(top - 1, -1, -1):
+            power = n.choose(n.eq(b.value, n.const(k)), n.const(1 << k), power)
+        exist = both(exist, z3.Not(n.lt(b.value, n.const(0))), z3.Not(n.lt(n.const(top), b.value)))
+        return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
+
+    def unary(self, op: str, a: Num) -> Num:
+        exist = self._exist(a)
+        if op == "-":
+            # the negative of an unknown bound is the opposite unknown bound: only its use in arithmetic fails
+            return Num(self.n.neg(a.value), a.exists, a.plus_infinity, a.minus_infinity)
+        if op == "~":
+            return Num(self.n.sub(self.n.const(-1), a.value), exist)
+        if op == "abs":
+            return Num(self.n.choose(self.n.lt(a.value, self.n.const(0)), self.n.neg(a.value), a.value), exist)
+        if op == "log2":
+            value = self.n.const(0)
+            for k in range(1, self._exponents(a)):
+                value = self.n.choose(self.n.eq(a.value, self.n.const(1 << k)), self.n.const(k), value)
+            return Num(value, both(exist, self.is_power(a)))
+        raise Unsupported(f"the operator {op}")
+
+    def _exponents(self, a: Num) -> int:
+        if a.bits:
+            return a.bits
+        self.world.limit(f"powers of two below 2^{POWERS}")
+        return POWERS
+
+    def is_power(self, a: Num) -> Expr:
+        """Whether the number is a power of two: every one that its dtype holds is enumerated."""
+        v = self.n.known(a.value)
+        if v is not None:
+            return z3.BoolVal(v > 0 and v & (v - 1) == 0)
+        return either(*(self.n.eq(a.value, self.n.const(1 << k)) for k in range(self._exponents(a))))
+
+    def compare(self, op: str, a: Num, b: Num) -> tuple[Expr, Expr]:
+        """(exists, truth) of a comparison; infinite bounds compare as infinities do."""
+        exist = both(a.exists, b.exists)
+        if op == ">":
+            a, b, op = b, a, "<"
+        elif op == ">=":
+            a, b, op = b, a, "<="
+        less = self._with_infinities(a, b, self.n.lt, strictly=True)
+        if op == "<":
+            return exist, less
+        if op == "<=":
+            return exist, negation(self._with_infinities(b, a, self.n.lt, strictly=True))
+        equal = either(
+            both(a.minus_infinity, b.minus_infinity),
+            both(a.plus_infinity, b.plus_infinity),
+            both(a.finite, b.finite, self.n.eq(a.value, b.value)),
+        )
+        return exist, equal if op == "==" else negation(equal)
+
+    def _with_infinities(self, a: Num, b: Num, less: Callable[[Expr, Expr], Expr], strictly: bool) -> Expr:
+        low = both(a.minus_infinity, negation(b.minus_infinity))
+        high = both(b.plus_infinity, negation(a.plus_infinity))
+        return either(low, high, both(a.finite, b.finite, less(a.value, b.value)))

@@ -1,0 +1,414 @@
+"""One function per op: its meaning to the solver, as `ops.md` gives it.
+
+Each takes the world (the encoding), the dtype that `evaluate` takes too (the operands', for casts the result's), and the operands.
+Written once for every encoding: a world's `arithmetic(d)` is bit vectors, integers, floats or real numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import z3
+
+from morok.prove.semantics.bits import Bits
+from morok.prove.semantics.floats import Floats, Reals
+from morok.prove.semantics.integers import Integers, numeral
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, choose, comparison, negation, strict
+
+W = Any  # a MorokWorld
+D = Any  # a scalar DType
+Unary = Callable[[W, D, Term], Term]
+Binary = Callable[[W, D, Term, Term], Term]
+
+
+def neg(w: W, d: D, a: Term) -> Term:
+    return strict(w.arithmetic(d).neg(a.value), a)
+
+
+def not_(w: W, d: D, a: Term) -> Term:
+    return strict(negation(a.value) if d.is_bool else w.arithmetic(d).bit_not(a.value), a)
+
+
+def add(w: W, d: D, a: Term, b: Term) -> Term:
+    return strict(w.arithmetic(d).add(a.value, b.value), a, b)
+
+
+def sub(w: W, d: D, a: Term, b: Term) -> Term:
+    return strict(w.arithmetic(d).sub(a.value, b.value), a, b)
+
+
+def mul(w: W, d: D, a: Term, b: Term) -> Term:
+    return strict(w.arithmetic(d).mul(a.value, b.value), a, b)
+
+
+def square(w: W, d: D, a: Term) -> Term:
+    return mul(w, d, a, a)
+
+
+def idiv(w: W, d: D, a: Term, b: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.tdiv(a.value, b.value), a, b, when=n.divisible(a.value, b.value))
+
+
+def mod(w: W, d: D, a: Term, b: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.tmod(a.value, b.value), a, b, when=n.divisible(a.value, b.value))
+
+
+def floordiv(w: W, d: D, a: Term, b: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.floordiv(a.value, b.value), a, b, when=n.divisible(a.value, b.value))
+
+
+def floormod(w: W, d: D, a: Term, b: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.floormod(a.value, b.value), a, b, when=n.divisible(a.value, b.value))
+
+
+def fdiv(w: W, d: D, a: Term, b: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.fdiv(a.value, b.value), a, b, when=n.fdividable(b.value))
+
+
+def reciprocal(w: W, d: D, a: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.fdiv(n.const(1.0), a.value), a, when=n.fdividable(a.value))
+
+
+def mulacc(w: W, d: D, a: Term, b: Term, c: Term) -> Term:
+    n = w.arithmetic(d)
+    value = n.fma(a.value, b.value, c.value) if d.is_float else n.add(n.mul(a.value, b.value), c.value)
+    return strict(value, a, b, c)
+
+
+def _pick(w: W, d: D, a: Term, b: Term, least: bool) -> Term:
+    n = w.arithmetic(d)
+    if d.is_float:
+        return strict(n.minimum(a.value, b.value) if least else n.maximum(a.value, b.value), a, b)
+    less = n.lt(a.value, b.value)
+    return strict(z3.If(less, a.value, b.value) if least else z3.If(less, b.value, a.value), a, b)
+
+
+def max(w: W, d: D, a: Term, b: Term) -> Term:  # noqa: A001  (named after its op)
+    return _pick(w, d, a, b, least=False)
+
+
+def min(w: W, d: D, a: Term, b: Term) -> Term:  # noqa: A001
+    return _pick(w, d, a, b, least=True)
+
+
+def and_(w: W, d: D, a: Term, b: Term) -> Term:
+    return strict(z3.And(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_and(a.value, b.value), a, b)
+
+
+def or_(w: W, d: D, a: Term, b: Term) -> Term:
+    return strict(z3.Or(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_or(a.value, b.value), a, b)
+
+
+def xor(w: W, d: D, a: Term, b: Term) -> Term:
+    return strict(z3.Xor(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_xor(a.value, b.value), a, b)
+
+
+def shl(w: W, d: D, a: Term, b: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.shl(a.value, b.value), a, b, when=n.shiftable(b.value))
+
+
+def shr(w: W, d: D, a: Term, b: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.shr(a.value, b.value), a, b, when=n.shiftable(b.value))
+
+
+def lt(w: W, d: D, a: Term, b: Term) -> Term:
+    return comparison(w.arithmetic(d).lt(a.value, b.value), a, b)
+
+
+def le(w: W, d: D, a: Term, b: Term) -> Term:
+    return comparison(w.arithmetic(d).le(a.value, b.value), a, b)
+
+
+def gt(w: W, d: D, a: Term, b: Term) -> Term:
+    return lt(w, d, b, a)
+
+
+def ge(w: W, d: D, a: Term, b: Term) -> Term:
+    return le(w, d, b, a)
+
+
+def _same(w: W, d: D, a: Term, b: Term) -> Expr:
+    if d.is_float:
+        return w.arithmetic(d).eq(a.value, b.value)
+    if w.homomorphic and not d.is_bool:
+        raise Unsupported("only ring operations commute with wrapping")
+    return a.value == b.value
+
+
+def eq(w: W, d: D, a: Term, b: Term) -> Term:
+    return comparison(_same(w, d, a, b), a, b)
+
+
+def ne(w: W, d: D, a: Term, b: Term) -> Term:
+    return comparison(z3.Not(_same(w, d, a, b)), a, b)
+
+
+def where(w: W, d: D, c: Term, t: Term, f: Term) -> Term:
+    """Only the chosen branch need be defined."""
+    return Term(
+        choose(c.value, t.value, f.value),
+        both(c.defined, choose(c.value, t.defined, f.defined)),
+        choose(c.value, t.invalid, f.invalid),
+    )
+
+
+def _rounding(mode: str) -> Unary:
+    def rounded(w: W, d: D, a: Term) -> Term:
+        return strict(w.arithmetic(d).round_to(mode, a.value) if d.is_float else a.value, a)
+
+    return rounded
+
+
+trunc = _rounding("trunc")
+floor = _rounding("floor")
+ceil = _rounding("ceil")
+round = _rounding("round")  # noqa: A001
+
+
+def abs(w: W, d: D, a: Term) -> Term:  # noqa: A001
+    n = w.arithmetic(d)
+    if d.is_float:
+        return strict(n.absolute(a.value), a)
+    if d.is_unsigned:
+        return a
+    return strict(z3.If(n.lt(a.value, n.const(0)), n.neg(a.value), a.value), a)
+
+
+def sign(w: W, d: D, a: Term) -> Term:
+    n = w.arithmetic(d)
+    if d.is_float:
+        return strict(n.sign(a.value), a)
+    positive = z3.If(n.lt(n.const(0), a.value), n.const(1), n.const(0))
+    return strict(positive if d.is_unsigned else z3.If(n.lt(a.value, n.const(0)), n.const(-1), positive), a)
+
+
+def sqrt(w: W, d: D, a: Term) -> Term:
+    n = w.arithmetic(d)
+    return strict(n.sqrt(a.value), a, when=TRUE if isinstance(n, Floats) else a.value >= 0)
+
+
+# Transcendentals: the value is any within the op's tolerance, so to the solver a function of which only the special cases, which
+# are exact, are known.
+
+
+def _transcendental(name: str, cases: Callable[[Floats, Expr], list[tuple[Expr, Expr]]]) -> Unary:
+    def apply(w: W, d: D, a: Term) -> Term:
+        n = w.arithmetic(d)
+        value = w.opaque(f"{name}.{d.name}", n.sort, a.value)
+        if isinstance(n, Floats):
+            for condition, result in reversed(cases(n, a.value)):
+                value = z3.If(condition, result, value)
+            value = z3.If(n.is_nan(a.value), n.const(float("nan")), value)
+        return strict(value, a)
+
+    return apply
+
+
+_INF = float("inf")
+_NAN = float("nan")
+
+
+def _at_infinities(n: Floats, a: Expr, minus: float, plus: float) -> list[tuple[Expr, Expr]]:
+    negative = n.is_negative(a)
+    return [
+        (z3.And(n.is_inf(a), negative), n.const(minus)),
+        (z3.And(n.is_inf(a), z3.Not(negative)), n.const(plus)),
+    ]
+
+
+def _exponential(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
+    return [*_at_infinities(n, a, 0.0, _INF), (n.is_zero(a), n.const(1.0))]
+
+
+def _logarithm(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
+    return [
+        (n.is_zero(a), n.const(-_INF)),
+        (n.is_negative(a), n.const(_NAN)),
+        (n.is_inf(a), n.const(_INF)),
+        (a == n.const(1.0), n.const(0.0)),
+    ]
+
+
+def _odd_wave(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
+    return [*_at_infinities(n, a, _NAN, _NAN), (n.is_zero(a), a)]
+
+
+def _even_wave(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
+    return [*_at_infinities(n, a, _NAN, _NAN), (n.is_zero(a), n.const(1.0))]
+
+
+def _sigmoid_like(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
+    return [*_at_infinities(n, a, -1.0, 1.0), (n.is_zero(a), a)]
+
+
+def _inverse_root(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
+    return [(n.is_zero(a), n.const(_INF)), (n.is_negative(a), n.const(_NAN)), (n.is_inf(a), n.const(0.0))]
+
+
+exp2 = _transcendental("exp2", _exponential)
+exp = _transcendental("exp", _exponential)
+log2 = _transcendental("log2", _logarithm)
+log = _transcendental("log", _logarithm)
+sin = _transcendental("sin", _odd_wave)
+tan = _transcendental("tan", _odd_wave)
+cos = _transcendental("cos", _even_wave)
+tanh = _transcendental("tanh", _sigmoid_like)
+erf = _transcendental("erf", _sigmoid_like)
+rsqrt = _transcendental("rsqrt", _inverse_root)
+
+_UNROLLED = 16  # integer powers up to this literal exponent are products
+
+
+def pow(w: W, d: D, a: Term, b: Term) -> Term:  # noqa: A001
+    n = w.arithmetic(d)
+    if d.is_float:
+        return _float_pow(w, d, n, a, b)
+    exponent = _literal(b.value)
+    allowed = TRUE if d.is_unsigned else z3.Not(n.lt(b.value, n.const(0)))
+    if exponent is not None and 0 <= exponent <= _UNROLLED:
+        value = n.const(1)
+        for _ in range(exponent):
+            value = n.mul(value, a.value)
+        return strict(value, a, b)
+    value = w.opaque(f"pow.{d.name}", n.sort, a.value, b.value)
+    value = z3.If(b.value == n.const(0), n.const(1), z3.If(b.value == n.const(1), a.value, value))
+    return strict(value, a, b, when=allowed)
+
+
+def _literal(a: Expr) -> int | None:
+    a = z3.simplify(a)
+    return int(a.as_signed_long()) if z3.is_bv_value(a) else numeral(a)
+
+
+def _float_pow(w: W, d: D, n: Floats | Reals, a: Term, b: Term) -> Term:
+    """Within 1 ulp, so that the exact power, and its rounding, are among the values: used where the exponent is 1 or 2."""
+    value = w.opaque(f"pow.{d.name}", n.sort, a.value, b.value)
+    one = n.const(1.0)
+    value = z3.If(b.value == n.const(2.0), n.mul(a.value, a.value), value)
+    value = z3.If(b.value == one, a.value, value)
+    value = z3.If(z3.Or(n.is_zero(b.value), a.value == one), one, value)
+    if isinstance(n, Floats):
+        nan = z3.And(z3.Or(n.is_nan(a.value), n.is_nan(b.value)), z3.Not(n.is_zero(b.value)), a.value != one)
+        value = z3.If(nan, n.const(_NAN), value)
+    return strict(value, a, b)
+
+
+def threefry(w: W, d: D, a: Term, b: Term) -> Term:
+    """Salmon et al. 2011, 2x32, 20 rounds; `a` is the counter, `b` the key."""
+    if not isinstance(w.arithmetic(d), Bits):
+        raise Unsupported("the random generator over integers")
+
+    def halves(v: Expr) -> tuple[Expr, Expr]:
+        return z3.Extract(31, 0, v), z3.Extract(63, 32, v)
+
+    (x0, x1), (k0, k1) = halves(a.value), halves(b.value)
+    keys = (k0, k1, k0 ^ k1 ^ z3.BitVecVal(0x1BD11BDA, 32))
+    x0, x1 = x0 + keys[0], x1 + keys[1]
+    for i in range(5):
+        for r in ((13, 15, 26, 6), (17, 29, 16, 24))[i % 2]:
+            x0 = x0 + x1
+            x1 = z3.RotateLeft(x1, r) ^ x0
+        x0 = x0 + keys[(i + 1) % 3]
+        x1 = x1 + keys[(i + 2) % 3] + z3.BitVecVal(i + 1, 32)
+    return strict(z3.Concat(x1, x0), a, b)
+
+
+# Conversions.
+
+
+def cast(w: W, d: D, a: Term, source: D) -> Term:
+    if d is source:
+        return a
+    if d.is_bool:
+        return comparison(_truth(w, source, a.value), a)
+    n = w.arithmetic(d)
+    if source.is_bool:
+        return strict(n.from_bool(a.value), a)
+    s = w.arithmetic(source)
+    if d.is_float:
+        if source.is_float:
+            return strict(n.convert(a.value, s), a)
+        return comparison(_int_to_float(w, n, s, source, a.value), a)
+    if source.is_float:
+        return _float_to_int(w, n, s, d, source, a)
+    if source.is_index:
+        return comparison(a.value, replace_defined(a, n.fits(a.value)))
+    return strict(n.convert(a.value, s), a)
+
+
+def replace_defined(a: Term, also: Expr) -> Term:
+    """`a`, defined only where `also` holds too."""
+    return Term(a.value, both(a.defined, also), a.invalid)
+
+
+def _truth(w: W, d: D, a: Expr) -> Expr:
+    n = w.arithmetic(d)
+    if d.is_float:
+        return n.truth(a)
+    if w.homomorphic:
+        raise Unsupported("only ring operations commute with wrapping")
+    return a != n.const(0)
+
+
+def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Expr) -> Expr:
+    if isinstance(s, Bits) and isinstance(n, Floats):
+        convert = z3.fpSignedToFP if s.signed else z3.fpUnsignedToFP
+        return convert(z3.RNE(), a, n.sort)
+    if isinstance(n, Reals) and isinstance(s, Integers):
+        return z3.ToReal(a)
+    v = numeral(z3.simplify(a)) if isinstance(s, Integers) else None
+    if v is not None and isinstance(n, Floats):
+        return z3.simplify(z3.fpRealToFP(z3.RNE(), z3.RealVal(v), n.sort))
+    return w.opaque(f"cast.{source.name}.{n.name}", n.sort, a)
+
+
+def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, a: Term) -> Term:
+    if isinstance(s, Reals):
+        raise Unsupported("integers of real numbers")
+    whole = z3.fpRoundToIntegral(z3.RTZ(), a.value)
+    finite = z3.Not(z3.Or(s.is_nan(a.value), s.is_inf(a.value)))
+    if d.is_index:
+        v = w.opaque(f"cast.{source.name}.index", z3.IntSort(), whole)
+        return strict(v, a, when=finite)
+    # 2^bits may round to infinity in a narrow format, which is right: every finite value lies below it
+    low = s.const(-float(2 ** (d.bits - 1))) if d.is_signed else s.const(0.0)
+    high = s.const(float(2 ** (d.bits - 1 if d.is_signed else d.bits)))
+    inside = z3.And(finite, z3.fpLEQ(low, whole), z3.fpLT(whole, high))
+    if isinstance(n, Bits):
+        v = z3.fpToSBV(z3.RTZ(), a.value, n.sort) if d.is_signed else z3.fpToUBV(z3.RTZ(), a.value, n.sort)
+    else:
+        v = w.opaque(f"cast.{source.name}.{d.name}", z3.IntSort(), whole)
+        w.assume(v >= n.low, v <= n.high)
+    return strict(v, a, when=inside)
+
+
+def bitcast(w: W, d: D, a: Term, source: D) -> Term:
+    if d is source:
+        return a
+    if d.is_bool or source.is_bool or d.is_index or source.is_index:
+        raise Unsupported("the bits of bool and index")
+    n, s = w.arithmetic(d), w.arithmetic(source)
+    if isinstance(n, (Integers, Reals)) or isinstance(s, (Integers, Reals)):
+        raise Unsupported("bits over integers and real numbers")
+    if d.is_float:
+        bits = z3.fpToIEEEBV(a.value) if source.is_float else a.value
+        if source.is_float:
+            raise Unsupported("a float's bits as another float")
+        return strict(z3.fpBVToFP(bits, n.sort), a)
+    if not source.is_float:
+        return strict(a.value, a)
+    # any NaN pattern may come of a NaN; everything else has one pattern
+    pattern = w.fresh("pattern", n.sort)
+    w.assume(z3.fpBVToFP(pattern, s.sort) == a.value)
+    return Term(pattern, a.defined, FALSE, lambda v: z3.fpBVToFP(v, s.sort) == a.value)
+
+

@@ -1,0 +1,116 @@
+"""What an expression is to the solver: a value, and whether it has one.
+
+The solver's functions are total (x/0 is something); definedness is therefore carried beside every value and never read off it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import z3
+
+Expr = Any  # a z3 expression; the bindings are untyped
+
+TRUE: Final = z3.BoolVal(True)
+FALSE: Final = z3.BoolVal(False)
+
+
+class Unsupported(Exception):
+    """This encoding has no translation for something in the rule; another one may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One lane of a node.
+
+    value     the value, meaningful where `defined` holds and `invalid` does not
+    defined   whether the node has a value at all
+    invalid   whether the value is Invalid (dtype index only)
+    allows    for results that are a set (the bits of a NaN): whether a value belongs to it; None: `value` alone does
+    """
+
+    value: Expr
+    defined: Expr = TRUE
+    invalid: Expr = FALSE
+    allows: Callable[[Expr], Expr] | None = None
+
+
+def both(*conditions: Expr) -> Expr:
+    """The conjunction, without the conditions that are plainly true."""
+    kept = [c for c in conditions if not z3.is_true(c)]
+    return TRUE if not kept else kept[0] if len(kept) == 1 else z3.And(*kept)
+
+
+def either(*conditions: Expr) -> Expr:
+    """The disjunction, without the conditions that are plainly false."""
+    kept = [c for c in conditions if not z3.is_false(c)]
+    return FALSE if not kept else kept[0] if len(kept) == 1 else z3.Or(*kept)
+
+
+def negation(condition: Expr) -> Expr:
+    if z3.is_true(condition):
+        return FALSE
+    return TRUE if z3.is_false(condition) else z3.Not(condition)
+
+
+def choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    """`If`, decided at once where the condition is plain."""
+    if z3.is_true(condition) or yes.eq(no):
+        return yes
+    return no if z3.is_false(condition) else z3.If(condition, yes, no)
+
+
+def strict(value: Expr, *operands: Term, when: Expr = TRUE) -> Term:
+    """The result of an op that needs all its operands; `when` is what else it needs."""
+    return Term(value, both(*(o.defined for o in operands), when), either(*(o.invalid for o in operands)))
+
+
+def comparison(value: Expr, *operands: Term) -> Term:
+    """The result of an op that is undefined on Invalid operands, and never Invalid itself."""
+    return Term(value, both(*(o.defined for o in operands), *(negation(o.invalid) for o in operands)))
+
+
+@dataclass(slots=True)
+class World:
+    """One encoding of one instance of a rule: what it has assumed and introduced so far.
+
+    name      of the encoding, for the record
+    exact     whether a model of the encoding is a counterexample; cleared when a function is left uninterpreted
+    axioms    what holds of the variables and functions introduced
+    ranges    obligations of the lift to integers: conditions that the proof must establish, in the order of evaluation
+    bounds    restrictions made for the solver's sake, in words: the verdict is then `bounded`
+    """
+
+    name: str
+    exact: bool = True
+    axioms: list[Expr] = field(default_factory=list)
+    ranges: list[Expr] = field(default_factory=list)
+    bounds: list[str] = field(default_factory=list)
+    known: dict[Any, Any] = field(default_factory=dict)
+    fresh_names: int = 0
+
+    def assume(self, *facts: Expr) -> None:
+        self.axioms.extend(f for f in facts if not z3.is_true(f))
+
+    def limit(self, words: str) -> None:
+        if words not in self.bounds:
+            self.bounds.append(words)
+
+    def fresh(self, stem: str, sort: Any) -> Expr:
+        """A new constant; names are numbered in the order of construction, so that queries repeat exactly."""
+        self.fresh_names += 1
+        return z3.Const(f"{stem}!{self.fresh_names}", sort)
+
+    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gave for this key the first time. Expressions count as equal when they are one node of the solver."""
+        parts = tuple(k.get_id() if isinstance(k, z3.AstRef) else k for k in key)
+        if parts not in self.known:
+            self.known[parts] = (make(), key)  # the key is kept alive: the solver reuses the numbers of dead nodes
+        return self.known[parts][0]
+
+    def opaque(self, name: str, result: Any, *arguments: Expr) -> Expr:
+        """An uninterpreted function: equal arguments give equal results, and nothing else is known."""
+        self.exact = False
+        return z3.Function(name, *(a.sort() for a in arguments), result)(*arguments)

@@ -1,0 +1,218 @@
+"""The solver theory of Morok's own dialect: its dtypes as sorts, and which encodings to try for a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import z3
+
+from morok.ir.dtype import BY_NAME, DType, safe_cast
+from morok.prove.semantics.bits import Bits
+from morok.prove.semantics.floats import Floats, Reals
+from morok.prove.semantics.integers import Integers
+from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers, WideBits
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, World, both, choose, either, negation
+
+DIVISIONS = frozenset({"Idiv", "Mod", "FloorDiv", "FloorMod"})
+RING = frozenset({"Add", "Sub", "Mul", "Neg", "MulAcc", "Square"})
+BITWISE = frozenset({"And", "Or", "Xor", "Not", "Shl", "Shr", "Threefry", "Bitcast"})
+
+
+@dataclass(slots=True)
+class MorokWorld(World):
+    """One encoding of Morok's dtypes.
+
+    integers     whether fixed-width integers are mathematical integers here (else bit vectors)
+    builtin      division by the solver's operators instead of axioms
+    homomorphic  integers that never wrap, for rules of + - * alone
+    reals        floats as real numbers (`assuming reassoc`)
+    """
+
+    integers: bool = False
+    builtin: bool = False
+    homomorphic: bool = False
+    reals: bool = False
+    numbers: Arithmetic = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.numbers = Arithmetic(self, WholeNumbers(self, self.builtin) if self.integers else WideBits(self))
+
+    def dtype(self, name: str) -> DType:
+        return BY_NAME[name]
+
+    def arithmetic(self, d: DType) -> Any:
+        if d.is_float:
+            return Reals(self, d.name) if self.reals else Floats(self, d.name)
+        if d.is_index:
+            if not self.integers:
+                raise Unsupported("index as bit vectors")
+            return Integers(self, 0, True, self.builtin)
+        if not d.is_int:
+            raise Unsupported(f"arithmetic at {d}")
+        if self.integers:
+            return Integers(self, d.bits, d.is_signed, self.builtin, self.homomorphic)
+        return Bits(self, d.bits, d.is_signed)
+
+    def sort(self, d: DType) -> Any:
+        return z3.BoolSort() if d.is_bool else self.arithmetic(d).sort
+
+    def variable(self, name: str, dtype: str, maybe_invalid: bool = False) -> Term:
+        """Any value of the dtype; Invalid among them where `maybe_invalid`."""
+        d = self.dtype(dtype)
+        value = z3.Bool(name) if d.is_bool else self.arithmetic(d).variable(name)
+        return Term(value, TRUE, z3.Bool(f"{name}.invalid") if maybe_invalid and d.is_index else FALSE)
+
+    def constant(self, dtype: str, value: Any) -> Term:
+        d = self.dtype(dtype)
+        return Term(z3.BoolVal(bool(value)) if d.is_bool else self.arithmetic(d).const(value))
+
+    def invalid(self) -> Term:
+        return Term(z3.IntVal(0), TRUE, TRUE)
+
+    def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
+        """Whether both have the same value; where the pattern's is any of a set, whether the target's is one of them."""
+        same = target.value == pattern.value if pattern.allows is None else pattern.allows(target.value)
+        if self.dtype(dtype).is_index:
+            return choose(either(target.invalid, pattern.invalid), both(target.invalid, pattern.invalid), same)
+        return same
+
+    def equal_but_zero_signs(self, dtype: str, target: Term, pattern: Term) -> Expr:
+        d = self.dtype(dtype)
+        same = self.equal(dtype, target, pattern)
+        if not d.is_float:
+            return same
+        n = self.arithmetic(d)
+        return either(same, z3.And(n.is_zero(target.value), n.is_zero(pattern.value)))
+
+    def choose(self, condition: Expr, yes: Term, no: Term) -> Term:
+        return Term(
+            choose(condition, yes.value, no.value),
+            choose(condition, yes.defined, no.defined),
+            choose(condition, yes.invalid, no.invalid),
+        )
+
+    # compile-time values
+
+    def number_of(self, dtype: str, term: Term) -> Num:
+        """The mathematical integer that an integer, index or bool constant is."""
+        d = self.dtype(dtype)
+        if d.is_bool:
+            n = self.numbers.n
+            return Num(n.choose(term.value, n.const(1), n.const(0)), bits=1)
+        return Num(self.numbers.n.of(term.value, self.arithmetic(d)), bits=d.bits)
+
+    def constant_of(self, dtype: str, number: Num) -> Term:
+        """A compile-time number as a constant of `dtype`, wrapped to it."""
+        d = self.dtype(dtype)
+        if d.is_bool:
+            return Term(negation(self.numbers.eq(number.value, self.numbers.n.const(0))))
+        if d.is_float:
+            v = self.numbers.n.known(number.value)
+            if v is None:
+                raise Unsupported("a computed integer as a float constant")
+            return self.constant(dtype, float(v))
+        return Term(self.numbers.n.to(number.value, self.arithmetic(d)))
+
+    def bound(self, dtype: str, name: str, term: Term, least: bool) -> tuple[Num, Expr]:
+        """(the fact vmin or vmax of a node, what is known of it): any bound that holds of the node's value."""
+        d = self.dtype(dtype)
+        n = self.numbers
+        if d.is_float:
+            return n.infinity(-1 if least else 1), TRUE
+        if d.is_bool:
+            value = n.n.variable(name, 1)
+            sound = n.compare("<=", Num(value), self.number_of(dtype, term)) if least else n.compare(
+                ">=", Num(value), self.number_of(dtype, term)
+            )
+            inside = both(n.compare("<=", n.const(0), Num(value))[1], n.compare("<=", Num(value), n.const(1))[1])
+            return Num(value), both(inside, either(negation(term.defined), sound[1]))
+        bits = d.bits
+        value = n.n.variable(name, bits)
+        infinite = FALSE if bits else z3.Bool(f"{name}.infinite")
+        number = Num(value, TRUE, infinite if least else FALSE, FALSE if least else infinite)
+        has_value = both(term.defined, negation(term.invalid))
+        order = n.compare("<=" if least else ">=", number, self.number_of(dtype, term))[1]
+        facts = [either(negation(has_value), order)]
+        if bits:  # a bound of a fixed-width node is a value of its dtype
+            facts.append(n.compare("<=", n.const(int(d.min)), number)[1])
+            facts.append(n.compare("<=", number, n.const(int(d.max)))[1])
+        return number, both(*facts)
+
+    def fits(self, dtype: str, number: Num) -> Expr:
+        d = self.dtype(dtype)
+        if not d.is_int:
+            return TRUE
+        n = self.numbers
+        return both(n.compare("<=", n.const(int(d.min)), number)[1], n.compare("<=", number, n.const(int(d.max)))[1])
+
+    def bits(self, dtype: str) -> int:
+        return self.dtype(dtype).bits
+
+    def is_float(self, dtype: str) -> bool:
+        return self.dtype(dtype).is_float
+
+    def is_int(self, dtype: str) -> bool:
+        return self.dtype(dtype).is_int
+
+    def is_index(self, dtype: str) -> bool:
+        return self.dtype(dtype).is_index
+
+    def safe_cast(self, a: str, b: str) -> bool:
+        return safe_cast(self.dtype(a), self.dtype(b))
+
+    def read(self, dtype: str, value: Expr) -> Any:
+        """The Python value of a numeral of the model."""
+        d = self.dtype(dtype)
+        return z3.is_true(value) if d.is_bool else self.arithmetic(d).read(value)
+
+    def read_number(self, value: Expr) -> int:
+        return self.numbers.n.read(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An encoding to try, with the share of the budget that it gets."""
+
+    name: str
+    share: float
+    options: tuple[tuple[str, bool], ...]
+
+    def world(self) -> MorokWorld:
+        return MorokWorld(self.name, **dict(self.options))
+
+
+def _attempt(name: str, share: float, **options: bool) -> Attempt:
+    return Attempt(name, share, tuple(options.items()))
+
+
+class MorokTheory:
+    """Which encodings suit a rule."""
+
+    def attempts(self, ops: frozenset[str], dtypes: Sequence[str], numeric_guards: bool, reals: bool) -> list[Attempt]:
+        """The encodings to try, in order, for a rule with these ops at these dtypes.
+
+        `numeric_guards`: whether its clauses compute with numbers; `reals`: whether it assumes `reassoc`.
+        """
+        index = any(BY_NAME[d].is_index for d in dtypes if d in BY_NAME)
+        ints = any(BY_NAME[d].is_int for d in dtypes if d in BY_NAME)
+        widest = max((BY_NAME[d].bits for d in dtypes if d in BY_NAME and BY_NAME[d].is_int), default=0)
+        divides = bool(ops & DIVISIONS)
+        found: list[Attempt] = []
+        if index:
+            found += [
+                _attempt("integers", 1.0, integers=True, reals=reals),
+                _attempt("integers, division built in", 2.0, integers=True, builtin=True, reals=reals),
+            ]
+        else:
+            small = widest <= 8 or not (divides or numeric_guards)
+            if ints and ops <= RING | {"Const"} and "Mul" in ops and widest > 8:
+                found.append(_attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
+            found.append(_attempt("bit vectors", 1.0 if small else 0.1, reals=reals))
+            if ints and not ops & BITWISE - {"Shl", "Shr", "And", "Not"} and widest > 8:
+                found.append(_attempt("lifted integers", 1.0, integers=True, reals=reals))
+                found.append(_attempt("lifted integers, division built in", 1.0, integers=True, builtin=True, reals=reals))
+            if ints and widest > 8:
+                found.append(_attempt("bit vectors, more resources", 4.0, reals=reals))
+        return found
