@@ -1,0 +1,234 @@
+"""The tokens of `.rules` text, and the limits that hostile text meets here first.
+
+The words and signs come from `grammar.lark`; this file adds what a regular expression cannot say: how deep brackets may
+nest, where an `example` ends, and that text which is no token becomes a token of its own, which the grammar never takes.
+Lexing therefore never stops half way, and the parser reports every kind of mistake in one manner.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lark.lexer import Lexer
+
+from morok.dsl.syntax import Span
+from morok.errors import Place, RuleEncodingError, RuleLimitError
+
+MAX_BYTES: Final = 1 << 20
+MAX_DEPTH: Final = 64
+MAX_DIGITS: Final = 400
+
+
+class Tok:
+    """A token as lark's parser wants it (`type`, position), with its text and whether it is the first of its line."""
+
+    __slots__ = ("type", "value", "file", "line", "column", "end_line", "end_column", "start_pos", "end_pos", "first")
+
+    def __init__(self, type_: str, value: str, file: str, line: int, column: int, start: int, first: bool) -> None:
+        self.type = type_
+        self.value = value
+        self.file = file
+        self.line = self.end_line = line
+        self.column = column
+        self.end_column = column + len(value)
+        self.start_pos = start
+        self.end_pos = start + len(value)
+        self.first = first
+
+    @property
+    def span(self) -> Span:
+        return Span(self.file, self.line, self.column, self.end_line, self.end_column)
+
+    def __repr__(self) -> str:
+        return f"{self.type}({self.value!r})"
+
+    @classmethod
+    def new_borrow_pos(cls, type_: str, value: str, other: Tok) -> Tok:
+        return cls(type_, value, other.file, other.end_line, other.end_column, other.end_pos, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """`# text`, and where it stands; `own_line` when nothing precedes it on its line."""
+
+    text: str
+    line: int
+    column: int
+    own_line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What the grammar says about tokens: words with a meaning of their own, signs, and one expression to find them all."""
+
+    words: dict[str, str]
+    signs: dict[str, str]
+    scanner: re.Pattern[str]
+
+    @classmethod
+    def of(cls, terminals: Any) -> Vocabulary:
+        words: dict[str, str] = {}
+        signs: dict[str, str] = {}
+        classes: dict[str, str] = {}
+        for t in terminals:
+            text = t.pattern.value
+            if t.name in ("NAME", "FLOAT", "INTEGER", "CONSTANT", "STRING"):
+                classes[t.name] = text
+                continue
+            plain = t.pattern.type == "str"
+            options = [text] if plain else [re.sub(r"\\(.)", r"\1", o) for o in text.removeprefix("(?:").removesuffix(")").split("|")]
+            for o in options:
+                (words if o.isalpha() else signs)[o] = t.name
+        ordered = sorted(signs, key=lambda s: (-len(s), s))
+        order = ("STRING", "FLOAT", "INTEGER", "CONSTANT", "NAME")
+        pattern = "|".join(
+            [r"(?P<SPACE>[ \t\r\f\v]+)", r"(?P<LINE>\n)", r"(?P<COMMENT>#[^\n]*)"]
+            + [f"(?P<{name}>{classes[name]})" for name in order]
+            + ["(?P<SIGN>" + "|".join(re.escape(s) for s in ordered) + ")", r'(?P<BAD_STRING>"[^\n]*)', r"(?P<BAD>.)"]
+        )
+        return cls(words, signs, re.compile(pattern))
+
+
+class TokenLexer(Lexer):
+    """Hands tokens made by `tokenize` to lark's parser."""
+
+    def __init__(self, lexer_conf: Any) -> None:
+        pass
+
+    def lex(self, data: Any) -> Iterator[Tok]:
+        return iter(data)
+
+
+def check_text(text: str, file: str) -> None:
+    """Refuse what is too long to read, or is no text: RuleLimitError, RuleEncodingError."""
+    if len(text) > MAX_BYTES:
+        raise RuleLimitError(
+            f"the file has {len(text):,} characters",
+            place=Place(file, 1),
+            expected=f"at most {MAX_BYTES:,}",
+            hint="split it into several files: one theme a file",
+        )
+    at = text.find("\0")
+    if at >= 0:
+        line = text.count("\n", 0, at) + 1
+        raise RuleEncodingError(
+            "the file holds a NUL byte",
+            place=Place(file, line, at - text.rfind("\n", 0, at)),
+            expected="UTF-8 text",
+            hint="is it a text file?",
+        )
+
+
+_OPEN: Final = {"(": ")", "[": "]", "{": "}"}
+_EXAMPLE_PART: Final = re.compile(r'[()\[\]{}]|~>|\n[ \t\r]*|#[^\n]*|"[^"\n]*"|[^\s()\[\]{}~#"]+|.', re.S)
+
+
+def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
+    """Where the raw text of an `example` that begins at `start` ends, and whether it is whole.
+
+    It ends with its line once the arrow and a right side have been seen and no bracket is open; until then it goes on in
+    lines that are indented deeper than the one it began in.
+    """
+    depth = 0
+    arrow = after_arrow = False
+    end = start
+    for m in _EXAMPLE_PART.finditer(text, start):
+        part = m.group()
+        if part[0] == "\n":
+            if depth == 0 and after_arrow:
+                break
+            deeper = len(part) - 1 > indent
+            blank = m.end() < len(text) and text[m.end()] == "\n"
+            if not deeper and not blank:
+                return end, False
+            continue
+        if part.isspace() or part[0] == "#":
+            continue
+        if part in _OPEN:
+            depth += 1
+        elif part in ")]}":
+            if depth == 0:
+                break
+            depth -= 1
+        if part == "~>" and depth == 0 and not arrow:
+            arrow = True
+        elif arrow:
+            after_arrow = True
+        end = m.end()
+    return end, depth == 0 and after_arrow
+
+
+def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], list[Comment]]:
+    """The tokens and the comments of `text`. Raises RuleLimitError where brackets nest too deep or a number is too long."""
+    tokens: list[Tok] = []
+    comments: list[Comment] = []
+    words, signs, scan = vocabulary.words, vocabulary.signs, vocabulary.scanner.match
+    append = tokens.append
+    line, line_start, first, depth, pos = 1, 0, True, 0, 0
+    size = len(text)
+    while pos < size:
+        m = scan(text, pos)
+        assert m is not None, "the last alternative takes any character"
+        kind = m.lastgroup
+        if kind == "SPACE":
+            pos = m.end()
+            continue
+        if kind == "LINE":
+            pos = m.end()
+            line, line_start, first = line + 1, pos, True
+            continue
+        value = m.group()
+        if kind == "COMMENT":
+            comments.append(Comment(value, line, pos - line_start + 1, first))
+            pos = m.end()
+            continue
+        if kind == "NAME":
+            kind = words.get(value, "NAME")
+        elif kind == "SIGN":
+            kind = signs[value]
+            if value in _OPEN:
+                depth += 1
+                if depth > MAX_DEPTH:
+                    raise RuleLimitError(
+                        f"brackets are nested more than {MAX_DEPTH} deep",
+                        place=Place(file, line, pos - line_start + 1),
+                        expected=f"at most {MAX_DEPTH} levels",
+                        hint="is a bracket never closed? Otherwise name parts of the rule with `let`",
+                    )
+            elif value in ")]}":
+                depth = max(depth - 1, 0)
+            elif value in ("~>", "=>"):
+                depth = 0  # an arrow stands in no bracket: one that is still open was forgotten
+        elif kind in ("INTEGER", "FLOAT") and len(value) > MAX_DIGITS:
+            raise RuleLimitError(
+                f"a number of {len(value):,} digits",
+                place=Place(file, line, pos - line_start + 1),
+                expected=f"at most {MAX_DIGITS}",
+            )
+        assert kind is not None
+        token = Tok(kind, value, file, line, pos - line_start + 1, pos, first)
+        first = False
+        if value == "example":
+            line_text = text[line_start:pos]
+            indent = len(line_text) - len(line_text.lstrip())
+            end, whole = _example_end(text, m.end(), indent)
+            token.type = "EXAMPLE" if whole else "BAD_EXAMPLE"
+            token.value = text[m.end() : end]
+            token.end_pos = end
+            newlines = text.count("\n", pos, end)
+            if newlines:
+                line += newlines
+                line_start = text.rfind("\n", pos, end) + 1
+            token.end_line, token.end_column = line, end - line_start + 1
+            append(token)
+            pos = end
+            continue
+        append(token)
+        pos = m.end()
+    return tokens, comments
+
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "Comment", "Tok", "TokenLexer", "Vocabulary", "check_text", "tokenize"]

@@ -1,0 +1,426 @@
+"""Rule text to syntax trees, with every mistake of a file reported.
+
+A file is parsed whole. Only when that fails is it cut into rules, group heads, `for` heads and externs, which are parsed one by
+one: a line at its group's indentation that begins with `NAME :` starts a new rule, whatever brackets are open.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from morok.dsl import syntax as S
+from morok.dsl.lexer import MAX_BYTES, MAX_DEPTH, Comment, Tok, TokenLexer, Vocabulary, check_text, tokenize
+from morok.errors import MorokError, Place, RuleEncodingError, RuleError, RuleLimitError, RuleSyntaxError
+
+MAX_ERRORS: Final = 100
+_STARTS: Final = ("file", "heads", "rules", "template_head", "group_head", "extern")
+
+
+@lru_cache(maxsize=1)
+def _lark() -> tuple[Any, Vocabulary]:
+    """The parser and its vocabulary, made on first use (importing lark and building the tables takes 0.15 s)."""
+    from lark import Lark
+
+    from morok.dsl.build import Builder
+
+    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
+    parser = Lark(grammar, parser="lalr", lexer=TokenLexer, start=list(_STARTS), maybe_placeholders=False, transformer=Builder())
+    return parser, Vocabulary.of(parser.terminals)
+
+
+class Parsed(NamedTuple):
+    """A file, as much of it as could be understood, and what could not."""
+
+    file: S.File
+    comments: list[Comment]
+    errors: list[MorokError]
+
+
+def excerpt(text: str, line: int, column: int, width: int = 1) -> str:
+    """The line, with carets under what is meant."""
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        return ""
+    source = lines[line - 1].rstrip("\r")
+    start = max(0, column - 100)
+    shown = source[start : start + 160].replace("\t", " ")
+    width = max(1, min(width, len(shown) - (column - 1 - start)))
+    return f"  {shown}\n  {' ' * (column - 1 - start)}{'^' * width}"
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """`did you mean ...?`, or nothing."""
+    options = list(known)
+    close = difflib.get_close_matches(name, options, 3, 0.6)
+    close += [o for o in options if o.lower() == name.lower() and o not in close]
+    return f"did you mean {' or '.join(close[:3])}?" if close else ""
+
+
+# What the parser could have taken, in words: (all of these tokens are acceptable, so say this). The first that fits is used up.
+_PHRASES: Final = (
+    ({"NAME", "INTEGER", "CONSTANT", "LPAR"}, {"NAME", "INTEGER", "FLOAT", "SPECIAL", "TRUTH", "CONSTANT", "LPAR", "MINUS"}, "a pattern"),
+    (
+        {"NAME", "INTEGER", "TILDE", "LPAR"},
+        {"NAME", "INTEGER", "FLOAT", "SPECIAL", "TRUTH", "LPAR", "LSQB", "MINUS", "TILDE", "NOT", "NONE", "SOME"},
+        "an expression",
+    ),
+    ({"PLUS", "STAR"}, {"PLUS", "MINUS", "STAR", "PRODUCT", "SHIFT", "AMPERSAND", "BAR", "CARET", "COMPARE", "AND", "OR"}, "an operator"),
+    ({"INTEGER", "FLOAT"}, {"INTEGER", "FLOAT", "SPECIAL"}, "a number"),
+)
+_WORDS: Final = {
+    "NAME": "a name", "STRING": "a doc string", "EXAMPLE": "`example`", "CONSTANT": "a constant such as @zero", "INTEGER": "a number",
+    "FLOAT": "a number", "SPECIAL": "a number", "TRUTH": "true or false", "COMPARE": "a comparison", "REST": "`..`", "BAR": "`|`",
+    "PRODUCT": "`//`", "SHIFT": "`<<`", "AMPERSAND": "`&`", "CARET": "`^`", "$END": "the end of the file",
+}  # fmt: skip
+
+
+def _in_words(accepted: set[str], texts: dict[str, str]) -> str:
+    left = set(accepted)
+    said: list[str] = []
+    for needed, covered, phrase in _PHRASES:
+        if needed <= left:
+            left -= covered
+            said.append(phrase)
+    order = {"~>": 0, "=>": 1, ")": 2, "]": 2, "}": 2, ",": 3}
+    rest = {_WORDS.get(t) or f"`{texts.get(t, t.lower())}`" for t in left}
+    said += sorted(rest, key=lambda w: (order.get(w.strip("`"), 9), w))
+    said = said[:8]
+    return said[0] if len(said) == 1 else ", ".join(said[:-1]) + f" or {said[-1]}" if said else ""
+
+
+_CLOSES: Final = {"(": ")", "[": "]", "{": "}"}
+
+
+def _open_brackets(tokens: list[Tok], stop: Tok) -> list[Tok]:
+    found: list[Tok] = []
+    for t in tokens:
+        if t is stop:
+            break
+        if t.value in _CLOSES and t.type != "STRING":
+            found.append(t)
+        elif found and t.value == _CLOSES[found[-1].value]:
+            found.pop()
+    return found
+
+
+@dataclass(slots=True)
+class _Parser:
+    text: str
+    path: str
+
+    def error(
+        self, message: str, at: Tok | S.Span, expected: str = "", hint: str = "", kind: type[RuleError] = RuleSyntaxError
+    ) -> RuleError:
+        line, column = at.line, at.column
+        width = at.end_column - column if at.end_line == line else 1
+        return kind(
+            message, place=Place(self.path, line, column), excerpt=excerpt(self.text, line, column, width), expected=expected, hint=hint
+        )
+
+    def _unexpected(self, e: Any, tokens: list[Tok], whole_file: bool) -> RuleError:
+        t: Tok = e.token
+        _, vocabulary = _lark()
+        if t.type == "BAD_STRING":
+            return self.error("this string is not closed", t, 'a closing "', "a doc string stands on one line; several in a row are joined")
+        if t.type == "BAD":
+            return self.error(f"unexpected character {t.value!r}", t)
+        if t.type == "BAD_EXAMPLE":
+            return self.error(
+                "this example is not whole",
+                t,
+                "example EXPR ~> EXPR, with all brackets closed",
+                "an example goes on only in lines indented deeper than its first",
+            )
+        texts = {name: text for text, name in (*vocabulary.words.items(), *vocabulary.signs.items())}
+        accepted: set[str] = e.interactive_parser.accepts() if e.interactive_parser else set(e.expected)
+        expected = _in_words(accepted, texts)
+        ended = t.type == "$END"
+        opened = _open_brackets(tokens, t)
+        if opened and (ended or t.value in ("~>", "=>", "assuming", "example", "let", "group") or t.type == "EXAMPLE"):
+            at = opened[-1]
+            return self.error(f"this `{at.value}` is never closed", at, f"`{_CLOSES[at.value]}`")
+        if ended and not whole_file:
+            last = tokens[-1]
+            return self.error("the rule ends too early", replace(last.span, column=last.end_column, end_column=last.end_column + 1), expected)
+        hint = ""
+        if t.type in vocabulary.words.values() and "NAME" in accepted:
+            hint = f"`{t.value}` is a reserved word"
+        elif t.value == "=":
+            hint = "comparison is written =="
+        elif t.value == "@" and "LPAR" in accepted:
+            hint = "constants are @zero @one @true @false @const @vconst @anyconst"
+        elif t.value == ":" and t.type == "COLON" and "COMMA" not in accepted:
+            hint = "a dtype constraint belongs to a variable of the pattern: x: int"
+        elif t.type == "NAME" and "NAME" not in accepted:
+            hint = suggest(t.value, [w for w, n in vocabulary.words.items() if n in accepted])
+        return self.error("the file ends too early" if ended else f"unexpected `{t.value}`", t, expected, hint)
+
+    def piece(self, tokens: list[Tok], start: str) -> Any:
+        """Parse tokens from one of the grammar's starts; raises RuleError."""
+        from lark.exceptions import UnexpectedToken
+
+        from morok.dsl.build import Mistake
+
+        parser, _ = _lark()
+        try:
+            return parser.parse(tokens, start=start)
+        except UnexpectedToken as e:
+            raise self._unexpected(e, tokens, start == "file") from None
+        except Mistake as e:
+            raise self.error(e.message, e.span, e.expected, e.hint) from None
+
+    def parse(self) -> Parsed:
+        _, vocabulary = _lark()
+        check_text(self.text, self.path)
+        tokens, comments = tokenize(self.text, self.path, vocabulary)
+        if not tokens:
+            return Parsed(S.File(self.path, "morok", None, (), ()), comments, [])
+        errors: list[MorokError] = []
+        try:
+            file: S.File = self.piece(tokens, "file")
+        except RuleError as first:
+            file = self._recover(tokens, errors)
+            if not errors:  # the pieces are good: what is wrong is how they are put together
+                errors.append(first)
+        file = replace(file, path=self.path)
+        return Parsed(self._limit_depth(file, errors), comments, errors)
+
+    def _limit_depth(self, file: S.File, errors: list[MorokError]) -> S.File:
+        """Leave out rules that nest deeper than MAX_DEPTH without brackets (`not not not ..`, `a + b + c + ..`)."""
+
+        def keep(node: S.Rule | S.Extern) -> bool:
+            if not _too_deep(node):
+                return True
+            errors.append(
+                self.error(
+                    f"`{node.name}` is nested more than {MAX_DEPTH} deep",
+                    node.span,
+                    f"at most {MAX_DEPTH} levels",
+                    "name parts of it with `let`",
+                    RuleLimitError,
+                )
+            )
+            return False
+
+        groups = []
+        for g in file.groups:
+            items: list[S.Rule | S.Template] = []
+            for i in g.items:
+                if isinstance(i, S.Template):
+                    rules = tuple(r for r in i.rules if keep(r))
+                    items.append(i if len(rules) == len(i.rules) else replace(i, rules=rules))
+                elif keep(i):
+                    items.append(i)
+            groups.append(g if len(items) == len(g.items) else replace(g, items=tuple(items)))
+        externs = tuple(e for e in file.externs if keep(e))
+        return replace(file, groups=tuple(groups), externs=externs)
+
+    def _recover(self, tokens: list[Tok], errors: list[MorokError]) -> S.File:
+        """What can be parsed of a file that has mistakes; each piece that cannot be adds one error."""
+        dialect, helpers = "morok", None
+        externs: list[S.Extern] = []
+        groups: list[S.Group] = []
+        head: S.Group | None = None
+        items: list[S.Rule | S.Template] = []
+        template: tuple[S.Template | None, list[S.Rule]] | None = None
+
+        def close_group() -> None:
+            nonlocal head
+            close_template()
+            if head is not None:
+                groups.append(replace(head, items=tuple(items)))
+            items.clear()
+            head = None
+
+        def close_template() -> None:
+            nonlocal template
+            if template is not None and template[0] is not None:
+                items.append(replace(template[0], rules=tuple(template[1])))
+            template = None
+
+        for piece in _pieces(tokens):
+            if piece.kind == "close":
+                if template is None:
+                    errors.append(self.error("unexpected `}`", piece.tokens[0], hint="no `for` block is open here"))
+                close_template()
+                continue
+            if piece.kind == "unclosed":
+                errors.append(self.error("this `{` is never closed", piece.tokens[-1], "`}`"))
+                close_template()
+                continue
+            try:
+                made = self.piece(piece.tokens, piece.kind)
+            except RuleError as e:
+                errors.append(e)
+                made = None
+            if piece.kind == "heads" and made is not None:
+                dialect, helpers = made.dialect, made.helpers
+            elif piece.kind == "group_head":
+                close_group()
+                head = made if made is not None else S.Group("", "", None, (), span=piece.tokens[0].span)
+            elif piece.kind == "template_head":
+                template = (made, [])
+            elif piece.kind == "extern" and made is not None:
+                externs.append(made)
+            elif piece.kind == "rules":
+                if head is None and not any(e.place and e.place.line <= piece.tokens[0].line for e in errors):
+                    errors.append(self.error("this rule stands in no group", piece.tokens[0], hint='write `group NAME "what it does"` above it'))
+                for r in made or ():
+                    (items if template is None else template[1]).append(r)
+        close_group()
+        return S.File(self.path, dialect, helpers, tuple(externs), tuple(groups))
+
+
+def _too_deep(root: S.Syntax) -> bool:
+    span = root.span
+    if span.end_line == span.line and span.end_column - span.column < MAX_DEPTH:
+        return False  # too short to be deep
+    level = [root]
+    for _ in range(2 * MAX_DEPTH):
+        level = [c for n in level for c in S.children(n)]
+        if not level:
+            return False
+    return True
+
+
+class _Piece(NamedTuple):
+    kind: str  # a start of the grammar, or "close" for the `}` of a `for` block, or "unclosed" when that is missing
+    tokens: list[Tok]
+
+
+def _pieces(tokens: list[Tok]) -> Iterator[_Piece]:
+    """Cut a file at the lines that begin something, whatever brackets are open."""
+    kind = "heads"
+    piece: list[Tok] = []
+    indent: list[int] = []  # of the rules of the open group, then of the open `for` block
+    template: list[Tok] | None = None
+    braces = 0
+
+    def is_rule(i: int) -> bool:
+        t = tokens[i]
+        return t.type == "NAME" and i + 1 < len(tokens) and tokens[i + 1].value == ":"
+
+    def begins(i: int) -> str | None:
+        t = tokens[i]
+        if not t.first and kind != "start":
+            return None
+        if t.value == "group":
+            return "group_head"
+        if t.value == "for" and i + 2 < len(tokens) and tokens[i + 2].value == "in":
+            return "template_head"
+        if t.value == "extern":
+            return "extern"
+        if is_rule(i):
+            depth = 2 if template is not None else 1
+            del indent[depth:]
+            if len(indent) < depth:
+                if kind not in ("group_head", "template_head", "start", "heads", "extern", "rules"):
+                    return None
+                if len(indent) == depth - 1:
+                    indent.append(t.column)
+            # a column further left than the first rule of the group begins a rule too: nothing else can stand there
+            return "rules" if t.column <= indent[-1] or kind == "start" else None
+        return None
+
+    i = 0
+    while i < len(tokens):
+        t = tokens[i]
+        found = begins(i)
+        if found is not None:
+            if piece:
+                yield _Piece(kind, piece)
+            outer = indent[0] if indent else 1
+            if template is not None and (found in ("group_head", "template_head") or (found == "rules" and t.first and t.column <= outer < _inner(indent))):
+                yield _Piece("unclosed", template)
+                template = None
+                if found == "rules":
+                    del indent[1:]
+            if found == "group_head":
+                indent.clear()
+            kind, piece, braces = found, [t], 0
+        elif t.value == "}" and t.type != "STRING" and braces == 0 and template is not None:
+            if piece:
+                yield _Piece(kind, piece)
+            yield _Piece("close", [t])
+            template, kind, piece = None, "start", []
+            del indent[1:]
+        elif kind == "template_head" and t.value == "{":
+            piece.append(t)
+            yield _Piece(kind, piece)
+            template, kind, piece, braces = piece, "start", [], 0
+        else:
+            if kind == "start":
+                kind = "rules"
+            piece.append(t)
+            if t.value == "{":
+                braces += 1
+            elif t.value == "}":
+                braces = max(0, braces - 1)
+        i += 1
+    if piece:
+        yield _Piece(kind, piece)
+    if template is not None:
+        yield _Piece("unclosed", template)
+
+
+def _inner(indent: list[int]) -> int:
+    return indent[1] if len(indent) > 1 else 1 << 30
+
+
+def recover(text: str, file: str = "<text>") -> Parsed:
+    """As much of `text` as can be understood, and its mistakes. Raises only where nothing can be read: RuleLimitError, RuleEncodingError."""
+    parsed = _Parser(text, file).parse()
+    parsed.errors.sort(key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+    return parsed
+
+
+def raise_all(errors: list[MorokError]) -> None:
+    """Raise one RuleError with all of `errors`, if there are any; a single one is raised as itself."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        shown = tuple(errors[:MAX_ERRORS])
+        more = f" (the first {MAX_ERRORS} are shown)" if len(errors) > MAX_ERRORS else ""
+        raise RuleError(f"{len(errors)} mistakes{more}", errors=shown, place=errors[0].place)
+
+
+def parse_text(text: str, file: str = "<text>") -> S.File:
+    """The syntax tree of rule text. Raises a RuleError that holds every mistake (`errors`)."""
+    parsed = recover(text, file)
+    raise_all(parsed.errors)
+    return parsed.file
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a rule file. Raises RuleLimitError, RuleEncodingError, or OSError where there is none to read."""
+    data = Path(path).read_bytes()
+    name = str(path)
+    if len(data) > MAX_BYTES:
+        raise RuleLimitError(
+            f"the file has {len(data):,} bytes",
+            place=Place(name, 1),
+            expected=f"at most {MAX_BYTES:,}",
+            hint="split it into several files: one theme a file",
+        )
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as e:
+        before = data[: e.start]
+        line = before.count(b"\n") + 1
+        column = e.start - before.rfind(b"\n")
+        raise RuleEncodingError(
+            f"byte 0x{data[e.start]:02x} is no UTF-8", place=Place(name, line, column), expected="UTF-8 text", hint="save the file as UTF-8"
+        ) from None
+
+
+def parse_file(path: str | Path) -> S.File:
+    """The syntax tree of a rule file; errors as `read_text` and `parse_text`."""
+    return parse_text(read_text(path), str(path))
+
+
+__all__ = ["Parsed", "excerpt", "parse_file", "parse_text", "raise_all", "read_text", "recover", "suggest"]
