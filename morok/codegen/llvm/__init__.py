@@ -1,0 +1,3 @@
+"""Instruction lists as LLVM IR text."""
+
+from morok.codegen.llvm.render import render as render

@@ -1,0 +1,134 @@
+"""Lines of LLVM IR under construction: names, blocks, declarations, and one method for each kind of instruction.
+
+Types come as a base ("float") and a number of lanes, so that a helper is written once for scalars and vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from morok.codegen.llvm.types import splat, suffix, vector
+from morok.codegen.rendered import CONTRACT
+
+
+@dataclass(slots=True)
+class Builder:
+    """The body of one function.
+
+    math      what float arithmetic may do, in LLVM's words
+    lines     instructions so far; a loop's phi nodes are patched in when the loop closes
+    entry     instructions of the entry block that must come first (memory of registers and locals)
+    block     the label of the block being filled
+    declared  functions used, and their declarations
+    fma       whether the target multiplies and adds in one instruction
+    """
+
+    math: frozenset[str] = CONTRACT
+    fma: bool = True
+    lines: list[str] = field(default_factory=list)
+    entry: list[str] = field(default_factory=list)
+    block: str = "entry"
+    declared: dict[str, str] = field(default_factory=dict)
+    count: int = 0
+    fast: str = ""
+
+    def __post_init__(self) -> None:
+        self.fast = "".join(f"{name} " for name in sorted(self.math))
+
+    # Names and blocks.
+
+    def name(self) -> str:
+        self.count += 1
+        return f"%v{self.count}"
+
+    def label(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def start(self, label: str) -> None:
+        """Begin the block `label`; the one before has its terminator."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def emit(self, text: str) -> str:
+        """An instruction with a result."""
+        name = self.name()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """An instruction without one."""
+        self.lines.append(f"  {text}")
+
+    # Instructions.
+
+    def binary(self, op: str, base: str, lanes: int, a: str, b: str) -> str:
+        return self.emit(f"{op} {vector(base, lanes)} {a}, {b}")
+
+    def floating(self, op: str, base: str, lanes: int, a: str, b: str) -> str:
+        """A floating-point operation with the freedom that the flags give."""
+        return self.emit(f"{op} {self.fast}{vector(base, lanes)} {a}, {b}")
+
+    def convert(self, op: str, source: str, target: str, lanes: int, a: str) -> str:
+        return a if source == target else self.emit(f"{op} {vector(source, lanes)} {a} to {vector(target, lanes)}")
+
+    def compare(self, condition: str, base: str, lanes: int, a: str, b: str) -> str:
+        op = "fcmp" if base in ("half", "float", "double") else "icmp"
+        return self.emit(f"{op} {condition} {vector(base, lanes)} {a}, {b}")
+
+    def select(self, c: str, base: str, lanes: int, t: str, f: str, condition_lanes: int | None = None) -> str:
+        n = lanes if condition_lanes is None else condition_lanes
+        return self.emit(f"select {vector('i1', n)} {c}, {vector(base, lanes)} {t}, {vector(base, lanes)} {f}")
+
+    def const(self, base: str, lanes: int, text: str | int) -> str:
+        return splat(base, lanes, str(text))
+
+    def intrinsic(self, name: str, base: str, lanes: int, *operands: str, flags: str = "") -> str:
+        """`llvm.name` over operands that all have the result's type."""
+        t = vector(base, lanes)
+        full = f"@llvm.{name}.{suffix(base, lanes)}"
+        if full not in self.declared:
+            self.declared[full] = f"declare {t} {full}({', '.join([t] * len(operands))})"
+        return self.emit(f"call {flags}{t} {full}({', '.join(f'{t} {a}' for a in operands)})")
+
+    def intrinsic_abs(self, base: str, lanes: int, x: str) -> str:
+        """The magnitude of an integer; the least one is its own."""
+        t = vector(base, lanes)
+        return self.call(f"@llvm.abs.{suffix(base, lanes)}", t, [(t, x), ("i1", "false")])
+
+    def call(self, function: str, result: str, operands: list[tuple[str, str]]) -> str:
+        """A call of `function` over (type, value) pairs."""
+        if function not in self.declared:
+            self.declared[function] = f"declare {result} {function}({', '.join(t for t, _ in operands)})"
+        return self.emit(f"call {result} {function}({', '.join(f'{t} {v}' for t, v in operands)})")
+
+    # Lanes.
+
+    def extract(self, base: str, lanes: int, x: str, lane: int) -> str:
+        return x if lanes == 1 else self.emit(f"extractelement {vector(base, lanes)} {x}, i64 {lane}")
+
+    def shuffle(self, base: str, lanes: int, a: str, b: str, mask: list[int]) -> str:
+        """The lanes `mask` of `a` followed by `b`, both of `lanes` lanes."""
+        t = vector(base, lanes)
+        picks = ", ".join(f"i32 {i}" for i in mask)
+        return self.emit(f"shufflevector {t} {a}, {t} {b}, <{len(mask)} x i32> <{picks}>")
+
+    def broadcast(self, base: str, lanes: int, x: str) -> str:
+        """The scalar `x` in every lane."""
+        if lanes == 1:
+            return x
+        t = vector(base, lanes)
+        one = self.emit(f"insertelement {t} poison, {base} {x}, i64 0")
+        return self.emit(f"shufflevector {t} {one}, {t} poison, <{lanes} x i32> zeroinitializer")
+
+    def pack(self, base: str, elements: list[str]) -> str:
+        """A vector of these scalars."""
+        if len(elements) == 1:
+            return elements[0]
+        if all(e == elements[0] for e in elements):
+            return self.broadcast(base, len(elements), elements[0])
+        t = vector(base, len(elements))
+        out = "poison"
+        for i, e in enumerate(elements):
+            out = self.emit(f"insertelement {t} {out}, {base} {e}, i64 {i}")
+        return out

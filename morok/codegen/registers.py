@@ -1,0 +1,143 @@
+"""Accumulators: which memory of DefineReg becomes values, and where control flow changes them.
+
+A DefineReg whose every access is at a constant index is a set of intervals of lanes; each interval is a value that loops
+carry. Accesses that overlap without being equal fall back to one value a lane; a computed index needs real memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final
+
+from morok.ir.dtype import DType, PtrType
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+
+_PASSING: Final = frozenset({Op.After, Op.Barrier})
+
+
+def storage(place: UOp) -> UOp:
+    """The DefineGlobal, DefineLocal or DefineReg that a place is in."""
+    while place.op in _PASSING or place.op in (Op.Index, Op.PointerIndex):
+        place = place.src[0]
+    return place
+
+
+def passed(node: UOp) -> UOp:
+    """`node` without the order edges around it."""
+    while node.op in _PASSING:
+        node = node.src[0]
+    return node
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A value that stands for `lanes` consecutive lanes of a register from `start` on."""
+
+    reg: UOp
+    start: int
+    lanes: int
+
+    @property
+    def dtype(self) -> DType:
+        assert isinstance(self.reg.dtype, PtrType)
+        return self.reg.dtype.base.scalar().vec(self.lanes)
+
+
+@dataclass(slots=True)
+class Registers:
+    """The registers of one kernel.
+
+    slots    the values of each register that needs no memory, by start
+    written  for each Range and If, the slots stored inside
+    memory   registers that need memory
+    """
+
+    slots: dict[UOp, dict[int, Slot]] = field(default_factory=dict)
+    written: dict[UOp, dict[Slot, None]] = field(default_factory=dict)
+    memory: set[UOp] = field(default_factory=set)
+
+    def covering(self, place: UOp, dtype: DType) -> list[Slot]:
+        """The slots that an access of `dtype` at `place` (an Index into a register) touches, in order."""
+        place = passed(place)
+        reg = storage(place)
+        start, lanes = _interval(place, dtype)
+        found = self.slots[reg]
+        out: list[Slot] = []
+        at = start
+        while at < start + lanes:
+            slot = found[at]
+            out.append(slot)
+            at += slot.lanes
+        return out
+
+
+def _interval(place: UOp, dtype: DType) -> tuple[int, int]:
+    """First lane and number of lanes of an access at the constant place `place`."""
+    base = storage(place).dtype
+    assert isinstance(base, PtrType)
+    offset = place.src[1].arg if place.op is Op.Index and len(place.src) > 1 else 0
+    return int(offset) * base.base.count, dtype.count
+
+
+def _constant(place: UOp) -> bool:
+    """Whether a place in a register is at one constant index, ungated."""
+    return (
+        place.op is Op.Index
+        and len(place.src) == 2
+        and place.src[1].op is Op.Const
+        and place.src[1].dtype.count == 1
+        and passed(place.src[0]).op is Op.DefineReg
+    )
+
+
+def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Disjoint intervals covering the same lanes: the given ones where they are disjoint, else single lanes."""
+    ordered = sorted(set(intervals))
+    for (a, n), (b, _) in pairwise(ordered):
+        if a + n > b:
+            return [(lane, 1) for lane in sorted({i for a, n in ordered for i in range(a, a + n)})]
+    return ordered
+
+
+def analyze(instructions: Sequence[UOp]) -> Registers:
+    """What `instructions` do with their registers."""
+    accesses: dict[UOp, set[tuple[int, int]]] = {}
+    result = Registers()
+    for u in instructions:
+        if u.op is Op.DefineReg:
+            accesses.setdefault(u, set())
+        elif u.op is Op.Load or u.op is Op.Store:
+            place = passed(u.src[0])
+            reg = storage(place)
+            if reg.op is Op.DefineReg:
+                dtype = u.dtype if u.op is Op.Load else u.src[1].dtype
+                if _constant(place):
+                    accesses.setdefault(reg, set()).add(_interval(place, dtype))
+                else:
+                    accesses.setdefault(reg, set())
+                    result.memory.add(reg)
+    for reg, intervals in accesses.items():
+        if reg not in result.memory:
+            result.slots[reg] = {start: Slot(reg, start, lanes) for start, lanes in _partition(intervals)}
+    _find_written(instructions, result)
+    return result
+
+
+def _find_written(instructions: Sequence[UOp], result: Registers) -> None:
+    """Fill `written`: a store counts for every loop and IF around it."""
+    open_: list[UOp] = []
+    for u in instructions:
+        if u.op is Op.Range or u.op is Op.If:
+            open_.append(u)
+            result.written[u] = {}
+        elif u.op is Op.End or u.op is Op.EndIf:
+            inner = open_.pop()
+            if open_:
+                result.written[open_[-1]].update(result.written[inner])
+        elif u.op is Op.Store and open_:
+            reg = storage(u.src[0])
+            if reg in result.slots:
+                result.written[open_[-1]].update(dict.fromkeys(result.covering(u.src[0], u.src[1].dtype)))

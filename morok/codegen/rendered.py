@@ -1,0 +1,57 @@
+"""What a renderer hands back, and what may be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from morok.ir.dtype import DType
+from morok.ir.uop import UOp
+
+CONTRACT: Final = frozenset({"contract"})  # a * b + c may be rounded once; nothing else may change
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A run-time value of a kernel: one 8-byte slot of `vars`, holding the value in its own dtype."""
+
+    name: str
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A buffer of a kernel: its slot, the dtype of its elements, and whether the kernel writes it."""
+
+    slot: int
+    dtype: DType
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """One kernel as text.
+
+    name          the function's name in `text`
+    backend       "LLVM" or "CUDA"
+    args          its buffers, by slot
+    vars          its run-time values, in the order of their slots
+    scratch       bytes of working memory that the caller hands over behind the last buffer (LLVM); 0: none
+    scalar_loops  whether an innermost loop works on scalars, so that LLVM's vectorizer has something to do
+    grid, block   a GPU launch: ends of the block and thread axes, constants or expressions of `vars`
+    """
+
+    name: str
+    backend: str
+    text: str
+    args: tuple[Argument, ...]
+    vars: tuple[Variable, ...] = ()
+    scratch: int = 0
+    scalar_loops: bool = False
+    grid: tuple[UOp, ...] = ()
+    block: tuple[UOp, ...] = ()
+
+    @property
+    def slots(self) -> int:
+        """Entries of the argument array that hold buffers."""
+        return max((a.slot for a in self.args), default=-1) + 1

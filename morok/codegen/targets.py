@@ -1,0 +1,75 @@
+"""The machines that code is generated for, as the pipeline sees them."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Final
+
+from morok.ir.op import Op
+from morok.passes.target import Target
+
+# What no machine has an instruction for.
+TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Log2, Op.Sin, Op.Exp, Op.Log, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Rsqrt, Op.Pow})
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The processor that LLVM compiles for: its name and features, as LLVM spells them, and its triple."""
+
+    cpu: str
+    features: str
+    triple: str
+
+    def has(self, feature: str) -> bool:
+        return f"+{feature}" in self.features.split(",")
+
+
+def machine(cpu: str, features: str = "") -> Machine:
+    """A processor of this machine's architecture by name; `features` in LLVM's spelling ("+avx2,+fma")."""
+    from llvmlite import binding
+
+    return Machine(cpu, features, binding.get_process_triple())
+
+
+@functools.cache
+def host() -> Machine:
+    """The processor that this program runs on."""
+    from llvmlite import binding
+
+    return Machine(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), binding.get_process_triple())
+
+
+def llvm_target(m: Machine) -> Target:
+    """What LLVM can do on `m`: the width of its vector registers, how many there are, whether it has FMA."""
+    if m.has("avx512f"):
+        width, registers = 64, 32
+    elif m.has("avx"):
+        width, registers = 32, 16
+    else:
+        width, registers = 16, 32 if m.triple.startswith(("aarch64", "arm64")) else 16
+    fma = m.has("fma") or m.triple.startswith(("aarch64", "arm64"))
+    return Target("LLVM", vector_bytes=width, memory_bytes=width, registers=registers, fma=fma, unsupported=TRANSCENDENTAL)
+
+
+@functools.cache
+def host_target() -> Target:
+    """LLVM on this machine."""
+    return llvm_target(host())
+
+
+# Compute capability 8.0 and later: limits that every such GPU has.
+CUDA: Final = Target(
+    "CUDA",
+    vector_bytes=0,
+    memory_bytes=16,
+    registers=255,
+    fma=True,
+    has_local=True,
+    grid_max=(2**31 - 1, 65535, 65535),
+    block_max=(1024, 1024, 64),
+    block_threads=1024,
+    local_bytes=48 * 1024,
+    predicated=False,
+    unsupported=TRANSCENDENTAL,
+)

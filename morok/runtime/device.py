@@ -1,0 +1,150 @@
+"""The devices: what each can do, and where to find it by name."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from morok import config
+from morok.codegen.rendered import Rendered
+from morok.errors import DeviceError
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.target import Target
+from morok.runtime.jit import COUNTERS
+from morok.runtime.kernel import Kernel
+
+if TYPE_CHECKING:
+    from morok.runtime.buffer import Buffer
+
+_REMEMBERED: Final = 4096  # kernels kept compiled a device; the longest unused goes first
+
+
+class Device(ABC):
+    """One device.
+
+    name                "CPU", "CUDA", "NULL"
+    shares_host_memory  whether an ndarray's memory can be a buffer's
+    """
+
+    name: str
+    shares_host_memory = False
+
+    def __init__(self) -> None:
+        self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def __repr__(self) -> str:
+        return f"<device {self.name}>"
+
+    @property
+    @abstractmethod
+    def target(self) -> Target:
+        """What its code generator can do."""
+
+    @abstractmethod
+    def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
+        """The kernel as text; needs no hardware."""
+
+    @abstractmethod
+    def load(self, rendered: Rendered) -> Kernel:
+        """Compile text, or find it compiled. CompileError, DeviceError."""
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> tuple[Any, int]:
+        """Memory: its owner and its address. OutOfMemoryError, DeviceError."""
+
+    @abstractmethod
+    def copy_in(self, buffer: Buffer, array: Any) -> None:
+        """Bytes of the flat ndarray `array` to `buffer`."""
+
+    @abstractmethod
+    def copy_out(self, buffer: Buffer) -> bytes:
+        """The bytes of `buffer`."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until everything launched is done."""
+
+    def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
+        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once: nodes are
+        hash-consed, so that lists are equal exactly when the programs are.
+        """
+        key = (tuple(u for u in instructions if u.op is not Op.Sink), config.FAST_MATH.value)
+        with self._lock:
+            found = self._kernels.get(key)
+            if found is not None:
+                self._kernels.move_to_end(key)
+                COUNTERS.from_memory += 1
+                return found
+            kernel = self.load(self.render(instructions, name))
+            self._kernels[key] = kernel
+            while len(self._kernels) > _REMEMBERED:
+                self._kernels.popitem(last=False)
+            return kernel
+
+
+class NullDevice(Device):
+    """Compiles for the CPU and runs nothing: programs can be counted and read without being executed."""
+
+    name = "NULL"
+
+    @property
+    def target(self) -> Target:
+        return device("CPU").target
+
+    def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
+        return device("CPU").render(instructions, name)
+
+    def load(self, rendered: Rendered) -> Kernel:
+        from morok.runtime.cpu import NullKernel
+
+        device("CPU").load(rendered)
+        return NullKernel(rendered)
+
+    def allocate(self, nbytes: int) -> tuple[Any, int]:
+        return nbytes, 0
+
+    def copy_in(self, buffer: Buffer, array: Any) -> None:
+        """Nothing is kept."""
+
+    def copy_out(self, buffer: Buffer) -> bytes:
+        return bytes(buffer.nbytes)
+
+    def synchronize(self) -> None:
+        """Nothing was launched."""
+
+
+def _cpu() -> Device:
+    from morok.runtime.cpu import CPUDevice
+
+    return CPUDevice()
+
+
+def _cuda() -> Device:
+    from morok.runtime.gpu import CUDADevice
+
+    return CUDADevice()
+
+
+_MAKERS: Final = {"CPU": _cpu, "CUDA": _cuda, "NULL": NullDevice}
+_devices: Final[dict[str, Device]] = {}
+_registry_lock: Final = threading.RLock()
+
+
+def device(name: str | None = None) -> Device:
+    """The device called `name`, by default the one that MOROK_DEVICE names. DeviceError if there is none such.
+
+    A device without its hardware is returned all the same: it renders; allocating or compiling on it raises DeviceError.
+    """
+    wanted = (name or config.DEVICE.value).upper()
+    found = _devices.get(wanted)
+    if found is not None:
+        return found
+    with _registry_lock:
+        if wanted not in _MAKERS:
+            raise DeviceError(f"there is no device {name!r}", expected=", ".join(_MAKERS))
+        return _devices.setdefault(wanted, _MAKERS[wanted]())

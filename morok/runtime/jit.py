@@ -1,0 +1,134 @@
+"""LLVM, as a compiler of IR text in this process: object code out, or an address to call.
+
+Explicit vectors leave the middle end nothing to do, so code is generated straight from the text; only where a scalar loop
+remains does LLVM's own pipeline (O2, with its vectorizer) run. Objects are kept on disk by what they were made from.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from morok.codegen.targets import Machine, host
+from morok.errors import CompileError
+from morok.runtime.cache import DiskCache
+
+_GENERATION: Final = "1"  # changes with the way objects are made from text
+_lock: Final = threading.RLock()
+
+
+@dataclass(slots=True)
+class Counters:
+    """How often kernels were compiled, read from disk, and found in memory, since the program began."""
+
+    compiled: int = 0
+    from_disk: int = 0
+    from_memory: int = 0
+
+
+COUNTERS: Final = Counters()
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Loaded machine code: valid while this object lives."""
+
+    address: int
+    size: int
+    keep: Any = field(repr=False)
+
+
+@functools.cache
+def _binding() -> Any:
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding
+
+
+@functools.cache
+def _machine(m: Machine, level: int) -> Any:
+    target = _binding().Target.from_triple(m.triple)
+    return target.create_target_machine(cpu=m.cpu, features=m.features, opt=level, reloc="pic", codemodel="default")
+
+
+@functools.cache
+def _jit() -> Any:
+    return _binding().create_lljit_compiler()
+
+
+@functools.cache
+def _versions() -> str:
+    import llvmlite
+
+    return f"{_GENERATION}/{llvmlite.__version__}/{'.'.join(map(str, _binding().llvm_version_info))}"
+
+
+def digest(text: str, m: Machine, optimize: bool) -> str:
+    """The key of the object made from `text`: everything that it depends on."""
+    parts = (_versions(), m.triple, m.cpu, m.features, str(optimize), text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def parse(text: str) -> Any:
+    """`text` as an LLVM module, verified; CompileError with LLVM's complaint."""
+    try:
+        module = _binding().parse_assembly(text)
+        module.verify()
+    except RuntimeError as problem:
+        raise CompileError(
+            f"LLVM rejects the kernel: {problem}", hint="this is a mistake in Morok, not in your program"
+        ) from None
+    return module
+
+
+def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
+    """The object code of IR `text` for `m` (the host); `optimize` runs LLVM's middle end."""
+    m = m or host()
+    with _lock:
+        llvm = _binding()
+        module = parse(text)
+        machine = _machine(m, 2 if optimize else 1)
+        if optimize:
+            options = llvm.create_pipeline_tuning_options(speed_level=2)
+            options.loop_vectorization = True
+            options.slp_vectorization = True
+            builder = llvm.create_pass_builder(machine, options)
+            builder.getModulePassManager().run(module, builder)
+        code: bytes = machine.emit_object(module)
+        return code
+
+
+_loaded = 0
+
+
+def load(code: bytes, name: str) -> Code:
+    """Object code made callable: the address of the function `name`. CompileError for a symbol nobody defines."""
+    global _loaded
+    with _lock:
+        _loaded += 1
+        builder = _binding().JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
+        try:
+            tracker = builder.link(_jit(), f"kernel{_loaded}")
+        except RuntimeError as problem:
+            raise CompileError(f"the code of {name} cannot be loaded: {problem}") from None
+        return Code(tracker[name], len(code), tracker)
+
+
+def compile_text(text: str, name: str, optimize: bool, cache: DiskCache | None) -> Code:
+    """The function `name` of IR `text` for the host, from `cache` if it holds it."""
+    key = digest(text, host(), optimize)
+    if cache is not None and (found := cache.get(key)) is not None:
+        with _lock:
+            COUNTERS.from_disk += 1
+        return load(found, name)
+    code = emit(text, None, optimize)
+    with _lock:
+        COUNTERS.compiled += 1
+    if cache is not None:
+        cache.put(key, code)
+    return load(code, name)

@@ -1,0 +1,88 @@
+"""Which intermediate buffers may share memory, and which kernels may run at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from morok.errors import LoweringError
+
+K = TypeVar("K", bound=Hashable)
+
+
+def parallel_groups(dependencies: Sequence[Collection[int]]) -> list[list[int]]:
+    """Kernels by level: `dependencies[i]` are the kernels that kernel i waits for; a group waits for those before it only.
+
+    Raises LoweringError if kernels wait for each other in a circle.
+    """
+    waiting = [len(set(d)) for d in dependencies]
+    users: list[list[int]] = [[] for _ in dependencies]
+    for kernel, needed in enumerate(dependencies):
+        for other in set(needed):
+            users[other].append(kernel)
+    groups: list[list[int]] = []
+    ready = [i for i, n in enumerate(waiting) if n == 0]
+    while ready:
+        groups.append(ready)
+        following: list[int] = []
+        for kernel in ready:
+            for user in users[kernel]:
+                waiting[user] -= 1
+                if waiting[user] == 0:
+                    following.append(user)
+        ready = sorted(following)
+    if sum(map(len, groups)) != len(dependencies):
+        stuck = [i for i, n in enumerate(waiting) if n]
+        raise LoweringError(
+            f"kernels {', '.join(map(str, stuck))} wait for each other", hint="a buffer is assigned from itself in a circle"
+        )
+    return groups
+
+
+@dataclass(slots=True)
+class _Slot:
+    nbytes: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Shared memory: the slot of each planned buffer, and the bytes of each slot."""
+
+    slots: dict[Hashable, int] = field(default_factory=dict)
+    nbytes: tuple[int, ...] = ()
+
+
+def assign(steps: Sequence[Collection[K]], nbytes: Mapping[K, int]) -> Assignment:
+    """Memory for the buffers in `nbytes`, by lifetime: from the first to the last step that uses one it has a slot for itself.
+
+    A step is what may run at the same time: one kernel, or a group of kernels in parallel. Buffers absent from `nbytes`
+    (inputs and outputs) keep their own memory. A freed slot goes to the next buffer that it fits best; one that fits none is
+    enlarged rather than joined by another.
+    """
+    last = {buffer: i for i, step in enumerate(steps) for buffer in step if buffer in nbytes}
+    free: list[_Slot] = []
+    slots: list[_Slot] = []
+    given: dict[K, _Slot] = {}
+    for i, step in enumerate(steps):
+        used = [b for b in dict.fromkeys(step) if b in nbytes]
+        for buffer in sorted((b for b in used if b not in given), key=lambda b: -nbytes[b]):
+            slot = _take(free, nbytes[buffer])
+            if slot is None:
+                slot = _Slot(nbytes[buffer], len(slots))
+                slots.append(slot)
+            given[buffer] = slot
+        free += [given[b] for b in used if last[b] == i]
+    return Assignment({b: s.number for b, s in given.items()}, tuple(s.nbytes for s in slots))
+
+
+def _take(free: list[_Slot], need: int) -> _Slot | None:
+    """The smallest free slot of at least `need` bytes, else the largest, enlarged; None if none is free."""
+    if not free:
+        return None
+    enough = [s for s in free if s.nbytes >= need]
+    slot = min(enough, key=lambda s: s.nbytes) if enough else max(free, key=lambda s: s.nbytes)
+    free.remove(slot)
+    slot.nbytes = max(slot.nbytes, need)
+    return slot
