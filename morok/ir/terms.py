@@ -1,0 +1,485 @@
+"""Sums of index expressions, taken apart: the helpers that the rules in `rules/index/` declare with their contracts.
+
+An index expression is read as `c1*v1 + .. + cn*vn + k` with distinct `v`. Each helper returns a decomposition of it, or None
+where there is none worth having; the equation that it promises is the contract written next to its `extern`. They are pure,
+build their results in the canonical order, and look at bounds before they build anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import gcd
+from typing import TYPE_CHECKING, Final
+
+from morok.ir.bounds import Num, plus, times
+from morok.ir.op import Op
+from morok.ir.order import order
+from morok.ir.ranges import remember
+
+if TYPE_CHECKING:
+    from morok.ir.dtype import DType
+    from morok.ir.uop import UOp
+
+Terms = tuple[tuple["UOp", int], ...]
+
+_ADD: Final = Op.Add
+_SUB: Final = Op.Sub
+_MUL: Final = Op.Mul
+_NEG: Final = Op.Neg
+_IDIV: Final = Op.Idiv
+_MOD: Final = Op.Mod
+_CONST: Final = Op.Const
+_LINEAR: Final = frozenset({_ADD, _SUB, _MUL, _NEG})
+_FORM: Final = "terms"
+
+
+# Taking apart, putting together.
+
+
+def terms(x: UOp) -> tuple[Terms, int]:
+    """`x` as ((v1, c1), ..), k: the sum of ci*vi and k, the v distinct and no sums, no c zero."""
+    op = x.op
+    if op not in _LINEAR:
+        return ((), x.arg) if op is _CONST else (((x, 1),), 0)
+    if x.memo is not None and _FORM in x.memo:
+        found: tuple[Terms, int] = x.memo[_FORM]
+        return found
+    total: dict[UOp, int] = {}
+    constant = 0
+    stack = [(x, 1)]
+    while stack:
+        node, factor = stack.pop()
+        op = node.op
+        src = node.src
+        if op is _ADD:
+            stack.append((src[1], factor))
+            stack.append((src[0], factor))
+        elif op is _CONST:
+            constant += factor * node.arg
+        elif op is _MUL and src[1].op is _CONST:
+            stack.append((src[0], factor * src[1].arg))
+        elif op is _MUL and src[0].op is _CONST:
+            stack.append((src[1], factor * src[0].arg))
+        elif op is _SUB:
+            stack.append((src[1], -factor))
+            stack.append((src[0], factor))
+        elif op is _NEG:
+            stack.append((src[0], -factor))
+        else:
+            total[node] = total.get(node, 0) + factor
+    form = tuple([(v, c) for v, c in total.items() if c]), constant
+    if x not in total:  # a product is its own only term; a fact that holds the node would keep it alive
+        remember(x, _FORM, form)
+    return form
+
+
+def build(parts: Iterable[tuple[UOp, int]], k: int, dtype: DType) -> UOp:
+    """The sum of c*v for each (v, c), and k, as a chain in canonical order."""
+    from morok.ir.uop import UOp
+
+    factors = [(order(v), v, c) for v, c in parts if c]
+    if not factors:
+        return UOp.const(k, dtype)
+    out: UOp | None = None
+    for _, v, c in sorted(factors, key=_by_order) if len(factors) > 1 else factors:
+        term = v if c == 1 else v * UOp.const(c, dtype)
+        out = term if out is None else out + term
+    assert out is not None
+    return out if k == 0 else out + UOp.const(k, dtype)
+
+
+def _by_order(entry: tuple[tuple[int, str, int, object, int, int], UOp, int]) -> tuple[object, ...]:
+    key, _, c = entry
+    return (key[0], key[1], key[2], c, key[4], key[5])
+
+
+def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:
+    """The least and the greatest value of a sum of c*v, by the bounds of the v."""
+    low: Num = 0
+    high: Num = 0
+    for v, c in parts:
+        if c > 0:
+            low, high = plus(low, times(v.vmin, c)), plus(high, times(v.vmax, c))
+        else:
+            low, high = plus(low, times(v.vmax, c)), plus(high, times(v.vmin, c))
+    return low, high
+
+
+def _least(k: int, d: int, low: Num) -> int | None:
+    """The least number that differs from k by a multiple of d and, added to `low`, is not negative."""
+    if isinstance(low, float):
+        return None
+    return -low + (k + low) % d
+
+
+def const_factor(x: UOp) -> int:
+    """The greatest number that divides every coefficient and the constant of `x`; 0 for the constant 0."""
+    parts, k = terms(x)
+    return gcd(k, *[c for _, c in parts])
+
+
+def divides(x: UOp, n: int) -> UOp | None:
+    """x / n where n divides every coefficient and the constant of `x`, else None."""
+    parts, k = terms(x)
+    if n == 0 or k % n or any(c % n for _, c in parts):
+        return None
+    return build([(v, c // n) for v, c in parts], k // n, x.dtype)
+
+
+# Division by constants.
+
+
+def residue(x: UOp, d: int) -> UOp | None:
+    """A simpler sum that leaves the remainder of x by d, and is not negative if x and its inner dividends are not."""
+    parts, k = terms(x)
+    total: dict[UOp, int] = {}
+    changed = False
+    work = list(parts)
+    while work:
+        v, c = work.pop()
+        if v.op is _MOD:
+            dividend, modulus = v.src
+            if modulus.op is _CONST and modulus.arg > 0 and c * modulus.arg % d == 0 and dividend.vmin >= 0:
+                inner, inner_k = terms(dividend)
+                work.extend([(w, c * e) for w, e in inner])
+                k += c * inner_k
+                changed = True
+                continue
+        total[v] = total.get(v, 0) + c
+    for v, c in total.items():
+        reduced = c % d if c > 0 else -(-c % d)
+        if reduced != c:
+            total[v] = reduced
+            changed = True
+    least = _least(k, d, span([(v, c) for v, c in total.items() if c])[0])
+    if least is None or (not changed and least >= k):
+        return None
+    return build(total.items(), least, x.dtype)
+
+
+def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
+    """(s, r) with x = d*s + r, each coefficient of r the nearest to 0, where r stays within one multiple of d."""
+    parts, k = terms(x)
+    low: Num = k
+    high: Num = k
+    rest: list[tuple[UOp, int]] = []
+    changed = False
+    for v, c in parts:
+        r = c % d
+        if 2 * r > d:
+            r -= d
+        if r != c:
+            changed = True
+        if r == 0:
+            continue
+        rest.append((v, r))
+        a, b = (v.vmin, v.vmax) if r > 0 else (v.vmax, v.vmin)
+        low, high = plus(low, times(a, r)), plus(high, times(b, r))
+        if isinstance(low, float) or isinstance(high, float) or high - low >= d:
+            return None
+    if not changed or low // d != high // d:
+        return None
+    coefficients = dict(rest)
+    whole = [(v, (c - coefficients.get(v, 0)) // d) for v, c in parts]
+    return build(whole, 0, x.dtype), build(rest, k, x.dtype)
+
+
+def two_values(x: UOp) -> tuple[UOp, int, int] | None:
+    """(v, f, k) with x = f*v + k, where v takes two values."""
+    parts, k = terms(x)
+    if len(parts) != 1:
+        return None
+    v, f = parts[0]
+    return (v, f, k) if v.vmax - v.vmin == 1 else None
+
+
+def exact_factor(x: UOp, d: int) -> tuple[int, UOp] | None:
+    """(g, n) with x = g*n, g the greatest common factor of the terms of x and of d, greater than 1."""
+    parts, k = terms(x)
+    g = gcd(d, k, *[c for _, c in parts])
+    if g <= 1 or not parts:
+        return None
+    return g, build([(v, c // g) for v, c in parts], k // g, x.dtype)
+
+
+def _with_factor(parts: Terms, k: int, g: int) -> tuple[Terms, Terms, int] | None:
+    """The terms that g divides, the others, and their share of k, where the others stay within [0, g)."""
+    rest = tuple([(v, c) for v, c in parts if c % g])
+    low, high = span(rest)
+    share = _least(k, g, low)
+    if share is None or plus(high, share) >= g:
+        return None
+    return tuple([(v, c) for v, c in parts if c % g == 0]), rest, share
+
+
+def _factors(parts: Terms, d: int) -> list[int]:
+    """The factors greater than 1 that d shares with a term, greatest first."""
+    found = {gcd(c, d) for _, c in parts}
+    found.add(gcd(d, *[c for _, c in parts]))
+    found.discard(1)
+    return sorted(found, reverse=True)
+
+
+def common_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
+    """(g, n, r) with x = g*n + r, where g divides d and r stays within [0, g); g as great as possible."""
+    parts, k = terms(x)
+    for g in _factors(parts, d):
+        split = _with_factor(parts, k, g)
+        if split is not None:
+            whole, rest, share = split
+            return g, build([(v, c // g) for v, c in whole], (k - share) // g, x.dtype), build(rest, share, x.dtype)
+    return None
+
+
+def low_digit(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
+    """`common_factor` where its use costs no more: r is a constant, or g is d, or a coefficient of n is 1."""
+    parts, k = terms(x)
+    for g in _factors(parts, d):
+        split = _with_factor(parts, k, g)
+        if split is not None and (not split[1] or g == d or any(c == g for _, c in split[0])):
+            whole, rest, share = split
+            return g, build([(v, c // g) for v, c in whole], (k - share) // g, x.dtype), build(rest, share, x.dtype)
+    return None
+
+
+def smallest_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
+    """(f, q, r) with x = f*q + r, where f divides d and r // f is one number; f as small as possible."""
+    parts, k = terms(x)
+    for f in reversed(_factors(parts, d)):
+        split = _with_factor(parts, k, f)
+        if split is not None:
+            whole, rest, share = split
+            return f, build([(v, c // f) for v, c in whole], (k - share) // f, x.dtype), build(rest, share, x.dtype)
+    return None
+
+
+def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
+    """(q, r) with x = d*q + r, where q has the terms that d divides, and r is not negative."""
+    parts, k = terms(x)
+    whole: list[tuple[UOp, int]] = []
+    rest: list[tuple[UOp, int]] = []
+    for v, c in parts:
+        if c % d == 0:
+            whole.append((v, c // d))
+        elif c == d + 1:  # v*(d+1) costs a product, v + v does not
+            whole.append((v, 1))
+            rest.append((v, 1))
+        else:
+            rest.append((v, c))
+    share = _least(k, d, span(rest)[0])
+    if share is None or (not whole and share >= k):
+        return None
+    return build(whole, (k - share) // d, x.dtype), build(rest, share, x.dtype)
+
+
+def mirrored(x: UOp, d: int) -> tuple[int, UOp] | None:
+    """(q, y) with x + y = d*q + d - 1, where x has negative coefficients alone and y positive ones."""
+    parts, k = terms(x)
+    if not parts or any(c > 0 for _, c in parts):
+        return None
+    return k // d, build([(v, -c) for v, c in parts], d - 1 - k % d, x.dtype)
+
+
+# Division by expressions.
+
+
+def _product(x: UOp) -> tuple[int, list[UOp]]:
+    """A product as its constant and its other factors."""
+    constant = 1
+    found: list[UOp] = []
+    stack = [x]
+    while stack:
+        node = stack.pop()
+        if node.op is _MUL:
+            stack.extend(node.src)
+        elif node.op is _CONST:
+            constant *= node.arg
+        else:
+            found.append(node)
+    return constant, found
+
+
+def _multiply(factors: list[UOp], dtype: DType) -> UOp:
+    from morok.ir.uop import UOp
+
+    out: UOp | None = None
+    for f in sorted(factors, key=order):
+        out = f if out is None else out * f
+    return UOp.const(1, dtype) if out is None else out
+
+
+def _without(factors: list[UOp], taken: list[UOp]) -> list[UOp] | None:
+    """`factors` without `taken`, each as often as it stands there; None if one is missing."""
+    left = list(factors)
+    for t in taken:
+        if t not in left:
+            return None
+        left.remove(t)
+    return left
+
+
+def common_product(x: UOp, y: UOp) -> tuple[UOp, UOp, UOp] | None:
+    """(g, a, b) with x = g*a and y = g*b, for a y that is no constant; g has the factors common to y and all terms of x."""
+    if y.op is _CONST:
+        return None
+    constant, divisors = _product(y)
+    parts, k = terms(x)
+    if not parts or constant == 0:
+        return None
+    products = [_product(v) for v, _ in parts]
+    g = gcd(constant, k, *[c * p for (_, c), (p, _) in zip(parts, products, strict=True)])
+    shared: list[UOp] = []
+    if k == 0:
+        rests = [list(f) for _, f in products]
+        for f in divisors:
+            if all(f in r for r in rests):
+                shared.append(f)
+                for r in rests:
+                    r.remove(f)
+    if g == 1 and not shared:
+        return None
+    reduced: dict[UOp, int] = {}
+    constant_part = k // g
+    for (_, c), (p, f) in zip(parts, products, strict=True):
+        left = _without(f, shared)
+        assert left is not None
+        if left:
+            v = _multiply(left, x.dtype)
+            reduced[v] = reduced.get(v, 0) + c * p // g
+        else:
+            constant_part += c * p // g
+    left = _without(divisors, shared)
+    assert left is not None
+    b = build([(_multiply(left, x.dtype), constant // g)] if left else [], 0 if left else constant // g, x.dtype)
+    return (
+        build([(_multiply(shared, x.dtype), g)] if shared else [], 0 if shared else g, x.dtype),
+        build(reduced.items(), constant_part, x.dtype),
+        b,
+    )
+
+
+def split_by(x: UOp, y: UOp) -> tuple[UOp, UOp] | None:
+    """(q, r) with x = y*q + r, for a y that is no constant; q has the terms that y divides."""
+    if y.op is _CONST:
+        return None
+    constant, divisors = _product(y)
+    if constant == 0:
+        return None
+    parts, k = terms(x)
+    whole: dict[UOp, int] = {}
+    rest: list[tuple[UOp, int]] = []
+    whole_k = 0
+    for v, c in parts:
+        p, factors = _product(v)
+        left = _without(factors, divisors) if c * p % constant == 0 else None
+        if left is None:
+            rest.append((v, c))
+        elif left:
+            q = _multiply(left, x.dtype)
+            whole[q] = whole.get(q, 0) + c * p // constant
+        else:
+            whole_k += c * p // constant
+    if not whole and not whole_k:
+        return None
+    return build(whole.items(), whole_k, x.dtype), build(rest, k, x.dtype)
+
+
+# Putting divisions and remainders together.
+
+
+def _divided(term: UOp) -> tuple[UOp, int] | None:
+    """A quotient or remainder by a positive constant, and its coefficient."""
+    c = 1
+    if term.op is _MUL and term.src[1].op is _CONST:
+        term, c = term.src[0], term.src[1].arg
+    if (term.op is _MOD or term.op is _IDIV) and term.src[1].op is _CONST and term.src[1].arg > 0:
+        return term, c
+    return None
+
+
+def _congruent(x: UOp, y: UOp, n: int) -> bool:
+    """Whether x - y is a multiple of n, term by term."""
+    if x is y:
+        return True
+    a, i = terms(x)
+    b, j = terms(y)
+    if (i - j) % n:
+        return False
+    difference = dict(a)
+    for v, c in b:
+        difference[v] = difference.get(v, 0) - c
+    return all(c % n == 0 for c in difference.values())
+
+
+def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
+    """(rest, k, n, x, y) with s = rest + k*(y mod n) + k*n*(x div n), where n divides x - y. The last term of s is one of the two."""
+    found = _divided(s.src[1])
+    if found is None:
+        return None
+    last, c = found
+    n = last.src[1].arg
+    is_mod = last.op is _MOD
+    node = s.src[0]
+    passed: list[UOp] = []
+    while True:
+        term = node.src[1] if node.op is _ADD else node
+        other = _divided(term)
+        if other is not None:
+            partner, e = other
+            if partner.op is not last.op and partner.src[1].arg == n and (e == c * n if is_mod else c == e * n):
+                x, y = (partner.src[0], last.src[0]) if is_mod else (last.src[0], partner.src[0])
+                if _congruent(x, y, n):
+                    return _remaining(node, passed, s.dtype), c if is_mod else e, n, x, y
+        if node.op is not _ADD:
+            return None
+        passed.append(term)
+        node = node.src[0]
+
+
+def _remaining(node: UOp, passed: list[UOp], dtype: DType) -> UOp:
+    """The chain without its last term and without the right end of `node`."""
+    from morok.ir.uop import UOp
+
+    out: UOp | None = node.src[0] if node.op is _ADD else None
+    for term in reversed(passed):
+        out = term if out is None else out + term
+    return UOp.const(0, dtype) if out is None else out
+
+
+# Comparisons with constants.
+
+
+def below(x: UOp, b: int) -> tuple[int, UOp, UOp] | None:
+    """(g, n, r) with x = g*n + r, where the rest r, within [0, g), does not decide whether x < b."""
+    parts, k = terms(x)
+    if k:
+        return None
+    candidates = {abs(c) for _, c in parts}
+    candidates.add(gcd(*[c for _, c in parts]))
+    candidates -= {0, 1}
+    for g in sorted(candidates, reverse=True):
+        rest = [(v, c) for v, c in parts if c % g]
+        low, high = span(rest)
+        edge = b % g
+        if 0 <= low and high < edge or edge <= low and high < g:
+            return g, build([(v, c // g) for v, c in parts if c % g == 0], 0, x.dtype), build(rest, 0, x.dtype)
+    return None
+
+
+def negated(x: UOp) -> UOp | None:
+    """-x, for a sum with negative coefficients alone."""
+    parts, k = terms(x)
+    if k or not parts or any(c > 0 for _, c in parts):
+        return None
+    return build([(v, -c) for v, c in parts], 0, x.dtype)
+
+
+def support(x: UOp) -> tuple[UOp, int] | None:
+    """(s, m) with s <= x <= m*s: s is x with 1 for every coefficient, for a sum of what is not negative."""
+    parts, k = terms(x)
+    if k or any(c < 0 or v.vmin < 0 for v, c in parts):
+        return None
+    most = max((c for _, c in parts), default=1)
+    if most == 1:
+        return None
+    return build([(v, 1) for v, _ in parts], 0, x.dtype), most
