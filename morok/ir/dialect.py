@@ -8,7 +8,10 @@ from typing import Any, Final
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, DType
 from morok.ir.op import TABLE, Op, OpDef
-from morok.ir.uop import UOp
+from morok.ir.order import precedes
+from morok.ir.provenance import Origin, rewritten
+from morok.ir.ranges import remember
+from morok.ir.uop import UOp, binary, maker
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -57,12 +60,24 @@ class _Morok:
         "invalid": "{n}.invalid",
         "is_const": "{n}.op is Op.Const",
         "const_value": "{n}.arg",
+        "const_op": "Const",
+        "lanes": "{n}.dtype.count",
+        "vector": "{d}.vec({k})",
+        "recall": "{n}.memo",
+        "const": "_const({v}, {d})",
+        "pointwise1": "_new({op}, ({a},))",
+        "pointwise2": "_binary({op}, {a}, {b})",
+        "pointwise3": "_new({op}, ({a}, {b}, {c}))",
     }
+    names: Mapping[str, Any] = {"_const": UOp.const, "_new": UOp.new, "_binary": binary}
+    hash_consed = True
+    maker = maker
     facts: Mapping[str, Callable[..., Any]] = {
         "vmin": lambda n: n.vmin,
         "vmax": lambda n: n.vmax,
         "lanes": lambda n: n.dtype.count,
         "free_of": lambda n, r: r not in n.ranges,
+        "precedes": precedes,
     }
     theory = "morok.prove.semantics:MorokTheory"
 
@@ -94,7 +109,20 @@ class _Morok:
         return UOp.new(entry.op, tuple(operands), arg, dtype)
 
     def rebuild(self, node: UOp, operands: Sequence[UOp]) -> UOp:
+        maker.origin = node.origin
         return node.replace(tuple(operands))
+
+    def recall(self, node: UOp) -> dict[Any, Any] | None:
+        return node.memo
+
+    def remember(self, node: UOp, key: Any, value: Any) -> None:
+        remember(node, key, value)
+
+    def origin(self, node: UOp) -> Origin | None:
+        return node.origin
+
+    def derive(self, node: UOp, rule: str) -> None:
+        maker.origin = rewritten(node.origin, maker.stage, rule)
 
 
 MOROK: Final = _Morok()

@@ -95,3 +95,59 @@ def key(d: DType, v: Any) -> Any:
 def same_value(d: DType, a: Any, b: Any) -> bool:
     """Equality as the rules mean it: bit equality, with all NaNs one value."""
     return bool(key(d, a) == key(d, b))
+
+
+_PACKED: Final = {dtypes.f16: "<e", dtypes.f32: "<f", dtypes.f64: "<d"}
+
+
+def to_bits(d: DType, v: Any) -> int:
+    """The bits of a value of scalar dtype `d`, as an unsigned number; of NaN a quiet one."""
+    if d.is_bool:
+        return int(v)
+    if d.is_int:
+        return int(v) & ((1 << d.bits) - 1)
+    if not d.is_float:
+        raise TypeError(f"{d} has no bits")
+    if d in _PACKED:
+        return int.from_bytes(struct.pack(_PACKED[d], v), "little")
+    sign = 1 if math.copysign(1.0, v) < 0 and v == v else 0
+    precision, least, greatest = FLOAT_FORMAT[d]
+    width = precision - 1  # bits of the mantissa without the hidden one
+    top = (1 << (d.bits - 1 - width)) - 1
+    if v != v:
+        body = top << width | (((1 << width) - 1) if d is dtypes.f8e4m3 else 1 << (width - 1))
+    elif math.isinf(v):
+        body = top << width
+    else:
+        unit = max(math.frexp(v)[1] - precision, least) if v else least
+        mantissa = int(math.ldexp(abs(v), -unit))
+        # a normal number's hidden bit adds the one that subnormals lack to the exponent field
+        body = ((unit - least) << width) + mantissa
+    return sign << (d.bits - 1) | body
+
+
+def from_bits(d: DType, bits: int) -> Any:
+    """The value of scalar dtype `d` with these bits."""
+    if d.is_bool:
+        return bool(bits)
+    if d.is_int:
+        return wrap(d, bits)
+    if not d.is_float:
+        raise TypeError(f"{d} has no bits")
+    if d in _PACKED:
+        v = float(struct.unpack(_PACKED[d], bits.to_bytes(d.bits // 8, "little"))[0])
+        return NAN if v != v else v
+    precision, least, greatest = FLOAT_FORMAT[d]
+    width = precision - 1
+    top = (1 << (d.bits - 1 - width)) - 1
+    sign = -1.0 if bits >> (d.bits - 1) & 1 else 1.0
+    exponent = bits >> width & top
+    mantissa = bits & ((1 << width) - 1)
+    if d is dtypes.f8e4m3:
+        if exponent == top and mantissa == (1 << width) - 1:
+            return NAN
+    elif exponent == top:
+        return NAN if mantissa else sign * math.inf
+    if exponent:
+        mantissa |= 1 << width
+    return sign * math.ldexp(mantissa, max(exponent - 1, 0) + least)

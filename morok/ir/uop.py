@@ -97,6 +97,7 @@ class _Maker(threading.local):
     """Who is creating nodes in this thread: None for the user, whose frame is recorded, else what to record instead."""
 
     origin: Origin | None = None
+    stage: str = ""  # what a rewriting in progress calls itself
 
 
 maker: Final = _Maker()
@@ -321,31 +322,31 @@ class UOp(_Cell):
     # Pointwise ops, by name and by operator. `//` and `%` are Idiv and Mod, which truncate.
 
     def __add__(self, other: Any) -> UOp:
-        return _binary(_ADD, self, other if other.__class__ is UOp else self.like(other))
+        return binary(_ADD, self, other if other.__class__ is UOp else self.like(other))
 
     def __radd__(self, other: Any) -> UOp:
-        return _binary(_ADD, self.like(other), self)
+        return binary(_ADD, self.like(other), self)
 
     def __sub__(self, other: Any) -> UOp:
-        return _binary(_SUB, self, other if other.__class__ is UOp else self.like(other))
+        return binary(_SUB, self, other if other.__class__ is UOp else self.like(other))
 
     def __rsub__(self, other: Any) -> UOp:
-        return _binary(_SUB, self.like(other), self)
+        return binary(_SUB, self.like(other), self)
 
     def __mul__(self, other: Any) -> UOp:
-        return _binary(_MUL, self, other if other.__class__ is UOp else self.like(other))
+        return binary(_MUL, self, other if other.__class__ is UOp else self.like(other))
 
     def __rmul__(self, other: Any) -> UOp:
-        return _binary(_MUL, self.like(other), self)
+        return binary(_MUL, self.like(other), self)
 
     def __floordiv__(self, other: Any) -> UOp:
-        return _binary(_IDIV, self, self.like(other))
+        return binary(_IDIV, self, self.like(other))
 
     def __mod__(self, other: Any) -> UOp:
-        return _binary(_MOD, self, self.like(other))
+        return binary(_MOD, self, self.like(other))
 
     def __truediv__(self, other: Any) -> UOp:
-        return _binary(_FDIV, self, self.like(other))
+        return binary(_FDIV, self, self.like(other))
 
     def __neg__(self) -> UOp:
         return UOp.new(Op.Neg, (self,))
@@ -354,37 +355,37 @@ class UOp(_Cell):
         return UOp.new(Op.Not, (self,))
 
     def __and__(self, other: Any) -> UOp:
-        return _binary(_AND, self, self.like(other))
+        return binary(_AND, self, self.like(other))
 
     def __or__(self, other: Any) -> UOp:
-        return _binary(_OR, self, self.like(other))
+        return binary(_OR, self, self.like(other))
 
     def __xor__(self, other: Any) -> UOp:
-        return _binary(_XOR, self, self.like(other))
+        return binary(_XOR, self, self.like(other))
 
     def __lshift__(self, other: Any) -> UOp:
-        return _binary(_SHL, self, self.like(other))
+        return binary(_SHL, self, self.like(other))
 
     def __rshift__(self, other: Any) -> UOp:
-        return _binary(_SHR, self, self.like(other))
+        return binary(_SHR, self, self.like(other))
 
     def __lt__(self, other: Any) -> UOp:
-        return _binary(_LT, self, self.like(other))
+        return binary(_LT, self, self.like(other))
 
     def __le__(self, other: Any) -> UOp:
-        return _binary(_LE, self, self.like(other))
+        return binary(_LE, self, self.like(other))
 
     def __gt__(self, other: Any) -> UOp:
-        return _binary(_GT, self, self.like(other))
+        return binary(_GT, self, self.like(other))
 
     def __ge__(self, other: Any) -> UOp:
-        return _binary(_GE, self, self.like(other))
+        return binary(_GE, self, self.like(other))
 
     def eq(self, other: Any) -> UOp:
-        return _binary(_EQ, self, self.like(other))
+        return binary(_EQ, self, self.like(other))
 
     def ne(self, other: Any) -> UOp:
-        return _binary(_NE, self, self.like(other))
+        return binary(_NE, self, self.like(other))
 
     def where(self, t: UOp, f: UOp) -> UOp:
         """`t` where this condition holds, else `f`."""
@@ -485,7 +486,8 @@ def cast(x: UOp, dtype: DType | None) -> UOp:
     return intern(Op.Cast, dtype, (x,), None)
 
 
-def _binary(op: Op, a: UOp, b: UOp) -> UOp:
+def binary(op: Op, a: UOp, b: UOp) -> UOp:
+    """`UOp.new(op, (a, b))` of a pointwise op other than Cast, a little faster."""
     found = _cache.get((op, a, b))
     if found is not None and (node := found()) is not None:
         return node

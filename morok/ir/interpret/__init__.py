@@ -1,0 +1,52 @@
+"""What graphs mean, executed: the oracle of every pass and of every backend. Slow, and obviously right.
+
+It goes through `OpDef.evaluate` for every pointwise op, at any stage: tensor-level graphs, kernels with multi-dimensional
+or flat places, implicit reads or Loads, Reduce or accumulators, Unroll and Contract, vectors, gates, Invalid, workgroups
+with shared memory and barriers, instruction lists.
+
+Undefined behaviour raises UndefinedError where something observes it: a division by zero, an access outside a buffer, a
+read of memory that nothing wrote, a store and a read of one element in no order, shared memory without a barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from morok.ir.interpret.graph import Graph, execute_graph, run_tasks
+from morok.ir.interpret.instructions import run_listing
+from morok.ir.interpret.storage import Buffers, Memory
+from morok.ir.interpret.tensors import value_of
+from morok.ir.interpret.values import INVALID, known
+from morok.ir.uop import UOp
+
+
+def evaluate(node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buffers | None = None) -> Any:
+    """The value of a scalar or vector expression: a Python value, or a tuple of lanes; INVALID where it is Invalid.
+
+    variables  a value by name, or by node (a DefineVar, an open Range, a Special)
+    buffers    a list of elements by storage node or slot
+    Raises UndefinedError where the expression has no value.
+    """
+    graph = Graph([node], Memory(buffers or {}), variables or {})
+    lanes = tuple([known(v) for v in run_tasks(graph.value(node))[0]])
+    return lanes[0] if node.dtype.count == 1 else lanes
+
+
+def run(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> None:
+    """Execute the statements below `root` (a Sink, a Kernel, an End, a Store, ..), storing into the lists of `buffers`."""
+    execute_graph(root, buffers, variables or {})
+
+
+def run_instructions(instructions: Sequence[UOp], buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> None:
+    """Execute a linear list of instructions, storing into the lists of `buffers`."""
+    run_listing(instructions, Memory(buffers), variables or {})
+
+
+def tensor(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> tuple[list[Any], tuple[int, ...]]:
+    """The elements, row-major, and the shape of a tensor-level graph; a scalar has shape ()."""
+    whole = value_of(root, Graph([root], Memory(buffers), variables or {}))
+    return [known(v) for v in whole.flat], whole.shape
+
+
+__all__ = ["INVALID", "evaluate", "run", "run_instructions", "tensor"]

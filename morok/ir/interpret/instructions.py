@@ -1,0 +1,175 @@
+"""The interpreter of instruction lists, after stages 21 and 22: one instruction after the other, as a machine does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any, Final
+
+from morok.errors import IRError
+from morok.ir.interpret.graph import scalar_value
+from morok.ir.interpret.storage import ALLOCATED, NAMED, Memory, consecutive, element
+from morok.ir.interpret.values import INVALID, Lanes, Pointer, Poison, known
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+
+_SILENT: Final = frozenset({Op.Sink, Op.Noop, Op.Group})
+
+
+class Listing:
+    """A list of instructions with the places that its jumps lead to."""
+
+    def __init__(self, instructions: Sequence[UOp]) -> None:
+        self.instructions = instructions
+        self.end: dict[UOp, int] = {}  # of a Range, and of an If
+        self.start: dict[UOp, int] = {}
+        open_: list[UOp] = []
+        for i, u in enumerate(instructions):
+            if u.op in (Op.Range, Op.If):
+                self.start[u] = i
+                open_.append(u)
+            elif u.op in (Op.End, Op.EndIf):
+                opener = u.src[1] if u.op is Op.End else u.src[0]
+                if len(u.src) != (2 if u.op is Op.End else 1) or not open_ or open_[-1] is not opener:
+                    raise IRError(f"instruction {i}: {u.op.name} does not close what was opened last")
+                self.end[open_.pop()] = i
+        if open_:
+            raise IRError(f"{open_[-1].op.name} at instruction {self.start[open_[-1]]} is never closed")
+
+
+class Thread:
+    """One thread that runs a listing; it stops at each barrier."""
+
+    def __init__(self, listing: Listing, memory: Memory, number: int, fixed: Mapping[Any, Any]) -> None:
+        self.listing = listing
+        self.memory = memory
+        self.number = number
+        self.fixed = fixed
+        self.values: dict[UOp, Lanes] = {}
+
+    def run(self) -> Generator[None]:
+        at = 0
+        instructions = self.listing.instructions
+        while at < len(instructions):
+            u = instructions[at]
+            op = u.op
+            if op is Op.Range:
+                end = known(self.of(u.src[0])[0])
+                self.values[u] = (0,)
+                if end <= 0:
+                    at = self.listing.end[u]
+            elif op is Op.End:
+                opener = u.src[1]
+                i = self.values[opener][0] + 1
+                if i < known(self.of(opener.src[0])[0]):
+                    self.values[opener] = (i,)
+                    at = self.listing.start[opener]
+            elif op is Op.If:
+                if not known(self.of(u.src[0])[0]):
+                    at = self.listing.end[u]
+            elif op is Op.Barrier:
+                yield
+            elif op is Op.Store:
+                self.store(u)
+            elif op is not Op.EndIf and op not in _SILENT:
+                self.values[u] = self.compute(u)
+            at += 1
+
+    def of(self, u: UOp) -> Lanes:
+        """The value of an operand: computed before, or a constant."""
+        found = self.values.get(u)
+        if found is not None:
+            return found
+        if u.op in (Op.Const, Op.VConst, Op.DefineVar, Op.Special, Op.After, Op.Barrier) or u.op in NAMED or u.op in ALLOCATED:
+            return self.compute(u)
+        raise IRError(f"{u.op.name} is used before its instruction", hint=u.text()[:200])
+
+    def compute(self, u: UOp) -> Lanes:
+        op = u.op
+        if op is Op.Const:
+            return (u.arg,) * u.dtype.count
+        if op is Op.VConst:
+            return tuple(u.arg)
+        if op in (Op.DefineVar, Op.Special):
+            key = u if u in self.fixed else u.arg[0] if op is Op.DefineVar else u
+            if key not in self.fixed:
+                raise IRError(f"{u.text()} has no value")
+            return (self.fixed[key],)
+        if op in NAMED or op in ALLOCATED:
+            return (Pointer(self.memory.of(u, self.number), 0),)
+        if op is Op.After or op is Op.Barrier:
+            return self.of(u.src[0])
+        if op is Op.Index:
+            return self.place(u)
+        if op is Op.PointerIndex:
+            base, step = self.of(u.src[0]), known(self.of(u.src[1])[0])
+            return tuple([Pointer(p.storage, p.offset + step) for p in base])
+        if op is Op.Load:
+            alt = self.of(u.src[1]) if len(u.src) > 1 else None
+            lanes = []
+            for i, p in enumerate(consecutive(self.of(u.src[0]), u.dtype.count)):
+                if p is INVALID and alt is not None:
+                    lanes.append(alt[i] if len(alt) > 1 else alt[0])
+                else:
+                    lanes.append(self.memory.load(p, u, self.number))
+            return tuple(lanes)
+        return scalar_value(u, [self.of(s) for s in u.src])
+
+    def place(self, u: UOp) -> Lanes:
+        base = self.of(u.src[0])
+        count = element(u.src[0].dtype).count
+        places: list[Any] = []
+        offsets = self.of(u.src[1])
+        gates = self.of(u.src[2]) if u.arg else (True,)
+        for i in range(max(len(offsets), len(gates))):
+            gate = gates[i] if len(gates) > 1 else gates[0]
+            offset = offsets[i] if len(offsets) > 1 else offsets[0]
+            if gate.__class__ is Poison or not gate:
+                places += [gate if gate.__class__ is Poison else INVALID] * count
+            elif offset.__class__ is Poison or not isinstance(base[0], Pointer):
+                places += [offset if offset.__class__ is Poison else base[0]] * count
+            else:
+                first = base[0].offset + offset * count
+                places += [Pointer(base[0].storage, first + j) for j in range(count)]
+        return tuple(places)
+
+    def store(self, u: UOp) -> None:
+        lanes = self.of(u.src[1])
+        for i, p in enumerate(consecutive(self.of(u.src[0]), len(lanes))):
+            self.memory.store(p, lanes[i] if len(lanes) > 1 else lanes[0], u, self.number)
+
+
+def run_listing(instructions: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any]) -> None:
+    """Run every workgroup; its threads run one after the other from barrier to barrier."""
+    listing = Listing(instructions)
+    first = Thread(listing, memory, 0, variables)
+    specials = [u for u in dict.fromkeys(instructions) if u.op is Op.Special]
+    ends = []
+    for s in specials:
+        ends.append(known(scalar_or_fixed(first, s.src[0])[0]))
+    outer = [s for s in specials if not s.arg.startswith("lidx")]
+    inner = [s for s in specials if s.arg.startswith("lidx")]
+    size = dict(zip(specials, ends, strict=True))
+    for group in itertools.product(*[range(size[s]) for s in outer]):
+        memory.new_workgroup()
+        running = []
+        for number, at in enumerate(itertools.product(*[range(size[s]) for s in inner])):
+            fixed = {**variables, **dict(zip(outer, group, strict=True)), **dict(zip(inner, at, strict=True))}
+            running.append(Thread(listing, memory, number, fixed).run())
+        while running:
+            waiting = [t for t in running if next(t, _DONE) is not _DONE]
+            if waiting and len(waiting) != len(running):
+                raise Poison("a barrier that some threads of a workgroup do not reach").error()
+            memory.epoch += 1
+            running = waiting
+    memory.check()
+
+
+def scalar_or_fixed(thread: Thread, u: UOp) -> Lanes:
+    """The size of a launch: constants and variables, computed from its leaves."""
+    for node in u.toposort():
+        thread.values[node] = thread.compute(node)
+    return thread.values[u]
+
+
+_DONE: Final = object()

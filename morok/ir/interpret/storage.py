@@ -1,0 +1,146 @@
+"""Memory of the interpreter: buffers of the caller, shared memory of a workgroup, registers of a thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.errors import IRError
+from morok.ir.dtype import AddrSpace, DType, PtrType
+from morok.ir.interpret.values import INVALID, Pointer, Poison, known, zero
+from morok.ir.op import Op
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from morok.ir.interpret.values import Lanes
+    from morok.ir.uop import UOp
+
+Buffers = dict[Any, list[Any]]  # by storage node or slot number
+
+ALLOCATED: Final = frozenset({Op.DefineLocal, Op.DefineReg})
+NAMED: Final = frozenset({Op.Buffer, Op.Param, Op.DefineGlobal})
+
+
+class Storage:
+    """The lanes of one buffer; for registers, of one thread.
+
+    `writers` holds the Store that wrote a lane last, for lanes that this run wrote. `owner` and `epoch` tell, for shared
+    memory, which thread touched a lane between which barriers.
+    """
+
+    def __init__(self, node: UOp, data: list[Any], space: AddrSpace) -> None:
+        self.node = node
+        self.data = data
+        self.space = space
+        self.writers: dict[int, UOp] = {}
+        self.written: dict[int, tuple[int, int]] = {}
+        self.read: dict[int, tuple[int, int]] = {}
+
+
+class Memory:
+    """All storage of one run. `epoch` counts barriers."""
+
+    def __init__(self, buffers: Mapping[Any, list[Any]]) -> None:
+        self.buffers = buffers
+        self.shared: dict[Any, Storage] = {}
+        self.private: dict[tuple[UOp, int], Storage] = {}
+        self.epoch = 0
+
+    def new_workgroup(self) -> None:
+        """Forget shared memory and registers; the caller's buffers stay."""
+        self.shared = {n: s for n, s in self.shared.items() if s.space is AddrSpace.GLOBAL}
+        self.private = {}
+
+    def of(self, node: UOp, thread: int) -> Storage:
+        """The storage that `node` defines."""
+        if node.op is Op.DefineReg:
+            key = (node, thread)
+            found = self.private.get(key)
+            if found is None:
+                found = self.private[key] = Storage(node, _unwritten(node), AddrSpace.REG)
+            return found
+        found = self.shared.get(node)
+        if found is None:
+            if node.op is Op.DefineLocal:
+                found = Storage(node, _unwritten(node), AddrSpace.LOCAL)
+            else:
+                found = Storage(node, self._given(node), AddrSpace.GLOBAL)
+            self.shared[node] = found
+        return found
+
+    def temporary(self, node: UOp, lanes: Lanes) -> Storage:
+        """Storage for an element that is computed where it is read."""
+        return Storage(node, list(lanes), AddrSpace.REG)
+
+    def _given(self, node: UOp) -> list[Any]:
+        data = self.buffers.get(node)
+        if data is None and node.op in (Op.Param, Op.DefineGlobal):
+            data = self.buffers.get(node.arg)
+        if data is None:
+            raise IRError(f"no contents given for {node.text()}", hint="pass them in `buffers`, by node or by slot")
+        return data
+
+    def load(self, at: Any, node: UOp, thread: int) -> Any:
+        """The lane at `at`; 0 at an Invalid place, Poison outside the buffer."""
+        if at is INVALID:
+            return zero(node.dtype.scalar())
+        if at.__class__ is Poison:
+            return at
+        assert isinstance(at, Pointer)
+        storage, offset = at.storage, at.offset
+        if not 0 <= offset < len(storage.data):
+            return Poison(f"element {offset} of {len(storage.data)} in {storage.node.op.name}", node)
+        if storage.space is AddrSpace.LOCAL:
+            owner, epoch = storage.written.get(offset, (thread, -1))
+            if owner != thread and epoch == self.epoch:
+                return Poison(f"element {offset} was stored by another thread since the last barrier", node)
+            reader, epoch = storage.read.get(offset, (thread, self.epoch))
+            storage.read[offset] = (thread if reader == thread or epoch != self.epoch else -1, self.epoch)
+        return storage.data[offset]
+
+    def store(self, at: Any, value: Any, node: UOp, thread: int) -> None:
+        """Write a lane; nothing at an Invalid place. Raises UndefinedError outside the buffer."""
+        if at is INVALID:
+            return
+        known(at)
+        assert isinstance(at, Pointer)
+        storage, offset = at.storage, at.offset
+        if not 0 <= offset < len(storage.data):
+            raise Poison(f"element {offset} of {len(storage.data)} in {storage.node.op.name}", node).error()
+        if storage.space is AddrSpace.LOCAL:
+            reader, epoch = storage.read.get(offset, (thread, -1))
+            if reader != thread and epoch == self.epoch:
+                raise Poison(f"element {offset} was read by another thread since the last barrier", node).error()
+            storage.written[offset] = (thread, self.epoch)
+        storage.data[offset] = value
+        storage.writers[offset] = node
+
+    def check(self) -> None:
+        """Raise where what the caller sees holds a value that nothing defines."""
+        for storage in self.shared.values():
+            if storage.space is AddrSpace.GLOBAL:
+                for offset in storage.writers:
+                    known(storage.data[offset])
+
+
+def _unwritten(node: UOp) -> list[Any]:
+    d = node.dtype
+    assert isinstance(d, PtrType)
+    if d.size < 0:
+        raise IRError(f"{node.text()} has no size")
+    return [Poison("a read of memory that nothing wrote", node)] * (d.size * d.base.count)
+
+
+def consecutive(at: Lanes, count: int) -> Lanes:
+    """The places of `count` lanes: those given, or `count` from the one given on."""
+    if len(at) == count or len(at) != 1:
+        return at
+    first = at[0]
+    if not isinstance(first, Pointer):
+        return at * count
+    return tuple([Pointer(first.storage, first.offset + i) for i in range(count)])
+
+
+def element(d: DType) -> DType:
+    """What a buffer of dtype `d` holds."""
+    return d.base if isinstance(d, PtrType) else d

@@ -1,0 +1,241 @@
+"""The interpreter of tensor-level graphs: a value is a flat row-major list of elements and a shape."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok.errors import IRError, ShapeError
+from morok.ir.interpret import values as V
+from morok.ir.interpret.graph import Graph, order, run_tasks
+from morok.ir.interpret.storage import ALLOCATED, NAMED, element
+from morok.ir.interpret.values import Poison, known, zero
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
+from morok.ir.shape import edges
+from morok.ir.uop import UOp
+
+Index = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Elements in row-major order. A value that is on several devices holds one Array each instead."""
+
+    flat: list[Any]
+    shape: Index
+    devices: tuple[Array, ...] = ()
+
+    def at(self, index: Index) -> Any:
+        return self.flat[flatten(index, self.shape)]
+
+
+def flatten(index: Index, shape: Index) -> int:
+    flat = 0
+    for i, n in zip(index, shape, strict=True):
+        flat = flat * n + i
+    return flat
+
+
+def indices(shape: Index) -> Iterator[Index]:
+    return itertools.product(*[range(n) for n in shape])
+
+
+_SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy, Op.MSelect})
+# Nodes whose value is one scalar, which the interpreter of loops gives.
+_SCALAR: Final = frozenset({Op.DefineVar, Op.Bind, Op.Range, Op.Special, Op.Index, Op.Load, Op.Reduce})
+
+
+def value_of(root: UOp, graph: Graph) -> Array:
+    """The value of a tensor-level node."""
+    values: dict[UOp, Array | None] = {}
+    for node in order([root]):
+        values[node] = _array(node, values, graph)
+    found = values[root]
+    if found is None:
+        raise IRError(f"{root.op.name} is no tensor")
+    return found
+
+
+def flat_value(root: UOp, graph: Graph) -> list[Any]:
+    return value_of(root, graph).flat
+
+
+def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
+    found = values[node]
+    if found is None or len(found.flat) != 1:
+        raise IRError(f"{node.op.name} is no dimension")
+    return int(known(found.flat[0]))
+
+
+def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Array | None:
+    op, src = node.op, node.src
+    if op in NAMED or op in ALLOCATED:
+        storage = graph.memory.of(node, 0)
+        if element(node.dtype).count != 1:
+            raise IRError(f"elements of {node.op.name} are vectors")
+        shape = tuple([d for d in node.shape if isinstance(d, int)]) or (len(storage.data),)
+        return Array(list(storage.data[: math.prod(shape)]), shape)
+    if node.dtype.kind == "void":
+        return None
+    if op is Op.Const:
+        return Array([node.arg], ())
+    if op in _SCALAR:
+        return Array([run_tasks(graph.value(node))[0][0]], ())
+    if op is Op.After or op is Op.Barrier or op is Op.Assign:
+        run_tasks(graph.execute(node))
+        return _again(src[0], graph)
+    if op is Op.Bufferize:
+        return _bufferize(node, graph)
+    below = values[src[0]] if src else None
+    if below is None:
+        if op in (Op.Multi, Op.MStack) and src:
+            raise IRError(f"{op.name} of {src[0].op.name}")
+        raise IRError(f"{op.name} has no tensor value")
+    if op is Op.MSelect:
+        return below.devices[node.arg]
+    if op is Op.MStack:
+        parts = tuple([a for s in src if (a := values[s]) is not None])
+        return Array(parts[0].flat, parts[0].shape, parts)
+    if op is Op.Multi:
+        return _joined([a for s in src if (a := values[s]) is not None], node.arg)
+    if below.devices:
+        if op is Op.AllReduce:
+            return _all_reduce(node, below)
+        mapped = tuple([_one(node, [_device(values[s], i) for s in src], values) for i in range(len(below.devices))])
+        return Array(mapped[0].flat, mapped[0].shape, mapped)
+    return _one(node, [values[s] for s in src], values)
+
+
+def _device(a: Array | None, i: int) -> Array | None:
+    return a.devices[i] if a is not None and a.devices else a
+
+
+def _again(node: UOp, graph: Graph) -> Array:
+    """The value of `node` after statements ran: read anew."""
+    return value_of(node, graph)
+
+
+def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) -> Array:
+    op, src = node.op, node.src
+    x = below[0]
+    assert x is not None
+    if op in _SAME:
+        return x
+    if op is Op.Reshape:
+        shape = tuple([_number(s, values) for s in src[1:]])
+        if math.prod(shape) != len(x.flat):
+            raise ShapeError(f"Reshape of {x.shape} to {shape}")
+        return Array(x.flat, shape)
+    if op is Op.Expand:
+        shape = tuple([_number(s, values) for s in src[1:]])
+        return _mapped(x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
+    if op is Op.Permute:
+        shape = tuple([x.shape[a] for a in node.arg])
+        where = [node.arg.index(k) for k in range(len(shape))]
+        return _mapped(x, shape, lambda at: tuple([at[w] for w in where]))
+    if op is Op.Flip:
+        return _mapped(
+            x, x.shape, lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)])
+        )
+    if op in (Op.Pad, Op.Shrink):
+        pairs = [(_number(b, values), _number(e, values)) for b, e in edges(node)]
+        if op is Op.Shrink:
+            return _mapped(
+                x, tuple([e - b for b, e in pairs]), lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)])
+            )
+        return _padded(x, pairs, zero(node.dtype.scalar()))
+    if op is Op.ReduceAxis:
+        return _reduced(node, x)
+    if op is Op.BufferView:
+        offset, size = node.arg
+        return Array(x.flat[offset : offset + size], (size,))
+    if op is Op.AllReduce:
+        return x
+    return _elementwise(node, [b for b in below if b is not None])
+
+
+def _mapped(x: Array, shape: Index, to: Any) -> Array:
+    return Array([x.at(to(at)) for at in indices(shape)], shape)
+
+
+def _padded(x: Array, pairs: list[tuple[int, int]], fill: Any) -> Array:
+    shape = tuple([b + n + e for n, (b, e) in zip(x.shape, pairs, strict=True)])
+    out = []
+    for at in indices(shape):
+        inner = tuple([i - b for i, (b, _) in zip(at, pairs, strict=True)])
+        out.append(x.at(inner) if all(0 <= i < n for i, n in zip(inner, x.shape, strict=True)) else fill)
+    return Array(out, shape)
+
+
+def _reduced(node: UOp, x: Array) -> Array:
+    op, axes = node.arg
+    d = node.dtype.scalar()
+    shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+    totals: dict[Index, Any] = {}
+    for at in indices(x.shape):
+        kept = tuple([i for k, i in enumerate(at) if k not in axes])
+        v = x.at(at)
+        totals[kept] = V.combine(op, d, totals[kept], v, node) if kept in totals else v
+    nothing = None if totals else _nothing(op, node)
+    return Array([totals.get(at, nothing) for at in indices(shape)], shape)
+
+
+def _nothing(op: Op, node: UOp) -> Any:
+    d = node.dtype.scalar()
+    return Poison("over no index", node) if d.is_index and op in (Op.Max, Op.Min) else identity(op, d)
+
+
+def _elementwise(node: UOp, operands: list[Array]) -> Array:
+    """Operands have one shape; what has none goes with every element."""
+    shape = next((a.shape for a in operands if a.shape), ())
+    for a in operands:
+        if a.shape and a.shape != shape:
+            raise ShapeError(f"{node.op.name} of {', '.join(str(a.shape) for a in operands)}")
+    from morok.ir.interpret.graph import scalar_value
+
+    out = []
+    for i in range(math.prod(shape)):
+        vs = [(a.flat[i if a.shape else 0],) for a in operands]
+        out.append(scalar_value(node, vs)[0])
+    return Array(out, shape)
+
+
+def _joined(parts: list[Array], axis: int) -> Array:
+    """Shards along `axis`, as the whole; without an axis each part is the whole."""
+    if axis is None:
+        return parts[0]
+    shape = list(parts[0].shape)
+    shape[axis] = sum(p.shape[axis] for p in parts)
+    out = []
+    for at in indices(tuple(shape)):
+        i, k = at[axis], 0
+        while i >= parts[k].shape[axis]:
+            i -= parts[k].shape[axis]
+            k += 1
+        out.append(parts[k].at((*at[:axis], i, *at[axis + 1 :])))
+    return Array(out, tuple(shape))
+
+
+def _all_reduce(node: UOp, x: Array) -> Array:
+    d = node.dtype.scalar()
+    flat = list(x.devices[0].flat)
+    for part in x.devices[1:]:
+        flat = [V.combine(node.arg, d, a, b, node) for a, b in zip(flat, part.flat, strict=True)]
+    whole = Array(flat, x.shape)
+    return Array(flat, x.shape, tuple([whole] * len(x.devices)))
+
+
+def _bufferize(node: UOp, graph: Graph) -> Array:
+    """A Bufferize as a tensor: one axis a range; a constant in place of a range is an axis of one element."""
+    shape = []
+    for r in node.src[1:]:
+        shape.append(known(run_tasks(graph.value(r.src[0]))[0][0]) if r.op is Op.Range else 1)
+    out = []
+    for at in indices(tuple(shape)):
+        place = run_tasks(graph.locate(node, list(at), 0, node))[0]
+        out.append(place if isinstance(place, Poison) else graph.memory.load(place, node, 0))
+    return Array(out, tuple(shape))

@@ -1,0 +1,127 @@
+"""Values of the interpreter: one lane is a Python value, INVALID, a Pointer in place position, or Poison.
+
+Undefinedness is deferred: an operation without a value gives Poison, every operation on Poison gives Poison, and only
+what observes a value (an address, a loop's end, a result) raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.errors import Place, UndefinedError
+from morok.ir import number, provenance
+from morok.ir.dtype import DType
+from morok.ir.op import TABLE, Op, Undefined
+from morok.ir.uop import UOp
+
+if TYPE_CHECKING:
+    from morok.ir.interpret.storage import Storage
+
+Lanes = tuple[Any, ...]
+
+
+class _Invalid:
+    """The one Invalid index."""
+
+    def __repr__(self) -> str:
+        return "Invalid"
+
+
+INVALID: Final = _Invalid()
+
+
+@dataclass(frozen=True, slots=True)
+class Poison:
+    """What an operation without a value gives, and why."""
+
+    why: str
+    node: UOp | None = None
+
+    def error(self) -> UndefinedError:
+        where = None if self.node is None else provenance.place(self.node.origin)
+        text = self.why if self.node is None else f"{self.node.op.name}: {self.why}"
+        return UndefinedError(text, place=None if where is None else Place(*where))
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """One lane of memory."""
+
+    storage: Storage
+    offset: int
+
+
+def known(v: Any) -> Any:
+    """`v`, which something observes: raises UndefinedError where it is Poison."""
+    if v.__class__ is Poison:
+        raise v.error()
+    return v
+
+
+def zero(d: DType) -> Any:
+    return False if d.is_bool else 0.0 if d.is_float else 0
+
+
+def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
+    """The value of a pointwise node, lane by lane; a scalar condition governs all lanes."""
+    entry = node.entry
+    evaluate = entry.evaluate
+    assert evaluate is not None
+    result = node.dtype.scalar()
+    d = node.src[0].dtype.scalar() if entry.comparison else result
+    out = []
+    for i in range(node.dtype.count):
+        vs = [lanes[i] if len(lanes) > 1 else lanes[0] for lanes in operands]
+        if node.op is Op.Where:
+            out.append(vs[0] if vs[0].__class__ is Poison else vs[1] if vs[0] else vs[2])
+            continue
+        bad = next((v for v in vs if v.__class__ is Poison), None)
+        if bad is not None:
+            out.append(bad)
+        elif INVALID in vs:
+            out.append(INVALID if result.is_index else Poison("an operand is Invalid", node))
+        else:
+            try:
+                out.append(evaluate(d, *vs, node.src[0].dtype.scalar()) if node.op is Op.Cast else evaluate(d, *vs))
+            except Undefined as problem:
+                out.append(Poison(str(problem), node))
+    return tuple(out)
+
+
+def bitcast(node: UOp, lanes: Lanes) -> Lanes:
+    """The bits of all lanes, least significant lane first, read as lanes of the node's dtype."""
+    source, target = node.src[0].dtype, node.dtype
+    bad = next((v for v in lanes if v.__class__ is Poison), None)
+    if source.count == target.count:
+        a, b = source.scalar(), target.scalar()
+        return tuple([v if v.__class__ is Poison else number.from_bits(b, number.to_bits(a, v)) for v in lanes])
+    if bad is not None:
+        return (bad,) * target.count
+    word = 0
+    for i, v in enumerate(lanes):
+        word |= number.to_bits(source.scalar(), v) << (i * source.bits)
+    mask = (1 << target.bits) - 1
+    return tuple([number.from_bits(target.scalar(), word >> (i * target.bits) & mask) for i in range(target.count)])
+
+
+def combine(op: Op, d: DType, a: Any, b: Any, node: UOp) -> Any:
+    """One step of a fold of `op` at scalar dtype `d`; at bool Add and Max are or, Mul and Min are and."""
+    for v in (a, b):
+        if v.__class__ is Poison:
+            return v
+    if a is INVALID or b is INVALID:
+        return INVALID
+    if d.is_bool:
+        return (a or b) if op in (Op.Add, Op.Max) else (a and b)
+    evaluate = TABLE[op].evaluate
+    assert evaluate is not None
+    try:
+        return evaluate(d, a, b)
+    except Undefined as problem:
+        return Poison(str(problem), node)
+
+
+
+
+
