@@ -99,10 +99,10 @@ class _Morok:
     def const_value(self, node: UOp) -> Any:
         return node.arg if node.op is Op.Const else NOT_CONST
 
-    def const(self, dtype: DType, value: Any) -> UOp:
+    def const(self, dtype: Any, value: Any) -> UOp:
         return UOp.const(value, dtype)
 
-    def build(self, op: str, operands: Sequence[UOp], attrs: Mapping[str, Any], dtype: DType | None) -> UOp:
+    def build(self, op: str, operands: Sequence[UOp], attrs: Mapping[str, Any], dtype: Any) -> UOp:
         entry = TABLE.entries[Op[op]]
         values = [attrs[f] for f in entry.fields]
         arg = None if not values else values[0] if len(values) == 1 else tuple(values)

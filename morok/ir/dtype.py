@@ -205,7 +205,7 @@ def safe_cast(a: DType, b: DType) -> bool:
         if a.is_float:
             (pa, ua, ea), (pb, ub, eb) = FLOAT_FORMAT[a], FLOAT_FORMAT[b]
             # e4m3 has NaN but no infinity, so nothing with an infinity fits in it
-            return pa <= pb and ua >= ub and ea <= eb and not (b is dtypes.f8e4m3)
+            return pa <= pb and ua >= ub and ea <= eb and b is not dtypes.f8e4m3
         if a.is_bool:
             return True
         if a.is_int:

@@ -34,8 +34,8 @@ _GRAMMAR: Final = Path(__file__).with_name("expression.lark")
 # What the parser calls its terminals, as a reader would.
 _SAID: Final = {
     "REF": "%name", "NUMBER": "a number", "NAME": "a name", "STRING": "a string", "LPAR": "(", "RPAR": ")", "COMMA": ",",
-    "COLON": ":", "SEMICOLON": ";", "EQUAL": "=", "LSQB": "[", "RSQB": "]", "LANES": "lanes (x4)", "PTR": "ptr", "$END": "the end",
-    "__ANON_0": "..=",
+    "COLON": ":", "SEMICOLON": ";", "EQUAL": "=", "LSQB": "[", "RSQB": "]", "LANES": "lanes (x4)", "PTR": "ptr",
+    "$END": "the end", "__ANON_0": "..=",
 }  # fmt: skip
 
 
@@ -133,8 +133,9 @@ class _Builder(Transformer):  # type: ignore[type-arg]
         lo, hi = parts
         return (None if lo is None else _number(lo)), (None if hi is None else _number(hi))
 
-    def type(self, parts: list[Any]) -> DType:
-        return parts[0] if isinstance(parts[0], DType) else _dtype(parts[0])
+    def named_type(self, parts: list[Any]) -> DType:
+        given = parts[0]
+        return given if isinstance(given, DType) else _dtype(given)
 
     def pointer(self, parts: list[Any]) -> DType:
         base, size, space, lanes = parts
@@ -145,10 +146,11 @@ class _Builder(Transformer):  # type: ignore[type-arg]
             where = AddrSpace(str(space))
         length = -1
         if size is not None:
-            length = _number(size)
-            if not isinstance(length, int) or length < -1:
+            number = _number(size)
+            if not isinstance(number, int) or number < -1:
                 raise _Mistake(size, f"{size} is no size", expected="a number of elements")
-        pointer = base.ptr(length, where)
+            length = number
+        pointer: DType = base.ptr(length, where)
         return pointer if lanes is None else pointer.vec(_lanes(lanes, str(lanes)[1:]))
 
     def variable(self, parts: list[Any]) -> UOp:
@@ -157,11 +159,12 @@ class _Builder(Transformer):  # type: ignore[type-arg]
         if name in Op.__members__:
             if name != "Invalid":
                 raise _Mistake(at, f"{name} is an op", expected="its operands in parentheses, or a name for a variable")
-            return self.make(at, Op.Invalid, [], d)
+            invalid: UOp = self.make(at, Op.Invalid, [], d)
+            return invalid
         if name in WORDS or "." in name or _is_dtype(name):
             raise _Mistake(at, f"{name} is reserved", expected="another name for a variable")
         lo, hi = rest[0] if rest else (None, None)
-        var = self.checked(at, lambda: UOp.var(name, d, lo, hi))
+        var: UOp = self.checked(at, lambda: UOp.var(name, d, lo, hi))
         self.variables[name] = var
         return var
 
@@ -323,7 +326,9 @@ def _constant(part: _Literal, want: DType | None) -> UOp:
         return UOp.const(v)
     scalar = want.scalar()
     if scalar.is_bool != isinstance(v, bool) or not (isinstance(v, (bool, int, float))):
-        raise _Mistake(part.at, f"{_text(v)} is no {scalar}", expected="true or false" if scalar.is_bool else f"a number of dtype {want}")
+        raise _Mistake(
+            part.at, f"{_text(v)} is no {scalar}", expected="true or false" if scalar.is_bool else f"a number of dtype {want}"
+        )
     if scalar.is_integral and isinstance(v, float):
         raise _Mistake(part.at, f"{_text(v)} is no {scalar}", expected="an integer")
     if scalar.is_int and not scalar.min <= v <= scalar.max:
@@ -359,7 +364,9 @@ def _dtype(at: Token) -> DType:
     try:
         return dtype(name)
     except (KeyError, ValueError):
-        raise _Mistake(at, f"there is no dtype {name}", expected="bool, i8 to i64, u8 to u64, f16 to f64, index, f32x4, ptr(f32)") from None
+        raise _Mistake(
+            at, f"there is no dtype {name}", expected="bool, i8 to i64, u8 to u64, f16 to f64, index, f32x4, ptr(f32)"
+        ) from None
 
 
 def _signature(op: Op) -> str:

@@ -34,7 +34,7 @@ def round_float(d: DType, v: float) -> float:
             return float(struct.unpack("<f", struct.pack("<f", v))[0])
         except OverflowError:
             return math.copysign(math.inf, v)
-    precision, least, greatest = FLOAT_FORMAT[d]
+    precision, least, _ = FLOAT_FORMAT[d]
     unit = math.ldexp(1.0, max(math.frexp(v)[1] - precision, least))
     # division by a power of two is exact here, so `round` (half to even) is the only rounding
     out = math.copysign(round(v / unit) * unit, v)
@@ -45,7 +45,7 @@ def round_fraction(d: DType, v: Fraction) -> float:
     """The exact rational `v` rounded once to the float dtype `d`, nearest even."""
     if v == 0:
         return 0.0
-    precision, least, greatest = FLOAT_FORMAT[d]
+    precision, least, _ = FLOAT_FORMAT[d]
     a = abs(v)
     exponent = a.numerator.bit_length() - a.denominator.bit_length()
     if Fraction(2) ** exponent > a:
@@ -111,7 +111,7 @@ def to_bits(d: DType, v: Any) -> int:
     if d in _PACKED:
         return int.from_bytes(struct.pack(_PACKED[d], v), "little")
     sign = 1 if math.copysign(1.0, v) < 0 and v == v else 0
-    precision, least, greatest = FLOAT_FORMAT[d]
+    precision, least, _ = FLOAT_FORMAT[d]
     width = precision - 1  # bits of the mantissa without the hidden one
     top = (1 << (d.bits - 1 - width)) - 1
     if v != v:
@@ -137,7 +137,7 @@ def from_bits(d: DType, bits: int) -> Any:
     if d in _PACKED:
         v = float(struct.unpack(_PACKED[d], bits.to_bytes(d.bits // 8, "little"))[0])
         return NAN if v != v else v
-    precision, least, greatest = FLOAT_FORMAT[d]
+    precision, least, _ = FLOAT_FORMAT[d]
     width = precision - 1
     top = (1 << (d.bits - 1 - width)) - 1
     sign = -1.0 if bits >> (d.bits - 1) & 1 else 1.0

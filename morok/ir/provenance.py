@@ -9,7 +9,7 @@ from __future__ import annotations
 import linecache
 from itertools import islice
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -81,4 +81,4 @@ def _user_line(code: CodeType, offset: int) -> str:
 
 from morok.ir.uop import _Cell  # noqa: E402
 
-_set_origin: Final[Any] = _Cell.origin.__set__  # type: ignore[attr-defined]
+_set_origin: Final = _Cell.__dict__["origin"].__set__

@@ -71,4 +71,4 @@ def _unknown(root: UOp) -> list[UOp]:
 
 from morok.ir.uop import _Cell  # noqa: E402
 
-_set_memo: Final = _Cell.memo.__set__  # type: ignore[attr-defined]
+_set_memo: Final = _Cell.__dict__["memo"].__set__

@@ -341,10 +341,10 @@ def common_product(x: UOp, y: UOp) -> tuple[UOp, UOp, UOp] | None:
     reduced: dict[UOp, int] = {}
     constant_part = k // g
     for (_, c), (p, f) in zip(parts, products, strict=True):
-        left = _without(f, shared)
-        assert left is not None
-        if left:
-            v = _multiply(left, x.dtype)
+        kept = _without(f, shared)
+        assert kept is not None
+        if kept:
+            v = _multiply(kept, x.dtype)
             reduced[v] = reduced.get(v, 0) + c * p // g
         else:
             constant_part += c * p // g
@@ -412,7 +412,7 @@ def _congruent(x: UOp, y: UOp, n: int) -> bool:
 
 
 def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
-    """(rest, k, n, x, y) with s = rest + k*(y mod n) + k*n*(x div n), where n divides x - y. The last term of s is one of the two."""
+    """(rest, k, n, x, y) with s = rest + k*(y mod n) + k*n*(x div n), where n divides x - y and s ends in one of the two."""
     found = _divided(s.src[1])
     if found is None:
         return None
@@ -461,7 +461,7 @@ def below(x: UOp, b: int) -> tuple[int, UOp, UOp] | None:
         rest = [(v, c) for v, c in parts if c % g]
         low, high = span(rest)
         edge = b % g
-        if 0 <= low and high < edge or edge <= low and high < g:
+        if (low >= 0 and high < edge) or (edge <= low and high < g):
             return g, build([(v, c // g) for v, c in parts if c % g == 0], 0, x.dtype), build(rest, 0, x.dtype)
     return None
 

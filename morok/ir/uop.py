@@ -19,9 +19,10 @@ from morok.errors import IRTypeError, Place
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.op import TABLE, AxisType, Op, OpDef
+from morok.ir.ops import arguments as _arguments
 from morok.ir.ops import alu as _alu  # noqa: F401  (fills the table)
 from morok.ir.ops import loop as _loop  # noqa: F401
-from morok.ir.ops import memory as _memory  # noqa: F401
+from morok.ir.ops import memory as _memory
 from morok.ir.ops import tensor as _tensor  # noqa: F401
 from morok.ir.ops import vector as _vector  # noqa: F401
 
@@ -222,6 +223,7 @@ class UOp(_Cell):
         assert entry.typing is not None
         _check_arity(entry, src)
         try:
+            _arguments.check(op, entry.fields, arg)
             result = entry.typing(src, arg, dtype)
         except (TypeError, ValueError) as problem:
             raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
@@ -259,7 +261,9 @@ class UOp(_Cell):
         return UOp.new(Op.DefineVar, (), (name, lo, hi), dtype)
 
     @staticmethod
-    def range(end: UOp | int, id: int, axis: AxisType = AxisType.Loop, renumbered: bool = False, deps: tuple[UOp, ...] = ()) -> UOp:
+    def range(
+        end: UOp | int, id: int, axis: AxisType = AxisType.Loop, renumbered: bool = False, deps: tuple[UOp, ...] = ()
+    ) -> UOp:
         """A loop over [0, end)."""
         return UOp.new(Op.Range, (as_uop(end, _INDEX), *deps), (id, axis, renumbered))
 
@@ -597,7 +601,7 @@ def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
 
 
 _new_cell: Final = object.__new__
-_set_serial: Final = _Cell.serial.__set__  # type: ignore[attr-defined]
+_set_serial: Final = _Cell.__dict__["serial"].__set__
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
 _PARAMS: Final = {op: len(e.signature.params) for op, e in _DEFS.items() if e.signature is not None}

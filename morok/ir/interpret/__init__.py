@@ -45,7 +45,7 @@ def run_instructions(instructions: Sequence[UOp], buffers: Buffers, variables: M
 
 def tensor(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> tuple[list[Any], tuple[int, ...]]:
     """The elements, row-major, and the shape of a tensor-level graph; a scalar has shape ()."""
-    whole = value_of(root, Graph([root], Memory(buffers), variables or {}))
+    whole = run_tasks(value_of(root, Graph([root], Memory(buffers), variables or {})))
     return [known(v) for v in whole.flat], whole.shape
 
 

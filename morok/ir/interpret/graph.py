@@ -180,7 +180,9 @@ class Graph:
             waiting = [b for b in waiting if b not in ready]
         yield self._nest([(b, sizes.get(b, 0)) for b in binders], 0, active, body)
 
-    def _nest(self, binders: list[tuple[Binder, int]], depth: int, active: list[bool], body: Callable[[list[bool]], Task]) -> Task:
+    def _nest(
+        self, binders: list[tuple[Binder, int]], depth: int, active: list[bool], body: Callable[[list[bool]], Task]
+    ) -> Task:
         if depth == len(binders):
             yield body(active)
             return
@@ -286,9 +288,7 @@ class Graph:
             for t, lanes in enumerate(part):
                 if active[t]:
                     # lanes of one result lie side by side
-                    total[t] = tuple(
-                        [fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])]
-                    )
+                    total[t] = tuple([fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])])
 
         yield self._loop(node.src[1:], self._frame(node).active, body)
         return [tuple([Poison("over no index", node) if v is _NOTHING else v for v in lanes]) for lanes in total]
@@ -409,13 +409,13 @@ class Graph:
             elif op is Op.If or node.dtype.kind == "void":
                 raise IRError(f"{reader.op.name} into {op.name}: not a place in memory")
             else:
-                return self._computed(node, at)
+                return (yield from self._computed(node, at))
 
-    def _computed(self, node: UOp, at: list[Any]) -> list[Any]:
+    def _computed(self, node: UOp, at: list[Any]) -> Task:
         """An element of a tensor-level expression, held in storage of its own."""
         from morok.ir.interpret.tensors import value_of
 
-        whole = value_of(node, self)
+        whole = yield value_of(node, self)
         shape = list(whole.shape)
         if len(at) == 1:
             shape = [len(whole.flat)]
@@ -552,10 +552,10 @@ class Graph:
         execute_graph(node.src[0], inside, variables)
 
     def _assign(self, node: UOp) -> Task:
-        from morok.ir.interpret.tensors import flat_value
+        from morok.ir.interpret.tensors import value_of
 
         shape = yield self.shape(node.src[0])
-        new = flat_value(node.src[1], self)
+        new = (yield value_of(node.src[1], self)).flat
         for at, v in zip(itertools.product(*[range(n) for n in shape]), new, strict=True):
             for p in (yield self.locate(node.src[0], list(at), 0, node)):
                 self.memory.store(p, v, node, 0)
@@ -616,7 +616,7 @@ def operands(node: UOp) -> tuple[UOp, ...]:
     return node.src[1:] if node.op is Op.Kernel else node.src
 
 
-def order(roots: Iterable[UOp]) -> list[UOp]:
+def order(roots: Iterable[UOp], below: Callable[[UOp], Sequence[UOp]] = operands) -> list[UOp]:
     """Every node of the program below `roots`, operands first."""
     seen: set[UOp] = set()
     out: list[UOp] = []
@@ -628,7 +628,7 @@ def order(roots: Iterable[UOp]) -> list[UOp]:
         elif node not in seen:
             seen.add(node)
             stack.append((node, True))
-            stack.extend([(s, False) for s in operands(node) if s not in seen])
+            stack.extend([(s, False) for s in below(node) if s not in seen])
     return out
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret import values as V
-from morok.ir.interpret.graph import Graph, order, run_tasks
+from morok.ir.interpret.graph import Graph, Task, operands, order, scalar_value
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.interpret.values import Poison, known, zero
 from morok.ir.op import Op
@@ -49,19 +49,19 @@ _SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Co
 _SCALAR: Final = frozenset({Op.DefineVar, Op.Bind, Op.Range, Op.Special, Op.Index, Op.Load, Op.Reduce})
 
 
-def value_of(root: UOp, graph: Graph) -> Array:
+# Nodes that do not take the values of their operands as tensors.
+_OPAQUE: Final = _SCALAR | NAMED | ALLOCATED | {Op.After, Op.Barrier, Op.Assign, Op.Bufferize, Op.Kernel}
+
+
+def value_of(root: UOp, graph: Graph) -> Task:
     """The value of a tensor-level node."""
     values: dict[UOp, Array | None] = {}
-    for node in order([root]):
-        values[node] = _array(node, values, graph)
+    for node in order([root], lambda n: () if n.op in _OPAQUE else operands(n)):
+        values[node] = yield from _array(node, values, graph)
     found = values[root]
     if found is None:
         raise IRError(f"{root.op.name} is no tensor")
     return found
-
-
-def flat_value(root: UOp, graph: Graph) -> list[Any]:
-    return value_of(root, graph).flat
 
 
 def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
@@ -71,7 +71,7 @@ def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
     return int(known(found.flat[0]))
 
 
-def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Array | None:
+def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Task:
     op, src = node.op, node.src
     if op in NAMED or op in ALLOCATED:
         storage = graph.memory.of(node, 0)
@@ -84,12 +84,12 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Array | 
     if op is Op.Const:
         return Array([node.arg], ())
     if op in _SCALAR:
-        return Array([run_tasks(graph.value(node))[0][0]], ())
+        return Array([(yield graph.value(node))[0][0]], ())
     if op is Op.After or op is Op.Barrier or op is Op.Assign:
-        run_tasks(graph.execute(node))
-        return _again(src[0], graph)
+        yield graph.execute(node)
+        return (yield value_of(src[0], graph))  # what is in memory now
     if op is Op.Bufferize:
-        return _bufferize(node, graph)
+        return (yield from _bufferize(node, graph))
     below = values[src[0]] if src else None
     if below is None:
         if op in (Op.Multi, Op.MStack) and src:
@@ -112,11 +112,6 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Array | 
 
 def _device(a: Array | None, i: int) -> Array | None:
     return a.devices[i] if a is not None and a.devices else a
-
-
-def _again(node: UOp, graph: Graph) -> Array:
-    """The value of `node` after statements ran: read anew."""
-    return value_of(node, graph)
 
 
 def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) -> Array:
@@ -195,8 +190,6 @@ def _elementwise(node: UOp, operands: list[Array]) -> Array:
     for a in operands:
         if a.shape and a.shape != shape:
             raise ShapeError(f"{node.op.name} of {', '.join(str(a.shape) for a in operands)}")
-    from morok.ir.interpret.graph import scalar_value
-
     out = []
     for i in range(math.prod(shape)):
         vs = [(a.flat[i if a.shape else 0],) for a in operands]
@@ -229,13 +222,13 @@ def _all_reduce(node: UOp, x: Array) -> Array:
     return Array(flat, x.shape, tuple([whole] * len(x.devices)))
 
 
-def _bufferize(node: UOp, graph: Graph) -> Array:
+def _bufferize(node: UOp, graph: Graph) -> Task:
     """A Bufferize as a tensor: one axis a range; a constant in place of a range is an axis of one element."""
     shape = []
     for r in node.src[1:]:
-        shape.append(known(run_tasks(graph.value(r.src[0]))[0][0]) if r.op is Op.Range else 1)
+        shape.append(known((yield graph.value(r.src[0]))[0][0]) if r.op is Op.Range else 1)
     out = []
     for at in indices(tuple(shape)):
-        place = run_tasks(graph.locate(node, list(at), 0, node))[0]
+        place = (yield graph.locate(node, list(at), 0, node))[0]
         out.append(place if isinstance(place, Poison) else graph.memory.load(place, node, 0))
     return Array(out, tuple(shape))

@@ -120,8 +120,3 @@ def combine(op: Op, d: DType, a: Any, b: Any, node: UOp) -> Any:
         return evaluate(d, a, b)
     except Undefined as problem:
         return Poison(str(problem), node)
-
-
-
-
-

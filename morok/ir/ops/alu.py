@@ -257,7 +257,9 @@ def _unary(op: Op, domain: tuple[DType, ...], evaluate: Callable[..., Any], boun
     _define(op, _X, "T", "T", domain, evaluate, bounds)
 
 
-def _binary(op: Op, domain: tuple[DType, ...], evaluate: Callable[..., Any], bounds: Any = None, commutative: bool = False) -> None:
+def _binary(
+    op: Op, domain: tuple[DType, ...], evaluate: Callable[..., Any], bounds: Any = None, commutative: bool = False
+) -> None:
     _define(op, _XY, "T T", "T", domain, evaluate, bounds, commutative=commutative)
 
 

@@ -99,4 +99,3 @@ TABLE.define(
 )
 TABLE.define(OpDef(Op.If, (Operand("cond"), Operand("body", Position.ORDER, many=True)), typing=void, llvm="if_", cuda="if_"))
 TABLE.define(OpDef(Op.EndIf, (Operand("if_op", Position.ORDER),), typing=void, llvm="endif", cuda="endif"))
-

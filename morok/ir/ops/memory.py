@@ -23,7 +23,9 @@ STORAGE: Final = frozenset(
         Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip, Op.Contiguous, Op.Detach,
     }
 )  # fmt: skip
-PLACES: Final = frozenset({Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cast, Op.Cat, Op.Contract})
+PLACES: Final = frozenset(
+    {Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cast, Op.Cat, Op.Contract}
+)
 
 
 def void(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
@@ -137,16 +139,16 @@ _DEPS: Final = Operand("deps", ORDER, many=True)
 TABLE.define(OpDef(Op.Const, fields=("value",), typing=wanted, bounds=const_bounds, llvm="const", cuda="const"))
 TABLE.define(OpDef(Op.VConst, fields=("values",), typing=wanted, bounds=vconst_bounds, llvm="vconst", cuda="vconst"))
 TABLE.define(OpDef(Op.Invalid, typing=_invalid_type, bounds=invalid_bounds))
-TABLE.define(OpDef(Op.DefineVar, fields=("name", "min", "max"), typing=wanted, bounds=var_bounds, llvm="define_var", cuda="define_var"))
+TABLE.define(
+    OpDef(Op.DefineVar, fields=("name", "min", "max"), typing=wanted, bounds=var_bounds, llvm="define_var", cuda="define_var")
+)
 
 # storage
 TABLE.define(OpDef(Op.Unique, fields=("id",), typing=void))
 TABLE.define(OpDef(Op.Device, fields=("name",), typing=void))
 TABLE.define(OpDef(Op.Buffer, (Operand("unique", ORDER), Operand("device", ORDER)), ("size",), typing=wanted))
 TABLE.define(OpDef(Op.BufferView, (Operand("base", PLACE),), ("offset", "size"), typing=wanted))
-TABLE.define(
-    OpDef(Op.Bufferize, (Operand("compute"), Operand("ranges", BINDER, many=True)), ("device", "space"), typing=first)
-)
+TABLE.define(OpDef(Op.Bufferize, (Operand("compute"), Operand("ranges", BINDER, many=True)), ("device", "space"), typing=first))
 TABLE.define(OpDef(Op.Param, fields=("slot",), typing=wanted))
 TABLE.define(OpDef(Op.DefineGlobal, fields=("slot",), typing=pointer, llvm="define_global", cuda="define_global"))
 TABLE.define(OpDef(Op.DefineLocal, fields=("id",), typing=pointer, llvm="define_local", cuda="define_local"))
@@ -163,7 +165,9 @@ TABLE.define(
         cuda="index",
     )
 )
-TABLE.define(OpDef(Op.PointerIndex, (Operand("ptr", PLACE), Operand("offset")), typing=wanted, llvm="pointer_index", cuda="pointer_index"))
+TABLE.define(
+    OpDef(Op.PointerIndex, (Operand("ptr", PLACE), Operand("offset")), typing=wanted, llvm="pointer_index", cuda="pointer_index")
+)
 TABLE.define(OpDef(Op.Load, (Operand("index", PLACE), Operand("alt", optional=True)), typing=load_type, llvm="load", cuda="load"))
 TABLE.define(
     OpDef(

@@ -1,0 +1,256 @@
+"""The interpreter on graphs as they are at the various stages."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from morok.errors import IRError, UndefinedError
+from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.interpret import INVALID, evaluate, run, tensor
+from morok.ir.op import AxisType, Op
+from morok.ir.text import load
+from morok.ir.uop import UOp
+
+f32, index, i32 = dtypes.f32, dtypes.index, dtypes.i32
+
+
+def param(slot: int, size: int, dtype=f32) -> UOp:
+    return UOp.new(Op.DefineGlobal, (), slot, dtype.ptr(size))
+
+
+def local(number: int, size: int, dtype=f32) -> UOp:
+    return UOp.new(Op.DefineLocal, (), number, dtype.ptr(size, AddrSpace.LOCAL))
+
+
+def reg(number: int, size: int, dtype=f32) -> UOp:
+    return UOp.new(Op.DefineReg, (), number, dtype.ptr(size, AddrSpace.REG))
+
+
+def test_reduce_over_a_range() -> None:
+    i, r = UOp.range(4, 0), UOp.range(3, 1, AxisType.Reduce)
+    total = param(1, 12).index(i * 3 + r).reduce(Op.Add, r)
+    buffers = {0: [None] * 4, 1: [float(k) for k in range(12)]}
+    run(UOp.sink(param(0, 4).index(i).store(total).end(i)), buffers)
+    assert buffers[0] == [3.0, 12.0, 21.0, 30.0]
+
+
+@pytest.mark.parametrize(("op", "value"), [(Op.Add, 0.0), (Op.Mul, 1.0), (Op.Max, -math.inf), (Op.Min, math.inf)])
+def test_reduce_over_nothing_is_the_identity(op: Op, value: float) -> None:
+    assert evaluate(UOp.const(3.0).reduce(op, UOp.range(0, 0))) == value
+
+
+def test_max_over_no_index_has_no_value() -> None:
+    with pytest.raises(UndefinedError):
+        evaluate(UOp.const(3).reduce(Op.Max, UOp.range(0, 0)))
+
+
+def test_reduce_over_a_triangle() -> None:
+    i = UOp.range(5, 0)
+    j = UOp.range(i + 1, 1)
+    assert evaluate((j * 1).reduce(Op.Add, j, i)) == sum(sum(range(a + 1)) for a in range(5))
+
+
+def accumulator() -> UOp:
+    """What stage 11 makes of a sum."""
+    i, r = UOp.range(4, 0), UOp.range(3, 1, AxisType.Reduce)
+    acc = reg(0, 1)
+    start = acc.after(i).index(0).store(UOp.const(0.0))
+    step = acc.index(0).store(acc.after(start, r).index(0) + param(1, 12).index(i * 3 + r)).end(r)
+    return UOp.sink(param(0, 4).index(i).store(acc.after(step).index(0)).end(i))
+
+
+def test_accumulator_loop() -> None:
+    buffers = {0: [None] * 4, 1: [float(k) for k in range(12)]}
+    run(accumulator(), buffers)
+    assert buffers[0] == [3.0, 12.0, 21.0, 30.0]
+
+
+def test_upcast_range_unroll_and_contract_agree() -> None:
+    data = [float(k * k) for k in range(8)]
+    i, u = UOp.range(2, 0), UOp.range(4, 1, AxisType.Upcast)
+    before = UOp.sink(param(0, 8).index(i * 4 + u).store(param(1, 8).index(i * 4 + u) * 2.0).end(i, u))
+    lane = UOp.new(Op.Unroll, (UOp.const((0, 1, 2, 3), index),), ((1, 4),))
+    inside = param(0, 8).index(i * 4 + lane).store(param(1, 8).index(i * 4 + lane) * 2.0)
+    during = UOp.sink(UOp.new(Op.Contract, (inside,), ((1, 4),)).end(i))
+    lanes = UOp.vectorize(*[i * 4] * 4) + UOp.const((0, 1, 2, 3), index)
+    after = UOp.sink(param(0, 8).index(lanes).store(param(1, 8).index(lanes) * UOp.const(2.0, f32.vec(4))).end(i))
+    wide = param(1, 8).index(i * 4).load(f32.vec(4))
+    loads = UOp.sink(param(0, 8).index(i * 4).store(wide * UOp.const(2.0, f32.vec(4))).end(i))
+    for root in (before, during, after, loads):
+        buffers = {0: [None] * 8, 1: list(data)}
+        run(root, buffers)
+        assert buffers[0] == [2 * v for v in data]
+
+
+def test_horizontal_reduce_folds_neighbouring_lanes() -> None:
+    v = UOp.const((1.0, 2.0, 3.0, 4.0, 5.0, 6.0), f32)
+    assert evaluate(UOp.new(Op.Reduce, (v,), Op.Add, f32.vec(2))) == (6.0, 15.0)
+    assert evaluate(UOp.new(Op.Reduce, (v,), Op.Max, f32)) == 6.0
+
+
+def test_where_defers_what_is_undefined() -> None:
+    x = UOp.var("x", i32)
+    safe = x.eq(0).where(x.like(7), x.like(100) // x)
+    assert evaluate(safe, {"x": 0}) == 7
+    assert evaluate(safe, {"x": 3}) == 33
+    with pytest.raises(UndefinedError, match="division by zero"):
+        evaluate(x.like(100) // x, {"x": 0})
+    with pytest.raises(UndefinedError):
+        evaluate((x.like(1) // x).eq(0).where(x, x), {"x": 0})
+
+
+def test_undefined_and_unread_does_not_raise() -> None:
+    i = UOp.range(4, 0)
+    scratch = reg(0, 1, i32)
+    unread = scratch.index(0).store(UOp.const(1, i32) // (i - i).cast(i32))
+    after = scratch.after(unread)
+    again = after.index(0).store(i.cast(i32))
+    buffers = {0: [None] * 4}
+    run(UOp.sink(param(0, 4, i32).index(i).store(scratch.after(again).index(0)).end(i)), buffers)
+    assert buffers[0] == [0, 1, 2, 3]
+
+
+def test_gates_and_invalid_read_zero_and_store_nothing() -> None:
+    i = UOp.range(6, 0)
+    inside = i < 4
+    source = param(1, 4)
+    gated = source.index(i, gate=inside)
+    invalid = source.index(inside.where(i, UOp.invalid_at()))
+    with_alternative = UOp.new(Op.Load, (gated, UOp.const(9.0)))
+    for value, fill in ((gated, 0.0), (invalid, 0.0), (with_alternative, 9.0)):
+        buffers = {0: [None] * 6, 1: [1.0, 2.0, 3.0, 4.0]}
+        run(UOp.sink(param(0, 6).index(i).store(value).end(i)), buffers)
+        assert buffers[0] == [1.0, 2.0, 3.0, 4.0, fill, fill]
+    buffers = {0: [None] * 4}
+    run(UOp.sink(param(0, 4).index(inside.where(i, UOp.invalid_at())).store(UOp.const(1.0)).end(i)), buffers)
+    assert buffers[0] == [1.0] * 4
+
+
+def test_arithmetic_is_strict_in_invalid_and_comparison_undefined() -> None:
+    assert evaluate(UOp.invalid_at() * 0) is INVALID
+    with pytest.raises(UndefinedError):
+        evaluate(UOp.invalid_at() < 3)
+
+
+def test_outside_a_buffer() -> None:
+    i = UOp.range(5, 0)
+    with pytest.raises(UndefinedError, match="element 4 of 4"):
+        run(UOp.sink(param(0, 4).index(i).store(UOp.const(1.0)).end(i)), {0: [None] * 4})
+    with pytest.raises(UndefinedError, match="element 4 of 4"):
+        run(UOp.sink(param(0, 5).index(i).store(param(1, 4).index(i)).end(i)), {0: [None] * 5, 1: [0.0] * 4})
+
+
+def test_store_and_read_in_no_order() -> None:
+    i = UOp.range(4, 0)
+    j = UOp.range(4, 1)
+    a = param(0, 4)
+    first = a.index(i).store(UOp.const(1.0)).end(i)
+    unordered = param(1, 4).index(j).store(a.index(j)).end(j)
+    ordered = param(1, 4).index(j).store(a.after(first).index(j)).end(j)
+    with pytest.raises(UndefinedError, match="in no order"):
+        run(UOp.sink(first, unordered), {0: [0.0] * 4, 1: [None] * 4})
+    buffers = {0: [0.0] * 4, 1: [None] * 4}
+    run(UOp.sink(first, ordered), buffers)
+    assert buffers[1] == [1.0] * 4
+
+
+def tiles(barrier: bool) -> UOp:
+    """Each thread stores one element of shared memory and reads its neighbour's, twice."""
+    g = UOp.new(Op.Special, (UOp.const(2),), "gidx0")
+    t = UOp.new(Op.Special, (UOp.const(4),), "lidx0")
+    tile = local(0, 4)
+    put = tile.index(t).store(param(1, 8).index(g * 4 + t))
+    done = UOp.new(Op.Barrier, (put,)) if barrier else put
+    got = tile.after(done).index((t + 1) % 4)
+    return UOp.sink(param(0, 8).index(g * 4 + t).store(got))
+
+
+def test_workgroups_share_memory_behind_a_barrier() -> None:
+    buffers = {0: [None] * 8, 1: [float(k) for k in range(8)]}
+    run(tiles(True), buffers)
+    assert buffers[0] == [1.0, 2.0, 3.0, 0.0, 5.0, 6.0, 7.0, 4.0]
+    with pytest.raises(UndefinedError, match="barrier"):
+        run(tiles(False), {0: [None] * 8, 1: [float(k) for k in range(8)]})
+
+
+def test_views_are_maps_of_indices() -> None:
+    base = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 0), UOp.new(Op.Device, (), "CPU")), 6, f32)
+    grid = UOp.new(Op.Reshape, (base, UOp.const(2), UOp.const(3)))
+    turned = UOp.new(Op.Permute, (grid,), (1, 0))
+    flipped = UOp.new(Op.Flip, (turned,), (True, False))
+    padded = UOp.new(Op.Pad, (flipped, UOp.const(1), UOp.const(0), UOp.const(0), UOp.const(1)))
+    cut = UOp.new(Op.Shrink, (padded, UOp.const(0), UOp.const(1), UOp.const(3), UOp.const(3)))
+    wide = UOp.new(Op.Expand, (UOp.new(Op.Reshape, (cut, UOp.const(3), UOp.const(2), UOp.const(1))), *map(UOp.const, (3, 2, 2))))
+    data = {base: [float(k) for k in range(6)]}
+    flat, shape = tensor(wide, data)
+    assert shape == (3, 2, 2)
+    assert flat == [0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 0.0, 0.0, 4.0, 4.0, 0.0, 0.0]
+    for at in range(12):
+        i, j, k = at // 4, at // 2 % 2, at % 2
+        assert evaluate(wide.index(i, j, k), buffers=data) == flat[at]
+
+
+def test_reduce_axis_and_elementwise() -> None:
+    base = load('Buffer(Unique(0), Device("CPU"), 200): f32')
+    grid = UOp.new(Op.Reshape, (base, UOp.const(10), UOp.const(20)))
+    total = UOp.new(Op.ReduceAxis, (grid * grid,), (Op.Add, (1,)))
+    assert total.shape == (10,)
+    flat, shape = tensor(total, {base: [1.0] * 200})
+    assert (flat, shape) == ([20.0] * 10, (10,))
+
+
+def test_devices_hold_parts() -> None:
+    parts = [load(f'Buffer(Unique({n}), Device("CPU:{n}"), 2): f32') for n in range(2)]
+    stack = UOp.new(Op.MStack, tuple(parts))
+    total = UOp.new(Op.AllReduce, (stack, UOp.new(Op.Device, (), "CPU:0")), Op.Add)
+    data = {parts[0]: [1.0, 2.0], parts[1]: [3.0, 4.0]}
+    for n in range(2):
+        assert tensor(UOp.new(Op.MSelect, (total,), n), data)[0] == [4.0, 6.0]
+    assert tensor(UOp.new(Op.Multi, tuple(parts), 0), data) == ([1.0, 2.0, 3.0, 4.0], (4,))
+
+
+def test_bufferize_computes_its_elements() -> None:
+    r = UOp.range(3, 0)
+    held = UOp.new(Op.Bufferize, ((r * r).cast(f32), r), (None, AddrSpace.GLOBAL))
+    assert tensor(held, {}) == ([0.0, 1.0, 4.0], (3,))
+    assert evaluate(held.index(2)) == 4.0
+
+
+def test_kernels_run_in_the_order_of_their_edges() -> None:
+    a, b = (load(f'Buffer(Unique({n}), Device("CPU"), 4): f32') for n in range(2))
+    i = UOp.range(4, 0)
+    ast = UOp.sink(param(0, 4).index(i).store(param(1, 4).index(i) + 1.0).end(i))
+    first = UOp.new(Op.Kernel, (ast, b, a), "k")
+    second = UOp.new(Op.Kernel, (ast, a, b.after(first)), "k")
+    data = {a: [1.0] * 4, b: [None] * 4}
+    run(UOp.sink(a.after(second)), data)
+    assert data[b] == [2.0] * 4
+    assert data[a] == [3.0] * 4
+
+
+def test_empty_and_single_loops() -> None:
+    for count, want in ((0, None), (1, 5.0)):
+        r = UOp.range(count, 0)
+        buffers = {0: [None]}
+        run(UOp.sink(param(0, 1).index(0).store(UOp.const(5.0)).end(r)), buffers)
+        assert buffers[0] == [want]
+
+
+def test_what_has_no_value_says_so() -> None:
+    with pytest.raises(IRError, match="variable n has no value"):
+        evaluate(UOp.var("n"))
+    with pytest.raises(IRError, match=r"lies in 1\.\.=8"):
+        evaluate(UOp.var("n", index, 1, 8), {"n": 9})
+    with pytest.raises(IRError, match="outside its loop"):
+        evaluate(UOp.range(4, 0))
+    assert evaluate(UOp.range(4, 0) * 2, {UOp.range(4, 0): 3}) == 6
+
+
+def test_deep_graphs() -> None:
+    x = u = UOp.var("x", i32)
+    for _ in range(100_000):
+        u = u + 1
+    assert evaluate(u, {"x": 5}) == 100_005
+    assert x is not u
