@@ -20,6 +20,11 @@ RING = frozenset({"Add", "Sub", "Mul", "Neg", "MulAcc", "Square"})
 BITWISE = frozenset({"And", "Or", "Xor", "Not", "Shl", "Shr", "Threefry", "Bitcast"})
 
 
+def is_leaf(value: Expr) -> bool:
+    """A variable or a numeral: in range by what is assumed of it, not by wrapping."""
+    return bool(value.num_args() == 0)
+
+
 @dataclass(slots=True)
 class MorokWorld(World):
     """One encoding of Morok's dtypes.
@@ -37,6 +42,8 @@ class MorokWorld(World):
     numbers: Arithmetic = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.homomorphic:
+            self.exact = False  # integers may differ where the wrapped values agree
         self.numbers = Arithmetic(self, WholeNumbers(self, self.builtin) if self.integers else WideBits(self))
 
     def dtype(self, name: str) -> DType:
@@ -98,6 +105,8 @@ class MorokWorld(World):
     def number_of(self, dtype: str, term: Term) -> Num:
         """The mathematical integer that an integer, index or bool constant is."""
         d = self.dtype(dtype)
+        if self.homomorphic and not d.is_bool and not is_leaf(term.value):
+            raise Unsupported("the number of a sum that was not wrapped")
         if d.is_bool:
             n = self.numbers.n
             return Num(n.choose(term.value, n.const(1), n.const(0)), bits=1)

@@ -1,0 +1,198 @@
+"""A model of the solver, turned back into values and run: a refutation that does not rest on the encoding alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import z3
+
+from morok.dsl.checked import CheckedRule, Instance
+from morok.prove.encode import Obligation
+from morok.prove.kinds import Node
+from morok.prove.solve import Model
+
+UNDEFINED = "undefined"
+INVALID = "Invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """Values at which the rule is false.
+
+    confirmed   evaluating both sides on them, without the solver, showed the difference too
+    """
+
+    dtype: str
+    bindings: dict[str, Any]
+    lhs: Any
+    rhs: Any
+    confirmed: bool
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "dtype": self.dtype,
+            "bindings": {k: plain(v) for k, v in self.bindings.items()},
+            "lhs": plain(self.lhs),
+            "rhs": plain(self.rhs),
+            "confirmed": self.confirmed,
+        }
+
+    def text(self) -> str:
+        at = ", ".join(f"{k} = {show(v)}" for k, v in self.bindings.items())
+        sure = "" if self.confirmed else " (not confirmed by evaluation)"
+        return f"at {self.dtype}, {at}: the pattern is {show(self.lhs)}, the target {show(self.rhs)}{sure}"
+
+
+def plain(v: Any) -> Any:
+    """A value that JSON can say: infinities, NaN and -0.0 as text."""
+    if isinstance(v, float) and (not math.isfinite(v) or (v == 0 and math.copysign(1.0, v) < 0)):
+        return show(v)
+    return [plain(i) for i in v] if isinstance(v, (list, tuple)) else v
+
+
+def show(v: Any) -> str:
+    if isinstance(v, bool):
+        return "true" if v else "false"
+    return f"[{', '.join(show(i) for i in v)}]" if isinstance(v, (list, tuple)) else str(v)
+
+
+def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model: Model) -> Counterexample:
+    """The counterexample that a model is, evaluated where the dialect can."""
+    bindings: dict[str, Any] = {}
+    for name, dtype, term in o.variables:
+        bindings[name] = INVALID if z3.is_true(model.value(term.invalid)) else world.read(dtype, model.value(term.value))
+    for name, _, number in o.facts:
+        bindings[name] = _number(world, model, number)
+    dtypes = list(dict.fromkeys(instance.dtypes.values())) or ([o.pattern.dtype] if o.pattern is not None else [])
+    where = dtypes[0] if len(dtypes) == 1 else ", ".join(f"{k}={v}" for k, v in instance.dtypes.items())
+    if o.pattern is None or o.target is None:
+        return Counterexample(where, bindings, None, None, False)
+    lhs, rhs = value_in(world, model, o.pattern), value_in(world, model, o.target)
+    try:
+        confirmed = replay(rule, o, world, model)
+    except Unreplayable:
+        confirmed = False
+    return Counterexample(where, bindings, lhs, rhs, confirmed)
+
+
+def _number(world: Any, model: Model, number: Any) -> Any:
+    if z3.is_true(model.value(number.minus_infinity)):
+        return -math.inf
+    if z3.is_true(model.value(number.plus_infinity)):
+        return math.inf
+    return world.read_number(model.value(number.value))
+
+
+def value_in(world: Any, model: Model, node: Node) -> Any:
+    lanes = []
+    for t in node.lanes:
+        if not z3.is_true(model.value(t.defined)):
+            lanes.append(UNDEFINED)
+        elif z3.is_true(model.value(t.invalid)):
+            lanes.append(INVALID)
+        else:
+            lanes.append(world.read(node.dtype, model.value(t.value)))
+    return lanes[0] if len(lanes) == 1 else lanes
+
+
+class Unreplayable(Exception):
+    """Some node of the rule has no evaluation outside the solver."""
+
+
+def replay(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
+    """Whether evaluating both sides by the ops' own evaluators shows that the rule is false here.
+
+    Morok's nodes are built and run by its interpreter; another dialect's are folded by its ops' `evaluate`.
+    """
+    assert o.pattern is not None and o.target is not None
+    run = _Interpreter(rule, o, world, model) if rule.dialect.name == "morok" else _Folder(rule, o, world, model)
+    left = run.value(o.pattern)
+    if left == UNDEFINED:
+        return False
+    right = run.value(o.target)
+    if right == UNDEFINED:
+        return True
+    if isinstance(left, float) and isinstance(right, float):
+        same = left == right and math.copysign(1.0, left) == math.copysign(1.0, right) or (left != left and right != right)
+        if "nsz" in rule.syntax.assuming and left == right:
+            same = True
+        return not same
+    return bool(left != right)
+
+
+def _leaf(world: Any, model: Model, node: Node) -> Any:
+    t = node.lanes[0]
+    if not z3.is_true(model.value(t.defined)):
+        return UNDEFINED
+    return INVALID if z3.is_true(model.value(t.invalid)) else world.read(node.dtype, model.value(t.value))
+
+
+class _Folder:
+    """Evaluates nodes bottom up by `OpInfo.evaluate`, one lane."""
+
+    def __init__(self, rule: CheckedRule, o: Obligation, world: Any, model: Model) -> None:
+        self.rule, self.world, self.model = rule, world, model
+
+    def value(self, node: Node) -> Any:
+        if len(node.lanes) != 1:
+            raise Unreplayable
+        made = node.made
+        if made is None or made.op == "Const":
+            return _leaf(self.world, self.model, node)
+        info = self.rule.dialect.ops.get(made.op)
+        if info is None or info.evaluate is None:
+            raise Unreplayable
+        operands = [self.value(n) for n in made.operands]
+        if UNDEFINED in operands:
+            return UNDEFINED
+        name = made.operands[0].dtype if info.comparison else node.dtype
+        try:
+            return info.evaluate(self.rule.dialect.dtypes[name], *operands)
+        except Exception as undefined:
+            if type(undefined).__name__ == "Undefined":
+                return UNDEFINED
+            raise Unreplayable from undefined
+
+
+class _Interpreter:
+    """Builds Morok nodes, variables for variables and constants for constants, and runs the interpreter on them."""
+
+    def __init__(self, rule: CheckedRule, o: Obligation, world: Any, model: Model) -> None:
+        self.rule, self.world, self.model = rule, world, model
+        self.names = {t.value.get_id(): name for name, _, t in o.variables}
+        self.variables: dict[str, Any] = {}
+        self.built: dict[int, Any] = {}
+
+    def value(self, node: Node) -> Any:
+        from morok.errors import IRTypeError, UndefinedError
+        from morok.ir import interpret
+
+        try:
+            graph = self.build(node)
+            return interpret.evaluate(graph, variables=self.variables)
+        except UndefinedError:
+            return UNDEFINED
+        except IRTypeError as why:
+            raise Unreplayable from why
+
+    def build(self, node: Node) -> Any:
+        from morok.ir.uop import UOp
+
+        if len(node.lanes) != 1:
+            raise Unreplayable
+        made = node.made
+        dtype = self.rule.dialect.dtypes[node.dtype]
+        if made is None or made.op == "Const":
+            value = _leaf(self.world, self.model, node)
+            if value == UNDEFINED:
+                raise Unreplayable
+            if value == INVALID:
+                return UOp.invalid_at(dtype)
+            name = self.names.get(node.term.value.get_id())
+            if made is None and name is not None:
+                self.variables[name] = value
+                return UOp.var(name, dtype)
+            return UOp.const(value, dtype)
+        return self.rule.dialect.build(made.op, [self.build(n) for n in made.operands], dict(made.fields), dtype)

@@ -1,0 +1,74 @@
+"""What the parts of a rule stand for while it is turned into an obligation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import TRUE, Expr, Term
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a node was made, where the rule says it: the op, its operands, its static fields."""
+
+    op: str
+    operands: tuple[Any, ...]
+    fields: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: its lanes, one Term each, at a scalar dtype. A pointwise rule is read at one lane that stands for all."""
+
+    lanes: tuple[Term, ...]
+    dtype: str
+    made: Made | None = field(default=None, compare=False)
+
+    @property
+    def term(self) -> Term:
+        assert len(self.lanes) == 1, "one lane"
+        return self.lanes[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The value of a constant node, or one that `eval` computed: at a dtype; `exists` is whether the computation has a value."""
+
+    term: Term
+    dtype: str
+    exists: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A compile-time bool."""
+
+    value: Expr
+    exists: Expr = TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class FloatLiteral:
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class DtypeName:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpName:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A sequence of nodes or of values."""
+
+    items: tuple[Any, ...]
+
+
+Value = Node | Constant | Num | Truth | FloatLiteral | DtypeName | OpName | Sequence

@@ -1,0 +1,288 @@
+"""The ledger: which rules are proved, and the gate that every pipeline passes them through.
+
+A record holds for exactly one meaning of a rule: its text, the contracts of its helpers, the ops it uses and the prover itself are
+hashed together. No solver is imported here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
+from morok.errors import LedgerError, Place, UnprovedRuleError
+from morok.prove import sources
+
+USABLE: Final = frozenset({"proved", "bounded", "approximate", "defined"})
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One verdict, as the ledger keeps it.
+
+    digest      of the rule's meaning
+    scope       what the proof covers, in words
+    resources   what the solver counted, summed over the obligations
+    """
+
+    name: str
+    digest: str
+    verdict: str
+    scope: tuple[str, ...] = ()
+    solver: str = ""
+    resources: int = 0
+    helpers: tuple[str, ...] = ()
+    message: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The records of one rule file, with the bytes they were made from."""
+
+    file: str
+    bytes: str
+    sources: str
+    records: Mapping[str, Record] = field(default_factory=dict)
+
+    def dump(self) -> str:
+        rules = [dataclasses.asdict(r) for r in self.records.values()]
+        head = json.dumps({"file": self.file, "bytes": self.bytes, "sources": self.sources})[1:-1]
+        lines = ",\n  ".join(json.dumps(r) for r in rules)
+        return f'{{{head}, "rules": [\n  {lines}\n]}}\n'
+
+    @staticmethod
+    def load(text: str) -> Page:
+        data = json.loads(text)
+        records = {
+            r["name"]: Record(**{k: tuple(v) if isinstance(v, list) else v for k, v in r.items()}) for r in data["rules"]
+        }
+        return Page(data["file"], data["bytes"], data["sources"], records)
+
+
+def rules_folder() -> Path:
+    """The built-in rule files: inside the package when installed, beside it in a checkout."""
+    inside = _PACKAGE / "data" / "rules"
+    return inside if inside.is_dir() else _PACKAGE.parent / "rules"
+
+
+def proofs_folder() -> Path:
+    inside = _PACKAGE / "data" / "proofs"
+    return inside if inside.is_dir() else _PACKAGE.parent / "proofs"
+
+
+def is_built_in(file: str | Path) -> bool:
+    return Path(file).resolve().is_relative_to(rules_folder().resolve())
+
+
+def page_path(file: str | Path) -> Path:
+    """Where the page of a rule file is: the built-in ledger, or the folder `proofs` beside a pack's file."""
+    path = Path(file).resolve()
+    if is_built_in(path):
+        return (proofs_folder() / path.relative_to(rules_folder().resolve())).with_suffix(".json")
+    return path.parent / "proofs" / (path.stem + ".json")
+
+
+def machine_folder() -> Path:
+    """Where this machine remembers what it proved itself."""
+    chosen = os.environ.get("MOROK_CACHE_DIR")
+    if chosen:
+        return Path(chosen) / "proofs"
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("morok")) / "proofs"
+
+
+def read_page(path: Path) -> Page | None:
+    """The page at `path`; None if there is none. LedgerError if it is no page."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        return Page.load(text)
+    except (ValueError, KeyError, TypeError) as problem:
+        raise LedgerError(f"{path} is no ledger page: {problem}", place=Place(str(path), 1), hint="remove it and prove again") from None
+
+
+def write_page(path: Path, page: Page) -> None:
+    """Write a page whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f"{path.name}.{os.getpid()}")
+    scratch.write_text(page.dump(), encoding="utf-8")
+    scratch.replace(path)
+
+
+# Digests
+
+
+def canonical(tree: S.Syntax) -> str:
+    """A syntax tree as text: everything that carries meaning, nothing of places, comments, documentation and examples."""
+    out: list[str] = []
+    todo: list[Any] = [tree]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, S.Syntax):
+            names = [n for n in at.__dataclass_fields__ if n not in ("span", "doc", "examples", "comments", "text")]
+            out.append(f"{type(at).__name__}(")
+            todo.append(_END)
+            todo.extend(getattr(at, n) for n in reversed(names))
+        elif isinstance(at, tuple):
+            out.append("[")
+            todo.append(_CLOSE)
+            todo.extend(reversed(at))
+        elif at is _END or at is _CLOSE:
+            out.append(str(at.value))
+        else:
+            out.append(f"{type(at).__name__}:{at!r} ")
+    return "".join(out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    value: str
+
+
+_END: Final = _Mark(")")
+_CLOSE: Final = _Mark("]")
+
+
+def names_in(tree: S.Syntax) -> set[str]:
+    """Every string in a syntax tree, among them the names of ops and helpers."""
+    found: set[str] = set()
+    todo: list[Any] = [tree]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, S.Span):
+            continue
+        if isinstance(at, S.Syntax):
+            todo.extend(getattr(at, n) for n in at.__dataclass_fields__)
+        elif isinstance(at, tuple):
+            todo.extend(at)
+        elif isinstance(at, str):
+            found.add(at)
+    return found
+
+
+def ops_of(rule: CheckedRule) -> list[str]:
+    """The ops that a rule mentions, in its text and in its helpers' contracts."""
+    names = names_in(rule.syntax)
+    for extern in rule.externs.values():
+        names |= names_in(extern)
+    return sorted(n for n in names if n in rule.dialect.ops)
+
+
+def rule_digest(rule: CheckedRule) -> str:
+    """A name for exactly this meaning of a rule."""
+    parts = [
+        sources.core_digest(),
+        sources.theory_digest(rule.dialect),
+        rule.dialect.name,
+        canonical(dataclasses.replace(rule.syntax, name="")),
+        *(canonical(e) for _, e in sorted(rule.externs.items())),
+        *(str(i) for i in rule.instances),
+        *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in ops_of(rule)),
+    ]
+    return sources.digest("\n".join(parts))
+
+
+# The gate
+
+
+@functools.lru_cache(maxsize=256)
+def _cached_page(path: Path, stamp: int) -> Page | None:
+    return read_page(path)
+
+
+def _page(path: Path) -> Page | None:
+    try:
+        return _cached_page(path, path.stat().st_mtime_ns)
+    except FileNotFoundError:
+        return None
+
+
+def _pages(file: str, trust_ledger: bool) -> list[Page]:
+    """The pages that may vouch for the rules of `file`: a pack's own ledger is evidence, and counts only when trusted."""
+    found = [_machine_page(file)]
+    if is_built_in(file) or trust_ledger:
+        found.insert(0, _page(page_path(file)))
+    return [p for p in found if p is not None]
+
+
+def machine_path(file: str) -> Path:
+    return machine_folder() / f"{Path(file).stem}-{sources.digest(str(Path(file).resolve()))[:16]}.json"
+
+
+def _machine_page(file: str) -> Page | None:
+    return _page(machine_path(file))
+
+
+def unchanged(file: str | Path, trust_ledger: bool = False) -> dict[str, Record] | None:
+    """The records of a rule file whose bytes, and whose prover's, are those that were proved; None when anything changed.
+
+    The fast path: nothing is parsed and no digest of a rule computed. Every record is usable, else None.
+    """
+    try:
+        content = sources.digest(Path(file).read_bytes())
+    except OSError:
+        return None
+    for page in _pages(str(file), trust_ledger):
+        if page.bytes == content and page.sources == sources.source_bytes() and page.records:
+            if all(r.verdict in USABLE for r in page.records.values()):
+                return dict(page.records)
+    return None
+
+
+def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
+    """The record of exactly this meaning of the rule, whatever its verdict."""
+    pages = _pages(rule.file, trust_ledger)
+    if not pages:
+        return None
+    wanted = rule_digest(rule)
+    for page in pages:
+        found = page.records.get(rule.name)
+        if found is not None and found.digest == wanted:
+            return found
+    return None
+
+
+def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> None:
+    """Let these rules pass, or raise UnprovedRuleError with the first that may not.
+
+    prove         prove on the spot what no ledger vouches for, and remember it on this machine
+    trust_ledger  let a pack's own ledger vouch for it
+    """
+    missing: list[tuple[CheckedRule, Record | None]] = []
+    for rule in rules:
+        record = recorded(rule, trust_ledger)
+        if record is None or record.verdict not in USABLE:
+            missing.append((rule, record))
+    if missing and prove:
+        from morok.prove.api import prove as prove_now
+
+        unproved = [r for r, record in missing if record is None]
+        verdicts = {v.name: v for v in prove_now(unproved, remember=True)} if unproved else {}
+        missing = [(r, known or verdicts[r.name].record(rule_digest(r))) for r, known in missing]
+        missing = [(r, known) for r, known in missing if known is None or known.verdict not in USABLE]
+    if missing:
+        _refuse(missing)
+
+
+def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
+    rule, record = missing[0]
+    why = "no proof of its present text is recorded" if record is None else f"its verdict is {record.verdict}"
+    more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+    raise UnprovedRuleError(
+        f"rule {rule.name} is not proved: {why}{more}" + (f"\n  {record.message}" if record and record.message else ""),
+        place=Place(rule.file, rule.line),
+        expected="a rule whose verdict is proved, bounded, approximate or defined",
+        hint=f"run `morok prove {rule.file}`",
+    )

@@ -1,0 +1,247 @@
+"""One rule's obligations: every instance, every alternative, the encodings in turn, and what follows from the answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Instance
+from morok.prove.counterexample import Counterexample, read
+from morok.prove.encode import Choices, Encoder, Inapplicable, Obligation
+from morok.prove.ledger import ops_of
+from morok.prove.semantics.term import Unsupported, negation
+from morok.prove.solve import Answer, ask, question, version
+from morok.prove.verdict import Verdict
+
+
+@dataclass(slots=True)
+class Progress:
+    """What has been found out about a rule so far."""
+
+    budget: int
+    keep: bool
+    covered: dict[str, list[str]] = field(default_factory=dict)
+    bounds: list[str] = field(default_factory=list)
+    excluded: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    refuted: Counterexample | None = None
+    refusal: str = ""
+    resources: int = 0
+    obligations: list[tuple[str, str]] = field(default_factory=list)
+    final: bool = True
+    lemmas: dict[str, bool] = field(default_factory=dict)
+
+    def ask(self, name: str, conditions: list[Any], share: float) -> Any:
+        result = ask(conditions, max(1, int(self.budget * share)))
+        self.resources += result.resources
+        if result.timed_out:
+            self.final = False
+        if self.keep and result.answer is Answer.UNSAT:
+            self.obligations.append((name, question(conditions)))
+        return result
+
+
+def theory_of(rule: CheckedRule) -> Any:
+    """The solver theory of the rule's dialect."""
+    import importlib
+
+    module, _, name = rule.dialect.theory.partition(":")
+    return getattr(importlib.import_module(module), name)()
+
+
+def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
+    """Judge one rule. `budget` is in solver units an obligation; `keep` returns the obligations as SMT-LIB."""
+    started = time.perf_counter()
+    progress = Progress(budget, keep)
+    theory = theory_of(rule)
+    for instance in rule.instances:
+        prove_instance(rule, instance, theory, progress)
+        if progress.refuted is not None or progress.refusal:
+            break
+    kind, message = conclude(rule, progress)
+    return Verdict(
+        name=rule.name,
+        file=rule.file,
+        line=rule.line,
+        verdict=kind,
+        scope=scope(rule, progress),
+        seconds=time.perf_counter() - started,
+        helpers=tuple(sorted(rule.externs)),
+        counterexample=progress.refuted.json() if progress.refuted else None,
+        message=message,
+        resources=progress.resources,
+        solver=version(),
+        obligations=tuple(progress.obligations),
+        final=progress.final,
+    )
+
+
+def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
+    if progress.refuted is not None:
+        return "refuted", progress.refuted.text()
+    if progress.refusal:
+        return "refuted", progress.refusal
+    if progress.unknown:
+        return "unknown", "; ".join(progress.unknown[:4])
+    if not progress.covered:
+        return "inapplicable", "the pattern and the guards never hold together: " + "; ".join(progress.excluded[:4])
+    if is_definition(rule.syntax):
+        return "defined", ""
+    if progress.bounds:
+        return "bounded", ""
+    return "proved", ""
+
+
+def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
+    """What a proof covers, in words: the instances by encoding, the bounds, the assumptions, what the guards exclude."""
+    out = [f"{', '.join(dict.fromkeys(names))}: {encoding}" for encoding, names in progress.covered.items()]
+    out += [f"bounded: {b}" for b in progress.bounds]
+    if rule.syntax.assuming:
+        out.append(f"assuming {', '.join(rule.syntax.assuming)}")
+    if "reassoc" in rule.syntax.assuming:
+        out.append("over the real numbers")
+    if rule.pointwise:
+        out.append("any number of lanes")
+    if progress.excluded:
+        out.append(f"excluded by the guards: {', '.join(dict.fromkeys(progress.excluded))}")
+    return tuple(out)
+
+
+def label(instance: Instance) -> str:
+    values = list(instance.dtypes.values())
+    return "any" if not values else values[0] if len(set(values)) == 1 else "/".join(values)
+
+
+def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress: Progress) -> None:
+    """Every alternative of the pattern at one choice of dtypes."""
+    choices = Choices()
+    applicable = False
+    stopped = False
+    while True:
+        found = prove_choice(rule, instance, theory, choices, progress)
+        applicable |= found
+        if progress.refuted is not None or progress.refusal:
+            stopped = True
+            break
+        if not choices.advance():
+            break
+    if not applicable and not stopped:
+        progress.excluded.append(label(instance))
+
+
+def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
+    dtypes = sorted({*instance.dtypes.values(), *(t.element for t in rule.types.values() if t.fixed)})
+    numeric = any(isinstance(c, S.If) or not _is_eval(c.value) for c in rule.syntax.clauses)
+    yield from theory.attempts(frozenset(ops_of(rule)), dtypes, numeric, "reassoc" in rule.syntax.assuming)
+
+
+def _is_eval(e: S.Expr) -> bool:
+    return isinstance(e, S.ECall) and e.name == "eval"
+
+
+def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Choices, progress: Progress) -> bool:
+    """One alternative at one instance. Whether pattern and guards can hold together."""
+    reasons: list[str] = []
+    where = label(instance)
+    maybe: Counterexample | None = None
+    for attempt in encodings(rule, instance, theory):
+        choices.restart()
+        world = attempt.world()
+        encoder = encoder_for(rule, instance, world, choices)
+        try:
+            obligation = encoder.encode()
+        except Unsupported as why:
+            reasons.append(f"{attempt.name}: {why}")
+            continue
+        except Inapplicable:
+            return False
+        premises = list(obligation.premises)
+        possible = progress.ask(f"{rule.name} {where} applicable", premises, attempt.share)
+        if possible.answer is Answer.UNSAT:
+            if progress.keep:
+                progress.obligations.pop()
+            return False
+        state, model = judge(rule, where, obligation, attempt, world, progress)
+        if state is Answer.UNSAT:
+            if possible.answer is Answer.UNKNOWN and not progress.covered:
+                reasons.append(f"{attempt.name}: whether it applies at all is not known")
+                continue
+            progress.covered.setdefault(attempt.name, []).append(where)
+            progress.bounds.extend(b for b in world.bounds if b not in progress.bounds)
+            return True
+        if state is Answer.SAT:
+            found = read(rule, instance, obligation, world, model)
+            if world.exact or found.confirmed:
+                progress.refuted = found
+                return True
+            maybe = maybe or found
+            reasons.append(f"{attempt.name}: a model that is no counterexample in itself")
+        else:
+            reasons.append(f"{attempt.name}: out of resources")
+        if progress.refusal:
+            return True
+    progress.unknown.append(f"{where}: {', '.join(reasons) or 'no encoding'}" + (f" ({maybe.text()})" if maybe else ""))
+    return True
+
+
+def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> Encoder:
+    if rule.pointwise:
+        return Encoder(rule, instance, world, choices)
+    from morok.prove.structure import StructureEncoder
+
+    return StructureEncoder(rule, instance, world, choices)
+
+
+def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
+    """The lemmas, then the claim. A lemma that fails is a refusal of its own."""
+    for name, premises, claim in o.lemmas:
+        key = f"{name} ({attempt.name})"
+        if not premises and key in progress.lemmas:
+            continue
+        result = progress.ask(f"{rule.name} {where} {name}", [*premises, *world.axioms, negation(claim)], attempt.share)
+        if result.answer is not Answer.UNSAT:
+            if result.answer is Answer.SAT and world.exact:
+                progress.refusal = f"{name}: not so, at {where}"
+                return Answer.UNKNOWN, None
+            return Answer.UNKNOWN, None
+        progress.lemmas[key] = True
+    conditions = [*o.premises, negation(o.claim)]
+    result = progress.ask(f"{rule.name} {where}", conditions, attempt.share)
+    return result.answer, result.model
+
+
+def is_definition(rule: S.Rule) -> bool:
+    """Whether a rule is the meaning of an op: `op(@const(a), ..)` becomes the constant `eval(op, a, ..)`, and nothing else.
+
+    Read off the rule's form: one op over constants that are bound to distinct names, one `let` that evaluates exactly this op on
+    exactly these names in this order, and that value as the target.
+    """
+    p = rule.pattern
+    if not isinstance(p, S.POp) or len(p.ops) != 1 or rule.assuming or len(rule.clauses) != 1:
+        return False
+    let = rule.clauses[0]
+    if not isinstance(let, S.Let) or len(let.names) != 1 or not isinstance(let.value, S.ECall) or let.value.name != "eval":
+        return False
+    named = [a for a in p.args if not isinstance(a, S.PType)]
+    if not all(isinstance(a, S.PConst) and a.kind == "const" and a.name is not None for a in named):
+        return False
+    names = [a.name for a in named if isinstance(a, S.PConst)]
+    dtypes = [a.type for a in p.args if isinstance(a, S.PType)]
+    op, *arguments = let.value.args
+    wanted = [*names, *(t.name for t in dtypes if isinstance(t, S.TName))]
+    given = [a.name if isinstance(a, S.EName) else a.type.name if isinstance(a, S.EType) and isinstance(a.type, S.TName) else None
+             for a in arguments]  # fmt: skip
+    if not isinstance(op, S.EName) or op.name != p.ops[0] or given != wanted or len(set(names)) != len(names):
+        return False
+    t = rule.target
+    if isinstance(t, S.ECall) and t.name == "const" and len(t.args) == 2:
+        return isinstance(t.args[0], S.EName) and t.args[0].name == let.names[0]
+    return isinstance(t, S.EName) and t.name == let.names[0]
+
+
+__all__ = ["Progress", "is_definition", "prove_rule", "z3"]

@@ -1,0 +1,159 @@
+"""Digests of the code that gives rules their meaning, read from the files: no solver is imported.
+
+The digest of an op covers its entry in the op table and its solver function with all that this function calls. Comments, layout and
+docstrings do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from morok.dialect import Dialect, OpInfo
+
+PROVER_VERSION: Final = 1
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+# What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
+_CORE: Final = ("encode.py", "kinds.py", "obligations.py", "solve.py", "structure.py", "semantics/term.py", "semantics/theory.py",
+                "semantics/numbers.py")  # fmt: skip
+
+
+def digest(text: str | bytes) -> str:
+    """A short name for a text: 128 bits of its SHA-256."""
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
+
+
+def without_docstrings(tree: ast.AST) -> str:
+    """The syntax of a piece of Python, without layout, comments and docstrings."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and isinstance(body, list) and body:
+            first = body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                node.body = body[1:] or [ast.Pass()]
+    return ast.dump(tree)
+
+
+def _pieces(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """The functions, methods and module constants of a file, by bare name."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef):
+                    yield item.name, item
+                elif isinstance(item, ast.Assign):
+                    yield from ((t.id, item) for t in item.targets if isinstance(t, ast.Name))
+        elif isinstance(node, ast.Assign):
+            yield from ((t.id, node) for t in node.targets if isinstance(t, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, node
+
+
+class Sources:
+    """The functions of a package or of one file, by name, with the names that each mentions."""
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self.text: dict[str, list[str]] = {}
+        self.mentions: dict[str, set[str]] = {}
+        for file in files:
+            for name, node in _pieces(ast.parse(file.read_text(encoding="utf-8"))):
+                found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                found |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+                self.text.setdefault(name, []).append(without_docstrings(node))
+                self.mentions.setdefault(name, set()).update(found)
+
+    def closure(self, name: str) -> str:
+        """A digest of everything that goes by this name and by every name it mentions, and so on.
+
+        Methods are found by bare name, whatever their class: more may be covered than is called, never less.
+        """
+        seen: set[str] = set()
+        todo = [name]
+        while todo:
+            at = todo.pop()
+            if at not in seen and at in self.text:
+                seen.add(at)
+                todo.extend(self.mentions[at])
+        return digest("\n".join(f"{n}:{t}" for n in sorted(seen) for t in self.text[n]))
+
+
+@functools.cache
+def _sources(module: str) -> Sources:
+    return Sources(module_files(module))
+
+
+def module_files(module: str) -> tuple[Path, ...]:
+    """The files of a module or package, found without running it."""
+    spec = _find(module)
+    if spec is None:
+        return ()
+    return tuple(sorted(spec.parent.glob("*.py"))) if spec.name == "__init__.py" else (spec,)
+
+
+def _find(module: str) -> Path | None:
+    if module.startswith("morok."):  # without importing the packages above it
+        base = _PACKAGE.joinpath(*module.split(".")[1:])
+        return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+    import sys
+
+    loaded = sys.modules.get(module)
+    if loaded is not None and getattr(loaded, "__file__", None):
+        return Path(str(loaded.__file__))
+    spec = importlib.util.find_spec(module)
+    return Path(spec.origin) if spec is not None and spec.origin else None
+
+
+@functools.cache
+def _solver_digest(solver: str) -> str:
+    module, _, function = solver.partition(":")
+    return _sources(module).closure(function) if module else ""
+
+
+def op_digest(info: OpInfo) -> str:
+    """What a proof about this op depends on: its entry and its solver function."""
+    entry = (
+        info.name, tuple((o.name, o.position, o.many, o.optional) for o in info.operands), info.fields, info.params, info.result,
+        tuple(sorted((k, tuple(v)) for k, v in info.domains.items())), info.commutative, info.comparison,
+    )  # fmt: skip
+    return digest(f"{entry!r} {_solver_digest(info.solver)}")
+
+
+@functools.cache
+def core_digest() -> str:
+    """How rules become obligations and obligations verdicts: the version, and the syntax of the files that say it."""
+    folder = _PACKAGE / "prove"
+    parts = [str(PROVER_VERSION)]
+    for name in _CORE:
+        file = folder / name
+        if file.exists():
+            parts.append(without_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
+    return digest("\n".join(parts))
+
+
+def theory_digest(dialect: Dialect) -> str:
+    """The file of a dialect's theory; Morok's own is part of the core."""
+    module = dialect.theory.partition(":")[0]
+    if module.startswith("morok."):
+        return ""
+    return digest("\n".join(without_docstrings(ast.parse(f.read_text(encoding="utf-8"))) for f in module_files(module)))
+
+
+@functools.cache
+def source_bytes() -> str:
+    """The bytes of every file that a verdict on a built-in rule depends on: while they stay, no digest needs computing."""
+    files: list[Path] = []
+    for folder, pattern in (("prove", "*.py"), ("prove/semantics", "*.py"), ("ir/ops", "*.py"), ("dsl", "*.py"), ("dsl", "*.lark")):
+        files += sorted((_PACKAGE / folder).glob(pattern))
+    files += [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "dialect.py")] + [_PACKAGE / "dialect.py"]
+    h = hashlib.sha256()
+    for file in files:
+        h.update(file.name.encode())
+        h.update(file.read_bytes())
+    return h.hexdigest()[:32]

@@ -1,0 +1,76 @@
+"""What was found out about a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from morok.prove.ledger import USABLE, Record
+
+REFUSED: Final = ("refuted", "inapplicable")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on one rule, as `morok prove` reports it.
+
+    scope           what was covered: dtypes, encodings, bounds
+    counterexample  for `refuted`: {"dtype", "bindings", "lhs", "rhs", "confirmed"}
+    obligations     (name, SMT-LIB) of what was proved, where asked for
+    final           whether the verdict may be recorded: not where a wall limit, or a crash, was involved
+    """
+
+    name: str
+    file: str
+    line: int
+    verdict: str
+    scope: tuple[str, ...] = ()
+    seconds: float = 0.0
+    helpers: tuple[str, ...] = ()
+    counterexample: dict[str, Any] | None = None
+    message: str = ""
+    resources: int = 0
+    solver: str = ""
+    obligations: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    final: bool = True
+
+    @property
+    def usable(self) -> bool:
+        return self.verdict in USABLE
+
+    def record(self, digest: str) -> Record:
+        return Record(self.name, digest, self.verdict, self.scope, self.solver, self.resources, self.helpers, self.message, self.line)
+
+    @staticmethod
+    def recorded(record: Record, file: str, line: int) -> Verdict:
+        """A verdict that was found earlier."""
+        return Verdict(
+            record.name, file, line, record.verdict, record.scope, 0.0, record.helpers, None, record.message, record.resources, record.solver
+        )
+
+    def json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "name": self.name,
+            "file": self.file,
+            "line": self.line,
+            "verdict": self.verdict,
+            "scope": list(self.scope),
+            "seconds": round(self.seconds, 4),
+            "helpers": list(self.helpers),
+        }
+        if self.counterexample is not None:
+            out["counterexample"] = self.counterexample
+        if self.message:
+            out["message"] = self.message
+        return out
+
+
+def exit_status(verdicts: Sequence[Verdict]) -> int:
+    """0: every rule is usable; 1: some refuted or inapplicable; 4: some ended in an internal error; 3: some unknown."""
+    found = {v.verdict for v in verdicts}
+    if found & set(REFUSED):
+        return 1
+    if "error" in found:
+        return 4
+    return 3 if "unknown" in found else 0
