@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from morok.codegen.llvm import half
 from morok.codegen.targets import Machine, host
 from morok.errors import CompileError
 from morok.runtime.cache import DiskCache
@@ -106,16 +108,33 @@ def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
 _loaded = 0
 
 
+def _link(code: bytes, names: Sequence[str], imports: Mapping[str, int]) -> Any:
+    """Load object code; what keeps it alive, and gives the addresses of `names`."""
+    global _loaded
+    _loaded += 1
+    builder = _binding().JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in names:
+        builder.export_symbol(name)
+    for name, address in imports.items():
+        builder.import_symbol(name, address)
+    try:
+        return builder.link(_jit(), f"kernel{_loaded}")
+    except RuntimeError as problem:
+        raise CompileError(f"the code of {', '.join(names)} cannot be loaded: {problem}") from None
+
+
+@functools.cache
+def _half_functions() -> tuple[Mapping[str, int], Any]:
+    """The conversions that LLVM calls where the processor has none, and what keeps them alive."""
+    tracker = _link(emit(half.TEXT), half.NAMES, {})
+    return {name: tracker[name] for name in half.NAMES}, tracker
+
+
 def load(code: bytes, name: str) -> Code:
     """Object code made callable: the address of the function `name`. CompileError for a symbol nobody defines."""
-    global _loaded
     with _lock:
-        _loaded += 1
-        builder = _binding().JITLibraryBuilder().add_object_img(code).export_symbol(name).add_current_process()
-        try:
-            tracker = builder.link(_jit(), f"kernel{_loaded}")
-        except RuntimeError as problem:
-            raise CompileError(f"the code of {name} cannot be loaded: {problem}") from None
+        imports = _half_functions()[0] if any(n.encode() in code for n in half.NAMES) else {}
+        tracker = _link(code, (name,), imports)
         return Code(tracker[name], len(code), tracker)
 
 
