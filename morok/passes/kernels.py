@@ -1,0 +1,229 @@
+"""Kernel splitting: every stored value becomes a kernel of its own.
+
+A Bufferize becomes a Store into a Buffer (phase 1), and the Store with its loops a Kernel (phase 2), whose Sink sees its
+buffers as DefineGlobals, outputs first, and its ranges numbered from 0. A Buffer that a kernel fills is read as
+After(Buffer, Kernel).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from morok.ir.dtype import DType
+from morok.ir.op import AxisType, Op
+from morok.ir.shape import dim
+from morok.ir.uop import UOp
+from morok.passes import movement
+from morok.passes.rangeify import STORAGE, stored
+from morok.passes.target import KernelInfo
+
+NewBuffer = Callable[[DType, int], UOp]
+
+_INVALID: Final = UOp.invalid_at()
+
+
+@dataclass(slots=True)
+class Split:
+    """The kernels of a graph.
+
+    kernels  Kernel nodes in an order in which they may run; `src` is the Sink, then the buffers by slot: Buffer, or
+             After(Buffer, Kernel..) where kernels must have run before
+    outputs  for each root the Buffer that holds it afterwards
+    sink     Sink(After(Buffer, Kernel)..), one a root
+    bindings the Bind nodes met in each kernel
+    """
+
+    kernels: list[UOp] = field(default_factory=list)
+    outputs: list[UOp] = field(default_factory=list)
+    sink: UOp | None = None
+    bindings: dict[UOp, list[UOp]] = field(default_factory=dict)
+
+
+def split_kernels(sink: UOp, new_buffer: NewBuffer) -> Split:
+    """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers."""
+    out = Split()
+    holders: dict[UOp, UOp] = {}  # Bufferize -> Buffer, or After(Buffer, its Kernel)
+    readers: dict[UOp, list[UOp]] = {}  # Buffer -> kernels that read what it holds at first
+    writers: dict[UOp, UOp] = {}  # Buffer -> the last kernel that assigned to it
+    for node in stored(sink):
+        alias = _copied(node, holders)
+        if alias is not None:
+            holders[node] = alias
+            continue
+        kernel, target = _kernel(node, holders, new_buffer, readers, writers, out)
+        out.kernels.append(kernel)
+        holders[node] = UOp.new(Op.After, (target, kernel))
+    out.sink = UOp.sink(*[holders[root] for root in sink.src])
+    out.outputs = [base(holders[root]) for root in sink.src]
+    return out
+
+
+def base(holder: UOp) -> UOp:
+    """The Buffer under After edges."""
+    while holder.op is Op.After:
+        holder = holder.src[0]
+    return holder
+
+
+def _extent(node: UOp) -> int:
+    """How many elements a Bufferize holds at most."""
+    size = 1
+    for r in node.src[1:]:
+        size *= int(r.src[0].vmax)
+    return size
+
+
+def _flat(ranges: Sequence[UOp], indices: Sequence[UOp]) -> UOp:
+    """The row-major position of `indices` in a value stored over `ranges`."""
+    return movement.flatten(list(indices), tuple(dim(r.src[0]) for r in ranges))
+
+
+def _copied(node: UOp, holders: dict[UOp, UOp]) -> UOp | None:
+    """The buffer of which a stored value is an exact copy, element by element, so that no kernel is needed."""
+    value, ranges = node.src[0], node.src[1:]
+    if value.op is not Op.Index or value.arg:
+        return None
+    source = value.src[0]
+    if source.op is Op.Bufferize:
+        if _extent(source) != _extent(node) or _flat(source.src[1:], value.src[1 : len(source.src)]) is not _flat(ranges, ranges):
+            return None
+        return holders[source]
+    if source.op is Op.Buffer and source.arg == _extent(node) and value.src[1] is _flat(ranges, ranges):
+        return source
+    return None
+
+
+def _kernel(
+    node: UOp,
+    holders: dict[UOp, UOp],
+    new_buffer: NewBuffer,
+    readers: dict[UOp, list[UOp]],
+    writers: dict[UOp, UOp],
+    out: Split,
+) -> tuple[UOp, UOp]:
+    """The Kernel that computes a Bufferize, and the Buffer that it fills."""
+    value, ranges = node.src[0], list(node.src[1:])
+    assigned = value.op is Op.Assign
+    if assigned:
+        target = value.src[0].src[0]
+        place: UOp = value.src[0].src[1]
+        value = value.src[1]
+    else:
+        target = new_buffer(node.dtype, _extent(node))
+        place = _flat(ranges, ranges)
+    slots: dict[UOp, UOp] = {target: _global(0, target)}
+    sources: list[UOp] = [target]
+    numbered: dict[UOp, UOp] = {}
+    for r in ranges:
+        numbered[r] = UOp.range(r.src[0], len(numbered), AxisType.Loop, renumbered=True)
+    binds: list[UOp] = []
+    folds = False
+    done: dict[UOp, UOp] = dict(numbered)
+
+    def slot(storage: UOp) -> UOp:
+        """The DefineGlobal for what an Index reads."""
+        holder = holders[storage] if storage.op is Op.Bufferize else storage
+        buffer = base(holder)
+        if buffer not in slots:
+            slots[buffer] = _global(len(slots), buffer)
+            sources.append(holder)
+        elif buffer is target and holder is not buffer:
+            sources[0] = holder
+        return slots[buffer]
+
+    stack = [place, value]
+    while stack:
+        u = stack[-1]
+        if u in done:
+            stack.pop()
+            continue
+        reads = u.op is Op.Index and (u.src[0].op is Op.Bufferize or u.src[0].op in STORAGE)
+        waiting = [s for s in (u.src[1:] if reads else u.src) if s not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        if reads:
+            done[u] = _read(u, slot(u.src[0]), [done[s] for s in u.src[1:]])
+        elif u.op is Op.Range:
+            numbered[u] = done[u] = UOp.range(done[u.src[0]], len(numbered), u.field("axis"), renumbered=True)
+        elif u.op is Op.Bind:
+            binds.append(u)
+            done[u] = u.src[0]
+        else:
+            folds = folds or u.op is Op.Reduce
+            src = tuple([done[s] for s in u.src])
+            done[u] = u if src == u.src else u.replace(src)
+
+    loops = [numbered[r] for r in ranges]
+    body = slots[target].index(done[place]).store(done[value]).end(*loops)
+    name = _name("reduce" if folds else "map", list(numbered.values()))
+    ast = UOp.sink(body, info=KernelInfo(name))
+    if assigned and (before := [k for k in readers.get(target, ()) if k not in sources]):
+        sources[0] = sources[0].after(*before)
+    kernel = UOp.new(Op.Kernel, (ast, *sources), name)
+    for s in sources:
+        if s.op is not Op.After and (s is not target or assigned):
+            readers.setdefault(s, []).append(kernel)
+    if assigned:
+        writers[target] = kernel
+    out.bindings[kernel] = binds
+    return kernel, target
+
+
+def _global(slot: int, buffer: UOp) -> UOp:
+    size = buffer.arg if buffer.op is Op.Buffer else buffer.arg[1]
+    return UOp.new(Op.DefineGlobal, (), slot, buffer.dtype.ptr(size))
+
+
+def _read(u: UOp, memory: UOp, operands: list[UOp]) -> UOp:
+    """An Index of one dimension into a kernel's buffer."""
+    gate = operands.pop() if u.arg else None
+    storage = u.src[0]
+    flat = _flat(storage.src[1:], operands) if storage.op is Op.Bufferize and storage.src[1:] else operands[0]
+    return memory.index(flat if gate is None else gate.where(flat, _INVALID))
+
+
+def _name(kind: str, ranges: list[UOp]) -> str:
+    """reduce_64x128: what it does and the sizes of its loops."""
+    sizes = [str(r.src[0].arg) if r.src[0].op is Op.Const else "n" for r in ranges]
+    return "_".join([kind, "x".join(sizes)] if sizes else [kind])
+
+
+def dependencies(kernels: Sequence[UOp]) -> list[list[int]]:
+    """For each kernel the positions of those that must have run before it."""
+    position = {k: i for i, k in enumerate(kernels)}
+    out: list[list[int]] = []
+    for kernel in kernels:
+        before: set[int] = set()
+        stack = list(kernel.src[1:])
+        while stack:
+            s = stack.pop()
+            if s.op is Op.After:
+                before.update(position[k] for k in s.src[1:])
+                stack.append(s.src[0])
+        out.append(sorted(before))
+    return out
+
+
+def parallel_groups(before: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Kahn's algorithm by levels: each group needs only groups in front of it. IRTypeError if the kernels wait for each other."""
+    waiting = [len(b) for b in before]
+    after: list[list[int]] = [[] for _ in before]
+    for k, b in enumerate(before):
+        for i in b:
+            after[i].append(k)
+    level = [k for k, n in enumerate(waiting) if n == 0]
+    groups: list[list[int]] = []
+    while level:
+        groups.append(level)
+        following: list[int] = []
+        for i in level:
+            for k in after[i]:
+                waiting[k] -= 1
+                if waiting[k] == 0:
+                    following.append(k)
+        level = sorted(following)
+    return groups

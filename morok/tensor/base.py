@@ -1,0 +1,124 @@
+"""What every floor of Tensor stands on: a node, a device, and the conversion of Python and NumPy dtypes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, Self
+
+from morok.errors import DTypeError
+from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.op import Op
+from morok.ir.shape import Shape, shape_of
+from morok.ir.uop import UOp, caller
+from morok.tensor import registry
+
+_NUMPY: Final = {
+    "bool": dtypes.bool,
+    "int8": dtypes.i8,
+    "int16": dtypes.i16,
+    "int32": dtypes.i32,
+    "int64": dtypes.i64,
+    "uint8": dtypes.u8,
+    "uint16": dtypes.u16,
+    "uint32": dtypes.u32,
+    "uint64": dtypes.u64,
+    "float16": dtypes.f16,
+    "bfloat16": dtypes.bf16,
+    "float32": dtypes.f32,
+    "float64": dtypes.f64,
+}
+_PYTHON: Final = {bool: dtypes.bool, int: dtypes.i64, float: dtypes.f32}
+DEFAULT_FLOAT: Final = dtypes.f32
+DEFAULT_INT: Final = dtypes.i64
+
+
+def as_dtype(wanted: Any) -> DType:
+    """The scalar dtype meant by a DType, a name ("f32", "float32"), a Python type or a NumPy dtype; DTypeError if none is."""
+    if isinstance(wanted, DType):
+        return wanted
+    if isinstance(wanted, type) and wanted in _PYTHON:
+        return _PYTHON[wanted]
+    name = wanted if isinstance(wanted, str) else getattr(wanted, "name", None) or getattr(wanted, "__name__", "")
+    found = _NUMPY.get(name) or BY_NAME.get(name)
+    if found is None or not (found.is_number or found.is_bool) or found.is_index:
+        raise DTypeError(
+            f"{wanted!r} is no dtype of tensors", place=caller(), expected="one of " + ", ".join(d.name for d in _NUMPY.values())
+        )
+    return found
+
+
+def numpy_name(d: DType) -> str:
+    """NumPy's name of a dtype; DTypeError where it has none."""
+    for name, mine in _NUMPY.items():
+        if mine is d and name != "bfloat16":
+            return name
+    raise DTypeError(f"NumPy has no {d}", place=caller(), hint="cast(dtypes.f32) first")
+
+
+class Lazy:
+    """A node of the graph and the device that it will be computed on. Nothing is computed here."""
+
+    __slots__ = ("uop", "device", "_compiled", "__weakref__")
+    # NumPy leaves operators between an array and one of these to us.
+    __array_priority__: ClassVar[float] = 1000.0
+    __array_ufunc__: ClassVar[None] = None
+
+    uop: UOp
+    device: str
+    _compiled: Any
+
+    @classmethod
+    def _make(cls, uop: UOp, device: str) -> Self:
+        made = object.__new__(cls)
+        made.uop = uop
+        made.device = device
+        made._compiled = None
+        registry.register(made)
+        return made
+
+    def _like(self, uop: UOp) -> Self:
+        return self._make(uop, self.device)
+
+    @property
+    def shape(self) -> Shape:
+        """One number a dimension; () for a scalar. A symbolic dimension is a node of dtype index."""
+        return shape_of(self.uop)
+
+    @property
+    def dtype(self) -> DType:
+        return self.uop.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int | UOp:
+        """How many elements there are."""
+        return prod(self.shape)
+
+    def numel(self) -> int | UOp:
+        """How many elements there are."""
+        return self.size
+
+
+def prod(shape: Shape) -> int | UOp:
+    """The product of dimensions."""
+    total: int | UOp = 1
+    for d in shape:
+        if isinstance(total, UOp):
+            total = total * d
+        elif isinstance(d, UOp):
+            total = d * total if total != 1 else d
+        else:
+            total *= d
+    return total
+
+
+def dim_node(d: int | UOp) -> UOp:
+    return d if isinstance(d, UOp) else UOp.const(d, dtypes.index)
+
+
+def show(shape: Shape) -> str:
+    """A shape as error messages spell it: (3, 2), with the names of variables."""
+    inner = ", ".join(str(d.arg[0]) if isinstance(d, UOp) and d.op is Op.DefineVar else str(d) for d in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"

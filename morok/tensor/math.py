@@ -1,0 +1,588 @@
+"""Elementwise arithmetic, total: NumPy's results also where the ops of the IR are undefined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, Self
+
+from morok.errors import DeviceError, DTypeError, ShapeError
+from morok.ir.dtype import DType, dtypes, promote
+from morok.ir.op import Op
+from morok.ir.shape import Shape, shape_of
+from morok.ir.uop import UOp, caller
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, as_dtype, show
+from morok.tensor.movement import Movement, broadcast_shapes, expanded
+
+# What an operator of two bools means, where NumPy gives it a meaning.
+_ON_BOOLS: Final = {Op.Add: Op.Or, Op.Mul: Op.And, Op.Max: Op.Or, Op.Min: Op.And}
+_ORDERINGS: Final = frozenset({Op.Lt, Op.Le, Op.Gt, Op.Ge})
+_COMPARISONS: Final = _ORDERINGS | {Op.Eq, Op.Ne}
+_BITWISE: Final = frozenset({Op.And, Op.Or, Op.Xor})
+
+
+def weak_dtype(d: DType, value: bool | int | float) -> DType:
+    """The dtype at which a Python number meets a tensor of dtype `d`: the tensor's, if its kind can hold the number."""
+    if isinstance(value, bool):
+        return d
+    if isinstance(value, int):
+        return DEFAULT_INT if d.is_bool else d
+    return d if d.is_float else DEFAULT_FLOAT
+
+
+def broadcast(uop: UOp, shape: Shape) -> UOp:
+    """`uop` at `shape`; scalars stay as they are, every elementwise op repeats them."""
+    return uop if shape_of(uop) == () else expanded(uop, shape)
+
+
+def cast_to(uop: UOp, d: DType) -> UOp:
+    """`uop` converted as NumPy converts it on this kind of machine, also where the op Cast is undefined."""
+    source = uop.dtype
+    if source is d:
+        return uop
+    if uop.op is Op.Const and not (source.is_float and d.is_int):
+        return UOp.const(uop.arg, d)
+    if source.is_float and d.is_int:
+        return _float_to_int(uop, d)
+    return uop.cast(d)
+
+
+def _float_to_int(x: UOp, d: DType) -> UOp:
+    """Truncation; out of range and for NaN what the machine's conversion instruction leaves: the least i32 or i64, of
+    which narrower types keep the low bits."""
+    if d is dtypes.u64:
+        # the upper half is converted 2^63 lower, and put back
+        top = UOp.const(2.0**63, x.dtype)
+        upper = x.ge(top)
+        low = _float_to_int(upper.where(x - top, x), dtypes.i64).cast(d)
+        return low ^ upper.where(UOp.const(1 << 63, d), UOp.const(0, d))
+    wide = dtypes.i64 if d in (dtypes.i64, dtypes.u32) else dtypes.i32
+    if wide is dtypes.i32 and x.dtype in (dtypes.f16, dtypes.bf16):
+        x = x.cast(dtypes.f32)
+    # 2^(bits-1) and its negative are exact in every float format here that reaches them
+    inside = x.gt(UOp.const(-(2.0 ** (wide.bits - 1)) - 1, x.dtype)) & x.lt(UOp.const(2.0 ** (wide.bits - 1), x.dtype))
+    if x.dtype in (dtypes.f32, dtypes.f16, dtypes.bf16) or wide is dtypes.i64:
+        # no float lies between the least integer and the one below it
+        inside = x.ge(UOp.const(-(2.0 ** (wide.bits - 1)), x.dtype)) & x.lt(UOp.const(2.0 ** (wide.bits - 1), x.dtype))
+    safe = inside.where(x, UOp.const(0.0, x.dtype)).cast(wide)
+    out = inside.where(safe, UOp.const(wide.min, wide))
+    return out if wide is d else out.cast(d)
+
+
+def _floor_divide(a: UOp, b: UOp) -> UOp:
+    """NumPy's //: 0 for a divisor 0, INT_MIN for INT_MIN // -1."""
+    d = a.dtype
+    if b.op is Op.Const and b.arg not in (0, -1):
+        return a.floordiv(b)
+    zero = b.eq(0)
+    # dividing by 1 instead gives INT_MIN // -1 its result
+    return zero.where(UOp.const(0, d), a.floordiv(_safe_divisor(a, b)))
+
+
+def _floor_modulo(a: UOp, b: UOp) -> UOp:
+    """NumPy's %: 0 for a divisor 0 and for INT_MIN % -1."""
+    if b.op is Op.Const and b.arg not in (0, -1):
+        return a.floormod(b)
+    # the remainder of a division by 1 is the wanted 0
+    return a.floormod(_safe_divisor(a, b))
+
+
+def _safe_divisor(a: UOp, b: UOp) -> UOp:
+    d = a.dtype
+    bad = b.eq(0)
+    if d.is_signed:
+        bad = bad | (a.eq(d.min) & b.eq(-1))
+    return bad.where(UOp.const(1, d), b)
+
+
+def _float_floor_divide(a: UOp, b: UOp) -> UOp:
+    """The floor of the exact quotient: the rounded one may lie on the integer above it."""
+    q = (a / b).floor()
+    rest = UOp.new(Op.MulAcc, (-q, b, a))
+    zero = UOp.const(0.0, a.dtype)
+    over = rest.ne(zero) & (rest.lt(zero) ^ b.lt(zero)) & q.abs().lt(UOp.const(math.inf, a.dtype)) & b.abs().lt(math.inf)
+    return over.where(q - UOp.const(1.0, a.dtype), q)
+
+
+def _float_modulo(a: UOp, b: UOp) -> UOp:
+    """The remainder with the divisor's sign; NaN for a divisor 0 or an infinite dividend."""
+    inf = UOp.const(math.inf, a.dtype)
+    zero = UOp.const(0.0, a.dtype)
+    rest = UOp.new(Op.MulAcc, (-_float_floor_divide(a, b), b, a))
+    same_side = a.eq(zero) | a.lt(zero).eq(b.lt(zero))
+    return (b.abs().eq(inf) & a.abs().lt(inf)).where(same_side.where(a, b), rest)
+
+
+def _shift_left(a: UOp, n: UOp) -> UOp:
+    """Bits shifted out are lost, all of them if there are too many."""
+    inside, safe = _safe_shift(n)
+    shifted = a << safe
+    return shifted if inside is None else inside.where(shifted, UOp.const(0, a.dtype))
+
+
+def _shift_right(a: UOp, n: UOp) -> UOp:
+    inside, safe = _safe_shift(n)
+    shifted = a >> safe
+    if inside is None:
+        return shifted
+    d = a.dtype
+    return inside.where(shifted, a >> UOp.const(d.bits - 1, d) if d.is_signed else UOp.const(0, d))
+
+
+def _safe_shift(n: UOp) -> tuple[UOp | None, UOp]:
+    """Whether an amount lies in [0, bits) (None: it does), and one that does."""
+    d = n.dtype
+    if n.op is Op.Const and 0 <= n.arg < d.bits:
+        return None, n
+    inside = n.lt(d.bits)
+    if d.is_signed:
+        inside = inside & n.ge(0)
+    return inside, inside.where(n, UOp.const(0, d))
+
+
+def _power(a: UOp, b: UOp) -> UOp:
+    """Powers; a negative integer exponent gives the truncated reciprocal power: 0, or a power of 1 or -1."""
+    d = a.dtype
+    if b.op is Op.Const and (simple := _constant_power(a, b.arg)) is not None:
+        return simple
+    if d.is_float:
+        return a.pow(b)
+    if d.is_unsigned:
+        return a.pow(b)
+    zero, one = UOp.const(0, d), UOp.const(1, d)
+    below = b.lt(zero)
+    unit = a.eq(one) | a.eq(UOp.const(-1, d))
+    # of 1 and -1 a power depends on the exponent's parity alone, which its last bit has also when it is negative
+    exponent = below.where(b & one, b)
+    return (below & ~unit).where(zero, a.pow(exponent))
+
+
+def _constant_power(a: UOp, e: float) -> UOp | None:
+    """The exponents that have an operation of their own, as in NumPy."""
+    d = a.dtype
+    if e == 0:
+        return (a * UOp.const(0, d) + UOp.const(1, d)) if d.is_int else None
+    if e == 1:
+        return a
+    if e == 2:
+        return a * a
+    if e == 3 and d.is_int:
+        return a * a * a
+    if d.is_float and e == 0.5:
+        return a.sqrt()
+    if d.is_float and e == -1:
+        return a.reciprocal()
+    return None
+
+
+class Math(Movement):
+    """Operators and functions of one element each."""
+
+    __slots__ = ()
+
+    # Operands.
+
+    @classmethod
+    def _from_data(cls, data: Any, device: str) -> Self:
+        raise NotImplementedError
+
+    def _operand(self, other: Any, comparing: bool = False) -> UOp:
+        """What stands on the other side of an operator; a Python number takes this tensor's dtype where it can."""
+        if isinstance(other, Lazy):
+            if other.device != self.device:
+                raise DeviceError(
+                    f"tensors on {self.device} and {other.device}", place=caller(), expected="one device", hint="use .to()"
+                )
+            return other.uop
+        if isinstance(other, UOp):
+            return cast_to(other, DEFAULT_INT)
+        if type(other) in (bool, int, float):
+            d = weak_dtype(self.dtype, other)
+            if d.is_int and not isinstance(other, bool) and not d.min <= other <= d.max:
+                if not comparing:
+                    raise DTypeError(
+                        f"{other} does not fit {d}", place=caller(), expected=f"{d.min}..={d.max}", hint="cast the tensor first"
+                    )
+                d = dtypes.u64 if other > DEFAULT_INT.max else DEFAULT_INT
+                other = min(max(other, int(DEFAULT_INT.min)), int(dtypes.u64.max))
+            return UOp.const(other, d)
+        return self._from_data(other, self.device).uop
+
+    def _pair(self, other: Any, reverse: bool, what: str, comparing: bool = False) -> tuple[UOp, UOp]:
+        """Both operands at one dtype and one shape."""
+        theirs = self._operand(other, comparing)
+        return self._aligned((theirs, self.uop) if reverse else (self.uop, theirs), what)
+
+    def _aligned(self, pair: tuple[UOp, UOp], what: str) -> tuple[UOp, UOp]:
+        a, b = pair
+        d = promote(a.dtype, b.dtype)
+        shape = broadcast_shapes(shape_of(a), shape_of(b))
+        return broadcast(cast_to(a, d), shape), broadcast(cast_to(b, d), shape)
+
+    def _binary(self, op: Op, other: Any, reverse: bool = False) -> Self:
+        a, b = self._pair(other, reverse, op.name, comparing=op in _COMPARISONS)
+        d = a.dtype
+        if d.is_bool:
+            if op in _ORDERINGS:
+                a, b = a.cast(dtypes.u8), b.cast(dtypes.u8)
+            else:
+                op = _ON_BOOLS.get(op, op)
+                if op not in _BITWISE and op not in _COMPARISONS:
+                    raise DTypeError(
+                        f"{op.name} of bool and bool", place=caller(), expected="numbers", hint="& | ^ work on bools"
+                    )
+        elif op in _BITWISE and not d.is_int:
+            raise DTypeError(f"{op.name} of {self.dtype} and {b.dtype}", place=caller(), expected="integers or bools")
+        return self._like(UOp.new(op, (a, b)))
+
+    def _total(
+        self,
+        other: Any,
+        reverse: bool,
+        what: str,
+        on_ints: Callable[[UOp, UOp], UOp],
+        on_floats: Callable[[UOp, UOp], UOp] | None,
+    ) -> Self:
+        a, b = self._pair(other, reverse, what)
+        if a.dtype.is_bool:
+            a, b = a.cast(dtypes.i8), b.cast(dtypes.i8)
+        if a.dtype.is_float:
+            if on_floats is None:
+                raise DTypeError(f"{what} of {a.dtype}", place=caller(), expected="integers")
+            return self._like(on_floats(a, b))
+        return self._like(on_ints(a, b))
+
+    def _float(self) -> UOp:
+        return self.uop if self.dtype.is_float else self.uop.cast(DEFAULT_FLOAT)
+
+    def _unary(self, op: Op) -> Self:
+        """A function of reals; integers become the default float."""
+        return self._like(UOp.new(op, (self._float(),)))
+
+    def _numeric(self, op: Op) -> Self:
+        if self.dtype.is_bool:
+            raise DTypeError(f"{op.name} of bool", place=caller(), expected="numbers", hint="logical_not() or cast()")
+        return self._like(UOp.new(op, (self.uop,)))
+
+    # Operators.
+
+    def __add__(self, other: Any) -> Self:
+        return self._binary(Op.Add, other)
+
+    def __radd__(self, other: Any) -> Self:
+        return self._binary(Op.Add, other, reverse=True)
+
+    def __sub__(self, other: Any) -> Self:
+        return self._binary(Op.Sub, other)
+
+    def __rsub__(self, other: Any) -> Self:
+        return self._binary(Op.Sub, other, reverse=True)
+
+    def __mul__(self, other: Any) -> Self:
+        return self._binary(Op.Mul, other)
+
+    def __rmul__(self, other: Any) -> Self:
+        return self._binary(Op.Mul, other, reverse=True)
+
+    def _divide(self, other: Any, reverse: bool) -> Self:
+        a, b = self._pair(other, reverse, "/")
+        if not a.dtype.is_float:
+            a, b = cast_to(a, DEFAULT_FLOAT), cast_to(b, DEFAULT_FLOAT)
+        return self._like(a / b)
+
+    def __truediv__(self, other: Any) -> Self:
+        return self._divide(other, reverse=False)
+
+    def __rtruediv__(self, other: Any) -> Self:
+        return self._divide(other, reverse=True)
+
+    def __floordiv__(self, other: Any) -> Self:
+        return self._total(other, False, "//", _floor_divide, _float_floor_divide)
+
+    def __rfloordiv__(self, other: Any) -> Self:
+        return self._total(other, True, "//", _floor_divide, _float_floor_divide)
+
+    def __mod__(self, other: Any) -> Self:
+        return self._total(other, False, "%", _floor_modulo, _float_modulo)
+
+    def __rmod__(self, other: Any) -> Self:
+        return self._total(other, True, "%", _floor_modulo, _float_modulo)
+
+    def __pow__(self, other: Any) -> Self:
+        return self._total(other, False, "**", _power, _power)
+
+    def __rpow__(self, other: Any) -> Self:
+        return self._total(other, True, "**", _power, _power)
+
+    def __lshift__(self, other: Any) -> Self:
+        return self._total(other, False, "<<", _shift_left, None)
+
+    def __rlshift__(self, other: Any) -> Self:
+        return self._total(other, True, "<<", _shift_left, None)
+
+    def __rshift__(self, other: Any) -> Self:
+        return self._total(other, False, ">>", _shift_right, None)
+
+    def __rrshift__(self, other: Any) -> Self:
+        return self._total(other, True, ">>", _shift_right, None)
+
+    def __and__(self, other: Any) -> Self:
+        return self._binary(Op.And, other)
+
+    def __rand__(self, other: Any) -> Self:
+        return self._binary(Op.And, other, reverse=True)
+
+    def __or__(self, other: Any) -> Self:
+        return self._binary(Op.Or, other)
+
+    def __ror__(self, other: Any) -> Self:
+        return self._binary(Op.Or, other, reverse=True)
+
+    def __xor__(self, other: Any) -> Self:
+        return self._binary(Op.Xor, other)
+
+    def __rxor__(self, other: Any) -> Self:
+        return self._binary(Op.Xor, other, reverse=True)
+
+    def __neg__(self) -> Self:
+        return self._numeric(Op.Neg)
+
+    def __pos__(self) -> Self:
+        return self
+
+    def __invert__(self) -> Self:
+        if self.dtype.is_float:
+            raise DTypeError(f"~ of {self.dtype}", place=caller(), expected="integers or bools")
+        return self._like(~self.uop)
+
+    def __abs__(self) -> Self:
+        return self if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
+
+    def __lt__(self, other: Any) -> Self:
+        return self._binary(Op.Lt, other)
+
+    def __le__(self, other: Any) -> Self:
+        return self._binary(Op.Le, other)
+
+    def __gt__(self, other: Any) -> Self:
+        return self._binary(Op.Gt, other)
+
+    def __ge__(self, other: Any) -> Self:
+        return self._binary(Op.Ge, other)
+
+    def __eq__(self, other: object) -> Self:  # type: ignore[override]
+        return self._binary(Op.Eq, other)
+
+    def __ne__(self, other: object) -> Self:  # type: ignore[override]
+        return self._binary(Op.Ne, other)
+
+    __hash__ = object.__hash__
+
+    # The same by name.
+
+    def add(self, other: Any) -> Self:
+        return self + other
+
+    def sub(self, other: Any) -> Self:
+        return self - other
+
+    def mul(self, other: Any) -> Self:
+        return self * other
+
+    def div(self, other: Any) -> Self:
+        return self / other
+
+    def floor_divide(self, other: Any) -> Self:
+        return self // other
+
+    def mod(self, other: Any) -> Self:
+        return self % other
+
+    def pow(self, other: Any) -> Self:
+        return self**other
+
+    def neg(self) -> Self:
+        return -self
+
+    def abs(self) -> Self:
+        return abs(self)
+
+    def eq(self, other: Any) -> Self:
+        return self == other
+
+    def ne(self, other: Any) -> Self:
+        return self != other
+
+    def maximum(self, other: Any) -> Self:
+        """The greater; NaN if either is."""
+        return self._binary(Op.Max, other)
+
+    def minimum(self, other: Any) -> Self:
+        """The lesser; NaN if either is."""
+        return self._binary(Op.Min, other)
+
+    def logical_not(self) -> Self:
+        return self._like(~cast_to(self.uop, dtypes.bool))
+
+    def logical_and(self, other: Any) -> Self:
+        return self.bool() & self._make(self._operand(other), self.device).bool()
+
+    def logical_or(self, other: Any) -> Self:
+        return self.bool() | self._make(self._operand(other), self.device).bool()
+
+    # Dtypes.
+
+    def cast(self, dtype: Any) -> Self:
+        """Converted as NumPy's astype does: integers wrap, floats truncate, everything that is not 0 is True."""
+        d = as_dtype(dtype)
+        return self if d is self.dtype else self._like(cast_to(self.uop, d))
+
+    def astype(self, dtype: Any, copy: bool = True) -> Self:
+        return self.cast(dtype)
+
+    def bitcast(self, dtype: Any) -> Self:
+        """The same bits as another dtype of the same width."""
+        d = as_dtype(dtype)
+        if d.itemsize != self.dtype.itemsize:
+            raise DTypeError(f"{self.dtype} and {d} differ in width", place=caller(), expected=f"{self.dtype.bits} bits")
+        return self._like(self.uop.bitcast(d))
+
+    def float(self) -> Self:
+        return self.cast(dtypes.f32)
+
+    def int(self) -> Self:
+        return self.cast(dtypes.i32)
+
+    def bool(self) -> Self:
+        return self.cast(dtypes.bool)
+
+    # Functions.
+
+    def exp(self) -> Self:
+        return self._unary(Op.Exp)
+
+    def exp2(self) -> Self:
+        return self._unary(Op.Exp2)
+
+    def log(self) -> Self:
+        return self._unary(Op.Log)
+
+    def log2(self) -> Self:
+        return self._unary(Op.Log2)
+
+    def log10(self) -> Self:
+        return self.log2() * math.log10(2.0)
+
+    def sqrt(self) -> Self:
+        return self._unary(Op.Sqrt)
+
+    def rsqrt(self) -> Self:
+        return self.sqrt().reciprocal()
+
+    def sin(self) -> Self:
+        return self._unary(Op.Sin)
+
+    def cos(self) -> Self:
+        return self._unary(Op.Cos)
+
+    def tan(self) -> Self:
+        return self._unary(Op.Tan)
+
+    def tanh(self) -> Self:
+        return self._unary(Op.Tanh)
+
+    def erf(self) -> Self:
+        return self._unary(Op.Erf)
+
+    def reciprocal(self) -> Self:
+        return self._unary(Op.Reciprocal)
+
+    def square(self) -> Self:
+        return self * self
+
+    def sign(self) -> Self:
+        return self._numeric(Op.Sign)
+
+    def _rounded(self, op: Op) -> Self:
+        return self._like(UOp.new(op, (self.uop,))) if self.dtype.is_float else self
+
+    def floor(self) -> Self:
+        return self._rounded(Op.Floor)
+
+    def ceil(self) -> Self:
+        return self._rounded(Op.Ceil)
+
+    def trunc(self) -> Self:
+        return self._rounded(Op.Trunc)
+
+    def round(self) -> Self:
+        """To the nearest integer, halves to the even one."""
+        return self._rounded(Op.Round)
+
+    def isnan(self) -> Self:
+        return self != self
+
+    def isinf(self) -> Self:
+        return abs(self) == math.inf if self.dtype.is_float else (self != self)
+
+    def isfinite(self) -> Self:
+        return abs(self) < math.inf if self.dtype.is_float else (self == self)
+
+    def relu(self) -> Self:
+        """max(x, 0)."""
+        return self.maximum(0)
+
+    def sigmoid(self) -> Self:
+        """1 / (1 + exp(-x))."""
+        return (1.0 + (-self._like(self._float())).exp()).reciprocal()
+
+    def silu(self) -> Self:
+        return self * self.sigmoid()
+
+    def gelu(self) -> Self:
+        """x times the normal distribution's cumulative function."""
+        return 0.5 * self * (1.0 + (self * math.sqrt(0.5)).erf())
+
+    def clip(self, min: Any = None, max: Any = None) -> Self:
+        """Values brought between `min` and `max`."""
+        x = self if min is None else self.maximum(min)
+        return x if max is None else x.minimum(max)
+
+    def clamp(self, min: Any = None, max: Any = None) -> Self:
+        return self.clip(min, max)
+
+    def where(self, x: Any, y: Any) -> Self:
+        """`x` where this condition is true, else `y`."""
+        if not self.dtype.is_bool:
+            raise DTypeError(
+                f"where() on {self.dtype}", place=caller(), expected="a bool condition", hint="compare first: (t > 0).where(..)"
+            )
+        first = x if isinstance(x, Lazy) else y if isinstance(y, Lazy) else None
+        if isinstance(first, Math):
+            xs, ys = first._operand(x), first._operand(y)
+        else:
+            xs, ys = self._number(x), self._number(y)
+        d = promote(xs.dtype, ys.dtype)
+        shape = broadcast_shapes(self.shape, shape_of(xs), shape_of(ys))
+        parts = [broadcast(u, shape) for u in (self.uop, cast_to(xs, d), cast_to(ys, d))]
+        if shape != () and all(shape_of(p) == () for p in parts):
+            raise ShapeError(f"where() of shapes {show(self.shape)}", place=caller())
+        return self._like(parts[0].where(parts[1], parts[2]))
+
+    def _number(self, value: Any) -> UOp:
+        if type(value) in (bool, int, float):
+            return UOp.const(value, as_dtype(type(value)))
+        return self._operand(value)
+
+    def masked_fill(self, mask: Any, value: Any) -> Self:
+        """`value` where `mask` is true."""
+        m = mask if isinstance(mask, Math) else self._from_data(mask, self.device)
+        return self._like(m.where(value, self).uop)
+
+    def pad(self, padding: Any, value: bool | int | float = 0) -> Self:
+        """Elements put before and after each axis: pairs, one an axis, None for none; filled with `value`."""
+        padded = self._pad_zero(padding)
+        if value == 0 or padded is self:
+            return padded
+        inside = self._like(expanded(UOp.const(True, dtypes.bool), self.shape))._pad_zero(padding)
+        return inside.where(padded, value)

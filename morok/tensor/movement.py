@@ -1,0 +1,342 @@
+"""Views: another order or shape of the same elements. None of these moves data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, Self
+
+from morok.errors import ShapeError
+from morok.ir.op import Op
+from morok.ir.shape import Shape, shape_of
+from morok.ir.uop import UOp, caller
+from morok.tensor.base import Lazy, dim_node, prod, show
+
+Dim = int | UOp
+
+
+def shape_argument(shape: tuple[Any, ...]) -> Shape:
+    """`f(2, 3)` and `f((2, 3))` mean the same."""
+    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
+        shape = tuple(shape[0])
+    return tuple(d if isinstance(d, UOp) else int(d) for d in shape)
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The shape that all of these broadcast to, by NumPy's rules; ShapeError showing the shapes if there is none."""
+    ndim = max((len(s) for s in shapes), default=0)
+    out: list[Dim] = []
+    for i in range(ndim):
+        dims = [s[len(s) - ndim + i] for s in shapes if len(s) - ndim + i >= 0]
+        wide: list[Dim] = [d for d in dims if isinstance(d, UOp) or d != 1]
+        if any(d != wide[0] for d in wide[1:]):
+            raise ShapeError(
+                f"shapes {' and '.join(show(s) for s in shapes)} do not broadcast",
+                place=caller(),
+                expected="from the right, equal dimensions or 1",
+                hint="reshape or unsqueeze one of them",
+            )
+        out.append(wide[0] if wide else 1)
+    return tuple(out)
+
+
+def reshaped(uop: UOp, shape: Shape) -> UOp:
+    """`uop` seen in another shape of the same size."""
+    while uop.op is Op.Reshape:
+        uop = uop.src[0]
+    if shape_of(uop) == shape:
+        return uop
+    return UOp.new(Op.Reshape, (uop, *map(dim_node, shape)))
+
+
+def expanded(uop: UOp, shape: Shape) -> UOp:
+    """`uop` broadcast to `shape`, which is known to fit."""
+    now = shape_of(uop)
+    if now == shape:
+        return uop
+    if len(now) < len(shape):
+        now = (1,) * (len(shape) - len(now)) + now
+        uop = reshaped(uop, now)
+    if now == shape:
+        return uop
+    if uop.op is Op.Expand:
+        uop = uop.src[0]
+    return UOp.new(Op.Expand, (uop, *map(dim_node, shape)))
+
+
+class Movement(Lazy):
+    """The six views (reshape, permute, expand, pad, shrink, flip) and what is made of them."""
+
+    __slots__ = ()
+
+    def _axis(self, axis: int, extra: int = 0) -> int:
+        ndim = self.ndim + extra
+        if not -ndim <= axis < ndim:
+            raise ShapeError(
+                f"axis {axis} does not exist in shape {show(self.shape)}", place=caller(), expected=f"an axis in {-ndim}..{ndim}"
+            )
+        return axis % ndim
+
+    def _axes(self, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+        """The axes named, each once, in order; all of them for None."""
+        if axis is None:
+            return tuple(range(self.ndim))
+        axes = [self._axis(a) for a in ([axis] if isinstance(axis, int) else axis)]
+        if len(set(axes)) != len(axes):
+            raise ShapeError(f"axes {tuple(axes)} repeat", place=caller(), expected="each axis once")
+        return tuple(sorted(axes))
+
+    def reshape(self, *shape: Any) -> Self:
+        """The same elements in order, in another shape; one -1 is worked out. ShapeError if the sizes differ."""
+        wanted = shape_argument(shape)
+        unknown = [i for i, d in enumerate(wanted) if isinstance(d, int) and d == -1]
+        total = self.size
+        if len(unknown) > 1 or any(isinstance(d, int) and d < -1 for d in wanted):
+            raise ShapeError(f"{show(self.shape)} cannot become {show(wanted)}", place=caller(), expected="at most one -1")
+        if unknown:
+            known = prod(tuple(d for i, d in enumerate(wanted) if i != unknown[0]))
+            rest = _divide(self.shape, total, known)
+            if rest is None:
+                raise ShapeError(
+                    f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)}",
+                    place=caller(),
+                    expected=f"a size that {known} divides",
+                )
+            wanted = (*wanted[: unknown[0]], rest, *wanted[unknown[0] + 1 :])
+        elif not _same_size(self.shape, wanted):
+            raise ShapeError(
+                f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)} of {prod(wanted)}",
+                place=caller(),
+                expected="the same number of elements",
+            )
+        return self._like(reshaped(self.uop, wanted))
+
+    def flatten(self, start: int = 0, end: int = -1) -> Self:
+        """The dimensions `start` to `end` (both included) made one."""
+        if self.ndim == 0:
+            return self.reshape(1)
+        s, e = self._axis(start), self._axis(end)
+        return self.reshape(*self.shape[:s], prod(self.shape[s : e + 1]), *self.shape[e + 1 :])
+
+    def expand(self, *shape: Any) -> Self:
+        """Dimensions of size 1 repeated without copying; -1 leaves one as it is; new ones stand in front."""
+        wanted = shape_argument(shape)
+        padded = (1,) * (len(wanted) - self.ndim) + self.shape
+        full = tuple(p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False))
+        if len(padded) != len(wanted) or any(p != w and p != 1 for p, w in zip(padded, full, strict=True)):
+            raise ShapeError(
+                f"shape {show(self.shape)} cannot be expanded to {show(wanted)}",
+                place=caller(),
+                expected="from the right, equal dimensions or 1 in the tensor",
+            )
+        return self._like(expanded(self.uop, full))
+
+    def broadcast_to(self, shape: Sequence[Dim]) -> Self:
+        return self.expand(*shape)
+
+    def permute(self, *axes: Any) -> Self:
+        """The axes in another order."""
+        order = shape_argument(axes)
+        wanted = tuple(self._axis(a) for a in order if isinstance(a, int))
+        if sorted(wanted) != list(range(self.ndim)):
+            raise ShapeError(
+                f"{order} is no order of the axes of shape {show(self.shape)}",
+                place=caller(),
+                expected=f"0..{self.ndim}, each once",
+            )
+        if wanted == tuple(range(self.ndim)):
+            return self
+        uop = self.uop
+        if uop.op is Op.Permute:
+            below: tuple[int, ...] = uop.arg
+            wanted = tuple(below[a] for a in wanted)
+            uop = uop.src[0]
+            if wanted == tuple(range(len(wanted))):
+                return self._like(uop)
+        return self._like(UOp.new(Op.Permute, (uop,), wanted))
+
+    def permute_dims(self, axes: Sequence[int]) -> Self:
+        return self.permute(*axes)
+
+    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
+        """Two axes exchanged."""
+        a, b = self._axis(dim0), self._axis(dim1)
+        order = list(range(self.ndim))
+        order[a], order[b] = order[b], order[a]
+        return self.permute(*order)
+
+    @property
+    def T(self) -> Self:
+        """The axes in reverse order."""
+        return self.permute(*range(self.ndim - 1, -1, -1))
+
+    @property
+    def mT(self) -> Self:
+        """The last two axes exchanged."""
+        return self.transpose(-2, -1)
+
+    def matrix_transpose(self) -> Self:
+        return self.mT
+
+    def moveaxis(self, source: int, destination: int) -> Self:
+        """One axis moved to another place, the others in their order."""
+        s, d = self._axis(source), self._axis(destination)
+        order = [a for a in range(self.ndim) if a != s]
+        order.insert(d, s)
+        return self.permute(*order)
+
+    def flip(self, *axis: Any) -> Self:
+        """The order along these axes reversed (all of them if none is named)."""
+        named = axis[0] if len(axis) == 1 and (axis[0] is None or isinstance(axis[0], (tuple, list))) else axis or None
+        axes = self._axes(named)
+        if not axes:
+            return self
+        return self._like(UOp.new(Op.Flip, (self.uop,), tuple(a in axes for a in range(self.ndim))))
+
+    def shrink(self, bounds: Sequence[tuple[Dim, Dim] | None]) -> Self:
+        """Of each axis the elements from a begin to an end (left out); None keeps all."""
+        edges = self._edges(bounds, "shrink")
+        full = [(0, d) if e is None else e for e, d in zip(edges, self.shape, strict=True)]
+        for (b, e), d in zip(full, self.shape, strict=True):
+            if isinstance(b, int) and isinstance(e, int) and isinstance(d, int) and not 0 <= b <= e <= d:
+                raise ShapeError(
+                    f"shape {show(self.shape)} cannot be shrunk to {list(bounds)}",
+                    place=caller(),
+                    expected="0 <= begin <= end <= size",
+                )
+        if all(b == 0 and e == d for (b, e), d in zip(full, self.shape, strict=True)):
+            return self
+        return self._like(UOp.new(Op.Shrink, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
+
+    def _pad_zero(self, padding: Sequence[tuple[Dim, Dim] | None]) -> Self:
+        edges = self._edges(padding, "pad")
+        full = [(0, 0) if e is None else e for e in edges]
+        if any(isinstance(n, int) and n < 0 for pair in full for n in pair):
+            raise ShapeError(
+                f"shape {show(self.shape)} cannot be padded by {list(padding)}", place=caller(), hint="shrink takes away"
+            )
+        if all(b == 0 and e == 0 for b, e in full):
+            return self
+        return self._like(UOp.new(Op.Pad, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
+
+    def _edges(self, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:
+        if len(pairs) != self.ndim:
+            raise ShapeError(
+                f"{what} of shape {show(self.shape)} was given {len(pairs)} pairs", place=caller(), expected=f"{self.ndim} pairs"
+            )
+        return [None if p is None else (p[0], p[1]) for p in pairs]
+
+    def squeeze(self, dim: int | Sequence[int] | None = None) -> Self:
+        """Dimensions of size 1 taken out: all of them, or those named."""
+        axes = self._axes(dim)
+        if dim is not None and any(self.shape[a] != 1 for a in axes):
+            raise ShapeError(f"axis {dim} of shape {show(self.shape)} cannot be squeezed", place=caller(), expected="size 1")
+        return self.reshape(tuple(d for a, d in enumerate(self.shape) if a not in axes or d != 1))
+
+    def unsqueeze(self, dim: int) -> Self:
+        """A dimension of size 1 put in before axis `dim`."""
+        a = self._axis(dim, extra=1)
+        return self.reshape((*self.shape[:a], 1, *self.shape[a:]))
+
+    def expand_dims(self, axis: int = 0) -> Self:
+        return self.unsqueeze(axis)
+
+    def repeat_interleave(self, repeats: int, axis: int) -> Self:
+        """Every element along `axis` repeated."""
+        a = self._axis(axis)
+        wide = self.unsqueeze(a + 1).expand(*self.shape[: a + 1], repeats, *self.shape[a + 1 :])
+        return wide.flatten(a, a + 1)
+
+    def _sliced(self, axis: int, s: slice) -> Self:
+        size = self.shape[axis]
+        if not isinstance(size, int):
+            if s == slice(None):
+                return self
+            raise ShapeError(
+                f"a symbolic axis of {show(self.shape)} cannot be sliced", place=caller(), hint="shrink takes symbolic edges"
+            )
+        begin, end, step = s.indices(size)
+        count = len(range(begin, end, step))
+        if count == 0:
+            return self.shrink([(0, 0) if a == axis else None for a in range(self.ndim)])
+        lowest, highest = (begin, begin + (count - 1) * step) if step > 0 else (begin + (count - 1) * step, begin)
+        x = self.shrink([(lowest, highest + 1) if a == axis else None for a in range(self.ndim)])
+        if step < 0:
+            x = x.flip(axis)
+        stride = abs(step)
+        if stride == 1:
+            return x
+        # as rows of `stride` elements, of which the first column is wanted
+        x = x._pad_zero([(0, count * stride - (highest + 1 - lowest)) if a == axis else None for a in range(self.ndim)])
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        x = x.reshape((*before, count, stride, *after))
+        x = x.shrink([(0, 1) if a == axis + 1 else None for a in range(x.ndim)])
+        return x.reshape((*before, count, *after))
+
+    def __getitem__(self, key: Any) -> Self:
+        """Basic indexing: integers, slices with steps, None and `...`."""
+        parts = list(key) if isinstance(key, tuple) else [key]
+        return self._basic_index(parts)
+
+    def _basic_index(self, parts: list[Any]) -> Self:
+        ellipses = [i for i, p in enumerate(parts) if isinstance(p, EllipsisType)]
+        if len(ellipses) > 1:
+            raise ShapeError("an index has two ellipses", place=caller(), expected="at most one `...`")
+        named = sum(1 for p in parts if p is not None and not isinstance(p, EllipsisType))
+        if named > self.ndim:
+            raise ShapeError(
+                f"an index of {named} parts into shape {show(self.shape)}", place=caller(), expected=f"at most {self.ndim}"
+            )
+        at = ellipses[0] if ellipses else len(parts)
+        parts = [*parts[:at], *[slice(None)] * (self.ndim - named), *parts[at + 1 :]]
+        x, axis = self, 0
+        for part in parts:
+            if part is None:
+                x = x.unsqueeze(axis)
+                axis += 1
+            elif isinstance(part, slice):
+                x = x._sliced(axis, part)
+                axis += 1
+            else:
+                x = x._picked(axis, part)
+        return x
+
+    def _picked(self, axis: int, part: Any) -> Self:
+        """Axis `axis` gone, of which element `part` is left."""
+        size = self.shape[axis]
+        if isinstance(part, bool) or not hasattr(part, "__index__"):
+            raise ShapeError(
+                f"{part!r} is no index",
+                place=caller(),
+                expected="an integer, a slice, None or `...`",
+                hint="where() selects by a condition",
+            )
+        i = part.__index__()
+        if isinstance(size, int):
+            if not -size <= i < size:
+                raise ShapeError(
+                    f"index {i} is outside axis {axis} of shape {show(self.shape)}", place=caller(), expected=f"{-size}..{size}"
+                )
+            i %= size
+        x = self.shrink([(i, i + 1) if a == axis else None for a in range(self.ndim)])
+        return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def _same_size(a: Shape, b: Shape) -> bool:
+    symbols = [d for d in a if isinstance(d, UOp)]
+    if sorted(map(id, symbols)) != sorted(id(d) for d in b if isinstance(d, UOp)):
+        return False
+    return prod(tuple(d for d in a if isinstance(d, int))) == prod(tuple(d for d in b if isinstance(d, int)))
+
+
+def _divide(shape: Shape, total: Dim, known: Dim) -> Dim | None:
+    """What -1 stands for."""
+    if isinstance(total, int) and isinstance(known, int):
+        if known == 0:
+            return 0 if total == 0 else None
+        return total // known if total % known == 0 else None
+    numbers = prod(tuple(d for d in shape if isinstance(d, int)))
+    symbols = [d for d in shape if isinstance(d, UOp)]
+    if isinstance(known, int) and isinstance(numbers, int) and known and numbers % known == 0:
+        return prod((*symbols, numbers // known) if numbers != known else tuple(symbols))
+    return None

@@ -1,0 +1,171 @@
+"""Reductions over axes, and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from morok.errors import DTypeError
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
+from morok.ir.uop import UOp, caller
+from morok.tensor.base import DEFAULT_INT, as_dtype, dim_node, prod
+from morok.tensor.math import Math
+from morok.tensor.movement import expanded, reshaped
+
+Axis = int | Sequence[int] | None
+_HALVES = (dtypes.f16, dtypes.bf16)
+
+
+def accumulator(d: DType) -> DType:
+    """The dtype in which sums and products of `d` are formed: wide enough that they mean something."""
+    if d.is_bool or d.is_signed:
+        return DEFAULT_INT
+    return dtypes.u64 if d.is_unsigned else d
+
+
+class Reduce(Math):
+    """sum, max and their relatives. Over no elements the result is the operation's identity."""
+
+    __slots__ = ()
+
+    def _reduce(self, op: Op, axis: Axis, keepdim: bool) -> Self:
+        axes = self._axes(axis)
+        shape = self.shape
+        kept = tuple(1 if a in axes else d for a, d in enumerate(shape))
+        out = kept if keepdim else tuple(d for a, d in enumerate(shape) if a not in axes)
+        folded = tuple(a for a in axes if shape[a] != 1)
+        if any(shape[a] == 0 for a in folded):
+            return self._like(expanded(UOp.const(identity(op, self.dtype), self.dtype), out))
+        uop = self.uop
+        if folded:
+            if any(d == 1 for d in shape):
+                # axes of size 1 carry nothing through a loop
+                uop = reshaped(uop, tuple(d for d in shape if d != 1))
+                sizes = [a for a, d in enumerate(shape) if d != 1]
+                folded = tuple(sizes.index(a) for a in folded)
+            uop = UOp.new(Op.ReduceAxis, (uop,), (op, folded))
+        return self._like(reshaped(uop, out))
+
+    def sum(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None) -> Self:
+        """The sum over `axis` (all axes: None). Integers are added as i64 or u64, halves as f32 and rounded once."""
+        return self._accumulate(Op.Add, axis, keepdim, dtype)
+
+    def prod(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None) -> Self:
+        """The product over `axis`; dtypes as for sum."""
+        return self._accumulate(Op.Mul, axis, keepdim, dtype)
+
+    def _accumulate(self, op: Op, axis: Axis, keepdim: bool, dtype: Any) -> Self:
+        d = accumulator(self.dtype) if dtype is None else as_dtype(dtype)
+        if d in _HALVES:
+            return self.cast(dtypes.f32)._reduce(op, axis, keepdim).cast(d)
+        if d.is_bool:
+            raise DTypeError(f"{op.name} in bool", place=caller(), expected="a number dtype", hint="any() and all() reduce bools")
+        return self.cast(d)._reduce(op, axis, keepdim)
+
+    def max(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """The greatest element; NaN if there is one."""
+        return self._reduce(Op.Max, axis, keepdim)
+
+    def min(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """The least element; NaN if there is one."""
+        return self._reduce(Op.Min, axis, keepdim)
+
+    def any(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """Whether some element is not 0."""
+        return self.bool()._reduce(Op.Max, axis, keepdim)
+
+    def all(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """Whether every element is not 0."""
+        return self.bool()._reduce(Op.Min, axis, keepdim)
+
+    def _count(self, axis: Axis) -> int | UOp:
+        return prod(tuple(self.shape[a] for a in self._axes(axis)))
+
+    def mean(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """The arithmetic mean; integers are averaged as f32."""
+        x = self._like(self._float())
+        wide = x.cast(dtypes.f32) if x.dtype in _HALVES else x
+        return wide.sum(axis, keepdim)._over(self._count(axis)).cast(x.dtype)
+
+    def _over(self, count: int | UOp) -> Self:
+        if isinstance(count, UOp):
+            return self._like(self.uop / count.cast(self.dtype))
+        return self / float(count)
+
+    def var(self, axis: Axis = None, keepdim: bool = False, correction: float = 0) -> Self:
+        """The mean square distance from the mean, over n - `correction`."""
+        x = self._like(self._float())
+        centred = x - x.mean(axis, keepdim=True)
+        count = self._count(axis)
+        if isinstance(count, UOp):
+            return (centred * centred).sum(axis, keepdim)._over(count)
+        total = (centred * centred).sum(axis, keepdim)
+        return total / max(count - correction, 0.0)
+
+    def std(self, axis: Axis = None, keepdim: bool = False, correction: float = 0) -> Self:
+        """The square root of var()."""
+        return self.var(axis, keepdim, correction).sqrt()
+
+    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The position of the first greatest element (the first NaN, if there is one), as i64."""
+        return self._position(Op.Max, axis, keepdim)
+
+    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+        """The position of the first least element (the first NaN, if there is one), as i64."""
+        return self._position(Op.Min, axis, keepdim)
+
+    def _position(self, op: Op, axis: int | None, keepdim: bool) -> Self:
+        if axis is None:
+            flat = self.flatten()._position(op, 0, False)
+            return flat.reshape((1,) * self.ndim) if keepdim else flat
+        a = self._axis(axis)
+        x = self.cast(dtypes.u8) if self.dtype.is_bool else self
+        size = self.shape[a]
+        best = x._reduce(op, a, keepdim=True)
+        hit = x == best
+        if x.dtype.is_float:
+            hit = hit | x.isnan()
+        small = isinstance(size, int) and size <= dtypes.i32.max
+        d = dtypes.i32 if small else DEFAULT_INT
+        place = self._positions(a, d)
+        beyond = UOp.const(int(d.max), d)
+        first = hit.where(place, self._like(beyond))._reduce(Op.Min, a, keepdim)
+        return first.cast(DEFAULT_INT)
+
+    def _positions(self, axis: int, d: DType) -> Self:
+        """Along `axis` the position of each element, in a shape that broadcasts with this one."""
+        size = self.shape[axis]
+        iota = UOp.new(Op.Iota, (dim_node(size),)).cast(d)
+        return self._like(reshaped(iota, tuple(size if a == axis else 1 for a in range(self.ndim))))
+
+    def cumsum(self, axis: int = 0) -> Self:
+        """The sums of the elements up to each one; dtypes as for sum."""
+        a = self._axis(axis)
+        n = self.shape[a]
+        x = self.cast(accumulator(self.dtype)).moveaxis(a, -1)
+        rows = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
+        upto = rows._positions(rows.ndim - 1, dtypes.i32) <= rows._positions(rows.ndim - 2, dtypes.i32)
+        return upto.where(rows, 0).sum(-1, dtype=x.dtype).moveaxis(-1, a)
+
+    def softmax(self, axis: int = -1) -> Self:
+        """exp(x) over its sum along `axis`, kept from overflow by the greatest element."""
+        e = self._shifted(axis).exp()
+        return e / e.sum(axis, keepdim=True)
+
+    def log_softmax(self, axis: int = -1) -> Self:
+        """The logarithm of softmax()."""
+        s = self._shifted(axis)
+        return s - s.exp().sum(axis, keepdim=True).log()
+
+    def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """log(sum(exp(x))) along `axis`, kept from overflow."""
+        m = self._like(self._float()).max(axis, keepdim=True)
+        m = m.isfinite().where(m, 0.0)
+        total = (self - m).exp().sum(axis, keepdim).log()
+        return total + (m if keepdim else m.reshape(total.shape))
+
+    def _shifted(self, axis: int) -> Self:
+        x = self._like(self._float())
+        return x - x.max(axis, keepdim=True)

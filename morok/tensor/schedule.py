@@ -1,0 +1,398 @@
+"""From lazy tensors to kernels in order: normalise, rangeify, split, compile, plan.
+
+A graph is normalised before it is scheduled: its buffers are numbered in the order in which they appear, and variables lose their
+values. Nodes are hash-consed, so the normalised roots are the key under which a schedule is remembered: computing the same
+expression on other data rewrites nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from morok import config
+from morok.errors import BindError, IRTypeError
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import Op
+from morok.ir.shape import Shape, shape_of
+from morok.ir.uop import UOp, caller, substitute, toposort
+from morok.passes.kernels import dependencies, parallel_groups, split_kernels
+from morok.passes.rangeify import rangeify, uniform
+from morok.tensor import registry
+from morok.tensor.base import Lazy, prod
+from morok.tensor.movement import reshaped
+
+if TYPE_CHECKING:
+    from morok.runtime.buffer import Buffer
+    from morok.runtime.device import Device
+    from morok.runtime.kernel import Kernel
+    from morok.runtime.plan import ExecutionPlan
+
+_REMEMBERED: Final = 1024  # schedules and kernels kept; the longest unused go first
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One kernel of a schedule: the buffers by slot, as numbers; the steps that must have run before."""
+
+    kernel: UOp
+    buffers: tuple[int, ...]
+    before: tuple[int, ...]
+
+    @property
+    def ast(self) -> UOp:
+        return self.kernel.src[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The steps for one normalised graph.
+
+    inputs   how many buffers there were before; those above are made anew: `made` has their dtype and size
+    outputs  for each root the number of its buffer, None for a constant
+    groups   steps that may run at the same time, group after group
+    """
+
+    steps: tuple[Step, ...]
+    inputs: int
+    made: tuple[tuple[DType, int], ...]
+    outputs: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleItem:
+    """One kernel ready to be compiled and run.
+
+    kernel        the Kernel node
+    ast           its Sink, what the 22 stages lower
+    buffers       the memory by slot, outputs first
+    dependencies  positions in the schedule of the kernels that must have run before
+    fixedvars     the values of the variables bound in the graph
+    """
+
+    kernel: UOp
+    ast: UOp
+    buffers: list[Buffer]
+    dependencies: list[int]
+    fixedvars: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """One kernel as text."""
+
+    name: str
+    backend: str
+    code: str
+
+
+@dataclass(slots=True)
+class Counters:
+    """What has been done since the process began; tests and `prepare` promise that these stand still."""
+
+    schedules: int = 0
+    schedules_remembered: int = 0
+    kernels_lowered: int = 0
+    kernels_remembered: int = 0
+
+
+COUNTERS: Final = Counters()
+
+
+class _Memory:
+    """A bounded dictionary, the longest unused entry leaves first; safe under threads."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Any, Any] = OrderedDict()
+        self._lock = threading.RLock()
+
+    def get(self, key: Any) -> Any:
+        with self._lock:
+            found = self._entries.get(key)
+            if found is not None:
+                self._entries.move_to_end(key)
+            return found
+
+    def put(self, key: Any, value: Any) -> None:
+        with self._lock:
+            self._entries[key] = value
+            while len(self._entries) > _REMEMBERED:
+                self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
+
+_schedules: Final = _Memory()
+_kernels: Final = _Memory()
+
+
+# What needs computing.
+
+
+def stored_buffer(uop: UOp) -> UOp | None:
+    """The Buffer node that holds a tensor's elements in order, if one does."""
+    while uop.op is Op.Reshape:
+        uop = uop.src[0]
+    return uop if uop.op is Op.Buffer else None
+
+
+def constant(uop: UOp) -> UOp | None:
+    """The constant that every element is, if so."""
+    return uniform(uop)
+
+
+def _root(uop: UOp) -> UOp:
+    while uop.op is Op.Reshape:
+        uop = uop.src[0]
+    return uop
+
+
+def _is_empty(shape: Shape) -> bool:
+    return any(isinstance(d, int) and d == 0 for d in shape)
+
+
+@dataclass(slots=True)
+class _Normal:
+    """A graph without its particulars."""
+
+    roots: tuple[UOp, ...]
+    buffers: list[UOp]
+    values: dict[str, int]
+
+
+def _normalise(roots: Sequence[UOp], device: str) -> _Normal:
+    mapping: dict[UOp, UOp] = {}
+    buffers: list[UOp] = []
+    values: dict[str, int] = {}
+    for node in toposort(roots):
+        if node.op is Op.Buffer:
+            mapping[node] = _placeholder(len(buffers), node.dtype, node.arg, device)
+            buffers.append(node)
+        elif node.op is Op.Bind:
+            name, value = node.src[0].arg[0], int(node.src[1].arg)
+            if values.setdefault(name, value) != value:
+                raise BindError(f"the variable {name} is bound to {values[name]} and to {value} in one graph", place=caller())
+            mapping[node] = node.src[0]
+    return _Normal(tuple(substitute(roots, mapping)), buffers, values)
+
+
+def _placeholder(number: int, dtype: DType, size: int, device: str) -> UOp:
+    """The Buffer node that stands for buffer `number`; real ones have names from 0 up."""
+    return UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), -1 - number), UOp.new(Op.Device, (), device)), size, dtype)
+
+
+def _schedule(normal: _Normal, device: str) -> Schedule:
+    key = (normal.roots, device)
+    found: Schedule | None = _schedules.get(key)
+    if found is not None:
+        COUNTERS.schedules_remembered += 1
+        return found
+    COUNTERS.schedules += 1
+    inputs = len(normal.buffers)
+    made: list[tuple[DType, int]] = []
+
+    def new_buffer(dtype: DType, size: int) -> UOp:
+        made.append((dtype, size))
+        return _placeholder(inputs + len(made) - 1, dtype, size, device)
+
+    split = split_kernels(rangeify(normal.roots, device), new_buffer)
+    before = dependencies(split.kernels)
+    groups = parallel_groups(before)
+    if sum(len(g) for g in groups) != len(split.kernels):
+        raise IRTypeError(
+            "assignments wait for each other", expected="kernels that can be ordered", hint="realize one of them first"
+        )
+    steps = tuple(Step(k, tuple(_number(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
+    schedule = Schedule(steps, inputs, tuple(made), tuple(map(_number, split.outputs)), tuple(map(tuple, groups)))
+    _schedules.put(key, schedule)
+    return schedule
+
+
+def _number(holder: UOp) -> int:
+    """The number of the buffer that a placeholder stands for."""
+    while holder.op is Op.After:
+        holder = holder.src[0]
+    unique: int = holder.src[0].arg
+    return -1 - unique
+
+
+# From a schedule to memory and machine code.
+
+
+@dataclass(slots=True)
+class Prepared:
+    """A schedule with its memory: `memory[n]` is buffer n; `nodes` the Buffer nodes of the inputs."""
+
+    schedule: Schedule
+    device: Device
+    nodes: list[UOp]
+    memory: list[Buffer]
+    values: dict[str, int]
+
+
+def _prepare(roots: Sequence[UOp], device: str) -> Prepared:
+    from morok.runtime.buffer import Buffer
+    from morok.runtime.device import device as find_device
+
+    normal = _normalise(roots, device)
+    schedule = _schedule(normal, device)
+    target = find_device(device)
+    memory: list[Buffer] = []
+    for node in normal.buffers:
+        found = registry.memory_of(node)
+        if found is None:
+            found = Buffer(target, node.dtype, node.arg)
+            registry.remember(node, found)
+        memory.append(found)
+    memory += [Buffer(target, d, n) for d, n in schedule.made]
+    return Prepared(schedule, target, normal.buffers, memory, normal.values)
+
+
+def compiled(ast: UOp, device: Device) -> Kernel:
+    """The kernel of an AST, lowered and compiled once."""
+    key = (ast, device.name, config.FAST_MATH.value, config.NOOPT.value)
+    found: Kernel | None = _kernels.get(key)
+    if found is not None:
+        COUNTERS.kernels_remembered += 1
+        return found
+    kernel = device.compile(_lower(ast, device), ast.arg.name)
+    _kernels.put(key, kernel)
+    return kernel
+
+
+def _lower(ast: UOp, device: Device) -> list[UOp]:
+    from morok.passes.pipeline import lower
+
+    COUNTERS.kernels_lowered += 1
+    return lower(ast, device.target)
+
+
+def _plan(prepared: Prepared) -> ExecutionPlan:
+    from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
+
+    schedule = prepared.schedule
+    kernels = [PreparedKernel(compiled(s.ast, prepared.device), s.buffers, prepared.values) for s in schedule.steps]
+    inner = set(range(schedule.inputs, len(prepared.memory))) - set(schedule.outputs)
+    memory = share_memory(kernels, schedule.groups, prepared.memory, inner)
+    return ExecutionPlan(kernels, schedule.groups, memory, schedule.outputs[0] if schedule.outputs else 0)
+
+
+# What Tensor asks for.
+
+
+def _wanted(tensors: Sequence[Lazy]) -> list[UOp]:
+    """The nodes to be computed for these tensors, each once; nothing for what is memory, constant or empty."""
+    roots = dict.fromkeys(
+        _root(t.uop) for t in tensors if stored_buffer(t.uop) is None and constant(t.uop) is None and not _is_empty(t.shape)
+    )
+    assigned = {
+        base for r in roots for n in toposort((r,)) if n.op is Op.Assign and (base := stored_buffer(n.src[0])) is not None
+    }
+    if not assigned:
+        return list(roots)
+    # whoever still has to read what an assignment overwrites reads it first
+    readers: dict[UOp, None] = {}
+    for t in registry.tensors():
+        root = _root(t.uop)
+        if root not in roots and root.op is not Op.Buffer and not _is_empty(t.shape) and assigned & set(toposort((root,))):
+            readers[root] = None
+    first = [r for r in roots if r.op is not Op.Assign]
+    return [*readers, *first, *[r for r in roots if r.op is Op.Assign]]
+
+
+def device_of(tensors: Sequence[Lazy]) -> str:
+    return tensors[0].device
+
+
+def create_schedule(tensors: Sequence[Lazy]) -> list[ScheduleItem]:
+    """The kernels that compute these tensors, in an order in which they may run, with their memory."""
+    roots = _wanted(tensors)
+    if not roots:
+        return []
+    prepared = _prepare(roots, device_of(tensors))
+    return [
+        ScheduleItem(s.kernel, s.ast, [prepared.memory[b] for b in s.buffers], list(s.before), dict(prepared.values))
+        for s in prepared.schedule.steps
+    ]
+
+
+def realize(tensors: Sequence[Lazy]) -> None:
+    """Compute these tensors. Every live tensor whose graph holds one of them uses its memory from then on."""
+    for t in tensors:
+        if _is_empty(t.shape) and stored_buffer(t.uop) is None:
+            node = registry.new_buffer(t.dtype, 0, t.device)
+            t.uop = reshaped(node, t.shape)
+    roots = _wanted(tensors)
+    if not roots:
+        return
+    device = device_of(tensors)
+    prepared = _prepare(roots, device)
+    plan = _plan(prepared)
+    if plan.kernels:
+        plan.execute()
+    mapping: dict[UOp, UOp] = {}
+    for root, number in zip(roots, prepared.schedule.outputs, strict=True):
+        if number < prepared.schedule.inputs:
+            node = prepared.nodes[number]
+        else:
+            node = registry.new_buffer(root.dtype, prepared.memory[number].size, device, plan.buffers[number])
+        mapping[root] = _held(node, shape_of(root))
+    wanted = set(roots)
+    for t in tensors:
+        if _root(t.uop) in wanted:
+            t._compiled = prepared.schedule
+    registry.become(mapping)
+
+
+def _held(node: UOp, shape: Shape) -> UOp:
+    if any(isinstance(d, UOp) for d in shape):
+        # memory for the largest size; the elements in use stand at its beginning
+        front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), _extent(shape)))
+        return UOp.new(Op.Reshape, (front, *[d if isinstance(d, UOp) else UOp.const(d, dtypes.index) for d in shape]))
+    return reshaped(node, shape)
+
+
+def _extent(shape: Shape) -> UOp:
+    total = prod(shape)
+    return total if isinstance(total, UOp) else UOp.const(total, dtypes.index)
+
+
+def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
+    """The plan that computes these tensors, compiled; executing it reads the inputs anew each time."""
+    from morok.runtime.plan import ExecutionPlan
+
+    roots = _wanted(tensors)
+    if roots:
+        return _plan(_prepare(roots, device_of(tensors)))
+    realize(tensors)
+    held = [registry.memory_of(b) for t in tensors if (b := stored_buffer(t.uop)) is not None]
+    return ExecutionPlan([], [], [m for m in held if m is not None])
+
+
+def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
+    """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
+    from morok.runtime.device import device as find_device
+
+    schedule: Schedule | None = tensor._compiled
+    if schedule is None:
+        roots = _wanted([tensor])
+        if not roots:
+            return []
+        schedule = _schedule(_normalise(roots, tensor.device), tensor.device)
+    target = find_device(device or tensor.device)
+    out: list[KernelCode] = []
+    for step in schedule.steps:
+        rendered = target.render(_lower(step.ast, target), step.ast.arg.name)
+        out.append(KernelCode(rendered.name, target.target.name, rendered.text))
+    return out
+
+
+def values_of(uop: UOp) -> Mapping[str, int]:
+    """The values of the variables bound in a graph."""
+    return {n.src[0].arg[0]: int(n.src[1].arg) for n in toposort((uop,)) if n.op is Op.Bind}

@@ -1,0 +1,411 @@
+"""Tensor: what users write. Nothing is computed until a value is asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from morok.errors import DTypeError, ShapeError
+from morok.ir.dtype import dtypes, promote
+from morok.ir.op import Op
+from morok.ir.uop import UOp, caller
+from morok.passes.rangeify import MOVEMENT
+from morok.tensor import creation, registry, schedule
+from morok.tensor.base import numpy_name, show
+from morok.tensor.linalg import Linalg
+from morok.tensor.math import Math
+from morok.tensor.movement import expanded, shape_argument
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from morok.runtime.buffer import Buffer
+    from morok.runtime.plan import ExecutionPlan
+
+    Array = np.ndarray[Any, Any]
+
+T = TypeVar("T", bound="Tensor")
+
+
+class Tensor(Linalg):
+    """An array that is described first and computed when it is needed.
+
+    `uop` is the graph that describes it, `device` where it will be computed; `shape` and `dtype` come from the graph. Equal
+    expressions over the same tensors are the same graph: `(a + b).uop is (a + b).uop`.
+
+    data    a number, nested lists, an ndarray (used without a copy where its layout allows: C order, writable), a tensor
+    dtype   of the elements; by default NumPy's for arrays, and bool, i64 and f32 for Python's bool, int and float
+    device  "CPU", "CUDA" or "NULL" (compiles, runs nothing); by default MOROK_DEVICE
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, dtype: Any = None, device: str | None = None) -> None:
+        if isinstance(data, Tensor):
+            self.uop = data.uop if dtype is None else data.cast(dtype).uop
+            self.device = data.device
+        else:
+            self.device = creation.default_device(device)
+            if isinstance(data, (list, tuple)) and any(isinstance(d, Tensor) for d in data):
+                joined = Tensor.stack([d if isinstance(d, Tensor) else Tensor(d, device=device) for d in data])
+                self.uop = joined.uop if dtype is None else joined.cast(dtype).uop
+            else:
+                self.uop = creation.from_data(data, dtype, self.device)
+        self._compiled = None
+        registry.register(self)
+
+    @classmethod
+    def _from_data(cls, data: Any, device: str) -> Self:
+        return cls._make(creation.from_data(data, None, device), device)
+
+    def __repr__(self) -> str:
+        state = "lazy" if schedule.stored_buffer(self.uop) is None else "realized"
+        return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}>"
+
+    # Creation.
+
+    @classmethod
+    def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
+        """`value` in every place."""
+        dims = shape_argument((shape,) if isinstance(shape, (int, UOp)) else tuple(shape))
+        return cls._make(creation.full(dims, value, dtype), creation.default_device(device))
+
+    @classmethod
+    def zeros(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
+        return cls.full(shape_argument(shape), 0, dtype, device)
+
+    @classmethod
+    def ones(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
+        return cls.full(shape_argument(shape), 1, dtype, device)
+
+    @classmethod
+    def empty(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """Memory of arbitrary contents."""
+        name = creation.default_device(device)
+        return cls._make(creation.empty(shape_argument(shape), dtype, name), name)
+
+    @classmethod
+    def arange(
+        cls, start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: str | None = None
+    ) -> Self:
+        """start, start + step, .. below stop; from 0 if only one is given. i64, or f32 if a float is among them."""
+        return cls._make(creation.arange(start, stop, step, dtype), creation.default_device(device))
+
+    @classmethod
+    def linspace(
+        cls, start: float, stop: float, num: int, dtype: Any = None, device: str | None = None, endpoint: bool = True
+    ) -> Self:
+        """`num` values evenly from `start` to `stop`."""
+        return cls._make(creation.linspace(start, stop, num, endpoint, dtype), creation.default_device(device))
+
+    @classmethod
+    def eye(cls, n_rows: int, n_cols: int | None = None, dtype: Any = None, device: str | None = None) -> Self:
+        """1 on the diagonal, 0 elsewhere."""
+        return cls._make(creation.eye(n_rows, n_rows if n_cols is None else n_cols, dtype), creation.default_device(device))
+
+    def full_like(self, value: bool | int | float, dtype: Any = None) -> Self:
+        return self._like(creation.full(self.shape, value, dtype or self.dtype))
+
+    def zeros_like(self, dtype: Any = None) -> Self:
+        return self.full_like(0, dtype)
+
+    def ones_like(self, dtype: Any = None) -> Self:
+        return self.full_like(1, dtype)
+
+    @classmethod
+    def from_numpy(cls, array: Array) -> Self:
+        """A tensor over an ndarray, without a copy where its layout allows."""
+        return cls(array)
+
+    @classmethod
+    def from_dlpack(cls, source: Any) -> Self:
+        """A tensor over another library's array, without a copy where its layout allows."""
+        import numpy as np
+
+        return cls(np.from_dlpack(source))
+
+    # Joining.
+
+    def cat(self: T, *others: T, axis: int = 0) -> T:
+        """Tensors behind each other along `axis`; `a.cat(b, c)` or `Tensor.concat([a, b, c])`."""
+        return type(self).concat([self, *others], axis)
+
+    @classmethod
+    def concat(cls: type[T], tensors: Sequence[T], axis: int = 0) -> T:
+        """Tensors behind each other along `axis`. ShapeError unless their other dimensions are equal."""
+        first = tensors[0]
+        a = first._axis(axis)
+        for t in tensors[1:]:
+            if t.ndim != first.ndim or any(x != y for k, (x, y) in enumerate(zip(t.shape, first.shape, strict=True)) if k != a):
+                raise ShapeError(
+                    f"shapes {' and '.join(show(x.shape) for x in tensors)} cannot be joined along axis {axis}",
+                    place=caller(),
+                    expected="equal dimensions, except along that axis",
+                )
+        device = creation.same_device([t.device for t in tensors])
+        d = promote(*[t.dtype for t in tensors])
+        parts = [t.cast(d) for t in tensors if t.shape[a] != 0]
+        if not parts:
+            return first.cast(d)
+        total = sum(_whole(t, a) for t in parts)
+        out, begin = parts[0], 0
+        placed: list[T] = []
+        for t in parts:
+            n = _whole(t, a)
+            placed.append(t._pad_zero([(begin, total - begin - n) if k == a else None for k in range(t.ndim)]))
+            begin += n
+        out = placed[-1]
+        end = total - _whole(parts[-1], a)
+        for t, p in zip(reversed(parts[:-1]), reversed(placed[:-1]), strict=True):
+            out = (out._positions(a, dtypes.i64) < end).where(p, out)
+            end -= _whole(t, a)
+        return cls._make(out.uop, device)
+
+    @classmethod
+    def stack(cls: type[T], tensors: Sequence[T], axis: int = 0) -> T:
+        """Tensors of one shape along a new axis."""
+        if any(t.shape != tensors[0].shape for t in tensors):
+            raise ShapeError(
+                f"shapes {' and '.join(show(t.shape) for t in tensors)} cannot be stacked", place=caller(), expected="one shape"
+            )
+        return cls.concat([t.unsqueeze(axis) for t in tensors], axis)
+
+    # Choosing.
+
+    def __getitem__(self, key: Any) -> Self:
+        """Basic indexing as in NumPy, and one axis by a tensor or list of integers."""
+        parts = list(key) if isinstance(key, tuple) else [key]
+        for place, part in enumerate(parts):
+            if isinstance(part, (Tensor, list)) or type(part).__name__ == "ndarray":
+                return self._gathered(parts, place)
+        return self._basic_index(parts)
+
+    def _gathered(self, parts: list[Any], place: int) -> Self:
+        picked = parts[place] if isinstance(parts[place], Tensor) else Tensor(parts[place], device=self.device)
+        if not picked.dtype.is_int:
+            raise DTypeError(
+                f"an index of {picked.dtype}", place=caller(), expected="integers", hint="where() selects by a condition"
+            )
+        # every other part is applied first, the axis in question left whole
+        x = self._basic_index([slice(None) if k == place else p for k, p in enumerate(parts)])
+        axis = sum(0 if _takes_axis_away(p) else 1 for p in parts[:place])
+        if any(p is Ellipsis for p in parts[:place]):
+            axis = x.ndim - sum(0 if _takes_axis_away(p) else 1 for p in parts[place:])
+        return x.take(picked, axis)
+
+    def take(self, indices: Tensor, axis: int = 0) -> Self:
+        """The elements at `indices` along `axis`; negative ones count from the end. Outside the axis stands 0."""
+        a = self._axis(axis)
+        n = _whole(self, a)
+        at = indices.cast(dtypes.i64)
+        at = (at < 0).where(at + n, at)
+        before, after = self.shape[:a], self.shape[a + 1 :]
+        shape = (*before, *at.shape, n, *after)
+        rows = self.reshape(*before, *(1,) * at.ndim, n, *after).expand(*shape)
+        wanted = at.reshape(*(1,) * a, *at.shape, *(1,) * (1 + len(after)))
+        hit = self._like((rows._positions(a + at.ndim, dtypes.i64) == wanted).uop)
+        chosen = self._like(hit.where(rows, self._like(UOp.const(0, self.dtype))).uop)
+        # one element of each row is not 0, so the sum is that element
+        if self.dtype.is_bool:
+            return chosen.any(a + at.ndim)
+        return chosen._reduce(Op.Add, a + at.ndim, keepdim=False)
+
+    # Values.
+
+    @property
+    def buffer(self) -> Buffer | None:
+        """The memory that holds this tensor's elements, in some order; None while it is lazy."""
+        uop = self.uop
+        while uop.op in MOVEMENT:
+            uop = uop.src[0]
+        return registry.memory_of(uop) if uop.op is Op.Buffer else None
+
+    def realize(self, *others: Tensor) -> Self:
+        """Compute this tensor (and `others` together with it); returns itself."""
+        schedule.realize([self, *others])
+        return self
+
+    @staticmethod
+    def realize_batch(tensors: Sequence[Tensor]) -> None:
+        """Compute several tensors together; what they share is computed once."""
+        if tensors:
+            schedule.realize(tensors)
+
+    def prepare(self) -> ExecutionPlan:
+        """Compile once, run many times: `plan.execute()` computes this tensor's value anew from its inputs' memory."""
+        return schedule.prepare([self])
+
+    @staticmethod
+    def prepare_batch(tensors: Sequence[Tensor]) -> ExecutionPlan:
+        """One plan for several tensors."""
+        return schedule.prepare(tensors)
+
+    def schedule(self) -> list[schedule.ScheduleItem]:
+        """The kernels that would compute this tensor."""
+        return schedule.create_schedule([self])
+
+    def kernels(self, device: str | None = None) -> list[schedule.KernelCode]:
+        """Name, backend and code of the kernels that compute this tensor, or have computed it; for any device, present or not."""
+        return schedule.kernels(self, device)
+
+    def contiguous(self) -> Self:
+        """The same elements with memory of their own."""
+        return self if schedule.stored_buffer(self.uop) is not None else self._like(UOp.new(Op.Contiguous, (self.uop,)))
+
+    def detach(self) -> Self:
+        return self
+
+    def clone(self) -> Self:
+        """A copy with memory of its own."""
+        return type(self)(self.numpy().copy(), device=self.device)
+
+    def to(self, device: str) -> Self:
+        """This tensor on another device."""
+        name = creation.default_device(device)
+        return self if name == self.device else type(self)(self.numpy(), device=name)
+
+    def assign(self, value: Any) -> Self:
+        """Write `value` into this tensor's memory when it is computed; whoever reads the old elements reads them before.
+
+        ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype.
+        """
+        new = value if isinstance(value, Tensor) else type(self)(value, self.dtype, self.device)
+        if new.dtype is not self.dtype:
+            raise DTypeError(
+                f"{new.dtype} cannot be assigned to {self.dtype}", place=caller(), expected="one dtype", hint="cast it"
+            )
+        if new.shape != self.shape:
+            new = new.expand(*self.shape)
+        uop = self.uop
+        if uop.op is not Op.Assign and schedule.stored_buffer(uop) is None:
+            if schedule.constant(uop) is not None:
+                self.uop = UOp.new(Op.Contiguous, (uop,))
+            self.realize()
+            uop = self.uop
+        target = uop.src[0] if uop.op is Op.Assign else uop
+        self.uop = UOp.new(Op.Assign, (target, expanded(new.uop, self.shape)))
+        return self
+
+    def numpy(self) -> Array:
+        """The elements as an ndarray; on the CPU a view of the tensor's memory."""
+        import numpy as np
+
+        if self.dtype is dtypes.bf16:
+            return self.cast(dtypes.f32).numpy()
+        fixed = schedule.constant(self.uop)
+        shape = self._sizes()
+        if fixed is not None:
+            return np.full(shape, fixed.arg, numpy_name(self.dtype))
+        self.realize()
+        memory = self.buffer
+        if memory is None:
+            return np.empty(shape, numpy_name(self.dtype))
+        return memory.numpy()[: math.prod(shape)].reshape(shape)
+
+    def _sizes(self) -> tuple[int, ...]:
+        """The shape in numbers: variables by the values that they are bound to."""
+        out: list[int] = []
+        for d in self.shape:
+            if isinstance(d, UOp):
+                bound = d.substitute({b: b.src[1] for b in d.toposort() if b.op is Op.Bind})
+                if bound.vmin != bound.vmax:
+                    raise ShapeError(f"shape {show(self.shape)} is not known yet", place=caller(), hint="bind the variable")
+                d = int(bound.vmin)
+            out.append(d)
+        return tuple(out)
+
+    def item(self) -> Any:
+        """The only element, as a Python number. ShapeError if there are more."""
+        if self.size != 1:
+            raise ShapeError(f"item() of shape {show(self.shape)}", place=caller(), expected="one element")
+        return self.numpy().item()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists."""
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError(
+                f"the truth of shape {show(self.shape)} is ambiguous",
+                place=caller(),
+                expected="one element",
+                hint="any() or all()",
+            )
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if not self.dtype.is_int:
+            raise DTypeError(f"{self.dtype} is no index", place=caller(), expected="an integer")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise ShapeError("a scalar has no length", place=caller())
+        return _whole(self, 0)
+
+    def __iter__(self) -> Iterator[Self]:
+        for i in range(len(self)):
+            yield self[i]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        import numpy as np
+
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.numpy().__dlpack_device__()
+
+    # The book's spellings.
+
+    @classmethod
+    def from_slice(cls, data: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Self:
+        """A tensor of a flat sequence, in `shape`."""
+        t = cls(data, dtype)
+        return t if shape is None else t.reshape(tuple(shape))
+
+    from_ndarray = from_numpy
+
+    def to_ndarray(self, dtype: Any = None) -> Array:
+        return (self if dtype is None else self.cast(dtype)).numpy()
+
+    def to_vec(self) -> list[Any]:
+        """The elements in row-major order."""
+        return list(self.numpy().reshape(-1).tolist())
+
+    try_reshape = Linalg.reshape
+    try_transpose = Linalg.transpose
+    try_permute = Linalg.permute
+    try_expand = Linalg.expand
+    try_squeeze = Linalg.squeeze
+    try_unsqueeze = Linalg.unsqueeze
+    try_flip = Linalg.flip
+    try_pad = Linalg.pad
+    try_shrink = Linalg.shrink
+    try_add = Math.add
+    try_sub = Math.sub
+    try_mul = Math.mul
+    try_div = Math.div
+    try_pow = Math.pow
+
+
+def _whole(t: Math, axis: int) -> int:
+    """A dimension that must be a number."""
+    n = t.shape[axis]
+    if isinstance(n, UOp):
+        raise ShapeError(f"axis {axis} of shape {show(t.shape)} is symbolic", place=caller(), expected="a known size")
+    return n
+
+
+def _takes_axis_away(part: Any) -> bool:
+    return part is not None and not isinstance(part, slice) and part is not Ellipsis
