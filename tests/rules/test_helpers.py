@@ -1,0 +1,197 @@
+"""Every helper keeps the contract that its rule file states, on generated arguments."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import morok
+from morok.dsl import parse
+from morok.dsl import syntax as S
+from morok.ir import clauses, terms
+from morok.ir.dtype import dtypes
+from morok.ir.op import Op
+from morok.ir.order import order, precedes
+from morok.ir.uop import UOp
+from expressions import DIVISOR, NESTED_SUM, SUM, VARIABLES, X, Y, Z, constant, environments, value
+
+RULES = Path(morok.__file__).parent.parent / "rules"
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod,
+    "and": lambda a, b: a and b, "or": lambda a, b: a or b,
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+def tdiv(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {"tdiv": tdiv, "tmod": lambda a, b: a - tdiv(a, b) * b, "gcd": math.gcd, "min": min, "max": max}
+
+
+def truth(e: S.Expr, names: Mapping[str, Any]) -> Any:
+    """The value of a contract's expression."""
+    match e:
+        case S.EName(name=name):
+            return names[name]
+        case S.ENumber(value=v):
+            return v
+        case S.EUnary(op=op, operand=a):
+            inner = truth(a, names)
+            return -inner if op == "-" else not inner
+        case S.EBinary(op=op, left=a, right=b):
+            return BINARY[op](truth(a, names), truth(b, names))
+        case S.ECompare(ops=ops, operands=operands):
+            values = [truth(o, names) for o in operands]
+            return all(BINARY[op](a, b) for op, a, b in zip(ops, values, values[1:], strict=False))
+        case S.ECall(name=name, args=args):
+            return FUNCTIONS[name](*[truth(a, names) for a in args])
+    raise AssertionError(e)
+
+
+def externs() -> dict[str, S.Extern]:
+    return {e.name: e for path in sorted(RULES.glob("index/*.rules")) for e in parse.parse_file(path).externs}
+
+
+EXTERNS = externs()
+MODULES = {"movable": clauses}
+
+
+def keeps_contract(name: str, *arguments: Any) -> bool:
+    """Call a helper; where it answers assert its contract everywhere; whether it answered."""
+    extern = EXTERNS[name]
+    params = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
+    function = getattr(MODULES.get(name, terms), name)
+    nodes = [a for a in arguments if isinstance(a, UOp)]
+    first = next(environments(nodes), {})
+    constants = {k: v if not isinstance(v, UOp) else value(v, first) for k, v in params.items()}
+    if not all(truth(r, constants) for r in extern.requires):
+        return False
+    answer = function(*arguments)
+    if answer is None:
+        assert extern.partial
+        return False
+    results = answer if len(extern.results) > 1 else (answer,)
+    named = {p.name: r for p, r in zip(extern.results, results, strict=True)}
+    for env in environments(nodes, 300):
+        values = {k: value(v, env) if isinstance(v, UOp) else v for k, v in {**params, **named}.items()}
+        if any(values[k] is None for k in params):
+            continue  # an argument is undefined here
+        assert None not in values.values(), f"{name}: a result is undefined where the arguments are not"
+        for e in extern.ensures:
+            assert truth(e, values), f"{name}{[str(a) for a in arguments]} = {named} at {values}"
+    return True
+
+
+BY_CONSTANT = [n for n, e in EXTERNS.items() if len(e.params) == 2 and e.params[1].name == "d"]
+
+
+@pytest.mark.parametrize("name", BY_CONSTANT)
+def test_division_helpers_keep_their_contracts(name: str) -> None:
+    answers = 0
+
+    @settings(max_examples=150)
+    @given(NESTED_SUM, DIVISOR)
+    def run(x: UOp, d: int) -> None:
+        nonlocal answers
+        answers += keeps_contract(name, x, d)
+
+    run()
+    assert answers > 3, f"{name} hardly ever answers: {answers}"
+
+
+@given(SUM)
+def test_two_values(x: UOp) -> None:
+    keeps_contract("two_values", x)
+    v = UOp.var("bit", dtypes.index, 3, 4)
+    assert keeps_contract("two_values", v * 3 + 2)
+
+
+@given(NESTED_SUM, st.integers(-30, 60))
+def test_below(x: UOp, b: int) -> None:
+    parts, k = terms.terms(x)
+    keeps_contract("below", terms.build(parts, 0, x.dtype), b)
+
+
+@given(NESTED_SUM)
+def test_negated_and_support(x: UOp) -> None:
+    parts, _ = terms.terms(x)
+    keeps_contract("negated", terms.build([(v, -abs(c)) for v, c in parts], 0, x.dtype))
+    keeps_contract("support", terms.build([(v, abs(c)) for v, c in parts], 0, x.dtype))
+
+
+@given(st.lists(st.tuples(st.sampled_from(VARIABLES), st.integers(-6, 9)), min_size=1, max_size=3), st.integers(-12, 12), st.integers(1, 6))
+def test_products(parts: list[tuple[UOp, int]], k: int, c: int) -> None:
+    y = (Y + 1) * c
+    x = terms.build([(v * y, e) for v, e in parts], 0, X.dtype)
+    keeps_contract("common_product", x + k, y)
+    keeps_contract("split_by", x + k, y)
+    if any(e for _, e in parts):
+        assert keeps_contract("common_product", x, y) or x.op is Op.Const
+
+
+@given(SUM, st.integers(2, 9), st.integers(-3, 3), st.integers(-4, 4).filter(bool), SUM, st.booleans())
+def test_remainder_pair(x: UOp, n: int, shift: int, k: int, other: UOp, mod_last: bool) -> None:
+    y = terms.build(*terms.terms(x + constant(n * shift)), x.dtype)
+    quotient, remainder = (x // n) * (k * n), (y % n) * k
+    s = other + quotient + remainder if mod_last else other + remainder + quotient
+    assert keeps_contract("remainder_pair", s)
+
+
+@given(st.lists(st.sampled_from([X < 3, Y < 2, Z < 1, X.ne(5)]), min_size=1, max_size=4))
+def test_movable(conditions: list[UOp]) -> None:
+    c = clauses.conjunction(conditions)
+    assert keeps_contract("movable", c, X + Y)
+
+
+def test_divides() -> None:
+    a, b = UOp.var("a", dtypes.index, 0, 9), UOp.var("b", dtypes.index, 0, 9)
+    assert terms.divides(a * 6 + b * 4, 2) is a * 3 + b * 2
+    assert terms.divides(a * 6 + b * 4, 4) is None
+    assert terms.const_factor(a * 6 + b * 4 + 10) == 2
+
+
+def test_order_is_structural() -> None:
+    names = [UOp.var(n, dtypes.index, 0, 9) for n in ("b", "a", "c")]
+    assert [v.arg[0] for v in sorted(names, key=order)] == ["a", "b", "c"]
+    a, b, _ = sorted(names, key=order)
+    assert precedes(a, b) and not precedes(b, a) and not precedes(a, a)
+    assert precedes(a + b, a), "sums stand first: a chain leans to the left"
+    assert precedes(b, constant(3)), "constants stand last"
+    assert precedes(a % 8, a // 8) and precedes(a // 8, b), "what is about one variable stands together"
+
+
+def test_order_of_a_deep_graph() -> None:
+    node = X
+    for i in range(100_000):
+        node = node * Y + i
+    assert precedes(node, X)
+
+
+def test_order_does_not_depend_on_construction() -> None:
+    import subprocess
+    import sys
+
+    program = """
+from morok.ir.uop import UOp
+from morok.ir.dtype import dtypes
+from morok.ir.order import order
+import sys
+names = sys.argv[1:]
+v = {n: UOp.var(n, dtypes.index, 0, 9) for n in names}
+e = {n: (v[n] * 3 + 1) // 4 % 5 for n in names}
+print(sorted(names, key=lambda n: order(e[n])), [order(e[n])[5] for n in sorted(names)])
+"""
+    runs = {
+        subprocess.run([sys.executable, "-c", program, *names], capture_output=True, text=True, check=True).stdout
+        for names in (("p", "q", "r"), ("r", "q", "p"))
+    }
+    assert len(runs) == 1
