@@ -142,7 +142,7 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
         frame = _user_frame()
         origin = None if frame is None else (frame.f_code, frame.f_lasti)
     cell.origin = origin
-    cell.__class__ = UOp  # type: ignore[assignment]  # from here on immutable
+    cell.__class__ = UOp  # from here on immutable
     node: UOp = cell  # type: ignore[assignment]
     with _lock:
         found = _cache.get(key)
@@ -217,7 +217,7 @@ class UOp(_Cell):
             found = _cache.get((op, *src))
             if found is not None and (node := found()) is not None:
                 return node
-            return _make((op, *src), op, _pointwise_type(entry, src), src, None)
+            return _make((op, *src), op, pointwise_type(entry, src), src, None)
         if op is Op.Cast:
             return cast(src[0], dtype) if len(src) == 1 else _arity(entry, src)
         assert entry.typing is not None
@@ -496,7 +496,7 @@ def binary(op: Op, a: UOp, b: UOp) -> UOp:
     if found is not None and (node := found()) is not None:
         return node
     src = (a, b)
-    return _make((op, a, b), op, _pointwise_type(_DEFS[op], src), src, None)
+    return _make((op, a, b), op, pointwise_type(_DEFS[op], src), src, None)
 
 
 def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
@@ -532,7 +532,7 @@ def _arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
     raise IRTypeError(f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller())
 
 
-def _pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
+def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
     """The result's dtype of a pointwise op, all its operands of one lane count; a scalar condition governs all lanes."""
     op = entry.op
     if op is Op.Where:

@@ -90,6 +90,9 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Task:
         return (yield value_of(src[0], graph))  # what is in memory now
     if op is Op.Bufferize:
         return (yield from _bufferize(node, graph))
+    if op is Op.Iota:
+        n = _number(src[0], values)
+        return Array(list(range(n)), (n,))
     below = values[src[0]] if src else None
     if below is None:
         if op in (Op.Multi, Op.MStack) and src:

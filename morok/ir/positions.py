@@ -1,0 +1,26 @@
+"""What each operand of a node is to it: a value, a place, a binder, an order (ops.md, Positions)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from morok.ir.op import Op, Position
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+
+def positions(node: UOp) -> list[Position]:
+    """The position of every operand, in order."""
+    operands = node.entry.operands
+    spread = [o for o in operands if o.many]
+    fixed = sum(1 for o in operands if not (o.many or o.optional))
+    gates = 1 if node.op is Op.Index and node.arg else 0
+    rest = len(node.src) - fixed
+    # an optional operand beside a sequence is there only where the arg says so (the gate of an Index)
+    optional = (gates if spread else rest) if any(o.optional for o in operands) else 0
+    each = (rest - optional) // len(spread) if spread else 0
+    out: list[Position] = []
+    for o in operands:
+        out += [o.position] * (each if o.many else optional if o.optional else 1)
+    return out

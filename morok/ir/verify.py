@@ -1,0 +1,280 @@
+"""What may exist after each of the 22 stages: checked between stages in tests and under MOROK_CHECK=1.
+
+A kernel's program enters stage 1 as a Sink. Each stage promises that some ops or dtypes are gone for good, and some
+promise more (places are read by Loads, indices fit the hardware, instructions stand in an order that runs).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from typing import Final, NoReturn
+
+from morok.errors import IRError, IRTypeError, Place, UndefinedError, VerifyError
+from morok.ir import provenance
+from morok.ir.dtype import DType, PtrType
+from morok.ir.interpret import INVALID, evaluate
+from morok.ir.op import AxisType, Op, Position
+from morok.ir.ops.arguments import check as check_fields
+from morok.ir.positions import positions
+from morok.ir.uop import UOp, pointwise_type, toposort
+
+_VIEWS: Final = {Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip}
+_TENSOR: Final = {
+    Op.Iota, Op.ReduceAxis, Op.AllReduce, Op.Multi, Op.MSelect, Op.MStack, Op.Copy, Op.Assign, Op.Detach, Op.ContiguousBackward,
+    Op.Unique, Op.Device, Op.Buffer, Op.BufferView, Op.Kernel,
+}  # fmt: skip
+
+# From which stage on these ops are gone.
+GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
+    (1, frozenset(_VIEWS | _TENSOR)),
+    (9, frozenset({Op.Unroll, Op.Contract})),
+    (10, frozenset({Op.Bufferize, Op.Contiguous})),
+    (11, frozenset({Op.Reduce})),
+    (14, frozenset({Op.PtrCat})),
+    (15, frozenset({Op.Invalid})),
+    (19, frozenset({Op.Cat, Op.Precast})),
+    (21, frozenset({Op.Sink, Op.Group, Op.Noop})),
+)
+# From which stage on no loop has these axes.
+NO_AXIS: Final = ((9, frozenset({AxisType.Upcast, AxisType.Unroll})),)
+FIRST_IF: Final = 22
+LOADS_FROM: Final = 13  # every read is a Load
+IN_BOUNDS_FROM: Final = 8
+CONCRETE_FROM: Final = 15  # no dtype index
+GUARDED_FROM: Final = 19  # divisors
+SINGLE_ENDS_FROM: Final = 19
+LINEAR_FROM: Final = 21
+_DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
+_SAMPLES: Final = 1024  # assignments of ranges that are tried where bounds alone do not show a place to be inside
+
+
+def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op] = ()) -> None:
+    """Raise VerifyError, naming the node and the stage, if `program` may not exist after `stage`.
+
+    program      a Sink up to stage 20, the list of instructions from stage 21 on
+    unsupported  ops that the target cannot run, which stage 18 has decomposed
+    """
+    if stage >= LINEAR_FROM:
+        if isinstance(program, UOp):
+            raise VerifyError(f"after stage {stage} a program is a list of instructions, not {program.op.name}")
+        nodes = list(dict.fromkeys(program))
+        _check_order(program, stage)
+    else:
+        if not isinstance(program, UOp) or program.op is not Op.Sink:
+            said = program.op.name if isinstance(program, UOp) else "a list"
+            raise VerifyError(f"after stage {stage} a program is a Sink, not {said}")
+        nodes = program.toposort()
+        for r in program.ranges:
+            _refuse(r, stage, "this loop is never closed")
+    gone = frozenset().union(*[ops for first, ops in GONE if stage >= first])
+    axes = frozenset().union(*[a for first, a in NO_AXIS if stage >= first])
+    ids: dict[int, UOp] = {}
+    for node in nodes:
+        op = node.op
+        if op in gone:
+            _refuse(node, stage, f"{op.name} is gone after stage {next(f for f, ops in GONE if op in ops)}")
+        if stage >= 18 and op in unsupported:
+            _refuse(node, stage, f"the target has no {op.name}")
+        if op in (Op.If, Op.EndIf) and stage < FIRST_IF:
+            _refuse(node, stage, f"{op.name} comes with stage {FIRST_IF}")
+        if stage >= CONCRETE_FROM and _has_index(node.dtype):
+            _refuse(node, stage, f"dtype index is gone after stage {CONCRETE_FROM}")
+        if op is Op.Range:
+            if node.arg[1] in axes:
+                _refuse(node, stage, f"{node.arg[1].name} loops are gone after stage 9")
+            other = ids.setdefault(node.arg[0], node)
+            if other is not node:
+                _refuse(node, stage, f"another loop has the same id: {_shown(other)}")
+        if op is Op.End and stage >= SINGLE_ENDS_FROM and (len(node.src) != 2 or node.src[1].op is not Op.Range):
+            _refuse(node, stage, "an End closes one Range after stage 19")
+        _check_types(node, stage)
+        if stage >= LOADS_FROM:
+            _check_reads(node, stage)
+        if stage >= GUARDED_FROM and op in _DIVISIONS:
+            _check_division(node, stage)
+    if stage >= IN_BOUNDS_FROM:
+        inside_if = _under_if(program) if not isinstance(program, UOp) else set()
+        for node in nodes:
+            if node.op is Op.Index and node not in inside_if:
+                _check_place(node, stage)
+
+
+def _shown(node: UOp) -> str:
+    """The node as text, shortened."""
+    below = toposort((node,))
+    if len(below) > 40:
+        return f"{node.op.name}(..): {node.dtype}"
+    text = node.text()
+    return text if len(text) <= 300 else text[:297] + "..."
+
+
+def _refuse(node: UOp, stage: int, why: str) -> NoReturn:
+    where = provenance.place(node.origin)
+    steps = provenance.describe(node.origin)
+    raise VerifyError(
+        f"after stage {stage}: {why}: {_shown(node)}",
+        place=None if where is None else Place(*where),
+        hint=" -> ".join(steps[-4:]) if steps else "",
+    )
+
+
+def _has_index(d: DType) -> bool:
+    return d.is_index or (isinstance(d, PtrType) and d.base.is_index)
+
+
+def _check_types(node: UOp, stage: int) -> None:
+    """Every node is as the checked constructor would make it."""
+    entry = node.entry
+    try:
+        if entry.typing is not None:
+            check_fields(node.op, entry.fields, node.arg)
+            dtype = entry.typing(node.src, node.arg, node.dtype)
+        elif node.op is Op.Cast:
+            dtype = node.dtype if node.dtype.count == node.src[0].dtype.count else node.src[0].dtype
+        else:
+            dtype = pointwise_type(entry, node.src)
+    except (TypeError, ValueError, IRTypeError) as problem:
+        _refuse(node, stage, f"{node.op.name} is mistyped ({problem})")
+    if dtype is not node.dtype:
+        _refuse(node, stage, f"{node.op.name} has dtype {node.dtype}, its operands give {dtype}")
+
+
+def _check_reads(node: UOp, stage: int) -> None:
+    """From stage 13 on a place is read by a Load and by nothing else; images stay as they are."""
+    if not (node.entry.pointwise or node.op in (Op.Store, Op.Wmma)):
+        return
+    for s, position in zip(node.src, positions(node), strict=True):
+        if position is Position.VALUE and s.op in (Op.Index, Op.PtrCat) and s.dtype.kind != "image":
+            _refuse(node, stage, f"operand {s.op.name} is read without a Load")
+
+
+# Divisions
+
+
+def excludes_zero(x: UOp) -> bool:
+    """Whether bounds, or a Where that asks, keep `x` from being 0."""
+    if x.vmin > 0 or x.vmax < 0:
+        return True
+    if x.op is Op.VConst:
+        return 0 not in x.arg
+    if x.op in (Op.Vectorize, Op.Cat):
+        return all(excludes_zero(s) for s in x.src)
+    if x.op is Op.Gep or x.op is Op.Cast:
+        return excludes_zero(x.src[0]) and (x.op is Op.Gep or x.src[0].dtype.bits <= x.dtype.bits)
+    if x.op is Op.Where:
+        c, t, f = x.src
+        return (excludes_zero(t) or _implies_nonzero(c, t, True)) and (excludes_zero(f) or _implies_nonzero(c, f, False))
+    return False
+
+
+def _implies_nonzero(c: UOp, x: UOp, held: bool) -> bool:
+    """Whether `c` being `held` makes `x` differ from 0."""
+    if c.op is Op.Not:
+        return _implies_nonzero(c.src[0], x, not held)
+    if c.op is (Op.And if held else Op.Or):
+        return any(_implies_nonzero(s, x, held) for s in c.src)
+    if c.op is (Op.Ne if held else Op.Eq):
+        a, b = c.src
+        return (a is x and _is_zero(b)) or (b is x and _is_zero(a))
+    return False
+
+
+def _is_zero(x: UOp) -> bool:
+    return x.op is Op.Const and x.arg == 0
+
+
+def _check_division(node: UOp, stage: int) -> None:
+    x, y = node.src
+    if not excludes_zero(y):
+        _refuse(node, stage, f"the divisor, in {y.vmin}..={y.vmax}, may be 0")
+    d = node.dtype
+    if d.is_signed and x.vmin == d.min and y.vmin <= -1 <= y.vmax and y.op is not Op.Where:
+        _refuse(node, stage, f"{d.min} may be divided by -1")
+
+
+# Places
+
+
+def _check_place(node: UOp, stage: int) -> None:
+    """A place is inside its buffer or gated by itself, and has one flat index."""
+    if len(node.src) - bool(node.arg) != 2:
+        _refuse(node, stage, "a place has one flat index")
+    storage = node.src[0]
+    while storage.op in (Op.After, Op.Barrier):
+        storage = storage.src[0]
+    at = node.src[1]
+    d = storage.dtype
+    if node.arg or at.invalid or not isinstance(d, PtrType) or d.size < 0:
+        return
+    if at.vmin >= 0 and at.vmax < d.size:
+        return
+    _try(node, at, d.size, stage)
+
+
+def _try(node: UOp, at: UOp, size: int, stage: int) -> None:
+    """Bounds may be too wide: raise only for an iteration that does reach outside, or where memory gives the index."""
+    leaves = [n for n in at.toposort() if n.op in (Op.Range, Op.Special, Op.DefineVar)]
+    if any(n.op in (Op.Load, Op.Index) for n in at.toposort()):
+        _refuse(node, stage, f"an index from memory, in {at.vmin}..={at.vmax}, may be outside of {size} elements")
+    choices = [_values(n, leaves) for n in leaves]
+    total = 1
+    for c in choices:
+        total *= len(c)
+    step = max(1, total // _SAMPLES)
+    for given in itertools.islice(itertools.product(*choices), 0, None, step) if total < 1 << 20 else [tuple(c[-1] for c in choices)]:
+        try:
+            found = evaluate(at, dict(zip(leaves, given, strict=True)))
+        except (UndefinedError, IRError):
+            continue
+        for i in found if isinstance(found, tuple) else (found,):
+            if i is not INVALID and not 0 <= i < size:
+                said = ", ".join(f"{_shown(n)} = {v}" for n, v in zip(leaves, given, strict=True))
+                _refuse(node, stage, f"element {i} of {size} where {said}")
+
+
+def _values(leaf: UOp, leaves: list[UOp]) -> list[int]:
+    lo, hi = leaf.vmin, leaf.vmax
+    if isinstance(lo, float) or isinstance(hi, float):
+        return [0]
+    if hi - lo <= 64:
+        return list(range(lo, hi + 1))
+    return sorted({lo, lo + 1, (lo + hi) // 2, hi - 1, hi})
+
+
+# Instruction lists
+
+
+def _check_order(program: Sequence[UOp], stage: int) -> None:
+    """Every instruction after its operands; loops and branches nest; each loop is closed by one End."""
+    done: set[UOp] = set()
+    open_: list[UOp] = []
+    for node in program:
+        if node in done:
+            _refuse(node, stage, "an instruction stands twice")
+        for s in node.src[:1] if node.op is Op.If else node.src:  # an If names the stores it guards, which follow it
+            if s not in done and s.op not in (Op.Const, Op.VConst):
+                _refuse(node, stage, f"operand {s.op.name} comes after its use")
+        done.add(node)
+        if node.op in (Op.Range, Op.If):
+            open_.append(node)
+        elif node.op in (Op.End, Op.EndIf):
+            closed = node.src[1] if node.op is Op.End and len(node.src) > 1 else node.src[0]
+            if not open_ or open_.pop() is not closed:
+                _refuse(node, stage, "this closes something other than what was opened last")
+    if open_:
+        _refuse(open_[-1], stage, "this is never closed")
+
+
+def _under_if(program: Sequence[UOp]) -> set[UOp]:
+    """Instructions that a branch guards, and the places that only their stores use."""
+    found: set[UOp] = set()
+    depth = 0
+    for node in program:
+        depth += (node.op is Op.If) - (node.op is Op.EndIf)
+        if depth:
+            found.add(node)
+            found.update(s for s in node.src if s.op is Op.Index and node.op is Op.Store)
+    return found
+
+
