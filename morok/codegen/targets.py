@@ -33,7 +33,7 @@ def machine(cpu: str, features: str = "") -> Machine:
 
 
 @functools.cache
-def host() -> Machine:
+def host_machine() -> Machine:
     """The processor that this program runs on."""
     from llvmlite import binding
 
@@ -53,9 +53,9 @@ def llvm_target(m: Machine) -> Target:
 
 
 @functools.cache
-def host_target() -> Target:
+def host() -> Target:
     """LLVM on this machine."""
-    return llvm_target(host())
+    return llvm_target(host_machine())
 
 
 # Compute capability 8.0 and later: limits that every such GPU has.

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from morok import config
 from morok.codegen.rendered import Rendered
-from morok.codegen.targets import host_target
+from morok.codegen.targets import host
 from morok.ir.uop import UOp
 from morok.passes.target import Target
 from morok.runtime.buffer import Block, Buffer
@@ -106,12 +106,12 @@ class CPUDevice(Device):
 
     @property
     def target(self) -> Target:
-        return host_target()
+        return host()
 
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
         from morok.codegen.llvm import render
 
-        return render(instructions, name, config.FAST_MATH.value, host_target().fma)
+        return render(instructions, name, config.FAST_MATH.value, host().fma)
 
     def load(self, rendered: Rendered) -> Kernel:
         return CPUKernel(rendered, compile_text(rendered.text, rendered.name, rendered.scalar_loops, disk_cache()))

@@ -148,3 +148,10 @@ def device(name: str | None = None) -> Device:
         if wanted not in _MAKERS:
             raise DeviceError(f"there is no device {name!r}", expected=", ".join(_MAKERS))
         return _devices.setdefault(wanted, _MAKERS[wanted]())
+
+
+def status() -> str:
+    """One line: which GPU CUDA kernels would run on, or why none can."""
+    from morok.runtime.gpu import status as cuda_status
+
+    return cuda_status().message

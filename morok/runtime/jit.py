@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from morok.codegen.llvm import half
-from morok.codegen.targets import Machine, host
+from morok.codegen.targets import Machine, host_machine
 from morok.errors import CompileError
 from morok.runtime.cache import DiskCache
 
@@ -90,7 +90,7 @@ def parse(text: str) -> Any:
 
 def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
     """The object code of IR `text` for `m` (the host); `optimize` runs LLVM's middle end."""
-    m = m or host()
+    m = m or host_machine()
     with _lock:
         llvm = _binding()
         module = parse(text)
@@ -140,7 +140,7 @@ def load(code: bytes, name: str) -> Code:
 
 def compile_text(text: str, name: str, optimize: bool, cache: DiskCache | None) -> Code:
     """The function `name` of IR `text` for the host, from `cache` if it holds it."""
-    key = digest(text, host(), optimize)
+    key = digest(text, host_machine(), optimize)
     if cache is not None and (found := cache.get(key)) is not None:
         with _lock:
             COUNTERS.from_disk += 1
