@@ -67,6 +67,17 @@ class Dialect(Protocol):
               "same": "{a} is {b}", "attr.NAME": ..., "attr.OP.NAME": ..., "vmin": "{n}.vmin", ...}
     facts     the facts that guards may ask of nodes, by name, as functions of nodes: vmin, vmax, free_of, ...
     theory    import path "module:Class" of its solver theory (sorts and values of its dtypes); imported by the prover only
+
+    `operands` returns the same objects each time: the engine tells nodes apart by identity. More, where a dialect has it:
+
+    hash_consed  True if equal nodes are one object, hashed and compared by identity
+    inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) where there are vectors; "const_op", the op
+                 whose nodes are the constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c})
+                 "in.CLASS" ({n} has such an element dtype), "split": the dtype that matchers get a tree of their own for
+    names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
+    recall       (node) -> the dict it carries for derived facts, or None;  remember  (node, key, value): puts one there
+    maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;
+                 derive  (node, rule): called before a rule builds its target
     """
 
     name: str

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
-from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, DType
-from morok.ir.op import TABLE, Op, OpDef
+from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, DType, dtypes, safe_cast
+from morok.ir.op import TABLE, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import remember
@@ -33,6 +33,29 @@ def _info(entry: OpDef) -> OpInfo:
         evaluate=entry.evaluate,
         solver=entry.solver,
     )
+
+
+def _field_templates() -> dict[str, str]:
+    """How generated code reads each static field."""
+    found = {"attr.dtype": "{n}.dtype"}
+    for e in TABLE.entries.values():
+        for i, f in enumerate(e.fields):
+            found[f"attr.{e.name}.{f}"] = "{n}.arg" if len(e.fields) == 1 else f"{{n}}.arg[{i}]"
+    return found
+
+
+def _exact_fits(op: Op, operands: tuple[UOp, ...], arg: Any = None) -> bool:
+    """Whether the exact result of `op` lies in its dtype, by the bounds of its operands."""
+    entry = TABLE.entries[op]
+    d = operands[-1].dtype.scalar()
+    if entry.bounds is None or not entry.pointwise or d.is_float:
+        return False
+    lo, hi = entry.bounds(dtypes.index, operands, arg)
+    return d.min <= lo and hi <= d.max
+
+
+def _no_overflow(node: UOp) -> bool:
+    return not node.src or _exact_fits(node.op, node.src, node.arg)
 
 
 class _Morok:
@@ -70,7 +93,10 @@ class _Morok:
         "in.int": "{n}.dtype.is_int",
         "in.sint": "{n}.dtype.is_signed",
         "in.uint": "{n}.dtype.is_unsigned",
+        "in.ptr": "{n}.dtype.is_ptr",
+        "pointee": "{n}.dtype.base.scalar()",
         "recall": "{n}.memo",
+        **_field_templates(),
         "const": "_const({v}, {d})",
         "pointwise1": "_new({op}, ({a},))",
         "pointwise2": "_binary({op}, {a}, {b})",
@@ -78,6 +104,7 @@ class _Morok:
     }
     names: Mapping[str, Any] = {"_const": UOp.const, "_new": UOp.new, "_binary": binary}
     hash_consed = True
+    undefined = Undefined
     maker = maker
     facts: Mapping[str, Callable[..., Any]] = {
         "vmin": lambda n: n.vmin,
@@ -85,6 +112,13 @@ class _Morok:
         "lanes": lambda n: n.dtype.count,
         "free_of": lambda n, r: r not in n.ranges,
         "precedes": precedes,
+        "no_overflow": _no_overflow,
+        "no_overflow_of": _exact_fits,
+        "bits": lambda d: d.bits,
+        "is_int": lambda d: d.is_int,
+        "is_float": lambda d: d.is_float,
+        "safe_cast": safe_cast,
+        "subst": lambda e, r, t: e.substitute({r: t}),
     }
     theory = "morok.prove.semantics:MorokTheory"
 

@@ -1,0 +1,202 @@
+"""Rows: what a matcher tests before a rule applies, and what the rule's names stand for then.
+
+A row is a conjunction. Nodes are named by their path from the root: (0, 1) is operand 1 of operand 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from morok.dialect import Dialect
+from morok.dsl.checked import Ty
+
+Path = tuple[int, ...]
+
+
+# Tests. Nothing is tested before what it reads is known to be there: a row lists them in an order that is safe.
+
+
+@dataclass(frozen=True, slots=True)
+class OpTest:
+    """The node at `path` has that op."""
+
+    path: Path
+    op: str
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTest:
+    """The element dtype of the node at `path` is one of `allowed`; `known` holds the ones it can be at all, if that is known."""
+
+    path: Path
+    allowed: frozenset[str]
+    known: frozenset[str] | None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+
+@dataclass(frozen=True, slots=True)
+class ValidTest:
+    """The node at `path` cannot be Invalid."""
+
+    path: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralTest:
+    """The constant at `path` is this one. kind: "zero" "one" "true" "false" "int" "float"; text: its value, by repr()."""
+
+    path: Path
+    kind: str
+    text: str
+    dtypes: frozenset[str]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTest:
+    """Any other: a Python expression, in which {0} is the node at paths[0], {v0} its value as a constant, {table} the set whose
+    members `table` lists.
+    """
+
+    paths: tuple[Path, ...]
+    template: str
+    table: str = ""
+
+
+Test = OpTest | TypeTest | ValidTest | LiteralTest | CodeTest
+
+
+# What names stand for.
+
+
+@dataclass(frozen=True, slots=True)
+class BoundNode:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BoundValue:
+    """The value of the constant at `path`."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BoundNodes:
+    """Operands of the node at `path`, from `start` to `stop` as in a slice."""
+
+    path: Path
+    start: int
+    stop: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundCode:
+    """A Python expression of the node at `path`, written {0} in it."""
+
+    path: Path
+    template: str
+
+
+Bound = BoundNode | BoundValue | BoundNodes | BoundCode
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One row.
+
+    tests   all of which must hold
+    names   what the pattern binds
+    types   the dtype of each node of the pattern, by path
+    ops     the op of each node that the pattern names one for
+    """
+
+    tests: tuple[Test, ...] = ()
+    names: Mapping[str, Bound] = field(default_factory=dict)
+    types: Mapping[Path, Ty] = field(default_factory=dict)
+    ops: Mapping[Path, str] = field(default_factory=dict)
+    leaves: tuple[Path, ...] = ()  # variables that must not be Invalid
+
+    def plus(self, *tests: Test) -> Variant:
+        return replace(self, tests=(*self.tests, *tests))
+
+    def bind(self, name: str, bound: Bound, same: str) -> Variant:
+        """With `name` bound; where it was bound before, with a test that both are the same. `same` compares two nodes."""
+        if name.startswith("_"):
+            return self
+        old = self.names.get(name)
+        if old is None:
+            return replace(self, names={**self.names, name: bound})
+        if old == bound:
+            return self
+        assert isinstance(bound, BoundNode), f"{name} is bound twice"
+        assert isinstance(old, BoundNode), f"{name} is bound twice"
+        return self.plus(CodeTest((old.path, bound.path), same))
+
+
+class Accessors:
+    """How generated code reads the nodes of a dialect: its templates where it has some, else its methods."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.inline = dialect.inline
+        # op keys and dtypes of a hash-consed dialect are single objects too
+        self.equal = "is" if getattr(dialect, "hash_consed", False) else "=="
+
+    def _of(self, name: str, method: str, **values: str) -> str:
+        template = self.inline.get(name)
+        return method if template is None else template.format(**values)
+
+    def opkey(self, n: str) -> str:
+        return self._of("opkey", f"_d.opkey({n})", n=n)
+
+    def operands(self, n: str) -> str:
+        return self._of("operands", f"_d.operands({n})", n=n)
+
+    def same(self, a: str, b: str) -> str:
+        return self._of("same", f"_d.same({a}, {b})", a=a, b=b)
+
+    def type(self, n: str) -> str:
+        return self._of("type", f"_d.type({n})", n=n)
+
+    def scalar(self, n: str) -> str:
+        return self._of("scalar", self.type(n), n=n)
+
+    def lanes(self, n: str) -> str:
+        return self._of("lanes", "1", n=n)
+
+    def value(self, n: str) -> str:
+        return self._of("const_value", f"_d.const_value({n})", n=n)
+
+    def field(self, op: str, n: str, name: str) -> str:
+        template = self.inline.get(f"attr.{op}.{name}") or self.inline.get(f"attr.{name}")
+        return f"_d.attr({n}, {name!r})" if template is None else template.format(n=n)
+
+    @property
+    def const_op(self) -> str | None:
+        return self.inline.get("const_op")
+
+
+def key_name(op: str) -> str:
+    """How generated code calls the key of an op."""
+    return f"K_{op}"
+
+
+def hole(i: int) -> str:
+    """Where a template names its node number i."""
+    return "{" + str(i) + "}"

@@ -1,0 +1,399 @@
+"""From rows to a decision tree, as Python text: what several rows test is tested once, and the rows keep their order.
+
+The rows of one op are cut into spans. In a span one test is made first, and for each of its outcomes the rows that are left
+(those that agree with it, and those that do not care) are treated in the same way. A row whose tests nobody shares is
+written out where its turn comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from morok.dialect import Dialect, OpInfo
+from morok.dsl.emit import Tail, node_name, value_name
+from morok.dsl.rows import Accessors, CodeTest, LiteralTest, OpTest, Path, Test, TypeTest, ValidTest, Variant, key_name
+
+Lines = list[str]
+SHORT = 3  # a tail of so many lines is repeated rather than called
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the table: `tests` are those not yet known to hold."""
+
+    name: str
+    number: int
+    variant: Variant
+    tests: tuple[Test, ...]
+    tail: Tail
+
+
+class Constants:
+    """The sets and tables that generated code looks values up in."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def name(self, prefix: str, text: str) -> str:
+        return self._names.setdefault(text, f"{prefix}_{len(self._names)}")
+
+    def lines(self) -> Lines:
+        return [f"{name} = {text}" for text, name in self._names.items()]
+
+
+class Tests:
+    """The text of tests."""
+
+    def __init__(self, dialect: Dialect, constants: Constants) -> None:
+        self.dialect = dialect
+        self.access = Accessors(dialect)
+        self.constants = constants
+
+    def text(self, test: Test) -> str:
+        match test:
+            case OpTest():
+                return f"{self.access.opkey(node_name(test.path))} {self.access.equal} {key_name(test.op)}"
+            case ValidTest():
+                return f"not {self.access.inline['invalid'].format(n=node_name(test.path))}"
+            case TypeTest():
+                return self.of_type(test)
+            case LiteralTest():
+                return self.literal(test)
+            case CodeTest():
+                names = [node_name(p) for p in test.paths]
+                values = {f"v{i}": value_name(p) for i, p in enumerate(test.paths)}
+                table = self.constants.name("T", f"frozenset(({test.table},))") if test.table else ""
+                return test.template.format(*names, **values, table=table)
+
+    def of_type(self, test: TypeTest) -> str:
+        node = node_name(test.path)
+        if test.known is not None:
+            wanted = test.allowed & test.known
+            for name, template in self.access.inline.items():
+                if not name.startswith("in."):
+                    continue
+                members = self.dialect.classes.get(name[3:], frozenset((name[3:],))) & test.known
+                if members == wanted:
+                    return template.format(n=node)
+                if test.known - members == wanted:
+                    return f"not {template.format(n=node)}"
+        scalar = self.access.scalar(node)
+        if len(test.allowed) == 1:
+            return f"{scalar} {self.access.equal} D_{next(iter(test.allowed))}"
+        members_text = ", ".join(f"D_{n}" for n in sorted(test.allowed))
+        return f"{scalar} in {self.constants.name('T', f'frozenset(({members_text},))')}"
+
+    def literal(self, test: LiteralTest) -> str:
+        v = value_name(test.path)
+        floats = test.dtypes & self.dialect.classes.get("float", frozenset())
+        if test.kind == "zero":
+            return f"{v} == 0 and not ({v}.__class__ is float and _sign(1.0, {v}) < 0)" if floats else f"{v} == 0"
+        if test.kind == "one":
+            return f"{v} == 1"
+        if test.kind in ("true", "false"):
+            return f"{v} is {test.kind.title()}"
+        if test.text == "nan":
+            return f"{v} != {v}"
+        written = float(test.text) if test.kind == "float" else int(test.text)
+        if written == 0 and test.kind == "float":
+            return f"{v} == 0.0 and _sign(1.0, {v}) {'<' if test.text.startswith('-') else '>'} 0"
+        values = {n: self.dialect.const_value(self.dialect.const(self.dialect.dtypes[n], written)) for n in sorted(test.dtypes)}
+        distinct = set(values.values())
+        if len(distinct) == 1:
+            return f"{v} == {_literal(distinct.pop())}"
+        table = ", ".join(f"D_{n}: {_literal(x)}" for n, x in values.items())
+        return f"{v} == {self.constants.name('L', '{' + table + '}')}.get({self.access.scalar(node_name(test.path))})"
+
+
+def _literal(value: object) -> str:
+    return {"inf": "_inf", "-inf": "-_inf", "nan": "_nan"}.get(repr(value), repr(value))
+
+
+class Tree:
+    """Writes the function of one op."""
+
+    def __init__(self, dialect: Dialect, tests: Tests, op: OpInfo | None) -> None:
+        self.dialect = dialect
+        self.tests = tests
+        self.access = tests.access
+        self.op = op
+        self.uses: dict[int, int] = {}
+        self.called: set[int] = set()
+        self.lines: Lines = []
+        self.written = 0
+        self.most = 0
+
+    def function(self, name: str, rows: Sequence[Row]) -> Lines:
+        """The function, with its tails. It is written twice: the first time shows which tails occur more than once."""
+        self.most = 400 + 8 * len(rows)
+        self.body(rows)
+        self.called = {i for i, n in self.uses.items() if n > 1 and len(self._by_id(rows, i).tail.lines) > SHORT}
+        self.uses = {}
+        self.written = 0
+        self.lines = []
+        self.body(rows)
+        out: Lines = []
+        for row in rows:
+            if id(row.tail) in self.called:
+                out += [f"def {name}_{tail_name(row)}(context, {self.parameters(row)}):"]
+                out += [f"    {line}" for line in [f"# {row.name}", *row.tail.lines]]
+                out += ["", ""]
+                self.called.discard(id(row.tail))
+        body = self.lines or ["    return None"]
+        return [*out, f"def {name}(n, context):", *[line.replace("@@", f"{name}_") for line in body], "", ""]
+
+    @staticmethod
+    def _by_id(rows: Iterable[Row], tail: int) -> Row:
+        return next(r for r in rows if id(r.tail) == tail)
+
+    def parameters(self, row: Row) -> str:
+        names = [node_name(p) for p in sorted(row.tail.nodes | {()})] + [value_name(p) for p in sorted(row.tail.values)]
+        return ", ".join(names)
+
+    def body(self, rows: Sequence[Row]) -> None:
+        split = self.split(rows)
+        if split is None:
+            self.block(rows, set(), 1)
+            return
+        test, path, hot, rest = split
+        known: set[str] = set()
+        self.load_node(path, rows[0].variant, known, 1)
+        self.put(1, f"if {test}:")
+        self.branch(hot, known, 2)
+        self.put(2, "return None")
+        self.block(rest, known, 1)
+
+    # The dtype that most nodes of a rewriting have gets a tree of its own, without tests of dtypes.
+
+    def split(self, rows: Sequence[Row]) -> tuple[str, Path, list[Row], list[Row]] | None:
+        dtype = self.access.inline.get("split")
+        op = self.op
+        if dtype is None or op is None or not op.params:
+            return None
+        letter = op.result if op.result in op.params else next((w for w in op.params if w in op.domains), "")
+        domain = frozenset(op.domains.get(letter, ()))
+        if dtype not in domain or len(rows) < 2:
+            return None
+        alike: set[Path] = {(i,) for i, w in enumerate(op.params) if w == letter}
+        if op.result == letter:
+            alike.add(())
+        path = min(alike, key=lambda p: (len(p), p))
+        hot = [r for r in (self.at_dtype(r, alike, frozenset((dtype,))) for r in rows) if r is not None]
+        rest = [r for r in (self.at_dtype(r, alike, domain - {dtype}) for r in rows) if r is not None]
+        test = self.access.inline[f"in.{dtype}"].format(n=node_name(path))
+        return test, path, hot, rest
+
+    def at_dtype(self, row: Row, alike: set[Path], now: frozenset[str]) -> Row | None:
+        """The row where the nodes at `alike` are known to have one of the dtypes `now`; None if it cannot match there."""
+        tests: list[Test] = []
+        same = {row.variant.types[p].element for p in alike if p in row.variant.types}
+        only_split = len(now) == 1
+        for t in row.tests:
+            if isinstance(t, TypeTest) and t.path in alike:
+                left = t.allowed & now
+                if not left:
+                    return None
+                if left != now:
+                    tests.append(replace(t, allowed=left, known=now))
+            elif isinstance(t, ValidTest) and t.path in alike and not only_split:
+                continue  # nothing else can be Invalid
+            elif isinstance(t, LiteralTest):
+                ty = row.variant.types.get(t.path)
+                inside = ty is not None and ty.element in same and not ty.fixed
+                tests.append(replace(t, dtypes=t.dtypes & now) if inside and t.dtypes & now else t)
+            else:
+                tests.append(t)
+        return replace(row, tests=tuple(tests))
+
+    # text
+
+    def put(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def branch(self, rows: Sequence[Row], known: set[str], depth: int) -> None:
+        before = len(self.lines)
+        self.block(rows, known, depth)
+        if len(self.lines) == before:
+            self.put(depth, "pass")
+
+    def block(self, rows: Sequence[Row], known: set[str], depth: int) -> None:
+        known = set(known)
+        rows = list(rows)
+        while rows:
+            key = self.choose(rows)
+            if key is None:
+                first = rows.pop(0)
+                self.row(first, known, depth)
+                if not first.tests and first.tail.certain:
+                    return  # what stands below it never gets its turn
+                continue
+            last = max(i for i, r in enumerate(rows) if any(_key(t) == key for t in r.tests))
+            span, rows = rows[: last + 1], rows[last + 1 :]
+            self.switch(key, span, known, depth)
+
+    def choose(self, rows: Sequence[Row]) -> object:
+        """What to test first: of the first row's tests that can be made now the one that most rows share."""
+        if self.written > self.most:
+            return None
+        best, most = None, 1
+        for t in _available(rows[0]):
+            key = _key(t)
+            if key is None or key == best:
+                continue
+            count = sum(1 for r in rows if any(_key(o) == key for o in r.tests))
+            if count > most:
+                best, most = key, count
+        return best
+
+    def switch(self, key: object, span: Sequence[Row], known: set[str], depth: int) -> None:
+        first = next(t for t in span[0].tests if _key(t) == key)
+        for p in first.paths:
+            self.load_node(p, span[0].variant, known, depth)
+        self.load_values(first, known, depth)
+        if not isinstance(first, OpTest):
+            yes = [replace(r, tests=tuple(t for t in r.tests if _key(t) != key)) for r in span]
+            no = [r for r in span if all(_key(t) != key for t in r.tests)]
+            self.put(depth, f"if {self.tests.text(first)}:")
+            self.branch(yes, known, depth + 1)
+            if no:
+                self.put(depth, "else:")
+                self.branch(no, known, depth + 1)
+            return
+        path = first.path
+        ops = list(dict.fromkeys(t.op for r in span for t in r.tests if isinstance(t, OpTest) and t.path == path))
+        opkey = self.access.opkey(node_name(path))
+        if len(ops) > 2:
+            self.put(depth, f"op = {opkey}")
+            opkey = "op"
+        for i, op in enumerate(ops):
+            rows = [r for r in (_with_op(r, path, op) for r in span) if r is not None]
+            self.put(depth, f"{'elif' if i else 'if'} {opkey} {self.access.equal} {key_name(op)}:")
+            self.branch(rows, known, depth + 1)
+        rest = [r for r in span if not any(isinstance(t, OpTest) and t.path == path for t in r.tests)]
+        if rest:
+            self.put(depth, "else:")
+            self.branch(rest, known, depth + 1)
+
+    def row(self, row: Row, known: set[str], depth: int) -> None:
+        self.written += 1
+        known = set(known)
+        tail = row.tail
+        conditions: list[str] = []
+
+        def flush() -> None:
+            nonlocal depth
+            if conditions:
+                self.put(depth, f"if {' and '.join(conditions)}:")
+                conditions.clear()
+                depth += 1
+
+        for test in row.tests:
+            if self.missing(test, known):
+                flush()
+                for p in test.paths:
+                    self.load_node(p, row.variant, known, depth)
+                self.load_values(test, known, depth)
+            text = self.tests.text(test)
+            conditions.append(f"({text})" if " or " in text else text)
+        flush()
+        for p in sorted(tail.nodes):
+            self.load_node(p, row.variant, known, depth)
+        for p in sorted(tail.values):
+            self.load_value(p, row.variant, known, depth)
+        self.uses[id(tail)] = self.uses.get(id(tail), 0) + 1
+        if id(tail) in self.called:
+            call = f"@@{tail_name(row)}(context, {self.parameters(row)})"
+            if tail.certain:
+                self.put(depth, f"return {call}")
+            else:
+                self.put(depth, f"hit = {call}")
+                self.put(depth, "if hit is not None:")
+                self.put(depth, "    return hit")
+            return
+        self.put(depth, f"# {row.name}")
+        for line in tail.lines:
+            self.put(depth, line)
+
+    # variables
+
+    def missing(self, test: Test, known: set[str]) -> bool:
+        return any(node_name(p) not in known and p for p in test.paths) or any(value_name(p) not in known for p in _values(test))
+
+    def load_node(self, path: Path, variant: Variant, known: set[str], depth: int) -> None:
+        if not path or node_name(path) in known:
+            return
+        parent = path[:-1]
+        self.load_node(parent, variant, known, depth)
+        op = variant.ops.get(parent) if parent else (self.op.name if self.op is not None else variant.ops.get(()))
+        info = self.dialect.ops.get(op) if op is not None else None
+        operands = self.access.operands(node_name(parent))
+        if info is not None and len(info.operands) > 1 and not any(o.many or o.optional for o in info.operands):
+            names = [node_name((*parent, i)) for i in range(len(info.operands))]
+            self.put(depth, f"{', '.join(names)} = {operands}")
+            known.update(names)
+        else:
+            self.put(depth, f"{node_name(path)} = {operands}[{path[-1]}]")
+            known.add(node_name(path))
+
+    def load_values(self, test: Test, known: set[str], depth: int) -> None:
+        for p in _values(test):
+            if value_name(p) not in known:
+                self.put(depth, f"{value_name(p)} = {self.access.value(node_name(p))}")
+                known.add(value_name(p))
+
+    def load_value(self, path: Path, variant: Variant, known: set[str], depth: int) -> None:
+        if value_name(path) not in known:
+            self.load_node(path, variant, known, depth)
+            self.put(depth, f"{value_name(path)} = {self.access.value(node_name(path))}")
+            known.add(value_name(path))
+
+
+def tail_name(row: Row) -> str:
+    return f"rule_{row.number}_{row.tail.order}"
+
+
+def _values(test: Test) -> tuple[Path, ...]:
+    """The constants whose values a test reads."""
+    if isinstance(test, LiteralTest):
+        return (test.path,)
+    if isinstance(test, CodeTest):
+        return tuple(p for i, p in enumerate(test.paths) if f"{{v{i}}}" in test.template)
+    return ()
+
+
+def _key(test: Test) -> object:
+    """What rows share a test by: for ops the node alone, since one look at its op decides for all of them."""
+    return ("op", test.path) if isinstance(test, OpTest) else None if isinstance(test, LiteralTest) else test
+
+
+def _available(row: Row) -> list[Test]:
+    """The tests of a row that can be made now: nothing that must be known before is still open."""
+    out = []
+    for i, test in enumerate(row.tests):
+        waits = any(
+            (isinstance(t, (OpTest, CodeTest)) and any(_above(q, p) for q in t.paths for p in test.paths))
+            or (isinstance(t, OpTest) and t.path in _values(test))
+            for t in row.tests[:i]
+        )
+        if not waits:
+            out.append(test)
+    return out
+
+
+def _above(q: Path, p: Path) -> bool:
+    return len(q) < len(p) and p[: len(q)] == q
+
+
+def _with_op(row: Row, path: Path, op: str) -> Row | None:
+    tests = []
+    for t in row.tests:
+        if isinstance(t, OpTest) and t.path == path:
+            if t.op != op:
+                return None
+        else:
+            tests.append(t)
+    return replace(row, tests=tuple(tests))
+
+
+__all__ = ["Constants", "Row", "Tests", "Tree"]

@@ -1,0 +1,183 @@
+"""Ordered rules of one dialect, compiled into a matcher when first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from morok import config
+from morok.dialect import Dialect, Node
+
+if TYPE_CHECKING:
+    from morok.dsl.checked import CheckedRule
+
+# (node, context) -> (what replaces it, number of the rule), or None
+Match = Callable[[Node, Any], "tuple[Node, int] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A compiled rule set.
+
+    table    one generated function per op key
+    default  the function for nodes of any other op: the rules whose pattern is a bare variable
+    names    of the rules, by number
+    source   the generated Python text
+    """
+
+    table: Mapping[Hashable, Match]
+    default: Match | None
+    names: tuple[str, ...]
+    source: str = ""
+
+
+class Part(Protocol):
+    """Rules that a rule set holds together: one group of a file, or a list of rules.
+
+    identity  equal for parts that rewrite alike; `cache` is the same for use across processes, "" where there is none
+    """
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def has_context(self) -> bool: ...
+    @property
+    def identity(self) -> Hashable: ...
+    @property
+    def cache(self) -> str: ...
+    def rules(self) -> Sequence[CheckedRule]: ...
+
+
+class Listed:
+    """A part made of checked rules at hand."""
+
+    cache = ""
+
+    def __init__(self, rules: Sequence[CheckedRule]) -> None:
+        if not rules:
+            raise ValueError("a rule set holds at least one rule")
+        self._rules = tuple(rules)
+        self.identity: Hashable = object()
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._rules[0].dialect
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(r.name for r in self._rules)
+
+    @property
+    def has_context(self) -> bool:
+        return any(r.context is not None for r in self._rules)
+
+    def rules(self) -> Sequence[CheckedRule]:
+        return self._rules
+
+
+class RuleSet:
+    """Rules in priority order: of those that apply to a node the first one fires. `a + b` puts a's rules before b's."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        if not parts:
+            raise ValueError("a rule set holds at least one rule")
+        self.parts = tuple(parts)
+        self.dialect = parts[0].dialect
+        for p in parts:
+            if p.dialect is not self.dialect:
+                raise ValueError(f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together")
+        self.has_context = any(p.has_context for p in parts)
+        self.identity: Hashable = tuple(p.identity for p in parts)
+        self._matchers: dict[bool, Matcher] = {}
+
+    @staticmethod
+    def of(rules: Sequence[CheckedRule]) -> RuleSet:
+        """A rule set of checked rules, in that order. Nothing is proved here: see morok.rewrite.library."""
+        return RuleSet((Listed(rules),))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The rules' full names, in priority order."""
+        return tuple(n for p in self.parts for n in p.names)
+
+    @property
+    def rules(self) -> tuple[CheckedRule, ...]:
+        """The checked rules, in priority order."""
+        return tuple(r for p in self.parts for r in p.rules())
+
+    def __add__(self, other: RuleSet) -> RuleSet:
+        return RuleSet((*self.parts, *other.parts))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> SingleRule:
+        """The rule of that full name; KeyError if there is none."""
+        for part in self.parts:
+            if name in part.names:
+                return SingleRule(next(r for r in part.rules() if r.name == name))
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        return f"<RuleSet of {len(self)} rules>"
+
+    @property
+    def matcher(self) -> Matcher:
+        """The compiled rules; under MOROK_CHECK=1 with every helper's contract asserted at each call."""
+        checked = config.CHECK.value
+        found = self._matchers.get(checked)
+        if found is None:
+            from morok.rewrite.matchers import matcher_for
+
+            found = self._matchers[checked] = matcher_for(self, checked)
+        return found
+
+    @property
+    def code(self) -> str:
+        """The generated Python text."""
+        return self.matcher.source
+
+    def rewrite_node(self, node: Node, context: Any = None) -> tuple[Node, str] | None:
+        """What the first rule that applies makes of `node`, once, at the root, and the rule's name."""
+        matcher = self.matcher
+        match = matcher.table.get(self.dialect.opkey(node), matcher.default)
+        hit = None if match is None else match(node, context)
+        return None if hit is None else (hit[0], matcher.names[hit[1]])
+
+
+class SingleRule:
+    """One rule, on its own."""
+
+    def __init__(self, rule: CheckedRule) -> None:
+        self.rule = rule
+        self._set = RuleSet.of((rule,))
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def doc(self) -> str:
+        return self.rule.syntax.doc
+
+    @property
+    def code(self) -> str:
+        """The matcher generated from this rule alone."""
+        return self._set.code
+
+    def apply(self, node: Node, context: Any = None) -> Node | None:
+        """What the rule makes of `node`, once, at the root; None where it does not apply."""
+        hit = self._set.rewrite_node(node, context)
+        return None if hit is None else hit[0]
+
+    def __repr__(self) -> str:
+        return f"<rule {self.name}>"
