@@ -147,7 +147,7 @@ def _regroup(group: list[tuple[UOp, int | UOp]], below: list[int | UOp]) -> list
     strides = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     out: list[UOp] = []
     flat: UOp | None = None
-    stride = math.prod(int(n) for n in below)  # type: ignore[arg-type]
+    stride = math.prod(sizes)
     for m in below:
         assert isinstance(m, int)
         low, high = stride // m, stride

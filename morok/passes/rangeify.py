@@ -82,6 +82,11 @@ class State:
     sink: UOp | None = None
 
 
+def otherwise(made: UOp | None, node: UOp) -> UOp:
+    """`made`, or `node` where there is none; `or` would ask a constant for its truth."""
+    return node if made is None else made
+
+
 # Early rewrites.
 
 
@@ -103,7 +108,7 @@ def early_rewrites(state: State) -> None:
         elif (op is Op.Expand and shape_of(new) == shape_of(new.src[0])) or (op is Op.Contiguous and is_stored(new.src[0])):
             new = new.src[0]
         elif new.entry.pointwise:
-            new = _folded(new) or new
+            new = otherwise(_folded(new), new)
         done[node] = new
     state.roots = [done[r] for r in state.roots]
 
@@ -153,7 +158,7 @@ def split_reductions(state: State) -> None:
         src = tuple([done[s] for s in node.src])
         new = node if src == node.src else node.replace(src)
         if new.op is Op.ReduceAxis:
-            new = _split(new) or new
+            new = otherwise(_split(new), new)
         done[node] = new
     state.roots = [done[r] for r in state.roots]
 
@@ -408,7 +413,7 @@ def simplify_reductions(state: State) -> None:
     for node in nodes:
         src = tuple([done[s] for s in node.src])
         new = node if src == node.src else node.replace(src)
-        done[node] = (_simpler(new) or new) if new.op is Op.Reduce else new
+        done[node] = otherwise(_simpler(new), new) if new.op is Op.Reduce else new
     state.sink = done[state.sink]
 
 
@@ -508,7 +513,7 @@ def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> N
         src = tuple([done[s] for s in node.src])
         new = node if src == node.src else node.replace(src)
         if new.op is Op.Index and new.src[0].op is Op.Bufferize:
-            new = rewrite(new, new.src[0]) or new
+            new = otherwise(rewrite(new, new.src[0]), new)
         done[node] = new
     state.sink = done[state.sink]
 

@@ -37,7 +37,7 @@ def as_dtype(wanted: Any) -> DType:
         return wanted
     if isinstance(wanted, type) and wanted in _PYTHON:
         return _PYTHON[wanted]
-    name = wanted if isinstance(wanted, str) else getattr(wanted, "name", None) or getattr(wanted, "__name__", "")
+    name = wanted if isinstance(wanted, str) else str(getattr(wanted, "name", None) or getattr(wanted, "__name__", ""))
     found = _NUMPY.get(name) or BY_NAME.get(name)
     if found is None or not (found.is_number or found.is_bool) or found.is_index:
         raise DTypeError(

@@ -14,6 +14,8 @@ from morok.ir.uop import UOp, caller
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, as_dtype, show
 from morok.tensor.movement import Movement, broadcast_shapes, expanded
 
+Number = bool | int | float
+
 # What an operator of two bools means, where NumPy gives it a meaning.
 _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Mul: Op.And, Op.Max: Op.Or, Op.Min: Op.And}
 _ORDERINGS: Final = frozenset({Op.Lt, Op.Le, Op.Gt, Op.Ge})
@@ -57,13 +59,12 @@ def _float_to_int(x: UOp, d: DType) -> UOp:
         low = _float_to_int(upper.where(x - top, x), dtypes.i64).cast(d)
         return low ^ upper.where(UOp.const(1 << 63, d), UOp.const(0, d))
     wide = dtypes.i64 if d in (dtypes.i64, dtypes.u32) else dtypes.i32
-    if wide is dtypes.i32 and x.dtype in (dtypes.f16, dtypes.bf16):
-        x = x.cast(dtypes.f32)
-    # 2^(bits-1) and its negative are exact in every float format here that reaches them
-    inside = x.gt(UOp.const(-(2.0 ** (wide.bits - 1)) - 1, x.dtype)) & x.lt(UOp.const(2.0 ** (wide.bits - 1), x.dtype))
-    if x.dtype in (dtypes.f32, dtypes.f16, dtypes.bf16) or wide is dtypes.i64:
-        # no float lies between the least integer and the one below it
-        inside = x.ge(UOp.const(-(2.0 ** (wide.bits - 1)), x.dtype)) & x.lt(UOp.const(2.0 ** (wide.bits - 1), x.dtype))
+    if x.dtype.bits == 16:
+        x = x.cast(dtypes.f32)  # halves have infinity where the bounds would be
+    top = 2.0 ** (wide.bits - 1)
+    # where floats lie between the least integer and the one below it, they truncate to the least
+    above = x.gt(UOp.const(-top - 1, x.dtype)) if wide.bits < 53 <= x.dtype.bits else x.ge(UOp.const(-top, x.dtype))
+    inside = above & x.lt(UOp.const(top, x.dtype))
     safe = inside.where(x, UOp.const(0.0, x.dtype)).cast(wide)
     out = inside.where(safe, UOp.const(wide.min, wide))
     return out if wide is d else out.cast(d)
@@ -96,21 +97,29 @@ def _safe_divisor(a: UOp, b: UOp) -> UOp:
 
 
 def _float_floor_divide(a: UOp, b: UOp) -> UOp:
-    """The floor of the exact quotient: the rounded one may lie on the integer above it."""
+    """The floor of the exact quotient (the rounded one may lie on the integer above it); as NumPy, NaN for an infinite dividend,
+    and 0 or -1 for an infinite divisor."""
+    inf, zero, one = (UOp.const(v, a.dtype) for v in (math.inf, 0.0, 1.0))
     q = (a / b).floor()
     rest = UOp.new(Op.MulAcc, (-q, b, a))
+    over = rest.ne(zero) & (rest.lt(zero) ^ b.lt(zero)) & q.abs().lt(inf)
+    finite = over.where(q - one, q)
+    under_infinity = a.abs().lt(inf).where(_same_side(a, b).where(zero, -one), UOp.const(math.nan, a.dtype))
+    out = b.abs().eq(inf).where(under_infinity, finite)
+    return (a.abs().eq(inf) & b.ne(zero)).where(UOp.const(math.nan, a.dtype), out)
+
+
+def _same_side(a: UOp, b: UOp) -> UOp:
+    """Whether a is 0 or has the sign of b."""
     zero = UOp.const(0.0, a.dtype)
-    over = rest.ne(zero) & (rest.lt(zero) ^ b.lt(zero)) & q.abs().lt(UOp.const(math.inf, a.dtype)) & b.abs().lt(math.inf)
-    return over.where(q - UOp.const(1.0, a.dtype), q)
+    return a.eq(zero) | a.lt(zero).eq(b.lt(zero))
 
 
 def _float_modulo(a: UOp, b: UOp) -> UOp:
     """The remainder with the divisor's sign; NaN for a divisor 0 or an infinite dividend."""
     inf = UOp.const(math.inf, a.dtype)
-    zero = UOp.const(0.0, a.dtype)
     rest = UOp.new(Op.MulAcc, (-_float_floor_divide(a, b), b, a))
-    same_side = a.eq(zero) | a.lt(zero).eq(b.lt(zero))
-    return (b.abs().eq(inf) & a.abs().lt(inf)).where(same_side.where(a, b), rest)
+    return (b.abs().eq(inf) & a.abs().lt(inf)).where(_same_side(a, b).where(a, b), rest)
 
 
 def _shift_left(a: UOp, n: UOp) -> UOp:
@@ -381,37 +390,37 @@ class Math(Movement):
     # The same by name.
 
     def add(self, other: Any) -> Self:
-        return self + other
+        return self.__add__(other)
 
     def sub(self, other: Any) -> Self:
-        return self - other
+        return self.__sub__(other)
 
     def mul(self, other: Any) -> Self:
-        return self * other
+        return self.__mul__(other)
 
     def div(self, other: Any) -> Self:
-        return self / other
+        return self.__truediv__(other)
 
     def floor_divide(self, other: Any) -> Self:
-        return self // other
+        return self.__floordiv__(other)
 
     def mod(self, other: Any) -> Self:
-        return self % other
+        return self.__mod__(other)
 
     def pow(self, other: Any) -> Self:
-        return self**other
+        return self.__pow__(other)
 
     def neg(self) -> Self:
         return -self
 
     def abs(self) -> Self:
-        return abs(self)
+        return self.__abs__()
 
     def eq(self, other: Any) -> Self:
-        return self == other
+        return self.__eq__(other)
 
     def ne(self, other: Any) -> Self:
-        return self != other
+        return self.__ne__(other)
 
     def maximum(self, other: Any) -> Self:
         """The greater; NaN if either is."""
@@ -537,11 +546,11 @@ class Math(Movement):
         return (1.0 + (-self._like(self._float())).exp()).reciprocal()
 
     def silu(self) -> Self:
-        return self * self.sigmoid()
+        return self.__mul__(self.sigmoid())
 
     def gelu(self) -> Self:
         """x times the normal distribution's cumulative function."""
-        return 0.5 * self * (1.0 + (self * math.sqrt(0.5)).erf())
+        return (self * 0.5).__mul__((self * math.sqrt(0.5)).erf() + 1.0)
 
     def clip(self, min: Any = None, max: Any = None) -> Self:
         """Values brought between `min` and `max`."""
@@ -579,7 +588,7 @@ class Math(Movement):
         m = mask if isinstance(mask, Math) else self._from_data(mask, self.device)
         return self._like(m.where(value, self).uop)
 
-    def pad(self, padding: Any, value: bool | int | float = 0) -> Self:
+    def pad(self, padding: Any, value: Number = 0) -> Self:
         """Elements put before and after each axis: pairs, one an axis, None for none; filled with `value`."""
         padded = self._pad_zero(padding)
         if value == 0 or padded is self:

@@ -11,7 +11,8 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp, caller
 from morok.passes.rangeify import MOVEMENT
-from morok.tensor import creation, registry, schedule
+from morok.tensor import creation, registry
+from morok.tensor import schedule as schedules
 from morok.tensor.base import numpy_name, show
 from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
@@ -60,7 +61,7 @@ class Tensor(Linalg):
         return cls._make(creation.from_data(data, None, device), device)
 
     def __repr__(self) -> str:
-        state = "lazy" if schedule.stored_buffer(self.uop) is None else "realized"
+        state = "lazy" if schedules.stored_buffer(self.uop) is None else "realized"
         return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}>"
 
     # Creation.
@@ -223,35 +224,35 @@ class Tensor(Linalg):
 
     def realize(self, *others: Tensor) -> Self:
         """Compute this tensor (and `others` together with it); returns itself."""
-        schedule.realize([self, *others])
+        schedules.realize([self, *others])
         return self
 
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
         """Compute several tensors together; what they share is computed once."""
         if tensors:
-            schedule.realize(tensors)
+            schedules.realize(tensors)
 
     def prepare(self) -> ExecutionPlan:
         """Compile once, run many times: `plan.execute()` computes this tensor's value anew from its inputs' memory."""
-        return schedule.prepare([self])
+        return schedules.prepare([self])
 
     @staticmethod
     def prepare_batch(tensors: Sequence[Tensor]) -> ExecutionPlan:
         """One plan for several tensors."""
-        return schedule.prepare(tensors)
+        return schedules.prepare(tensors)
 
-    def schedule(self) -> list[schedule.ScheduleItem]:
+    def schedule(self) -> list[schedules.ScheduleItem]:
         """The kernels that would compute this tensor."""
-        return schedule.create_schedule([self])
+        return schedules.create_schedule([self])
 
-    def kernels(self, device: str | None = None) -> list[schedule.KernelCode]:
+    def kernels(self, device: str | None = None) -> list[schedules.KernelCode]:
         """Name, backend and code of the kernels that compute this tensor, or have computed it; for any device, present or not."""
-        return schedule.kernels(self, device)
+        return schedules.kernels(self, device)
 
     def contiguous(self) -> Self:
         """The same elements with memory of their own."""
-        return self if schedule.stored_buffer(self.uop) is not None else self._like(UOp.new(Op.Contiguous, (self.uop,)))
+        return self if schedules.stored_buffer(self.uop) is not None else self._like(UOp.new(Op.Contiguous, (self.uop,)))
 
     def detach(self) -> Self:
         return self
@@ -278,8 +279,8 @@ class Tensor(Linalg):
         if new.shape != self.shape:
             new = new.expand(*self.shape)
         uop = self.uop
-        if uop.op is not Op.Assign and schedule.stored_buffer(uop) is None:
-            if schedule.constant(uop) is not None:
+        if uop.op is not Op.Assign and schedules.stored_buffer(uop) is None:
+            if schedules.constant(uop) is not None:
                 self.uop = UOp.new(Op.Contiguous, (uop,))
             self.realize()
             uop = self.uop
@@ -293,7 +294,7 @@ class Tensor(Linalg):
 
         if self.dtype is dtypes.bf16:
             return self.cast(dtypes.f32).numpy()
-        fixed = schedule.constant(self.uop)
+        fixed = schedules.constant(self.uop)
         shape = self._sizes()
         if fixed is not None:
             return np.full(shape, fixed.arg, numpy_name(self.dtype))

@@ -30,3 +30,10 @@ def array(elements: Sequence[Any], like: Tensor) -> np.ndarray[Any, Any]:
     sizes = like._sizes()
     count = int(np.prod(sizes))
     return np.array(list(elements)[:count], dtype=numpy_name(like.dtype)).reshape(sizes)
+
+
+def compute(t: Tensor) -> np.ndarray[Any, Any]:
+    """The value of a tensor."""
+    if schedule.constant(t.uop) is not None or not schedule._wanted([t]):
+        return t.numpy()
+    return run(t)[0]
