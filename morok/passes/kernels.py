@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from morok.errors import IRError
 from morok.ir.dtype import DType
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim
-from morok.ir.uop import UOp
+from morok.ir.uop import UOp, caller
 from morok.passes import movement
 from morok.passes.rangeify import STORAGE, stored
 from morok.passes.target import KernelInfo
@@ -129,8 +130,14 @@ def _kernel(
         if buffer not in slots:
             slots[buffer] = _global(len(slots), buffer)
             sources.append(holder)
-        elif buffer is target and holder is not buffer:
+        elif buffer is target and sources[0] is target:
             sources[0] = holder
+        elif holder not in sources:
+            raise IRError(
+                "one kernel would read a buffer both before and after an assignment to it",
+                place=caller(),
+                hint="realize one of the two before they meet",
+            )
         return slots[buffer]
 
     stack = [place, value]

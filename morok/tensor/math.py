@@ -61,10 +61,10 @@ def _float_to_int(x: UOp, d: DType) -> UOp:
     wide = dtypes.i64 if d in (dtypes.i64, dtypes.u32) else dtypes.i32
     if x.dtype.bits == 16:
         x = x.cast(dtypes.f32)  # halves have infinity where the bounds would be
-    top = 2.0 ** (wide.bits - 1)
+    limit = 2.0 ** (wide.bits - 1)
     # where floats lie between the least integer and the one below it, they truncate to the least
-    above = x.gt(UOp.const(-top - 1, x.dtype)) if wide.bits < 53 <= x.dtype.bits else x.ge(UOp.const(-top, x.dtype))
-    inside = above & x.lt(UOp.const(top, x.dtype))
+    above = x.gt(UOp.const(-limit - 1, x.dtype)) if wide.bits < 53 <= x.dtype.bits else x.ge(UOp.const(-limit, x.dtype))
+    inside = above & x.lt(UOp.const(limit, x.dtype))
     safe = inside.where(x, UOp.const(0.0, x.dtype)).cast(wide)
     out = inside.where(safe, UOp.const(wide.min, wide))
     return out if wide is d else out.cast(d)

@@ -20,7 +20,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp, caller, substitute, toposort
 from morok.passes.kernels import dependencies, parallel_groups, split_kernels
-from morok.passes.rangeify import rangeify, uniform
+from morok.passes.rangeify import State, early_rewrites, rangeify, uniform
 from morok.tensor import registry
 from morok.tensor.base import Lazy, prod
 from morok.tensor.movement import reshaped
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from morok.runtime.kernel import Kernel
     from morok.runtime.plan import ExecutionPlan
 
+# What has memory of its own whatever it holds, or is no constant.
+_STORED: Final = frozenset({Op.Contiguous, Op.Assign, Op.Buffer, Op.Iota, Op.Bind})
 _REMEMBERED: Final = 1024  # schedules and kernels kept; the longest unused go first
 
 
@@ -143,8 +145,25 @@ def stored_buffer(uop: UOp) -> UOp | None:
 
 
 def constant(uop: UOp) -> UOp | None:
-    """The constant that every element is, if so."""
-    return uniform(uop)
+    """The constant that every element is, if the graph holds nothing but constants."""
+    found = uniform(uop)
+    if found is not None or not _is_constant(uop):
+        return found
+    state = State([uop], "")
+    early_rewrites(state)
+    return uniform(state.roots[0])
+
+
+def _is_constant(uop: UOp) -> bool:
+    seen: set[UOp] = set()
+    stack = [uop]
+    while stack:
+        node = stack.pop()
+        if node.op in _STORED or (not node.src and node.op is not Op.Const):
+            return False
+        stack.extend(s for s in node.src if s not in seen)
+        seen.update(node.src)
+    return True
 
 
 def _root(uop: UOp) -> UOp:
@@ -297,13 +316,30 @@ def _wanted(tensors: Sequence[Lazy]) -> list[UOp]:
     if not assigned:
         return list(roots)
     # whoever still has to read what an assignment overwrites reads it first
-    readers: dict[UOp, None] = {}
-    for t in registry.tensors():
-        root = _root(t.uop)
-        if root not in roots and root.op is not Op.Buffer and not _is_empty(t.shape) and assigned & set(toposort((root,))):
-            readers[root] = None
-    first = [r for r in roots if r.op is not Op.Assign]
-    return [*readers, *first, *[r for r in roots if r.op is Op.Assign]]
+    readers = dict.fromkeys(
+        root
+        for t in registry.tensors()
+        if (root := _root(t.uop)) not in roots and not _is_empty(t.shape) and _reads(root, assigned)
+    )
+    both = [*readers, *roots]
+    later = {r for r in both if any(n.op is Op.Assign for n in toposort((r,)))}
+    return [*[r for r in both if r not in later], *[r for r in both if r in later]]
+
+
+def _reads(root: UOp, buffers: set[UOp]) -> bool:
+    """Whether a lazy node reads one of these buffers as it is now, not what an assignment leaves there."""
+    if root.op is Op.Buffer:
+        return False
+    seen: set[UOp] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in buffers:
+            return True
+        if node.op is not Op.Assign:
+            stack.extend(s for s in node.src if s not in seen)
+            seen.update(node.src)
+    return False
 
 
 def device_of(tensors: Sequence[Lazy]) -> str:
