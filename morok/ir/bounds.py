@@ -116,6 +116,15 @@ def _quotient(divide: Any, d: DType, src: tuple[UOp, ...]) -> Bounds:
     return max(min(ends), d.min), min(max(ends), d.max)
 
 
+def _single(x: UOp) -> int:
+    """The one value of `x`, or 0 where it may have several."""
+    return x.vmin if x.vmin == x.vmax and isinstance(x.vmin, int) else 0
+
+
+def _finite(x: UOp) -> bool:
+    return not isinstance(x.vmin, float) and not isinstance(x.vmax, float)
+
+
 def idiv(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     return _quotient(tdiv, d, src)
 
@@ -126,12 +135,12 @@ def floordiv(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 def mod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
-    if b.vmin == b.vmax and not isinstance(b.vmin, float) and b.vmin != 0:
-        n = abs(b.vmin)
-        # one bucket of quotients: the remainder runs along with the dividend
-        if not isinstance(a.vmin, float) and not isinstance(a.vmax, float) and tdiv(a.vmin, n) == tdiv(a.vmax, n):
-            if a.vmin >= 0 or a.vmax <= 0:
-                return a.vmin - tdiv(a.vmin, n) * n, a.vmax - tdiv(a.vmax, n) * n
+    n = _single(b)
+    # one bucket of quotients: the remainder runs along with the dividend
+    if n and _finite(a) and tdiv(a.vmin, n) == tdiv(a.vmax, n) and (a.vmin >= 0 or a.vmax <= 0):
+        return a.vmin - tdiv(a.vmin, n) * n, a.vmax - tdiv(a.vmax, n) * n
+    if b.vmin > 0 and -b.vmin < a.vmin and a.vmax < b.vmin:
+        return a.vmin, a.vmax
     most = plus(max(abs(b.vmin), abs(b.vmax)), -1)
     if most < 0:
         return d.min, d.max  # the divisor is 0: never defined
@@ -142,6 +151,9 @@ def mod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 def floormod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
+    n = _single(b)
+    if n and _finite(a) and fdiv(a.vmin, n) == fdiv(a.vmax, n):
+        return a.vmin - fdiv(a.vmin, n) * n, a.vmax - fdiv(a.vmax, n) * n
     lo: Num = plus(b.vmin, 1) if b.vmin < 0 else 0
     hi: Num = plus(b.vmax, -1) if b.vmax > 0 else 0
     if a.vmin >= 0 and b.vmin > 0:
@@ -321,5 +333,6 @@ def cast(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     if s.is_float:
         return d.min, d.max
     if s.is_index:  # out of range is undefined, not wrapped
-        return max(a.vmin, d.min), min(a.vmax, d.max)
+        lo, hi = max(a.vmin, d.min), min(a.vmax, d.max)
+        return (lo, hi) if lo <= hi else (d.min, d.max)
     return fit(d, a.vmin, a.vmax)

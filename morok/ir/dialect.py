@@ -153,6 +153,9 @@ class _Morok:
         maker.origin = node.origin
         return node.replace(tuple(operands))
 
+    def element(self, d: DType) -> DType:
+        return d.scalar()
+
     def recall(self, node: UOp) -> dict[Any, Any] | None:
         return node.memo
 

@@ -178,7 +178,7 @@ def dtype(name: str) -> DType:
     if found is not None:
         return found
     base, x, lanes = name.rpartition("x")
-    if x and lanes.isdigit() and base in BY_NAME:
+    if x and lanes.isascii() and lanes.isdigit() and int(lanes) > 0 and base in BY_NAME:
         return BY_NAME[base].vec(int(lanes))
     raise KeyError(name)
 
@@ -251,7 +251,7 @@ def _above(d: DType) -> dict[DType, None]:
 
 
 _ABOVE: Final[dict[DType, dict[DType, None]]] = {d: _above(d) for d in _PROMOTES}
-_RANK: Final[dict[DType, int]] = {d: -len(_ABOVE[d]) for d in _PROMOTES}
+_RANK: Final[dict[DType, tuple[int, int]]] = {d: (-len(_ABOVE[d]), i) for i, d in enumerate(_PROMOTES)}
 
 
 def promote(*types: DType) -> DType:

@@ -28,28 +28,19 @@ def remember(node: UOp, key: str, value: object) -> None:
 
 def open_ranges(root: UOp) -> frozenset[UOp]:
     """The ranges below `root` that nothing closes on the way up; a Range is open in itself."""
-    if root.memo is not None and _memo in root.memo:
-        found: frozenset[UOp] = root.memo[_memo]
-        return found
-    for node in _unknown(root):
-        remember(node, _memo, _compute(node))
-    assert root.memo is not None
-    result: frozenset[UOp] = root.memo[_memo]
-    return result
+    if root.memo is None or _memo not in root.memo:
+        for node in _unknown(root):
+            remember(node, _memo, _compute(node))
+    return _of(root)
 
 
 def _compute(node: UOp) -> frozenset[UOp]:
-    first = CLOSES.get(node.op)
-    if first is None:
-        below = [_of(s) for s in node.src]
-        if node.op is Op.Range:
-            below.append(frozenset((node,)))
-    else:
-        below = [_of(s) for s in node.src]
-    below = [b for b in below if b]
+    """The open ranges of `node`, without itself."""
+    below = [b for s in node.src if (b := _of(s))]
     if not below:
         return _NONE
-    merged = below[0] if all(b == below[0] for b in below) else frozenset().union(*below)
+    merged = below[0] if all(b is below[0] or b == below[0] for b in below) else frozenset().union(*below)
+    first = CLOSES.get(node.op)
     if first is None:
         return merged
     closed: set[UOp] = set()
@@ -59,10 +50,11 @@ def _compute(node: UOp) -> frozenset[UOp]:
 
 
 def _of(node: UOp) -> frozenset[UOp]:
-    assert node.memo is not None
-    found: frozenset[UOp] = node.memo[_memo]
-    # a node does not keep itself alive through its own fact: a Range's set is made on demand
-    return found
+    memo = node.memo
+    assert memo is not None
+    found: frozenset[UOp] = memo[_memo]
+    # made on demand, so that a Range is not kept alive by what is remembered about itself
+    return found | {node} if node.op is Op.Range else found
 
 
 def _unknown(root: UOp) -> list[UOp]:

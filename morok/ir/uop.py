@@ -11,6 +11,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -19,8 +20,8 @@ from morok.errors import IRTypeError, Place
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.op import TABLE, AxisType, Op, OpDef
-from morok.ir.ops import arguments as _arguments
 from morok.ir.ops import alu as _alu  # noqa: F401  (fills the table)
+from morok.ir.ops import arguments as _arguments
 from morok.ir.ops import loop as _loop  # noqa: F401
 from morok.ir.ops import memory as _memory
 from morok.ir.ops import tensor as _tensor  # noqa: F401
@@ -49,6 +50,7 @@ _GE: Final = Op.Ge
 _EQ: Final = Op.Eq
 _NE: Final = Op.Ne
 _BOOL: Final = dtypes.bool
+_NO_CAST: Final = frozenset({"void", "image"})
 _INDEX: Final = dtypes.index
 
 
@@ -235,12 +237,12 @@ class UOp(_Cell):
 
         At a vector dtype every lane is `value`; a sequence gives the lanes one by one.
         """
-        if dtype is None:
-            dtype = _BOOL if isinstance(value, bool) else _INDEX if isinstance(value, int) else dtypes.f32
         if isinstance(value, (tuple, list)):
-            return vconst(dtype.scalar(), value)
+            return vconst(_default_dtype(value[0] if value else 0) if dtype is None else dtype.scalar(), value)
+        if dtype is None:
+            dtype = _default_dtype(value)
         scalar = dtype.scalar()
-        value = number.coerce(scalar, value)
+        value = _coerced(scalar, value)
         key = (Op.Const, dtype, number.key(scalar, value))
         found = _cache.get(key)
         if found is not None and (node := found()) is not None:
@@ -254,11 +256,8 @@ class UOp(_Cell):
     @staticmethod
     def var(name: str, dtype: DType = _INDEX, vmin: int | float | None = None, vmax: int | float | None = None) -> UOp:
         """A free variable; integers may have bounds narrower than their dtype's."""
-        lo = dtype.min if vmin is None else vmin
-        hi = dtype.max if vmax is None else vmax
-        if lo > hi:
-            raise IRTypeError(f"variable {name}: the bounds {lo}..={hi} are empty", place=caller())
-        return UOp.new(Op.DefineVar, (), (name, lo, hi), dtype)
+        d = dtype.scalar()
+        return UOp.new(Op.DefineVar, (), (name, d.min if vmin is None else vmin, d.max if vmax is None else vmax), dtype)
 
     @staticmethod
     def range(
@@ -466,9 +465,26 @@ def as_uop(value: UOp | int | float | bool, dtype: DType) -> UOp:
     return value if isinstance(value, UOp) else UOp.const(value, dtype)
 
 
+def _default_dtype(value: Any) -> DType:
+    return _BOOL if isinstance(value, bool) else _INDEX if isinstance(value, Integral) else dtypes.f32
+
+
+def _coerced(scalar: DType, value: Any) -> Any:
+    """`value` at `scalar`: wrapped or rounded; IRTypeError where it is no number, or not an integer and should be."""
+    try:
+        out = number.coerce(scalar, value)
+    except (TypeError, ValueError, OverflowError):
+        out = None
+    if out is None or (scalar.is_integral and value != int(value)):
+        raise IRTypeError(f"{value!r} is no constant of dtype {scalar}", place=caller())
+    return out
+
+
 def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
     """A constant with these lanes; equal lanes give a Const of vector dtype, so a splat has one form."""
-    lanes = tuple(number.coerce(scalar, v) for v in values)
+    if not values:
+        raise IRTypeError("a vector constant without lanes", place=caller())
+    lanes = tuple([_coerced(scalar, v) for v in values])
     keys = tuple(number.key(scalar, v) for v in lanes)
     if all(k == keys[0] for k in keys):
         return UOp.const(lanes[0], scalar.vec(len(lanes)))
@@ -483,6 +499,8 @@ def cast(x: UOp, dtype: DType | None) -> UOp:
     """`x` converted to `dtype`, lane by lane."""
     if dtype is None:
         raise IRTypeError("Cast: expected a dtype", place=caller())
+    if dtype.kind in _NO_CAST or x.dtype.kind in _NO_CAST or dtype.is_ptr != x.dtype.is_ptr:
+        raise IRTypeError(f"Cast: no conversion from {x.dtype} to {dtype}", place=caller())
     if dtype.count == 1:
         dtype = dtype.scalar().vec(x.dtype.count)
     elif dtype.count != x.dtype.count:

@@ -222,7 +222,9 @@ def _try(node: UOp, at: UOp, size: int, stage: int) -> None:
     for c in choices:
         total *= len(c)
     step = max(1, total // _SAMPLES)
-    for given in itertools.islice(itertools.product(*choices), 0, None, step) if total < 1 << 20 else [tuple(c[-1] for c in choices)]:
+    for given in (
+        itertools.islice(itertools.product(*choices), 0, None, step) if total < 1 << 20 else [tuple(c[-1] for c in choices)]
+    ):
         try:
             found = evaluate(at, dict(zip(leaves, given, strict=True)))
         except (UndefinedError, IRError):
@@ -276,5 +278,3 @@ def _under_if(program: Sequence[UOp]) -> set[UOp]:
             found.add(node)
             found.update(s for s in node.src if s.op is Op.Index and node.op is Op.Store)
     return found
-
-

@@ -166,6 +166,8 @@ def mulacc(d: DType, a: Value, b: Value, c: Value) -> Value:
     if not d.is_float:
         return wrap(d, a * b + c)
     if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+        if math.isfinite(a) and math.isfinite(b):
+            return c  # the product is finite, even where a double cannot hold it
         return NAN if (v := a * b + c) != v else v
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:  # the sign of an exact zero is that of the rounded sum

@@ -41,7 +41,10 @@ KINDS: Final[dict[Op, tuple[_Kind, ...]]] = {
     Op.Device: (_TEXT,),
     Op.Buffer: (_SIZE,),
     Op.BufferView: (_SIZE, _SIZE),
-    Op.Bufferize: (("a device or None", lambda v: v is None or isinstance(v, str)), ("an AddrSpace", lambda v: isinstance(v, AddrSpace))),
+    Op.Bufferize: (
+        ("a device or None", lambda v: v is None or isinstance(v, str)),
+        ("an AddrSpace", lambda v: isinstance(v, AddrSpace)),
+    ),
     Op.Param: (_NUMBER,),
     Op.DefineGlobal: (_NUMBER,),
     Op.DefineLocal: (_NUMBER,),

@@ -110,15 +110,15 @@ def _first_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 
 def const_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
-    return (-float("inf"), float("inf")) if d.is_float else (arg, arg)
+    return (-float("inf"), float("inf")) if d.is_float else (int(arg), int(arg))
 
 
 def vconst_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
-    return (-float("inf"), float("inf")) if d.is_float else (min(arg), max(arg))
+    return (-float("inf"), float("inf")) if d.is_float else (int(min(arg)), int(max(arg)))
 
 
 def var_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
-    return max(arg[1], d.min), min(arg[2], d.max)
+    return (d.min, d.max) if d.is_float else (arg[1], arg[2])
 
 
 def invalid_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
@@ -132,6 +132,22 @@ def _invalid_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return d
 
 
+def var_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    if want is None:
+        raise TypeError("a dtype")
+    name, lo, hi = arg
+    d = want.scalar()
+    if not (d.is_bool or d.is_number):
+        raise TypeError(f"a dtype of values for {name}, not {want}")
+    if not d.min <= lo <= hi <= d.max:
+        raise ValueError(f"bounds of {name} in {d.min}..={d.max}, not {lo}..={hi}")
+    if d.is_float and (lo, hi) != (d.min, d.max):
+        raise ValueError(f"no bounds for {name}: floats have none")
+    if any(isinstance(b, float) and b not in (d.min, d.max) for b in (lo, hi)):
+        raise ValueError(f"integers as bounds of {name}, not {lo}..={hi}")
+    return want
+
+
 _MANY: Final = (Operand("sources", ORDER, many=True),)
 _DEPS: Final = Operand("deps", ORDER, many=True)
 
@@ -140,7 +156,7 @@ TABLE.define(OpDef(Op.Const, fields=("value",), typing=wanted, bounds=const_boun
 TABLE.define(OpDef(Op.VConst, fields=("values",), typing=wanted, bounds=vconst_bounds, llvm="vconst", cuda="vconst"))
 TABLE.define(OpDef(Op.Invalid, typing=_invalid_type, bounds=invalid_bounds))
 TABLE.define(
-    OpDef(Op.DefineVar, fields=("name", "min", "max"), typing=wanted, bounds=var_bounds, llvm="define_var", cuda="define_var")
+    OpDef(Op.DefineVar, fields=("name", "min", "max"), typing=var_type, bounds=var_bounds, llvm="define_var", cuda="define_var")
 )
 
 # storage

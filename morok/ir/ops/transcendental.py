@@ -2,66 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Final
 
 from morok.ir.dtype import DType
-from morok.ir.number import NAN, round_float
 from morok.ir.op import Op
-
-
-def _total(f: Callable[[float], float]) -> Callable[[DType, float], float]:
-    """`f` with IEEE results where Python raises: NaN outside its domain, infinity on overflow."""
-
-    def evaluate(d: DType, a: float) -> float:
-        if a != a:
-            return NAN
-        try:
-            v = f(a)
-        except ValueError:
-            return NAN
-        except OverflowError:
-            return math.inf
-        return round_float(d, v)
-
-    return evaluate
-
-
-def _log(f: Callable[[float], float]) -> Callable[[DType, float], float]:
-    total = _total(f)
-    return lambda d, a: -math.inf if a == 0 else total(d, a)
-
-
-def _rsqrt(a: float) -> float:
-    return math.inf if a == 0 else 1.0 / math.sqrt(a)
-
+from morok.ir.ops import exact
 
 UNARY: Final[dict[Op, Callable[[DType, float], float]]] = {
-    Op.Exp2: _total(math.exp2),
-    Op.Log2: _log(math.log2),
-    Op.Sin: _total(math.sin),
-    Op.Exp: _total(math.exp),
-    Op.Log: _log(math.log),
-    Op.Cos: _total(math.cos),
-    Op.Tan: _total(math.tan),
-    Op.Tanh: _total(math.tanh),
-    Op.Erf: _total(math.erf),
-    Op.Rsqrt: _total(_rsqrt),
+    Op.Exp2: exact.exp2,
+    Op.Log2: exact.log2,
+    Op.Sin: exact.sin,
+    Op.Exp: exact.exp,
+    Op.Log: exact.log,
+    Op.Cos: exact.cos,
+    Op.Tan: exact.tan,
+    Op.Tanh: exact.tanh,
+    Op.Erf: exact.erf,
+    Op.Rsqrt: exact.rsqrt,
 }
-
-
-def power(d: DType, a: float, b: float) -> float:
-    try:
-        return round_float(d, math.pow(a, b))
-    except ValueError:  # a negative base with a fractional exponent, or 0 to a negative one
-        if a == 0:
-            odd = float(b).is_integer() and int(b) % 2 == 1
-            return math.copysign(math.inf, a) if odd else math.inf
-        return NAN
-    except OverflowError:
-        odd = float(b).is_integer() and int(b) % 2 == 1
-        return -math.inf if a < 0 and odd else math.inf
+power: Final = exact.power
 
 
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
