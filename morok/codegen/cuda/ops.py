@@ -191,7 +191,8 @@ def _function(name: str, function: str) -> None:
 
 for _name, _called in (
     ("sqrt", "sqrt"), ("trunc", "trunc"), ("floor", "floor"), ("ceil", "ceil"), ("round", "rint"), ("exp2", "exp2"),
-    ("log2", "log2"), ("sin", "sin"), ("exp", "exp"), ("log", "log"), ("cos", "cos"), ("tan", "tan"), ("tanh", "tanh"), ("erf", "erf"),
+    ("log2", "log2"), ("sin", "sin"), ("exp", "exp"),
+    ("log", "log"), ("cos", "cos"), ("tan", "tan"), ("tanh", "tanh"), ("erf", "erf"),
 ):  # fmt: skip
     _function(_name, _called)
 
@@ -199,8 +200,7 @@ for _name, _called in (
 @emits("rsqrt")
 def rsqrt(need: Need, u: UOp, x: str) -> str:
     d = u.dtype.scalar()
-    one, zero = literal(_work(d), 1.0), literal(_work(d), 0.0)
-    return in_float(d, (x,), lambda x: f"{one} / {_suffixed('sqrt', d)}({x} == {zero} ? {zero} : {x})")
+    return in_float(d, (x,), lambda x: f"{literal(_work(d), 1.0)} / {_suffixed('sqrt', d)}({x})")
 
 
 @emits("pow")

@@ -36,12 +36,8 @@ for _name, _function in LIBRARY.items():
 
 @emits("rsqrt")
 def rsqrt(b: Builder, u: UOp, x: str) -> str:
-    """1 / sqrt(|x|) where x is zero of either sign, so that both give infinity."""
-
     def compute(b: Builder, n: int, x: str) -> str:
-        zero = b.compare("oeq", "double", n, x, b.const("double", n, "0.0"))
-        root = b.intrinsic("sqrt", "double", n, b.select(zero, "double", n, b.const("double", n, "0.0"), x))
-        return b.binary("fdiv", "double", n, b.const("double", n, "1.0"), root)
+        return b.binary("fdiv", "double", n, b.const("double", n, "1.0"), b.intrinsic("sqrt", "double", n, x))
 
     return in_double(b, u.dtype, (x,), compute)
 

@@ -1,0 +1,1 @@
+#pragma once  // everything is in cuda_on_cpu.h
