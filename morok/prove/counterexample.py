@@ -65,8 +65,9 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
         bindings[name] = INVALID if z3.is_true(model.value(term.invalid)) else world.read(dtype, model.value(term.value))
     for name, _, number in o.facts:
         bindings[name] = _number(world, model, number)
-    dtypes = list(dict.fromkeys(instance.dtypes.values())) or ([o.pattern.dtype] if o.pattern is not None else [])
-    where = dtypes[0] if len(dtypes) == 1 else ", ".join(f"{k}={v}" for k, v in instance.dtypes.items())
+    used = dict.fromkeys([*instance.dtypes.values(), *(dtype for _, dtype, _ in o.variables)])
+    dtypes = [d for d in used if d != "bool"][:1] or list(used) or ["any"]
+    where = dtypes[0] if len(instance.dtypes) < 2 else ", ".join(f"{k}={v}" for k, v in instance.dtypes.items())
     if o.pattern is None or o.target is None:
         return Counterexample(where, bindings, None, None, False)
     lhs, rhs = value_in(world, model, o.pattern), value_in(world, model, o.target)

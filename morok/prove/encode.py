@@ -79,6 +79,13 @@ def solver_function(info: OpInfo) -> Callable[..., Term]:
     return found
 
 
+def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:
+    """Whether a constraint says `index?`: only then does a variable match nodes that may be Invalid."""
+    if isinstance(t, S.TMaybeInvalid):
+        return True
+    return t is not None and any(mentions_maybe_invalid(c) for c in S.children(t))
+
+
 class Encoder:
     """One reading of a rule. `world` is the theory's encoding; `choices` which alternatives the pattern takes."""
 
@@ -118,9 +125,12 @@ class Encoder:
             raise Unsupported(f"a {pattern.dtype} pattern with a {target.dtype} target")
         if len(pattern.lanes) != len(target.lanes):
             raise Unsupported(f"{len(pattern.lanes)} lanes become {len(target.lanes)}")
-        equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.world.equal
+        equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.equal
         self.out.pattern, self.out.target = pattern, target
         self.out.claim = both(*(both(t.defined, equal(pattern.dtype, t, p)) for p, t in zip(pattern.lanes, target.lanes, strict=True)))
+
+    def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
+        return self.world.equal(dtype, target, pattern)
 
     def premise(self, *conditions: Expr) -> None:
         self.out.premises.extend(c for c in conditions if not z3.is_true(c))
@@ -195,13 +205,13 @@ class Encoder:
             raise Inapplicable
         same = []
         for x, y in zip(a.lanes, b.lanes, strict=True):
-            same += [self.world.equal(a.dtype, x, y), x.defined == y.defined]
+            same += [self.equal(a.dtype, x, y), x.defined == y.defined]
         return same
 
     def bound_variable(self, p: S.PVar) -> Any:
         if p.ignored:
             self.unnamed = getattr(self, "unnamed", 0) + 1
-            return self.variable(f"{p.name}{self.unnamed}", self.rule.type_of(p), True)
+            return self.variable(f"{p.name}{self.unnamed}", self.rule.type_of(p), mentions_maybe_invalid(p.type))
         if p.name not in self.names:
             binding = self.rule.bindings[p.name]
             self.names[p.name] = self.variable(p.name, self.rule.type_of(p), binding.invalid_ok)
@@ -216,6 +226,8 @@ class Encoder:
         fixed = {"zero": 0, "one": 1, "true": True, "false": False}
         if p.kind in fixed:
             value: Any = fixed[p.kind]
+            if dtype not in self.rule.dialect.dtypes:
+                raise Unsupported("a constant of a dtype that the rule does not look at")
             if self.world.is_float(dtype):
                 value = float(value)
             return self.splat(self.world.constant(dtype, value), dtype, ty)
@@ -258,7 +270,15 @@ class Encoder:
         return self.apply(info, operands, self.dtype_of(p))
 
     def structure_op_pattern(self, op: str, p: S.POp) -> Any:
+        if op == "Invalid":
+            return self.invalid_node()
+        info = self.rule.dialect.ops[op]
+        if info.solver:
+            return self.apply(info, [self.pattern(a) for a in p.args if not isinstance(a, (S.PType, S.PExpr))], self.dtype_of(p))
         raise Unsupported(f"{op} is not pointwise")
+
+    def invalid_node(self) -> Node:
+        return Node((self.world.invalid(),), "index", Made("Invalid", ()))
 
     def admits(self, op: str, p: S.POp) -> bool:
         """Whether an op of `(A | B)(..)` has these operand dtypes at this instance."""
@@ -582,6 +602,10 @@ class Encoder:
         if e.name in self.rule.dialect.ops:
             return self.node(e, None)
         handler = getattr(self, f"call_{e.name}", None)
+        if handler is None and e.name in self.rule.dialect.facts:  # any answer: the proof learns nothing from it
+            for a in e.args:
+                self.expression(a)
+            return Truth(self.world.fresh(e.name, z3.BoolSort()))
         if handler is None:
             raise Unsupported(f"the function {e.name}")
         return handler(*e.args) if e.name != "eval" else self.call_eval(e)
@@ -884,6 +908,12 @@ class Encoder:
         return self.as_node(self.expression(e), dtype)
 
     def structure_op(self, e: S.ECall) -> Any:
+        if e.name == "Invalid":
+            return self.invalid_node()
+        info = self.rule.dialect.ops[e.name]
+        if info.solver:
+            named = [self.dtype_value(a) for a in e.args if self.is_dtype(a)]
+            return self.apply(info, [self.node(a, None) for a in e.args if not self.is_dtype(a)], named[0] if named else self.dtype_of(e))
         raise Unsupported(f"{e.name} is not pointwise")
 
     def is_dtype(self, e: S.Expr) -> bool:

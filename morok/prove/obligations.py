@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -105,7 +106,7 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
         out.append(f"assuming {', '.join(rule.syntax.assuming)}")
     if "reassoc" in rule.syntax.assuming:
         out.append("over the real numbers")
-    if rule.pointwise:
+    if lanewise(rule):
         out.append("any number of lanes")
     if progress.excluded:
         out.append(f"excluded by the guards: {', '.join(dict.fromkeys(progress.excluded))}")
@@ -190,11 +191,17 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
 
 
 def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> Encoder:
-    if rule.pointwise:
+    if lanewise(rule):
         return Encoder(rule, instance, world, choices)
     from morok.prove.structure import StructureEncoder
 
     return StructureEncoder(rule, instance, world, choices)
+
+
+def lanewise(rule: CheckedRule) -> bool:
+    """Whether one lane stands for all: every op works lane by lane, or is the same in every lane."""
+    ops = rule.dialect.ops
+    return rule.pointwise or all(ops[n].params or ops[n].solver or n in ("Invalid", "Const") for n in ops_of(rule))
 
 
 def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
@@ -211,8 +218,47 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
             return Answer.UNKNOWN, None
         progress.lemmas[key] = True
     conditions = [*o.premises, negation(o.claim)]
-    result = progress.ask(f"{rule.name} {where}", conditions, attempt.share)
-    return result.answer, result.model
+    if not world.cases:
+        result = progress.ask(f"{rule.name} {where}", conditions, attempt.share)
+        if result.answer is Answer.UNKNOWN and (found := probe(o, conditions, world, progress)) is not None:
+            return found
+        return result.answer, result.model
+    return by_cases(rule, where, conditions, attempt, world, progress)
+
+
+PROBES = {"float": (0.0, -0.0, 1.0, float("nan"), float("inf"), -1.0, 3.0), "int": (0, 1, -1, 2, -3, 5, 7, -8)}
+MOST_PROBES = 600
+
+
+def probe(o: Obligation, conditions: list[Any], world: Any, progress: Progress) -> tuple[Answer, Any] | None:
+    """Where the solver gives up, try a few values by substitution: a rule that is false at 0 or NaN need not stay unknown."""
+    options = []
+    for _, dtype, term in o.variables:
+        kind = "float" if world.is_float(dtype) else "int"
+        values = PROBES[kind] if dtype != "bool" else (False, True)
+        options.append([(term.value, world.constant(dtype, v).value) for v in values])
+    for chosen in itertools.islice(itertools.product(*options), MOST_PROBES):
+        if all(not z3.is_false(z3.simplify(z3.substitute(c, *chosen))) for c in conditions):
+            result = progress.ask("probe", [*conditions, *(a == b for a, b in chosen)], 1.0)
+            if result.answer is Answer.SAT:
+                return result.answer, result.model
+    return None
+
+
+def by_cases(rule: CheckedRule, where: str, conditions: list[Any], attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
+    """The question once for every likely value of a variable (the powers of two), and once for all others: all must be unsat."""
+    leaf, values = next(iter(world.cases.values()))
+    others = [*conditions, *(leaf != v for v in values)]
+    result = progress.ask(f"{rule.name} {where} elsewhere", others, attempt.share)
+    if result.answer is not Answer.UNSAT:
+        return result.answer, result.model
+    for value in values:
+        pinned = [z3.simplify(z3.substitute(c, (leaf, value))) for c in conditions]
+        pinned.append(leaf == value)  # so that a model names it
+        result = progress.ask(f"{rule.name} {where} at {value}", pinned, attempt.share)
+        if result.answer is not Answer.UNSAT:
+            return result.answer, result.model
+    return Answer.UNSAT, None
 
 
 def is_definition(rule: S.Rule) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from morok.prove.semantics.ops import (
     abs,
     add,
@@ -52,4 +54,12 @@ from morok.prove.semantics.ops import (
     where,
     xor,
 )
-from morok.prove.semantics.theory import MorokTheory, MorokWorld
+
+
+def __getattr__(name: str) -> Any:
+    """Morok's theory knows Morok's dtypes; another dialect's proofs do not load them."""
+    if name in ("MorokTheory", "MorokWorld"):
+        from morok.prove.semantics import theory
+
+        return getattr(theory, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

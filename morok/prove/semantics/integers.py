@@ -54,7 +54,7 @@ class Integers:
 
     def variable(self, name: str) -> Expr:
         v = z3.Int(name)
-        if self.bits:
+        if self.bits and not self.homomorphic:
             self.world.assume(v >= self.low, v <= self.high)
         return v
 

@@ -279,7 +279,15 @@ class Arithmetic:
         v = self.n.known(a.value)
         if v is not None:
             return z3.BoolVal(v > 0 and v & (v - 1) == 0)
-        return either(*(self.n.eq(a.value, self.n.const(1 << k)) for k in range(self._exponents(a))))
+        exponents = range(self._exponents(a))
+        leaf = a.value.arg(0) if z3.is_app_of(a.value, z3.Z3_OP_ZERO_EXT) else a.value
+        if leaf.num_args() == 0 and a.bits:
+            make = (lambda v: z3.BitVecVal(v, leaf.size())) if z3.is_bv(leaf) else z3.IntVal
+            self.cases(leaf, tuple(make(1 << k) for k in exponents))
+        return either(*(self.n.eq(a.value, self.n.const(1 << k)) for k in exponents))
+
+    def cases(self, leaf: Expr, values: tuple[Expr, ...]) -> None:
+        self.world.cases[leaf.get_id()] = (leaf, values)
 
     def compare(self, op: str, a: Num, b: Num) -> tuple[Expr, Expr]:
         """(exists, truth) of a comparison; infinite bounds compare as infinities do."""

@@ -81,6 +81,7 @@ class World:
     axioms    what holds of the variables and functions introduced
     ranges    obligations of the lift to integers: conditions that the proof must establish, in the order of evaluation
     bounds    restrictions made for the solver's sake, in words: the verdict is then `bounded`
+    cases     values that cover all that a variable can be under the premises: the question may be asked for each
     """
 
     name: str
@@ -88,6 +89,7 @@ class World:
     axioms: list[Expr] = field(default_factory=list)
     ranges: list[Expr] = field(default_factory=list)
     bounds: list[str] = field(default_factory=list)
+    cases: dict[int, tuple[Expr, tuple[Expr, ...]]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
     fresh_names: int = 0
 

@@ -215,13 +215,13 @@ class MorokTheory:
                 _attempt("integers, division built in", 2.0, integers=True, builtin=True, reals=reals),
             ]
         else:
-            small = widest <= 8 or not (divides or numeric_guards)
-            if ints and ops <= RING | {"Const"} and "Mul" in ops and widest > 8:
+            hard = divides or numeric_guards
+            if ints and ops <= RING | {"Const"} and "Mul" in ops:
                 found.append(_attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
-            found.append(_attempt("bit vectors", 1.0 if small else 0.1, reals=reals))
-            if ints and not ops & BITWISE - {"Shl", "Shr", "And", "Not"} and widest > 8:
+            found.append(_attempt("bit vectors", 0.3 if hard and widest <= 8 else 0.1 if hard else 1.0, reals=reals))
+            if ints and not ops & BITWISE - {"Shl", "Shr", "And", "Not"}:
                 found.append(_attempt("lifted integers", 1.0, integers=True, reals=reals))
                 found.append(_attempt("lifted integers, division built in", 1.0, integers=True, builtin=True, reals=reals))
-            if ints and widest > 8:
-                found.append(_attempt("bit vectors, more resources", 4.0, reals=reals))
+            if ints:
+                found.append(_attempt("bit vectors, more resources", 6.0, reals=reals))
         return found
