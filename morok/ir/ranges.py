@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.op import Op
-from morok.ir.uop import toposort
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -29,7 +28,7 @@ def remember(node: UOp, key: str, value: object) -> None:
 def open_ranges(root: UOp) -> frozenset[UOp]:
     """The ranges below `root` that nothing closes on the way up; a Range is open in itself."""
     if root.memo is None or _memo not in root.memo:
-        for node in _unknown(root):
+        for node in unknown(root, _memo):
             remember(node, _memo, _compute(node))
     return _of(root)
 
@@ -57,8 +56,20 @@ def _of(node: UOp) -> frozenset[UOp]:
     return found | {node} if node.op is Op.Range else found
 
 
-def _unknown(root: UOp) -> list[UOp]:
-    return [n for n in toposort((root,)) if n.memo is None or _memo not in n.memo]
+def unknown(root: UOp, key: str) -> list[UOp]:
+    """The nodes below `root` that do not remember the fact `key`, operands first; below one that does all others do."""
+    out: list[UOp] = []
+    seen: set[UOp] = set()
+    stack: list[tuple[UOp, bool]] = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            out.append(node)
+        elif node not in seen and (node.memo is None or key not in node.memo):
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend([(s, False) for s in node.src if s not in seen])
+    return out
 
 
 from morok.ir.uop import _Cell  # noqa: E402

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.op import Op
-from morok.ir.ranges import remember
-from morok.ir.uop import toposort
+from morok.ir.ranges import remember, unknown
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -23,9 +22,8 @@ def dim(node: UOp) -> int | UOp:
 def shape_of(root: UOp) -> Shape:
     """The shape of a tensor-level node: () for scalars, an int or a node of dtype index a dimension."""
     if root.memo is None or _memo not in root.memo:
-        for node in toposort((root,)):
-            if node.memo is None or _memo not in node.memo:
-                remember(node, _memo, _compute(node))
+        for node in unknown(root, _memo):
+            remember(node, _memo, _compute(node))
     assert root.memo is not None
     found: Shape = root.memo[_memo]
     return found
@@ -72,8 +70,8 @@ def _of(node: UOp) -> Shape:
 
 
 def _plus(a: int | UOp, b: int | UOp) -> int | UOp:
-    return a + b
+    return a if isinstance(b, int) and b == 0 else a + b
 
 
 def _minus(a: int | UOp, b: int | UOp) -> int | UOp:
-    return a - b
+    return a if isinstance(b, int) and b == 0 else a - b
