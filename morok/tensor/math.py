@@ -529,13 +529,13 @@ class Math(Movement):
         return self._rounded(Op.Round)
 
     def isnan(self) -> Self:
-        return self != self
+        return self.__ne__(self)
 
     def isinf(self) -> Self:
-        return abs(self) == math.inf if self.dtype.is_float else (self != self)
+        return self.__abs__().__eq__(math.inf) if self.dtype.is_float else self.__ne__(self)
 
     def isfinite(self) -> Self:
-        return abs(self) < math.inf if self.dtype.is_float else (self == self)
+        return self.__abs__().__lt__(math.inf) if self.dtype.is_float else self.__eq__(self)
 
     def relu(self) -> Self:
         """max(x, 0)."""
