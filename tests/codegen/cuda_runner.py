@@ -41,7 +41,11 @@ def build(kernels: Sequence[Rendered], folder: Path, optimize: str = "-O1", extr
 
 
 def launch(
-    library: ctypes.CDLL, k: Rendered, arrays: Sequence[np.ndarray], values: Mapping[str, int] | None = None, backwards: bool = False
+    library: ctypes.CDLL,
+    k: Rendered,
+    arrays: Sequence[np.ndarray],
+    values: Mapping[str, int] | None = None,
+    backwards: bool = False,
 ) -> None:
     """Run kernel `k` on `arrays` by slot; AssertionError if its threads disagree about a barrier."""
     from morok.runtime.gpu import dimension

@@ -50,7 +50,9 @@ class Listing:
     def end(self, r: UOp, body: UOp | None = None) -> UOp:
         return self.add((body if body is not None else self.list[-1]).end(r))
 
-    def load(self, buffer: UOp, at: UOp | int, dtype: DType | None = None, gate: UOp | None = None, alt: UOp | None = None) -> UOp:
+    def load(
+        self, buffer: UOp, at: UOp | int, dtype: DType | None = None, gate: UOp | None = None, alt: UOp | None = None
+    ) -> UOp:
         """A load of `buffer`; of a register or local, after everything stored to it so far."""
         place = self.place(buffer, at, gate)
         src = (place,) if alt is None else (place, alt)

@@ -136,7 +136,9 @@ def cast_program(source: DType, lanes: Sequence[int] = LANES) -> Program:
     for target in targets:
         expected = [_cast(target, v, source) for v in column]
         for n in lanes:
-            program.loop(f"Cast {source} to {target}", target, lambda x, t=target: x.cast(t), [(operand, source)], len(rows), n, expected)
+            program.loop(
+                f"Cast {source} to {target}", target, lambda x, t=target: x.cast(t), [(operand, source)], len(rows), n, expected
+            )
     return program
 
 

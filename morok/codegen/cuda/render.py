@@ -15,6 +15,8 @@ from morok.codegen.cuda.ops import OPS, Emit
 from morok.codegen.cuda.types import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
 from morok.codegen.registers import Registers, Slot, analyze, passed, storage
 from morok.codegen.rendered import Argument, Rendered, Variable
+from morok.codegen.scopes import Values
+from morok.codegen.targets import CUDA
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.op import TABLE, Op
@@ -67,7 +69,7 @@ class Renderer:
     name: str
     registers: Registers
     lines: list[str] = field(default_factory=list)
-    values: dict[UOp, list[str]] = field(default_factory=dict)
+    values: Values[list[str]] = field(default_factory=Values)
     factors: dict[UOp, int] = field(default_factory=dict)
     arguments: dict[int, Argument] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -75,6 +77,7 @@ class Renderer:
     needed: dict[str, None] = field(default_factory=dict)
     open: list[UOp] = field(default_factory=list)
     count: int = 0
+    shared: int = 0
 
     def line(self, text: str) -> None:
         self.lines.append("  " * (len(self.open) + 1) + text)
@@ -96,20 +99,15 @@ class Renderer:
         found = self.values.get(u)
         if found is not None:
             return found
-        d = u.dtype.scalar()
-        if u.op is Op.Const:
-            lanes = [literal(d, u.arg)] * u.dtype.count
-        elif u.op is Op.VConst:
-            lanes = [literal(d, v) for v in u.arg]
-        elif (inner := passed(u)) is not u:
-            lanes = self.value(inner)
-        else:
+        for node in self.values.missing(u):
+            _HANDLERS[node.op](self, node)
+        found = self.values.get(u)
+        if found is None:
             raise CompileError(
-                f"kernel {self.name}: {u.op.name} is used before it is computed",
+                f"kernel {self.name}: {u.op.name} is used before it is computed, or outside the loop that computes it",
                 hint="instructions are rendered in the order of the list",
             )
-        self.values[u] = lanes
-        return lanes
+        return found
 
     # Storage.
 
@@ -126,6 +124,13 @@ class Renderer:
     def define_local(self, u: UOp) -> None:
         assert isinstance(u.dtype, PtrType)
         size = max(u.dtype.size, 1) * u.dtype.base.count
+        self.shared += size * u.dtype.base.scalar().itemsize
+        if self.shared > CUDA.local_bytes:
+            raise CompileError(
+                f"kernel {self.name} needs {self.shared} bytes of shared memory",
+                expected=f"at most {CUDA.local_bytes}",
+                hint="use fewer threads a block, or smaller tiles",
+            )
         self.values[u] = [f"local{u.arg}"]
         self.line(f"__shared__ __align__(16) {memory(u.dtype.base.scalar())} local{u.arg}[{size}];")
 
@@ -155,6 +160,8 @@ class Renderer:
 
     def index(self, u: UOp) -> None:
         """An address is written where it is used."""
+        if u.op is Op.Index and u.arg and u.src[-1].dtype.count not in (1, u.src[1].dtype.count):
+            raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
 
     def _element(self, place: UOp) -> DType:
         base = passed(place.src[0]).dtype
@@ -201,11 +208,11 @@ class Renderer:
         pointer = self._pointer(place)
         offsets = self._offsets(place)
         lanes: list[str] = []
-        if len(offsets) > 1 or (gates is not None and len(gates) > 1):
+        if len(offsets) > 1:
             each = d.count // len(offsets)
             for i in range(d.count):
                 read = from_memory(scalar, f"{pointer}[{self._at(offsets[i // each], i % each)}]")
-                gate = None if gates is None else gates[i if len(gates) > 1 else 0]
+                gate = None if gates is None else gates[i // each if len(gates) > 1 else 0]
                 lanes.append(self.define(scalar, read if gate is None else f"{gate} ? {read} : {alt[i]}"))
         else:
             gate = None if gates is None else gates[0]
@@ -241,10 +248,10 @@ class Renderer:
         if kept.op is Op.DefineGlobal:
             self.arguments[int(kept.arg)] = Argument(int(kept.arg), self.arguments[int(kept.arg)].dtype, True)
         pointer, offsets, gates = self._pointer(place), self._offsets(place), self._gates(place)
-        if len(offsets) > 1 or (gates is not None and len(gates) > 1):
+        if len(offsets) > 1:
             each = d.count // len(offsets)
             for i, x in enumerate(lanes):
-                gate = "" if gates is None else f"if ({gates[i if len(gates) > 1 else 0]}) "
+                gate = "" if gates is None else f"if ({gates[i // each if len(gates) > 1 else 0]}) "
                 self.line(f"{gate}{pointer}[{self._at(offsets[i // each], i % each)}] = {x};")
             return
         gate = "" if gates is None else f"if ({gates[0]}) "
@@ -266,27 +273,32 @@ class Renderer:
         self.count += 1
         c = REGISTER[u.dtype]
         self.line(f"for ({c} {name} = 0; {name} < {self.value(u.src[0])[0]}; {name}++) {{")
-        self.values[u] = [name]
         self.open.append(u)
+        self.values.open()
+        self.values[u] = [name]
 
     def end(self, u: UOp) -> None:
         if not self.open or self.open[-1] is not u.src[1] or len(u.src) != 2:
             raise CompileError(f"kernel {self.name}: an End closes the innermost open loop, and exactly one")
         self.open.pop()
+        self.values.close()
         self.line("}")
 
     def if_(self, u: UOp) -> None:
         self.line(f"if ({self.value(u.src[0])[0]}) {{")
         self.open.append(u)
+        self.values.open()
 
     def endif(self, u: UOp) -> None:
         if not self.open or self.open[-1].op is not Op.If:
             raise CompileError(f"kernel {self.name}: an EndIf without its If")
         self.open.pop()
+        self.values.close()
         self.line("}")
 
     def barrier(self, u: UOp) -> None:
         self.line("__syncthreads();")
+        self.passing(u)
 
     # Values.
 
@@ -319,10 +331,18 @@ class Renderer:
         self.values[u] = [self.define(u.dtype.scalar(), str(u.arg).format(*[self.value(s)[0] for s in u.src]))]
 
     def constant(self, u: UOp) -> None:
-        self.value(u)
+        d = u.dtype.scalar()
+        lanes = u.arg if u.op is Op.VConst else [u.arg] * u.dtype.count
+        self.values[u] = [literal(d, v) for v in lanes]
+
+    def passing(self, u: UOp) -> None:
+        """An After is its first operand."""
+        found = self.values.get(u.src[0])
+        if found is not None:
+            self.values[u] = found
 
     def nothing(self, u: UOp) -> None:
-        """After and the like leave no code."""
+        """What only holds a program together leaves no code."""
 
     # The kernel.
 
@@ -395,7 +415,7 @@ _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
     Op.Gep: Renderer.gep,
     Op.Custom: Renderer.custom,
     Op.CustomI: Renderer.custom,
-    Op.After: Renderer.nothing,
+    Op.After: Renderer.passing,
     Op.Sink: Renderer.nothing,
     Op.Group: Renderer.nothing,
     Op.Noop: Renderer.nothing,

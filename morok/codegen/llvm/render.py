@@ -14,9 +14,10 @@ from typing import Final
 from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.ops import OPS, Emit
-from morok.codegen.llvm.types import constant, literal, memory_type, suffix, type_of, vector
+from morok.codegen.llvm.types import constant, literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot, analyze, passed, storage
 from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable
+from morok.codegen.scopes import Values
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import TABLE, Op
@@ -63,17 +64,15 @@ class _Branch:
 class Renderer:
     """The state of rendering one list.
 
-    values     the name of each instruction's result
-    env        the current value of each register slot
-    addresses  (address, gate) of each place
+    values   the name of each instruction's result; of an Index the address
+    env      the current value of each register slot
     """
 
     name: str
     b: Builder
     registers: Registers
-    values: dict[UOp, str] = field(default_factory=dict)
+    values: Values[str] = field(default_factory=Values)
     env: dict[Slot, str] = field(default_factory=dict)
-    addresses: dict[UOp, str] = field(default_factory=dict)
     arguments: dict[int, Argument] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     loops: list[_Loop] = field(default_factory=list)
@@ -90,18 +89,15 @@ class Renderer:
         found = self.values.get(u)
         if found is not None:
             return found
-        if u.op is Op.Const or u.op is Op.VConst:
-            text = constant(u)
-        else:
-            inner = passed(u)
-            if inner is u:
-                raise CompileError(
-                    f"kernel {self.name}: {u.op.name} is used before it is computed",
-                    hint="instructions are rendered in the order of the list",
-                )
-            text = self.value(inner)
-        self.values[u] = text
-        return text
+        for node in self.values.missing(u):
+            _HANDLERS[node.op](self, node)
+        found = self.values.get(u)
+        if found is None:
+            raise CompileError(
+                f"kernel {self.name}: {u.op.name} is used before it is computed, or outside the loop that computes it",
+                hint="instructions are rendered in the order of the list",
+            )
+        return found
 
     # Storage.
 
@@ -161,9 +157,11 @@ class Renderer:
             raise CompileError(f"kernel {self.name}: an Index has one flat offset here, not {len(offsets)}")
         base = passed(u.src[0]).dtype
         element = base.base if isinstance(base, PtrType) else base
+        if gated and u.src[-1].dtype.count not in (1, offsets[0].dtype.count):
+            raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
         if offsets[0].dtype.count > 1:
             return  # one address a lane, computed where they are used
-        self.addresses[u] = self._address(self.value(u.src[0]), element, offsets[0], self.value(offsets[0]))
+        self.values[u] = self._address(self.value(u.src[0]), element, offsets[0], self.value(offsets[0]))
 
     def _address(self, pointer: str, element: DType, offset: UOp, name: str) -> str:
         """`pointer` plus `offset` elements; lanes of a vector element lie next to each other."""
@@ -203,13 +201,11 @@ class Renderer:
             self.values[u] = self._gather(place, d, alt)
             return
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
-        address = self.addresses[place]
+        address = self.value(place)
         if gate is None:
             self.values[u] = self._read(address, d)
-        elif gate.dtype.count == 1:
-            self.values[u] = self._read_gated(address, self.value(gate), d, alt)
         else:
-            self.values[u] = self._read_masked(address, self.value(gate), d, alt)
+            self.values[u] = self._read_gated(address, self.value(gate), d, alt)
 
     def _read(self, address: str, d: DType) -> str:
         text = self.b.emit(f"load {memory_type(d)}, ptr {address}, align {d.scalar().itemsize}")
@@ -228,18 +224,6 @@ class Renderer:
         if alt is None or alt in (zero(d), "zeroinitializer"):
             return read
         return self.b.select(gate, type_of(d.scalar()), d.count, read, alt, 1)
-
-    def _read_masked(self, address: str, gate: str, d: DType, alt: str | None) -> str:
-        memory = memory_type(d)
-        other = zero(d) if alt is None else self._to_memory(d, alt)
-        function = f"@llvm.masked.load.{suffix(memory_type(d.scalar()), d.count)}.p0"
-        declaration = f"declare {memory} {function}(ptr, i32 immarg, {vector('i1', d.count)}, {memory})"
-        self.b.declared.setdefault(function, declaration)
-        align = d.scalar().itemsize
-        mask = f"{vector('i1', d.count)} {gate}"
-        return self._from_memory(
-            d, self.b.emit(f"call {memory} {function}(ptr {address}, i32 {align}, {mask}, {memory} {other})")
-        )
 
     def _gather(self, place: UOp, d: DType, alt: str | None) -> str:
         lanes = place.src[1].dtype.count
@@ -282,15 +266,8 @@ class Renderer:
             self._scatter(place, d, x)
             return
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
-        address = self.addresses[place]
-        if gate is None or gate.dtype.count == 1:
-            self._write(address, d, x, None if gate is None else self.value(gate))
-            return
-        memory = memory_type(d)
-        function = f"@llvm.masked.store.{suffix(memory_type(d.scalar()), d.count)}.p0"
-        self.b.declared.setdefault(function, f"declare void {function}({memory}, ptr, i32 immarg, {vector('i1', d.count)})")
-        mask = f"{vector('i1', d.count)} {self.value(gate)}"
-        self.b.do(f"call void {function}({memory} {x}, ptr {address}, i32 {d.scalar().itemsize}, {mask})")
+        address = self.value(place)
+        self._write(address, d, x, None if gate is None else self.value(gate))
 
     def _write(self, address: str, d: DType, x: str, gate: str | None) -> None:
         """Store `x`, a value as memory holds it, where `gate` is true."""
@@ -350,6 +327,7 @@ class Renderer:
         loop = _Loop(u, header, before, len(b.lines), counter, end, tested_first, exit_, phis)
         self.loops.append(loop)
         b.lines.append("")  # the phi nodes, once the values from the end of the body are known
+        self.values.open()
         self.values[u] = counter
         if tested_first:
             body = b.label("body")
@@ -376,6 +354,7 @@ class Renderer:
             if loop.tested_first:
                 self.env[slot] = name
         b.lines[loop.patch] = "\n".join(lines)
+        self.values.close(forget=loop.tested_first)
         b.start(loop.exit)
 
     def if_(self, u: UOp) -> None:
@@ -385,12 +364,14 @@ class Renderer:
         written = self.registers.written[u]
         self.branches.append(_Branch(b.block, merge, {slot: self.env[slot] for slot in written}))
         b.start(then)
+        self.values.open()
 
     def endif(self, u: UOp) -> None:
         b = self.b
         if not self.branches:
             raise CompileError(f"kernel {self.name}: an EndIf without its If")
         branch = self.branches.pop()
+        self.values.close()
         inside = b.block
         b.do(f"br label %{branch.merge}")
         b.start(branch.merge)
@@ -439,7 +420,13 @@ class Renderer:
         self.values[u] = self.b.emit(str(u.arg).format(*[self.value(s) for s in u.src]))
 
     def passing(self, u: UOp) -> None:
-        """After and Barrier: one thread runs the kernel, so order is the list's."""
+        """After and Barrier pass their first operand on: one thread runs the kernel, so order is the list's."""
+        found = self.values.get(u.src[0])
+        if found is not None:
+            self.values[u] = found
+
+    def nothing(self, u: UOp) -> None:
+        """What only holds a program together leaves no code."""
 
     def constant(self, u: UOp) -> None:
         self.values[u] = constant(u)
@@ -521,7 +508,7 @@ _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
     Op.CustomI: Renderer.custom,
     Op.After: Renderer.passing,
     Op.Barrier: Renderer.passing,
-    **dict.fromkeys(_SKIPPED, Renderer.passing),
+    **dict.fromkeys(_SKIPPED, Renderer.nothing),
     **dict.fromkeys(_POINTWISE, Renderer.pointwise),
 }
 

@@ -1,0 +1,63 @@
+"""What instructions computed, and where it may be used.
+
+A value made inside a loop or an IF need not exist behind it: the loop may run no iteration, and C variables end with their
+block. A pure value that is needed again is computed again.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+
+from morok.ir.op import TABLE, Op
+from morok.ir.uop import UOp
+
+T = TypeVar("T")
+
+PURE: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {
+    Op.Const, Op.VConst, Op.Bitcast, Op.Vectorize, Op.Gep, Op.Cat, Op.Index, Op.PointerIndex, Op.After, Op.Barrier,
+}  # fmt: skip
+
+
+class Values(Generic[T]):
+    """Names of results, by instruction, in nested scopes."""
+
+    def __init__(self) -> None:
+        self._names: dict[UOp, T] = {}
+        self._scopes: list[list[UOp]] = []
+
+    def __setitem__(self, u: UOp, name: T) -> None:
+        self._names[u] = name
+        if self._scopes:
+            self._scopes[-1].append(u)
+
+    def get(self, u: UOp) -> T | None:
+        return self._names.get(u)
+
+    def open(self) -> None:
+        self._scopes.append([])
+
+    def close(self, forget: bool = True) -> None:
+        """Leave the innermost scope. `forget`: what was made in it cannot be used from here on."""
+        members = self._scopes.pop()
+        if forget:
+            for u in members:
+                self._names.pop(u, None)
+        elif self._scopes:
+            self._scopes[-1] += members
+
+    def missing(self, u: UOp) -> list[UOp]:
+        """What must be computed again before `u` can be used, `u` last; nothing pure below it is left out."""
+        out: list[UOp] = []
+        seen: set[UOp] = set()
+        stack = [(u, False)]
+        while stack:
+            node, ready = stack.pop()
+            if ready:
+                out.append(node)
+            elif node not in seen and node not in self._names and node.op in PURE:
+                seen.add(node)
+                stack.append((node, True))
+                # an After passes its first operand on; the others are order alone
+                operands = node.src[:1] if node.op is Op.After or node.op is Op.Barrier else node.src
+                stack.extend((s, False) for s in operands)
+        return out
