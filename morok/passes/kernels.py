@@ -32,12 +32,14 @@ class Split:
     kernels  Kernel nodes in an order in which they may run; `src` is the Sink, then the buffers by slot: Buffer, or
              After(Buffer, Kernel..) where kernels must have run before
     outputs  for each root the Buffer that holds it afterwards
+    holders  for each Bufferize the Buffer that holds it, under After edges
     sink     Sink(After(Buffer, Kernel)..), one a root
     bindings the Bind nodes met in each kernel
     """
 
     kernels: list[UOp] = field(default_factory=list)
     outputs: list[UOp] = field(default_factory=list)
+    holders: dict[UOp, UOp] = field(default_factory=dict)
     sink: UOp | None = None
     bindings: dict[UOp, list[UOp]] = field(default_factory=dict)
 
@@ -45,7 +47,7 @@ class Split:
 def split_kernels(sink: UOp, new_buffer: NewBuffer) -> Split:
     """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers."""
     out = Split()
-    holders: dict[UOp, UOp] = {}  # Bufferize -> Buffer, or After(Buffer, its Kernel)
+    holders = out.holders
     readers: dict[UOp, list[UOp]] = {}  # Buffer -> kernels that read what it holds at first
     writers: dict[UOp, UOp] = {}  # Buffer -> the last kernel that assigned to it
     for node in stored(sink):

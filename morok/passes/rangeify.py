@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -71,7 +71,8 @@ class State:
     stored   for each node that gets a buffer the demand that fills it
     demands  for every node the demands on it, by indices and gates
     order    all nodes, operands first
-    sink     from pass 4 on: Sink(Bufferize..), one a root
+    sink     from core on: Sink(Bufferize..), one a root
+    held     from core on: the Bufferize that holds each stored node, as long as it holds all of it
     """
 
     roots: list[UOp]
@@ -80,6 +81,13 @@ class State:
     demands: dict[UOp, dict[tuple[Indices, tuple[UOp, ...]], Demand]] = field(default_factory=dict)
     order: list[UOp] = field(default_factory=list)
     sink: UOp | None = None
+    held: dict[UOp, UOp] = field(default_factory=dict)
+
+    def replace(self, done: Mapping[UOp, UOp]) -> None:
+        """Go on with other nodes."""
+        assert self.sink is not None
+        self.sink = done[self.sink]
+        self.held = {n: made for n, b in self.held.items() if (made := done.get(b)) is not None and len(made.src) == len(b.src)}
 
 
 def otherwise(made: UOp | None, node: UOp) -> UOp:
@@ -342,6 +350,7 @@ def core(state: State) -> None:
             else:
                 demand.value = _value(demand)
     state.sink = UOp.sink(*[values[r] for r in state.roots])
+    state.held = values
 
 
 def read(storage: UOp, indices: Sequence[UOp], gates: Sequence[UOp]) -> UOp:
@@ -414,7 +423,7 @@ def simplify_reductions(state: State) -> None:
         src = tuple([done[s] for s in node.src])
         new = node if src == node.src else node.replace(src)
         done[node] = otherwise(_simpler(new), new) if new.op is Op.Reduce else new
-    state.sink = done[state.sink]
+    state.replace(done)
 
 
 def _simpler(node: UOp) -> UOp | None:
@@ -515,7 +524,7 @@ def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> N
         if new.op is Op.Index and new.src[0].op is Op.Bufferize:
             new = otherwise(rewrite(new, new.src[0]), new)
         done[node] = new
-    state.sink = done[state.sink]
+    state.replace(done)
 
 
 PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
@@ -530,15 +539,14 @@ PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
 )
 
 
-def rangeify(roots: Sequence[UOp], device: str, observe: Callable[[str, State], None] | None = None) -> UOp:
-    """The nodes to be stored as a Sink of Bufferize nodes, one a root. `observe` sees the state after each pass."""
+def rangeify(roots: Sequence[UOp], device: str, observe: Callable[[str, State], None] | None = None) -> State:
+    """The state after the eight passes: `sink` has one Bufferize a root. `observe` sees the state after each pass."""
     state = State(list(roots), device)
     for name, run in PASSES:
         run(state)
         if observe is not None:
             observe(name, state)
-    assert state.sink is not None
-    return state.sink
+    return state
 
 
 def stored(sink: UOp) -> Iterator[UOp]:

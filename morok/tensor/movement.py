@@ -24,6 +24,8 @@ def shape_argument(shape: tuple[Any, ...]) -> Shape:
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape that all of these broadcast to, by NumPy's rules; ShapeError showing the shapes if there is none."""
+    if len(shapes) == 2 and (shapes[0] == shapes[1] or not shapes[1]):
+        return shapes[0]
     ndim = max((len(s) for s in shapes), default=0)
     out: list[Dim] = []
     for i in range(ndim):

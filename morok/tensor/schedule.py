@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,6 +56,7 @@ class Schedule:
     inputs   how many buffers there were before; those above are made anew: `made` has their dtype and size
     outputs  for each root the number of its buffer, None for a constant
     groups   steps that may run at the same time, group after group
+    inner    the other nodes that are stored on the way, with the numbers of their buffers
     """
 
     steps: tuple[Step, ...]
@@ -63,6 +64,7 @@ class Schedule:
     made: tuple[tuple[DType, int], ...]
     outputs: tuple[int, ...]
     groups: tuple[tuple[int, ...], ...]
+    inner: tuple[tuple[UOp, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,9 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
         made.append((dtype, size))
         return _placeholder(inputs + len(made) - 1, dtype, size, device)
 
-    split = split_kernels(rangeify(normal.roots, device), new_buffer)
+    state = rangeify(normal.roots, device)
+    assert state.sink is not None
+    split = split_kernels(state.sink, new_buffer)
     before = dependencies(split.kernels)
     groups = parallel_groups(before)
     if sum(len(g) for g in groups) != len(split.kernels):
@@ -228,7 +232,13 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
             "assignments wait for each other", expected="kernels that can be ordered", hint="realize one of them first"
         )
     steps = tuple(Step(k, tuple(_number(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
-    schedule = Schedule(steps, inputs, tuple(made), tuple(map(_number, split.outputs)), tuple(map(tuple, groups)))
+    outputs = tuple(map(_number, split.outputs))
+    inner = tuple(
+        (node, number)
+        for node, held in state.held.items()
+        if held in split.holders and (number := _number(split.holders[held])) >= inputs and number not in outputs
+    )
+    schedule = Schedule(steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner)
     _schedules.put(key, schedule)
     return schedule
 
@@ -292,12 +302,13 @@ def _lower(ast: UOp, device: Device) -> list[UOp]:
     return lower(ast, device.target)
 
 
-def _plan(prepared: Prepared) -> ExecutionPlan:
+def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
+    """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
     from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
 
     schedule = prepared.schedule
     kernels = [PreparedKernel(compiled(s.ast, prepared.device), s.buffers, prepared.values) for s in schedule.steps]
-    inner = set(range(schedule.inputs, len(prepared.memory))) - set(schedule.outputs)
+    inner = set(range(schedule.inputs, len(prepared.memory))) - set(schedule.outputs) - set(kept)
     memory = share_memory(kernels, schedule.groups, prepared.memory, inner)
     return ExecutionPlan(kernels, schedule.groups, memory, schedule.outputs[0] if schedule.outputs else 0)
 
@@ -369,21 +380,36 @@ def realize(tensors: Sequence[Lazy]) -> None:
         return
     device = device_of(tensors)
     prepared = _prepare(roots, device)
-    plan = _plan(prepared)
+    numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
+    plan = _plan(prepared, numbers.values())
     if plan.kernels:
         plan.execute()
     mapping: dict[UOp, UOp] = {}
-    for root, number in zip(roots, prepared.schedule.outputs, strict=True):
+    for node, number in numbers.items():
         if number < prepared.schedule.inputs:
-            node = prepared.nodes[number]
+            buffer = prepared.nodes[number]
         else:
-            node = registry.new_buffer(root.dtype, prepared.memory[number].size, device, plan.buffers[number])
-        mapping[root] = _held(node, shape_of(root))
+            buffer = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
+        mapping[node] = _held(buffer, shape_of(node))
     wanted = set(roots)
     for t in tensors:
         if _root(t.uop) in wanted:
             t._compiled = prepared.schedule
     registry.become(mapping)
+
+
+def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
+    """The nodes stored on the way that other live tensors hold too: their memory is worth keeping."""
+    inner = prepared.schedule.inner
+    if not inner:
+        return {}
+    others = [u for t in registry.tensors() if stored_buffer(u := t.uop) is None and _root(u) not in roots]
+    if not others:
+        return {}
+    real = {_placeholder(k, b.dtype, b.arg, prepared.device.name): b for k, b in enumerate(prepared.nodes)}
+    nodes = substitute([node for node, _ in inner], real)
+    alive = set(toposort(others))
+    return {node: number for node, (_, number) in zip(nodes, inner, strict=True) if node in alive}
 
 
 def _held(node: UOp, shape: Shape) -> UOp:

@@ -147,6 +147,15 @@ def test_realizing_one_serves_all() -> None:
     np.testing.assert_allclose(y.numpy(), middle.numpy() * 2)
 
 
+def test_what_was_stored_on_the_way_serves_too() -> None:
+    x = Tensor(data(8, 8))
+    total = x.sum(1, keepdim=True)
+    first, second = x / total, x * total
+    first.realize()
+    assert len(second.schedule()) == 1
+    np.testing.assert_allclose(second.numpy(), data(8, 8) * data(8, 8).sum(1, keepdims=True), rtol=1e-5)
+
+
 def test_batches_share() -> None:
     a = Tensor(data(8, 8))
     s = (a @ a).relu()
