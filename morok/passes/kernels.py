@@ -15,7 +15,7 @@ from morok.errors import IRError
 from morok.ir.dtype import DType
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp, caller, maker
 from morok.passes import movement
 from morok.passes.rangeify import STORAGE, stored
 from morok.passes.target import KernelInfo
@@ -50,14 +50,19 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer) -> Split:
     holders = out.holders
     readers: dict[UOp, list[UOp]] = {}  # Buffer -> kernels that read what it holds at first
     writers: dict[UOp, UOp] = {}  # Buffer -> the last kernel that assigned to it
-    for node in stored(sink):
-        alias = _copied(node, holders)
-        if alias is not None:
-            holders[node] = alias
-            continue
-        kernel, target = _kernel(node, holders, new_buffer, readers, writers, out)
-        out.kernels.append(kernel)
-        holders[node] = UOp.new(Op.After, (target, kernel))
+    outer = maker.origin
+    try:
+        for node in stored(sink):
+            maker.origin = node.origin
+            alias = _copied(node, holders)
+            if alias is not None:
+                holders[node] = alias
+                continue
+            kernel, target = _kernel(node, holders, new_buffer, readers, writers, out)
+            out.kernels.append(kernel)
+            holders[node] = UOp.new(Op.After, (target, kernel))
+    finally:
+        maker.origin = outer
     out.sink = UOp.sink(*[holders[root] for root in sink.src])
     out.outputs = [base(holders[root]) for root in sink.src]
     return out
@@ -154,6 +159,7 @@ def _kernel(
             stack.extend(waiting)
             continue
         stack.pop()
+        maker.origin = u.origin
         if reads:
             done[u] = _read(u, slot(u.src[0]), [done[s] for s in u.src[1:]])
         elif u.op is Op.Range:
@@ -166,6 +172,7 @@ def _kernel(
             src = tuple([done[s] for s in u.src])
             done[u] = u if src == u.src else u.replace(src)
 
+    maker.origin = node.origin
     loops = [numbered[r] for r in ranges]
     body = slots[target].index(done[place]).store(done[value]).end(*loops)
     name = _name("reduce" if folds else "map", list(numbered.values()))

@@ -20,7 +20,7 @@ from morok.errors import IRTypeError
 from morok.ir.dtype import FLOAT_FORMAT, AddrSpace
 from morok.ir.op import AxisType, Op, Undefined
 from morok.ir.shape import Shape, dim, shape_of
-from morok.ir.uop import UOp, substitute, toposort
+from morok.ir.uop import UOp, maker, substitute, toposort
 from morok.passes import movement
 from morok.passes.movement import ZERO, Indices, number
 
@@ -115,6 +115,8 @@ def early_rewrites(state: State) -> None:
                 new = new.src[0]
         elif (op is Op.Expand and shape_of(new) == shape_of(new.src[0])) or (op is Op.Contiguous and is_stored(new.src[0])):
             new = new.src[0]
+        elif op is Op.ReduceAxis:
+            new = otherwise(_joined(new), new)
         elif new.entry.pointwise:
             new = otherwise(_folded(new), new)
         done[node] = new
@@ -147,6 +149,17 @@ def _folded(node: UOp) -> UOp | None:
         return constant
     ones = UOp.new(Op.Reshape, (constant, *[number(1) for _ in shape]))
     return ones if shape_of(ones) == shape else UOp.new(Op.Expand, (ones, *map(number, shape)))
+
+
+def _joined(node: UOp) -> UOp | None:
+    """A sum of sums as one sum, over the axes of both; likewise the other reductions."""
+    below = node.src[0]
+    if below.op is not Op.ReduceAxis or below.arg[0] is not node.arg[0]:
+        return None
+    inner = below.arg[1]
+    left = [a for a in range(len(shape_of(below.src[0]))) if a not in inner]
+    axes = tuple(sorted((*inner, *[left[a] for a in node.arg[1]])))
+    return UOp.new(Op.ReduceAxis, below.src, (node.arg[0], axes))
 
 
 def is_stored(node: UOp) -> bool:
@@ -204,6 +217,7 @@ def assign_ranges(state: State) -> None:
     for node in reversed(order):
         if node.op in STORAGE or (not shape_of(node) and _is_leaf(node)) or node.op in (Op.Unique, Op.Device):
             continue
+        maker.origin = node.origin
         demands = state.demands.get(node, {})
         if node in forced or (demands and _keeps_buffer(node, list(demands.values()), node in heavy, node in costly)):
             shape = shape_of(node)
@@ -338,6 +352,7 @@ def core(state: State) -> None:
     """Compute every demand's value from those of its operands: the graph without views."""
     values: dict[UOp, UOp] = {}
     for node in state.order:
+        maker.origin = node.origin
         own = state.stored.get(node)
         if own is not None:
             value = _value(own)
@@ -542,10 +557,16 @@ PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
 def rangeify(roots: Sequence[UOp], device: str, observe: Callable[[str, State], None] | None = None) -> State:
     """The state after the eight passes: `sink` has one Bufferize a root. `observe` sees the state after each pass."""
     state = State(list(roots), device)
-    for name, run in PASSES:
-        run(state)
-        if observe is not None:
-            observe(name, state)
+    outer = maker.origin
+    try:
+        for name, run in PASSES:
+            # what a pass makes comes from the node it works on, or else from the first result
+            maker.origin = state.roots[0].origin if state.roots else outer
+            run(state)
+            if observe is not None:
+                observe(name, state)
+    finally:
+        maker.origin = outer
     return state
 
 

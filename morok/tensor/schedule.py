@@ -18,7 +18,7 @@ from morok.errors import BindError, IRTypeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
-from morok.ir.uop import UOp, caller, substitute, toposort
+from morok.ir.uop import UOp, caller, maker, substitute, toposort
 from morok.passes.kernels import dependencies, parallel_groups, split_kernels
 from morok.passes.rangeify import State, early_rewrites, rangeify, uniform
 from morok.tensor import registry
@@ -200,7 +200,21 @@ def _normalise(roots: Sequence[UOp], device: str) -> _Normal:
             if values.setdefault(name, value) != value:
                 raise BindError(f"the variable {name} is bound to {values[name]} and to {value} in one graph", place=caller())
             mapping[node] = node.src[0]
-    return _Normal(tuple(substitute(roots, mapping)), buffers, values)
+    return _Normal(_rebuilt(roots, mapping), buffers, values)
+
+
+def _rebuilt(roots: Sequence[UOp], mapping: dict[UOp, UOp]) -> tuple[UOp, ...]:
+    """`roots` with the leaves in `mapping` replaced; what is made anew comes from where the old node came from."""
+    outer = maker.origin
+    try:
+        for node in toposort(roots):
+            if node not in mapping:
+                src = tuple([mapping[s] for s in node.src])
+                maker.origin = node.origin
+                mapping[node] = node if src == node.src else node.replace(src)
+    finally:
+        maker.origin = outer
+    return tuple([mapping[r] for r in roots])
 
 
 def _placeholder(number: int, dtype: DType, size: int, device: str) -> UOp:

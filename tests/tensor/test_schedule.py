@@ -77,6 +77,13 @@ def test_kernels_hold_no_views_and_number_their_ranges() -> None:
     assert item.fixedvars == {}
 
 
+def test_kernels_remember_the_users_lines() -> None:
+    t = (data(4, 6) * 1.25).sum(1)
+    (item,) = t.schedule()
+    (product,) = [n for n in item.ast.toposort() if n.op is Op.Mul and n.dtype is dtypes.f32]
+    assert "`data(4, 6) * 1.25`" in product.provenance()[0]
+
+
 def test_reductions_side_by_side_share_a_loop() -> None:
     x = data(64)
     (item,) = (x.max() - x.min()).schedule()

@@ -129,6 +129,15 @@ def test_every_set_of_axes(shape: tuple[int, ...]) -> None:
             agree(compute(t.prod(axes)), a.prod(axes))
 
 
+def test_reductions_of_reductions() -> None:
+    a = numbers((3, 4, 5))
+    t = Tensor(a)
+    agree(compute(t.sum(1).sum(0)), a.sum((0, 1)))
+    agree(compute(t.max(0).max(1)), a.max((0, 2)))
+    agree(compute(t.max(2).sum(0)), a.max(2).sum(0))
+    agree(compute((t * t.sum(2, keepdim=True)).sum(1)), (a * a.sum(2, keepdims=True)).sum(1))
+
+
 def test_dtypes_of_sums() -> None:
     for source, target in [("i8", "i64"), ("u8", "u64"), ("bool", "i64"), ("f16", "f16"), ("f32", "f32"), ("f64", "f64")]:
         assert Tensor.ones(3, dtype=source).sum().dtype.name == target
