@@ -10,7 +10,6 @@ from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSI
 from morok.ir.op import TABLE, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
-from morok.ir.ranges import remember
 from morok.ir.uop import UOp, binary, maker
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
@@ -156,11 +155,8 @@ class _Morok:
     def element(self, d: DType) -> DType:
         return d.scalar()
 
-    def recall(self, node: UOp) -> dict[Any, Any] | None:
+    def recall(self, node: UOp) -> dict[Any, Any]:
         return node.memo
-
-    def remember(self, node: UOp, key: Any, value: Any) -> None:
-        remember(node, key, value)
 
     def origin(self, node: UOp) -> Origin | None:
         return node.origin

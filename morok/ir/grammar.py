@@ -20,6 +20,7 @@ from morok.ir.text import (
     MAX_DIGITS,
     MAX_LANES,
     MAX_TEXT,
+    RESERVED,
     USUAL,
     WORDS,
     _class_named,
@@ -161,7 +162,7 @@ class _Builder(Transformer):  # type: ignore[type-arg]
                 raise _Mistake(at, f"{name} is an op", expected="its operands in parentheses, or a name for a variable")
             invalid: UOp = self.make(at, Op.Invalid, [], d)
             return invalid
-        if name in WORDS or "." in name or _is_dtype(name):
+        if name in RESERVED or "." in name or _is_dtype(name):
             raise _Mistake(at, f"{name} is reserved", expected="another name for a variable")
         lo, hi = rest[0] if rest else (None, None)
         var: UOp = self.checked(at, lambda: UOp.var(name, d, lo, hi))

@@ -47,7 +47,7 @@ WORDS: Final[dict[str, Any]] = {
     **{f"AddrSpace.{s.name}": s for s in AddrSpace},
     "None": None,
 }
-RESERVED: Final = frozenset({*Op.__members__, *BY_NAME, "true", "false", "inf", "nan", "ptr", "None"})
+RESERVED: Final = frozenset({*WORDS, *BY_NAME, "true", "false", "inf", "nan", "ptr"})
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 _VECTOR_NAME: Final = re.compile(rf"(?:{'|'.join(BY_NAME)})x\d+\Z")
 

@@ -67,7 +67,7 @@ class _Cell:
     vmax: int | float
     invalid: bool
     origin: Origin | None
-    memo: dict[Any, Any] | None
+    memo: dict[Any, Any]
     serial: int
 
 
@@ -138,7 +138,7 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
     cell.vmin = vmin
     cell.vmax = vmax
     cell.invalid = invalid or op is Op.Invalid
-    cell.memo = None
+    cell.memo = {}  # made here, so that two threads never make one each
     origin = maker.origin
     if origin is None:
         frame = _user_frame()
@@ -187,11 +187,11 @@ class UOp(_Cell):
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a UOp is immutable; cannot set {name!r}")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
-    __hash__ = object.__hash__
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a UOp is immutable; cannot delete {name!r}")
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
     def __bool__(self) -> bool:
         if self.op is Op.Const and self.dtype is _BOOL:

@@ -88,7 +88,7 @@ TABLE.define(OpDef(Op.Cat, _SOURCES, typing=_cat_type, bounds=_union, llvm="cat"
 TABLE.define(OpDef(Op.PtrCat, (Operand("sources", Position.PLACE, many=True),), typing=_cat_type))
 TABLE.define(OpDef(Op.Unroll, (Operand("src"),), ("axes",), typing=_unroll_type, bounds=_first_bounds))
 TABLE.define(OpDef(Op.Contract, (Operand("src"),), ("axes",), typing=_contract_type, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Wmma, (Operand("a"), Operand("b"), Operand("c")), ("meta",), typing=_wmma_type, llvm="", cuda="wmma"))
+TABLE.define(OpDef(Op.Wmma, (Operand("a"), Operand("b"), Operand("c")), ("meta",), typing=_wmma_type, llvm="", cuda=""))
 TABLE.define(
     OpDef(Op.Bitcast, (Operand("x"),), typing=wanted, solver="morok.prove.semantics:bitcast", llvm="bitcast", cuda="bitcast")
 )
