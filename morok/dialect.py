@@ -74,8 +74,9 @@ class Dialect(Protocol):
     inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) where there are vectors; "const_op", the op
                  whose nodes are the constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c})
                  "in.CLASS" ({n} has such an element dtype), "split": the dtype that matchers get a tree of their own for
+    element      (dtype) -> one lane of it, where there are vectors
     names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
-    recall       (node) -> the dict it carries for derived facts, or None;  remember  (node, key, value): puts one there
+    recall       (node) -> the dict that it carries for derived facts
     maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;
                  derive  (node, rule): called before a rule builds its target
     """

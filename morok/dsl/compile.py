@@ -1,45 +1,24 @@
 """Rules to Python: one generated function per op key, a decision tree over the rules that can match there.
 
-`compile_rules` makes the text, `link` turns it into functions over a dialect. What is generated is the same in every
-process, so that it can be kept on disk (morok.rewrite.matchers).
+`compile_rules` makes the text, the same in every process, so that it can be kept on disk; `morok.dsl.compiled` makes functions
+of it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import linecache
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import CodeType
-from typing import Any
+from collections.abc import Sequence
 
-from morok.dialect import NOT_CONST, Dialect
-from morok.dsl import values
+from morok.dialect import Dialect
 from morok.dsl.checked import CheckedRule
+from morok.dsl.compiled import Generated
 from morok.dsl.emit import Emitter
 from morok.dsl.matching import variants
 from morok.dsl.rows import OpTest
 from morok.dsl.tree import Constants, Row, Tests, Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """Generated text, before it knows any object.
-
-    source   defines one function per op, and MATCH: op name -> function; "" stands for every other op
-    names    of the rules, by number
-    helpers  "module:function" of each helper the text calls, by the name it calls it
-    """
-
-    source: str
-    names: tuple[str, ...]
-    helpers: Mapping[str, str]
-
-
-def compile_rules(rules: Sequence[CheckedRule]) -> Generated:
-    """The matcher of rules in priority order. They share a dialect."""
-    dialect = rules[0].dialect
+def compile_rules(rules: Sequence[CheckedRule], dialect: Dialect) -> Generated:
+    """The matcher of rules of one dialect, in priority order."""
     constants = Constants()
     tests = Tests(dialect, constants)
     rows = _rows(rules)
@@ -78,61 +57,4 @@ def _at_root(row: Row) -> Row:
     )
 
 
-def to_code(generated: Generated, title: str) -> CodeType:
-    """The text compiled, under a file name by which tracebacks find its lines."""
-    digest = hashlib.sha256(generated.source.encode()).hexdigest()[:12]
-    return compile(generated.source, f"<matcher {title} {digest}>", "exec", dont_inherit=True)
-
-
-def link(code: CodeType, generated: Generated, dialect: Dialect, wrap: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
-    """MATCH of the generated text: op name -> function. `wrap` replaces each helper (its name, the function) by another."""
-    source = generated.source
-    linecache.cache[code.co_filename] = (len(source), None, source.splitlines(keepends=True), code.co_filename)
-    namespace: dict[str, Any] = {
-        **values.NAMES,
-        **getattr(dialect, "names", {}),
-        "_d": dialect,
-        "_failures": (
-            values.NoValue,
-            ZeroDivisionError,
-            OverflowError,
-            IndexError,
-            getattr(dialect, "undefined", values.NoValue),
-        ),
-        "_derive": getattr(dialect, "derive", None),
-        "_subst": dialect.facts.get("subst"),
-        "NOT_CONST": NOT_CONST,
-    }
-    for name in _names(code):
-        if name in namespace:
-            continue
-        kind, _, rest = name.partition("_")
-        if kind == "K":
-            namespace[name] = dialect.ops[rest].key
-        elif kind == "D":
-            namespace[name] = dialect.dtypes[rest]
-        elif kind == "E":
-            namespace[name] = dialect.ops[rest].evaluate
-        elif kind == "F":
-            namespace[name] = dialect.facts[rest]
-        elif kind == "H":
-            module, _, function = generated.helpers[name].rpartition(":")
-            helper = getattr(importlib.import_module(module), function)
-            namespace[name] = helper if wrap is None else wrap(function, helper)
-    exec(code, namespace)
-    found: dict[str, Any] = namespace["MATCH"]
-    return found
-
-
-def _names(code: CodeType) -> set[str]:
-    """Every global name that a code object and those inside it mention."""
-    names: set[str] = set()
-    stack = [code]
-    while stack:
-        at = stack.pop()
-        names.update(at.co_names)
-        stack.extend(c for c in at.co_consts if isinstance(c, CodeType))
-    return names
-
-
-__all__ = ["Generated", "compile_rules", "link", "to_code"]
+__all__ = ["compile_rules"]

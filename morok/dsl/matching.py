@@ -1,4 +1,4 @@
-"""From a checked pattern to the rows of tests that a matcher makes: one row for each choice of operand orders and alternatives."""
+"""From a checked pattern to the rows of tests that a matcher makes: one for each choice of operand orders and alternatives."""
 
 from __future__ import annotations
 
@@ -104,11 +104,10 @@ class _Walker:
                 raise AssertionError(f"{type(p).__name__} is no pattern of a node")
 
     def variable(self, p: S.PVar, path: Path, row: Variant) -> Variant:
-        seen = not p.ignored and p.name in row.names
         row = row.bind(p.name, BoundNode(path), self.same)
         binding = self.rule.bindings.get(p.name)
-        tolerant = isinstance(p.type, S.TMaybeInvalid) or _mentions_maybe(p.type) or (binding is not None and binding.invalid_ok)
-        return row if seen or tolerant else replace(row, leaves=(*row.leaves, path))
+        tolerant = _mentions_maybe(p.type) or (binding is not None and binding.invalid_ok)
+        return row if tolerant else replace(row, leaves=(*row.leaves, (path, p.name)))
 
     def is_const(self, path: Path, row: Variant) -> Variant:
         op = self.access.const_op
@@ -336,8 +335,8 @@ class _Walker:
                 return row.bind(name, BoundCode(path, template), self.same)
             case S.PLiteral() | S.ENumber():
                 return row.plus(CodeTest((path,), f"{template} == {value.value!r}"))
-            case S.EUnary(op="-", operand=S.ENumber()):
-                return row.plus(CodeTest((path,), f"{template} == -{value.operand.value!r}"))
+            case S.EUnary(op="-", operand=S.ENumber() as number):
+                return row.plus(CodeTest((path,), f"{template} == -{number.value!r}"))
             case S.EList():
                 row = row.plus(CodeTest((path,), f"len({template}) == {len(value.items)}"))
                 for i, item in enumerate(value.items):
@@ -361,7 +360,9 @@ class _Walker:
         """Variables at index must not be Invalid. Arithmetic is strict in it: where all its operands are to be tested, the
         node itself is tested instead, which more rules have in common.
         """
-        wanted = {p for p in row.leaves if self.may_be_invalid(row.types.get(p))}
+        names = dict(row.leaves)
+        wanted = {p for p in names if self.may_be_invalid(row.types.get(p))}
+        covered: set[str] = set()  # variables below a node that is tested
         for path in sorted(row.ops, key=len, reverse=True):
             info = self.info(row.ops[path])
             if not info.result or info.result not in info.params:
@@ -369,7 +370,13 @@ class _Walker:
             below = [(*path, i) for i, word in enumerate(info.params) if word == info.result]
             if any(b in wanted for b in below) and all(b in wanted or row.ops.get(b) == self.access.const_op for b in below):
                 wanted.difference_update(below)
+                covered.update(names[b] for b in below if b in names)
                 wanted.add(path)
+        for path in sorted(wanted & names.keys()):
+            if not names[path].startswith("_"):
+                if names[path] in covered:  # the same node was tested elsewhere
+                    wanted.discard(path)
+                covered.add(names[path])
         return [ValidTest(p) for p in sorted(wanted)]
 
 

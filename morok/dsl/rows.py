@@ -130,7 +130,7 @@ class Variant:
     names: Mapping[str, Bound] = field(default_factory=dict)
     types: Mapping[Path, Ty] = field(default_factory=dict)
     ops: Mapping[Path, str] = field(default_factory=dict)
-    leaves: tuple[Path, ...] = ()  # variables that must not be Invalid
+    leaves: tuple[tuple[Path, str], ...] = ()  # variables that must not be Invalid, each time they stand
 
     def plus(self, *tests: Test) -> Variant:
         return replace(self, tests=(*self.tests, *tests))

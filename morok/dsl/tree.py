@@ -277,16 +277,16 @@ class Tree:
 
     def row(self, row: Row, known: set[str], depth: int) -> None:
         self.written += 1
-        known = set(known)
         tail = row.tail
         conditions: list[str] = []
 
         def flush() -> None:
-            nonlocal depth
+            nonlocal depth, known
             if conditions:
                 self.put(depth, f"if {' and '.join(conditions)}:")
                 conditions.clear()
                 depth += 1
+                known = set(known)  # what is loaded from here on, is loaded inside this `if`
 
         for test in row.tests:
             if self.missing(test, known):

@@ -50,6 +50,8 @@ class _Pending:
 
 
 PENDING: Final = _Pending()
+RESUME: Final = object()  # on the stack: go on with the last frame
+HELD: Final = object()  # on the stack: no rule fires on the node below
 _NO_RULES: Final = Matcher({}, None, ())
 _REBUILT: Final = -1  # stands where a rule's number would, in a trail
 _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
@@ -81,6 +83,7 @@ class Job:
     size: int | None = None
     root: Node = None
     stack: list[Any] = field(default_factory=list)
+    frames: list[Any] = field(default_factory=list)
 
     def rule_name(self, number: int) -> str:
         if number >= _BEFORE:
@@ -93,34 +96,28 @@ class Job:
         self.trace.record(self.dialect, self.stage, self.rule_name(number), before, after)
 
     def recall(self, node: Node) -> Node | None:
-        """The final form of a node that rules just made, or of an original: None if it is not known."""
+        """The final form of a node if it is known: PENDING while it is in the making."""
         found = self.done.get(node)
         if found is None and self.memo_key is not None:
-            memo = self.dialect.recall(node)  # type: ignore[attr-defined]
-            if memo is not None:
-                kept = memo.get(self.memo_key)
-                if kept is not None:
-                    found = node if kept is True else kept()
-                    if found is not None:
-                        self.done[found] = found
+            kept = self.dialect.recall(node).get(self.memo_key)  # type: ignore[attr-defined]
+            if kept is not None:
+                found = node if kept is True else kept()
+                if found is not None:
+                    self.done[node] = self.done[found] = found
         return found
 
-    def finals_of(self, kids: Sequence[Node], holds: tuple[tuple[bool, ...], bool]) -> list[Node] | None:
-        """The final forms of operands of which some are held; None if some are not finished."""
-        fresh = []
-        for i, kid in enumerate(kids):
-            new = self.held.get(kid) if _is_held(holds, i) else self.recall(kid)
-            if new is None:
-                return None
-            fresh.append(new)
-        return fresh
+    def finals_of(self, kids: Sequence[Node], holds: tuple[tuple[bool, ...], bool]) -> list[Node]:
+        """The final forms of operands of which some are held; None for those that are not finished."""
+        return [self.held.get(kid) if _is_held(holds, i) else self.recall(kid) for i, kid in enumerate(kids)]
 
     def push(self, kids: Sequence[Node], holds: tuple[tuple[bool, ...], bool]) -> None:
         """Put unfinished operands of which some are held on the stack."""
         for i in range(len(kids) - 1, -1, -1):
-            finals = self.held if _is_held(holds, i) else self.done
-            if finals.get(kids[i]) is None:
-                self.stack.append((kids[i], kids[i], None, finals))
+            if _is_held(holds, i):
+                if self.held.get(kids[i]) is None:
+                    self.stack += (kids[i], HELD)
+            elif self.recall(kids[i]) is None:
+                self.stack.append(kids[i])
 
     def allow(self, trail: list[Any]) -> int:
         """Called when the count of firings reaches `limits.total`: the count to stop at, or RewriteLimitError."""
@@ -132,7 +129,7 @@ class Job:
         return allowed
 
     def too_many(self, trail: list[Any], what: str) -> RewriteLimitError:
-        names = [self.rule_name(n) for t in (*(f[2] or () for f in self.stack[-50:]), trail) for n in t[1::2] if n != _REBUILT]
+        names = [self.rule_name(n) for t in (*(f[2] for f in self.frames[-50:]), trail) for n in t[1::2] if n != _REBUILT]
         common = Counter(names[-1000:]).most_common(6)
         fired = ", ".join(f"{name} ({times:,} times)" for name, times in common)
         at = trail[0] if trail else self.root
@@ -145,7 +142,7 @@ class Job:
     def circle(self, again: Node, trail: list[Any]) -> RewriteLimitError:
         """The error for a node whose final form depends on itself."""
         names: list[str] = []
-        for path in (trail, *(f[2] or () for f in reversed(self.stack))):
+        for path in (trail, *(f[2] for f in reversed(self.frames))):
             forms = [i for i in range(0, len(path), 2) if path[i] is again]
             first = forms[0] if forms else 0
             names[:0] = [self.rule_name(n) for n in path[first + 1 :: 2] if n != _REBUILT]
@@ -191,15 +188,16 @@ def operands(node: Node) -> Sequence[Node]:
     raise NotImplementedError
 
 
-def recall(node: Node) -> dict[int, Any] | None:
+def recall(node: Node) -> dict[int, Any]:
     raise NotImplementedError
 
 
-def drive(job: Job, root: Node, rebuild: Any, remember: Any) -> Node:
+def drive(job: Job, root: Node, rebuild: Any) -> Node:
     """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
 
-    A frame of the stack is (node, its present form, trail, map of final forms): the trail lists earlier forms, each with
-    the number of the rule that replaced it, and is None until the operands were looked at.
+    The stack holds nodes to finish. One whose operands must be finished first leaves RESUME there and a frame: the node as it
+    was given, its present form, its trail, whether rules fire on it. The trail lists earlier forms, each with the number of the
+    rule that replaced it.
     """
     done = job.done
     lookup = done.get
@@ -214,108 +212,111 @@ def drive(job: Job, root: Node, rebuild: Any, remember: Any) -> Node:
     longest = 2 * job.limits.per_node
     allowed = job.limits.total
     stack = job.stack
-    stack.append((root, root, None, done))
+    frames = job.frames
+    pop = stack.pop
+    push = stack.append
+    push(root)
     while stack:
-        node, at, trail, finals = stack.pop()
-        fires = finals is done
-        original = before is not None and fires and trail is None
-        if trail is None:
-            if (job.recall(node) if fires else held.get(node)) is not None:
+        node = pop()
+        fires = True
+        ready = False  # the operands are finished
+        original = before is not None
+        if node is RESUME:
+            node, at, trail, fires = frames.pop()
+            ready = True
+            original = False
+        elif node is HELD:
+            at = node = pop()
+            if held.get(node) is not None:
                 continue
             trail = []
-        finished = False
+            fires = original = False
+        else:
+            if lookup(node) is not None:
+                continue
+            at = node
+            trail = []
         while True:
-            # stage 0: the node as it was given
-            if original:
+            hit: Any = None
+            if original:  # stage 0: the node as it was given
+                original = False
                 assert before is not None
                 match = before.table.get(opkey(at), before.default)
-                hit = None if match is None else match(at, context)
-                if hit is not None:
-                    new, number = hit
-                    number += _BEFORE
-                    job.fired += 1
-                    trail.append(at)
-                    trail.append(number)
-                    if tracing:
-                        job.record(number, at, new)
-                    if job.fired >= allowed:
-                        allowed = job.allow(trail)
-                    if len(trail) > longest:
-                        raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
-                    done[at] = PENDING
-                    known = job.recall(new)
-                    if known is PENDING:
-                        raise job.circle(new, trail)
-                    at = new
-                    if known is not None:
-                        at = known
-                        break
-                    continue
-                original = False
-            # the operands' final forms
-            kids = operands(at)
-            if kids:
-                holds = positions.get(opkey(at))
-                fresh: list[Any] | None
-                if holds is not None:
-                    fresh = job.finals_of(kids, holds)
-                else:
-                    fresh = found = []
-                    for kid in kids:
-                        new = lookup(kid)
-                        if (
-                            new is None
-                            and key is not None
-                            and (memo := recall(kid)) is not None
-                            and (kept := memo.get(key)) is not None
-                        ):
-                            new = kid if kept is True else kept()
-                            if new is not None:
-                                done[kid] = done[new] = new
-                        if new is None:
-                            fresh = None
+                if match is not None:
+                    hit = match(at, context)
+                    if hit is not None:
+                        hit = (hit[0], hit[1] + _BEFORE)
+            if hit is None:
+                kids = operands(at)
+                if kids:
+                    holds = positions.get(opkey(at)) if positions else None
+                    if not ready:
+                        size = len(stack)
+                        push(RESUME)
+                        if holds is not None:
+                            job.push(kids, holds)
+                        else:
+                            for kid in kids[::-1]:
+                                if lookup(kid) is None:
+                                    if key is not None and (kept := recall(kid).get(key)) is not None:
+                                        new = kid if kept is True else kept()
+                                        if new is not None:
+                                            done[kid] = done[new] = new
+                                            continue
+                                    push(kid)
+                        if len(stack) > size + 1:  # come back when they are finished
+                            (done if fires else held)[at] = PENDING
+                            frames.append((node, at, trail, fires))
                             break
-                        found.append(new)
-                if fresh is None:  # some operand is not finished: come back when it is
-                    finals[at] = PENDING
-                    stack.append((node, at, trail, finals))
-                    if holds is not None:
-                        job.push(kids, holds)
+                        pop()
+                    ready = False
+                    changed = False
+                    if holds is None:
+                        for kid in kids:
+                            if lookup(kid) is not kid:
+                                changed = True
+                                break
+                        fresh = [lookup(kid) for kid in kids] if changed else kids
                     else:
-                        for kid in reversed(kids):
-                            if lookup(kid) is None:
-                                stack.append((kid, kid, None, done))
-                    at = PENDING
-                    break
-                for kid, new in zip(kids, fresh, strict=True):
-                    if new is not kid:
-                        if PENDING in fresh:
-                            raise job.circle(kids[fresh.index(PENDING)], trail)
+                        fresh = job.finals_of(kids, holds)
+                        changed = any(a is not b for a, b in zip(fresh, kids, strict=True))
+                    if changed:
+                        for kid, new in zip(kids, fresh, strict=True):
+                            if new is PENDING:
+                                raise job.circle(kid, trail)
+                        (done if fires else held)[at] = PENDING
                         trail.append(at)
                         trail.append(_REBUILT)
-                        finals[at] = PENDING
                         at = rebuild(at, fresh)
                         known = job.recall(at) if fires else held.get(at)
                         if known is not None:
                             if known is PENDING:
                                 raise job.circle(at, trail)
                             at = known
-                            finished = True
-                        original = before is not None and fires
-                        break
-                if finished:
+                            hit = PENDING
+                        elif before is not None and fires:
+                            original = True
+                            continue
+                if hit is None and fires:  # stage 1: the node over finished operands
+                    match = table.get(opkey(at), default)
+                    if match is not None:
+                        hit = match(at, context)
+                if hit is None or hit is PENDING:
+                    # `at` is final
+                    if fires:
+                        done[at] = at
+                        for i in range(0, len(trail), 2):
+                            done[trail[i]] = at
+                        if key is not None:
+                            recall(at)[key] = True
+                            if node is not at:
+                                recall(node)[key] = weakref.ref(at)
+                    else:
+                        held[at] = at
+                        for i in range(0, len(trail), 2):
+                            held[trail[i]] = at
                     break
-                if original:
-                    continue
-            # stage 1: the node over finished operands
-            if not fires:
-                break
-            match = table.get(opkey(at), default)
-            if match is None:
-                break
-            hit = match(at, context)
-            if hit is None:
-                break
+            # a rule fired
             new, number = hit
             job.fired += 1
             trail.append(at)
@@ -333,20 +334,14 @@ def drive(job: Job, root: Node, rebuild: Any, remember: Any) -> Node:
             at = new
             if known is not None:
                 at = known
+                done[node] = at
+                for i in range(0, len(trail), 2):
+                    done[trail[i]] = at
+                if key is not None:
+                    recall(node)[key] = weakref.ref(at)
                 break
+            ready = False
             original = before is not None
-        if at is PENDING:
-            continue
-        finals[at] = at
-        if trail:
-            for i in range(0, len(trail), 2):
-                finals[trail[i]] = at
-        elif node is not at:
-            finals[node] = at
-        if key is not None and fires:
-            remember(at, key, True)
-            if node is not at:
-                remember(node, key, weakref.ref(at))
     return done[root]
 
 
@@ -382,15 +377,13 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, tup
     return found
 
 
-_memo_keys: dict[Any, int] = {}
+_memo_keys: dict[tuple[int, int, frozenset[str]], int] = {}
 _next_memo_key = count(1)
 
 
-def _memo_key(after: RuleSet | None, before: RuleSet | None, fires: frozenset[str]) -> int | None:
-    """A number for what these rules make of a node; None if that depends on a context."""
-    if any(r is not None and r.has_context for r in (after, before)):
-        return None
-    what = (after and after.identity, before and before.identity, fires)
+def _memo_key(after: Matcher, before: Matcher | None, fires: frozenset[str]) -> int:
+    """A number for what these rules make of a node."""
+    what = (after.serial, 0 if before is None else before.serial, fires)
     found = _memo_keys.get(what)
     if found is None:
         found = _memo_keys.setdefault(what, next(_next_memo_key))
@@ -456,44 +449,45 @@ def rewrite_all(
     if rules is not None and before is not None and rules.dialect is not before.dialect:
         raise ValueError(f"rules of dialect {rules.dialect.name} and of {before.dialect.name} rewrite different graphs")
     trace = trace or traces.current()
-    remember = getattr(dialect, "remember", None)
+    contextual = any(r is not None and r.has_context for r in (rules, before))
+    after_matcher = _NO_RULES if rules is None else rules.matcher
+    before_matcher = None if before is None else before.matcher
+    # a trace is to show every firing, so what is remembered from earlier calls is not used
+    forgetful = not hasattr(dialect, "recall") or contextual or trace is not None
     job = Job(
         dialect=dialect,
-        after=_NO_RULES if rules is None else rules.matcher,
-        before=None if before is None else before.matcher,
+        after=after_matcher,
+        before=before_matcher,
         context=context,
         limits=limits,
         done=_map_for(dialect),
         held=_map_for(dialect),
         positions=_positions(dialect, positions),
-        # a trace is to show every firing, so what is remembered from earlier calls is not used
-        memo_key=None if remember is None or trace is not None else _memo_key(rules, before, positions),
+        memo_key=None if forgetful else _memo_key(after_matcher, before_matcher, positions),
         trace=trace,
         stage=stage,
     )
     run = _driver(dialect)
     maker = getattr(dialect, "maker", None)
     if maker is None:
-        return [_finish(run, job, root, dialect, remember) for root in roots]
+        return [_finish(run, job, root) for root in roots]
     origin, maker_stage = maker.origin, maker.stage
     maker.stage = stage
     try:
         out = []
         for root in roots:
             maker.origin = dialect.origin(root)  # type: ignore[attr-defined]
-            out.append(_finish(run, job, root, dialect, remember))
+            out.append(_finish(run, job, root))
         return out
     finally:
         maker.origin = origin
         maker.stage = maker_stage
 
 
-def _finish(run: Any, job: Job, root: Node, dialect: Dialect, remember: Any) -> Node:
+def _finish(run: Any, job: Job, root: Node) -> Node:
     job.root = root
     known = job.recall(root)
-    if known is not None:
-        return known
-    return run(job, root, dialect.rebuild, remember)
+    return run(job, root, job.dialect.rebuild) if known is None else known
 
 
 __all__ = ["DEFAULT_LIMITS", "FIRES", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]

@@ -24,12 +24,22 @@ class Matcher:
     default  the function for nodes of any other op: the rules whose pattern is a bare variable
     names    of the rules, by number
     source   the generated Python text
+    serial   one number for all matchers that rewrite alike
     """
 
     table: Mapping[Hashable, Match]
     default: Match | None
     names: tuple[str, ...]
     source: str = ""
+    serial: int = 0
+
+
+_serials: dict[Hashable, int] = {}
+
+
+def serial_of(identity: Hashable) -> int:
+    """The number of an identity: small, so that it is quickly hashed."""
+    return _serials.setdefault(identity, len(_serials) + 1)
 
 
 class Part(Protocol):
@@ -78,6 +88,10 @@ class Listed:
         return self._rules
 
 
+def _answers(full: str, name: str) -> bool:
+    return full == name or full.partition(".")[2] == name
+
+
 class RuleSet:
     """Rules in priority order: of those that apply to a node the first one fires. `a + b` puts a's rules before b's."""
 
@@ -91,7 +105,7 @@ class RuleSet:
                 raise ValueError(f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together")
         self.has_context = any(p.has_context for p in parts)
         self.identity: Hashable = tuple(p.identity for p in parts)
-        self._matchers: dict[bool, Matcher] = {}
+        self._matchers: dict[tuple[frozenset[str], bool], Matcher] = {}
 
     @staticmethod
     def of(rules: Sequence[CheckedRule]) -> RuleSet:
@@ -121,24 +135,27 @@ class RuleSet:
         return name in self.names
 
     def __getitem__(self, name: str) -> SingleRule:
-        """The rule of that full name; KeyError if there is none."""
-        for part in self.parts:
-            if name in part.names:
-                return SingleRule(next(r for r in part.rules() if r.name == name))
-        raise KeyError(name)
+        """The rule of that name, with or without its pack's; KeyError if there is none, or several."""
+        found = [r for p in self.parts if any(_answers(n, name) for n in p.names) for r in p.rules() if _answers(r.name, name)]
+        exact = [r for r in found if r.name == name] or found
+        if len(exact) != 1:
+            raise KeyError(name)
+        return SingleRule(exact[0])
 
     def __repr__(self) -> str:
         return f"<RuleSet of {len(self)} rules>"
 
     @property
     def matcher(self) -> Matcher:
-        """The compiled rules; under MOROK_CHECK=1 with every helper's contract asserted at each call."""
-        checked = config.CHECK.value
-        found = self._matchers.get(checked)
+        """The compiled rules: those that assume no more than MOROK_FAST_MATH allows; under MOROK_CHECK=1 with every helper's
+        contract asserted at each call.
+        """
+        key = (config.FAST_MATH.value, config.CHECK.value)
+        found = self._matchers.get(key)
         if found is None:
             from morok.rewrite.matchers import matcher_for
 
-            found = self._matchers[checked] = matcher_for(self, checked)
+            found = self._matchers[key] = matcher_for(self, *key)
         return found
 
     @property

@@ -1,0 +1,207 @@
+"""Helpers' contracts, asserted at each call (MOROK_CHECK=1): `requires` on the arguments, `ensures` on what comes back.
+
+A contract is about values, a call is about nodes: both are evaluated on a few assignments to the leaves below the nodes.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from morok.dialect import NOT_CONST, Dialect, Node
+from morok.dsl import syntax as S
+from morok.dsl import values
+from morok.dsl.checked import CheckedRule
+from morok.errors import HelperContractError
+from morok.rewrite.brief import brief, op_name
+
+SAMPLES: Final = 6
+FAR: Final = 1000  # how far from a finite bound leaves without the other one are tried
+# Kinds of parameters that are no nodes.
+COMPILE_TIME: Final = frozenset({"const", "bool", "int", "dtype", "seq"})
+
+_BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "&": operator.and_,
+    "|": operator.or_, "^": operator.xor, "<<": values.shl, ">>": values.shr,
+}  # fmt: skip
+_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
+    "tdiv": values.tdiv, "tmod": values.tmod, "abs": abs, "min": min, "max": max, "gcd": math.gcd, "is_pow2": values.is_pow2,
+    "log2": values.log2, "len": len,
+}  # fmt: skip
+
+
+def asserting(rules: Sequence[CheckedRule]) -> Callable[[str, Any], Any]:
+    """What replaces each helper of these rules: the same function, with its contract asserted."""
+    externs = {name: (e, r.dialect) for r in rules for name, e in r.externs.items()}
+
+    def wrap(name: str, helper: Any) -> Any:
+        extern, dialect = externs[name]
+
+        def checked(*args: Any) -> Any:
+            result = helper(*args)
+            check_call(extern, dialect, args[: len(extern.params)], result)
+            return result
+
+        return checked
+
+    return wrap
+
+
+def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: Any) -> None:
+    """Raise HelperContractError where a call of a helper, or its result, breaks the contract."""
+    if result is None:
+        if not extern.partial:
+            raise HelperContractError(f"helper {extern.name} declined, which its declaration does not allow (`?`)")
+        return
+    results = (result,) if len(extern.results) == 1 else tuple(result)
+    if len(results) != len(extern.results):
+        raise HelperContractError(f"helper {extern.name} returned {len(results)} results, not {len(extern.results)}")
+    given = {p.name: a for p, a in zip(extern.params, args, strict=True)}
+    made = {p.name: r for p, r in zip(extern.results, results, strict=True)}
+    nodes = {
+        p.name for p in (*extern.params, *extern.results) if not (isinstance(p.type, S.TName) and p.type.name in COMPILE_TIME)
+    }
+    rng = random.Random(0)
+    for _ in range(SAMPLES):
+        at = Assignment(dialect, rng)
+        names = {k: at.value(v) if k in nodes else v for k, v in given.items()}
+        if UNDEFINED in [names[k] for k in given if k in nodes]:
+            continue
+        _hold(extern, "requires", extern.requires, names, dialect, given)
+        names |= {k: at.value(v) if k in nodes else v for k, v in made.items()}
+        for k in made:
+            if k in nodes and names[k] is UNDEFINED:
+                raise HelperContractError(
+                    f"helper {extern.name}: {k} has no value where the arguments have one",
+                    excerpt=_call(extern, dialect, {**given, **made}),
+                )
+        _hold(extern, "ensures", extern.ensures, names, dialect, {**given, **made})
+
+
+def _hold(
+    extern: S.Extern,
+    word: str,
+    conditions: Sequence[S.Expr],
+    names: Mapping[str, Any],
+    dialect: Dialect,
+    objects: Mapping[str, Any],
+) -> None:
+    for c in conditions:
+        if not evaluate(c, names):
+            at = ", ".join(f"{k} = {v}" for k, v in names.items())
+            raise HelperContractError(
+                f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}", excerpt=_call(extern, dialect, objects)
+            )
+
+
+def _call(extern: S.Extern, dialect: Dialect, objects: Mapping[str, Any]) -> str:
+    kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
+    shown = []
+    for k, v in objects.items():
+        ty = kinds[k]
+        plain = isinstance(ty, S.TName) and ty.name in COMPILE_TIME
+        shown.append(f"{k} = {v if plain else brief(dialect, v)}")
+    return "  " + ", ".join(shown)
+
+
+def evaluate(e: S.Expr, names: Mapping[str, Any]) -> Any:
+    """A contract's expression over mathematical integers."""
+    match e:
+        case S.EName():
+            return names[e.name]
+        case S.ENumber():
+            return e.value
+        case S.EUnary(op="not"):
+            return not evaluate(e.operand, names)
+        case S.EUnary():
+            value = evaluate(e.operand, names)
+            return -value if e.op == "-" else ~value
+        case S.EBinary(op="and"):
+            return evaluate(e.left, names) and evaluate(e.right, names)
+        case S.EBinary(op="or"):
+            return evaluate(e.left, names) or evaluate(e.right, names)
+        case S.EBinary():
+            return _BINARY[e.op](evaluate(e.left, names), evaluate(e.right, names))
+        case S.ECompare():
+            operands = [evaluate(o, names) for o in e.operands]
+            return all(_COMPARE[op](a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False))
+        case S.ECall():
+            return _FUNCTIONS[e.name](*[evaluate(a, names) for a in e.args])
+    raise AssertionError(f"{type(e).__name__} in a contract")
+
+
+class _Undefined:
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED: Final = _Undefined()
+
+
+class Assignment:
+    """Values for the leaves below nodes, made up when first asked for; pointwise ops follow by their evaluators."""
+
+    def __init__(self, dialect: Dialect, rng: random.Random) -> None:
+        self.dialect = dialect
+        self.rng = rng
+        self._values: dict[int, tuple[Node, Any]] = {}
+        self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
+
+    def value(self, root: Node) -> Any:
+        """The value of one lane of `root`, or UNDEFINED."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in self._values:
+                stack.pop()
+                continue
+            info = self.dialect.ops.get(op_name(self.dialect, self.dialect.opkey(node)))
+            computed = info is not None and info.evaluate is not None and info.params
+            operands = self.dialect.operands(node) if computed else ()
+            waiting = [o for o in operands if id(o) not in self._values]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            constant = self.dialect.const_value(node)
+            if constant is not NOT_CONST:
+                value = constant
+            elif computed:
+                value = self._apply(node, info, operands)
+            else:
+                value = self._leaf(node)
+            self._values[id(node)] = (node, value)
+        return self._values[id(root)][1]
+
+    def _apply(self, node: Node, info: Any, operands: Sequence[Node]) -> Any:
+        args = [self._values[id(o)][1] for o in operands]
+        scalar = getattr(self.dialect, "element", lambda d: d)
+        if info.name == "Where" and args[0] is not UNDEFINED:
+            return args[1] if args[0] else args[2]
+        if UNDEFINED in args:
+            return UNDEFINED
+        try:
+            if info.result in info.domains and info.result not in info.params:  # a conversion
+                return info.evaluate(scalar(self.dialect.type(node)), *args, scalar(self.dialect.type(operands[0])))
+            return info.evaluate(scalar(self.dialect.type(operands[-1])), *args)
+        except self._undefined:
+            return UNDEFINED
+
+    def _leaf(self, node: Node) -> Any:
+        facts = self.dialect.facts
+        if "vmin" not in facts:
+            return self.rng.randint(-FAR, FAR)
+        low, high = facts["vmin"](node), facts["vmax"](node)
+        if low == -math.inf:
+            low = -FAR if high == math.inf else high - FAR
+        if high == math.inf:
+            high = max(low, 0) + FAR
+        if low > high:
+            return UNDEFINED  # no value at all: Invalid
+        return self.rng.choice((low, high, self.rng.randint(int(low), int(high))))

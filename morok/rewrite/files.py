@@ -1,0 +1,165 @@
+"""Rule files seen from outside: which groups and rules they hold, without parsing a file that was parsed before."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from morok import dialect as dialects
+from morok.dialect import Dialect
+from morok.rewrite import store
+
+if TYPE_CHECKING:
+    from morok.dsl.checked import CheckedFile, CheckedRule
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One rule: its full name, where it stands, which liberties it takes (`assuming`)."""
+
+    name: str
+    line: int
+    assuming: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEntry:
+    name: str
+    doc: str
+    context: str | None
+    rules: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """What is in a file."""
+
+    dialect: str
+    groups: tuple[GroupEntry, ...]
+
+    def dump(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def load(text: bytes) -> Index:
+        raw = json.loads(text)
+        groups = tuple(
+            GroupEntry(
+                g["name"], g["doc"], g["context"], tuple(Entry(r["name"], r["line"], tuple(r["assuming"])) for r in g["rules"])
+            )
+            for g in raw["groups"]
+        )
+        return Index(raw["dialect"], groups)
+
+
+@lru_cache(maxsize=1)
+def generator_digest() -> str:
+    """Of what decides how rules become code, but for the dialect: the sources of morok.dsl, and Python's byte code."""
+    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    folder = Path(__file__).resolve().parent.parent / "dsl"
+    for path in sorted([*folder.glob("*.py"), *folder.glob("*.lark")]):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+_dialect_digests: dict[str, tuple[Dialect, str]] = {}
+
+
+def dialect_digest(dialect: Dialect) -> str:
+    """Of what a dialect says about its ops and dtypes, and of its code templates."""
+    found = _dialect_digests.get(dialect.name)
+    if found is not None and found[0] is dialect:
+        return found[1]
+    ops = [
+        (o.name, o.operands, o.fields, o.params, o.result, sorted(o.domains.items()), o.kind, o.commutative, o.comparison)
+        for o in dialect.ops.values()
+    ]
+    classes = {k: sorted(v) for k, v in dialect.classes.items()}
+    said = repr(
+        (dialect.name, ops, list(dialect.dtypes), sorted(classes.items()), sorted(dialect.inline.items()), sorted(dialect.facts))
+    )
+    result = hashlib.sha256(said.encode()).hexdigest()
+    _dialect_digests[dialect.name] = (dialect, result)
+    return result
+
+
+class RuleFile:
+    """A rule file as it is now. `pack` is put in front of its rules' names; "" for the built-in ones."""
+
+    def __init__(self, path: Path, content: bytes, pack: str) -> None:
+        self.path = path
+        self.pack = pack
+        self.digest = hashlib.sha256(content).hexdigest()
+        self._index: Index | None = None
+        self._checked: CheckedFile | None = None
+
+    @property
+    def index(self) -> Index:
+        if self._index is None:
+            key = hashlib.sha256(f"index {generator_digest()} {self.digest} {self.path} {self.pack}".encode()).hexdigest()
+            kept = store.load(key)
+            if kept is not None:
+                self._index = Index.load(kept)
+            else:
+                self._index = self._make_index()
+                store.save(key, self._index.dump())
+        return self._index
+
+    def _make_index(self) -> Index:
+        checked = self.checked
+        groups = tuple(
+            GroupEntry(g.name, g.doc, g.context, tuple(Entry(r.name, r.line, r.syntax.assuming) for r in g.rules))
+            for g in checked.groups
+        )
+        return Index(checked.syntax.dialect, groups)
+
+    @property
+    def checked(self) -> CheckedFile:
+        """Parsed and checked; RuleError with every mistake in it."""
+        if self._checked is None:
+            from morok.dsl.check import check_file
+
+            self._checked = check_file(self.path, pack=self.pack)
+        return self._checked
+
+    @property
+    def dialect(self) -> Dialect:
+        return dialects.find(self.index.dialect)
+
+    def part(self, name: str) -> GroupPart:
+        """The group of that name, as a part of a rule set."""
+        return GroupPart(self, next(g for g in self.index.groups if g.name == name))
+
+    def parts(self) -> list[GroupPart]:
+        return [GroupPart(self, g) for g in self.index.groups if g.rules]
+
+
+class GroupPart:
+    """A group of a rule file, as a part of a rule set: parsed when its rules are asked for."""
+
+    def __init__(self, file: RuleFile, entry: GroupEntry) -> None:
+        self.file = file
+        self.entry = entry
+        self.cache = f"{file.digest} {file.path} {file.pack} {entry.name}"
+        self.identity: Hashable = ("file", self.cache)
+
+    @property
+    def dialect(self) -> Dialect:
+        return self.file.dialect
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(r.name for r in self.entry.rules)
+
+    @property
+    def has_context(self) -> bool:
+        return self.entry.context is not None
+
+    def rules(self) -> Sequence[CheckedRule]:
+        return next(g for g in self.file.checked.groups if g.name == self.entry.name).rules

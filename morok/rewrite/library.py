@@ -1,0 +1,162 @@
+"""The rules there are: the built-in groups, rule packs, and the gate that both pass: no rule runs unproved."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from morok.dialect import Node
+from morok.errors import Place, RuleError, UnknownNameError
+from morok.prove import ledger
+from morok.rewrite import engine
+from morok.rewrite.files import GroupPart, RuleFile
+from morok.rewrite.ruleset import Part, RuleSet
+from morok.rewrite.tiers import TIERS
+from morok.rewrite.trace import Trace
+
+rules_dir = ledger.rules_folder
+proofs_dir = ledger.proofs_folder
+
+_HEADS: Final = re.compile(rb"^group[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
+_lock: Final = threading.RLock()
+_homes: dict[Path, dict[str, Path]] = {}
+_files: dict[Path, RuleFile] = {}
+_sets: dict[tuple[Path, tuple[str, ...]], RuleSet] = {}
+
+
+def _home_of(group_name: str) -> Path:
+    """The built-in file that holds a group; the files are searched for their group lines only."""
+    folder = rules_dir()
+    homes = _homes.get(folder)
+    if homes is None:
+        homes = {m.group(1).decode(): p for p in sorted(folder.rglob("*.rules")) for m in _HEADS.finditer(p.read_bytes())}
+        _homes[folder] = homes
+    found = homes.get(group_name)
+    if found is None:
+        raise UnknownNameError(f"there is no built-in rule group {group_name!r}", hint="`morok rules` lists them")
+    return found
+
+
+def _built_in(path: Path) -> RuleFile:
+    """A built-in file whose rules may run; UnprovedRuleError otherwise."""
+    found = _files.get(path)
+    if found is None:
+        found = RuleFile(path, path.read_bytes(), "")
+        if ledger.unchanged(path) is None:
+            ledger.admit(found.checked.rules())
+        _files[path] = found
+    return found
+
+
+def groups(*names: str) -> RuleSet:
+    """The built-in groups of those names, the first one's rules first. UnprovedRuleError if one of their rules is not proved."""
+    key = (rules_dir(), names)
+    found = _sets.get(key)
+    if found is None:
+        with _lock:
+            parts: list[Part] = [_built_in(_home_of(name)).part(name) for name in names]
+            found = _sets[key] = RuleSet(parts)
+    return found
+
+
+def group(name: str) -> RuleSet:
+    """One built-in group."""
+    return groups(name)
+
+
+def tier(name: str) -> RuleSet:
+    """The groups of a tier of morok.rewrite.tiers: "symbolic_simple", "symbolic" or "sym"."""
+    return groups(*TIERS[name])
+
+
+def symbolic() -> RuleSet:
+    """What `simplify` rewrites with."""
+    return tier("symbolic")
+
+
+def group_names() -> list[str]:
+    """Every built-in group, file by file."""
+    folder = rules_dir()
+    return [m.group(1).decode() for p in sorted(folder.rglob("*.rules")) for m in _HEADS.finditer(p.read_bytes())]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogued:
+    """One built-in rule; `verdict` is "unproved" where the ledger knows none for its present text."""
+
+    name: str
+    verdict: str
+    file: str
+    line: int
+
+
+def catalogue() -> list[Catalogued]:
+    """All built-in rules, file by file, proved or not. No solver is loaded."""
+    out = []
+    folder = rules_dir()
+    for path in sorted(folder.rglob("*.rules")):
+        file = RuleFile(path, path.read_bytes(), "")
+        verdicts = _verdicts(file)
+        shown = str(path.relative_to(folder.parent))
+        for g in file.index.groups:
+            out += [Catalogued(r.name, verdicts.get(r.name, "unproved"), shown, r.line) for r in g.rules]
+    return out
+
+
+def _verdicts(file: RuleFile) -> dict[str, str]:
+    known = ledger.unchanged(file.path)
+    if known is not None:
+        return {name: record.verdict for name, record in known.items()}
+    found = {r.name: ledger.recorded(r) for r in file.checked.rules()}
+    return {name: record.verdict for name, record in found.items() if record is not None}
+
+
+def load_rules(path: str | os.PathLike[str], prove: bool = True, trust_ledger: bool = False) -> RuleSet:
+    """The rules of a file, or of every `.rules` file of a folder: a pack, named for it. Their names begin with the pack's.
+
+    prove         prove on the spot what no ledger vouches for (once per machine); else UnprovedRuleError names it
+    trust_ledger  let the pack's own ledger vouch for its rules
+    """
+    where = Path(path)
+    files = sorted(where.rglob("*.rules")) if where.is_dir() else [where]
+    parts: list[GroupPart] = []
+    for file in files:
+        try:
+            content = file.read_bytes()
+        except OSError as problem:
+            raise RuleError(f"cannot read the rule file: {problem.strerror}", place=Place(str(file), 1)) from None
+        loaded = RuleFile(file, content, where.stem)
+        if ledger.unchanged(file, trust_ledger) is None:
+            ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
+        parts += loaded.parts()
+    if not parts:
+        raise RuleError(f"there are no rules in {where}", place=Place(str(where), 1))
+    return RuleSet(parts)
+
+
+def rewrite(
+    graph: Node, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None, stage: str = ""
+) -> Node:
+    """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite."""
+    return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
+
+
+def simplify(graph: Node) -> Node:
+    """`graph` rewritten with the symbolic rules."""
+    return engine.graph_rewrite(graph, symbolic())
+
+
+def simplify_all(graphs: Sequence[Node]) -> list[Node]:
+    """Several graphs, with what they share rewritten once."""
+    return engine.rewrite_all(graphs, symbolic())
+
+
+__all__ = [
+    "Catalogued", "catalogue", "group", "group_names", "groups", "load_rules", "proofs_dir", "rewrite", "rules_dir", "simplify",
+    "simplify_all", "symbolic", "tier",
+]  # fmt: skip

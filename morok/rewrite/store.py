@@ -1,0 +1,42 @@
+"""A folder of things that can be made again: what cannot be read, or is not what was written, is made again."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+from morok import config
+
+_DIGEST = 32
+
+
+def _path(key: str) -> Path:
+    return config.cache_dir() / "rules" / key
+
+
+def load(key: str) -> bytes | None:
+    """What was kept under `key`; None if there is nothing whole."""
+    try:
+        content = _path(key).read_bytes()
+    except OSError:
+        return None
+    payload = content[_DIGEST:]
+    return payload if hashlib.sha256(payload).digest() == content[:_DIGEST] else None
+
+
+def save(key: str, payload: bytes) -> None:
+    """Keep `payload`, whole or not at all. A folder that cannot be written is no error: it only costs time."""
+    path = _path(key)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(hashlib.sha256(payload).digest() + payload)
+            os.replace(name, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(name)

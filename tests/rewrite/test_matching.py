@@ -1,0 +1,386 @@
+"""Every form of the tables in the language's description, matched and not matched. Rules here are not proved: some are false."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from rule_text import rules
+
+from morok.ir.op import AxisType, Op
+from morok.ir.text import load
+from morok.ir.uop import UOp, dtypes
+
+HELPERS = 'helpers "rewrite_helpers"\nextern half(n: const) -> (h: const)?\n'
+X = UOp.var("x", dtypes.index, 0, 10)
+Y = UOp.var("y", dtypes.index, 0, 10)
+F = UOp.var("f", dtypes.f32)
+G = UOp.var("g", dtypes.f32)
+I = UOp.var("i", dtypes.i32)
+U = UOp.var("u", dtypes.u8)
+B = UOp.var("b", dtypes.bool)
+V = UOp.var("v", dtypes.f32.vec(4))
+MAYBE = B.where(X, UOp.invalid_at())
+
+
+def neg(x: UOp) -> UOp:
+    return UOp.new(Op.Neg, (x,))
+
+
+def c(value, dtype=dtypes.index) -> UOp:
+    return UOp.const(value, dtype)
+
+
+def fires(text: str, node: UOp, head: str = "") -> UOp | None:
+    group = rules(text, head)
+    hit = group.rewrite_node(node)
+    return None if hit is None else hit[0]
+
+
+# (rule, node, what it becomes: None for no match)
+CASES = {
+    # operands
+    "ordered": ("r: Sub(x, @zero) ~> x", X - 0, X),
+    "ordered, turned": ("r: Sub(x, @zero) ~> x", c(0) - X, None),
+    "commutative": ("r: Add[x, @zero] ~> x", X + 0, X),
+    "commutative, turned": ("r: Add[x, @zero] ~> x", c(0) + X, X),
+    "nested commutative": ("r: Add[Mod(x, n), Mul[Idiv(x, n), n]] ~> x", (c(3) * X.idiv(3)) + X % 3, X),
+    "nested commutative, another n": ("r: Add[Mod(x, n), Mul[Idiv(x, n), n]] ~> x", (c(4) * X.idiv(3)) + X % 3, None),
+    "the same node": ("r: Idiv(x, x) ~> one(x)", X.idiv(X), c(1)),
+    "not the same node": ("r: Idiv(x, x) ~> one(x)", X.idiv(Y), None),
+    "ignored": ("r: Mul[_x: !float, @zero] ~> 7", X * 0, c(7)),
+    "ignored twice is not the same": ("r: Sub(_, _) ~> 7", X - Y, c(7)),
+    "bound whole": ("r: Max[n @ Max[x, _y], x] ~> n", UOp.new(Op.Max, (X, UOp.new(Op.Max, (X, Y)))), UOp.new(Op.Max, (X, Y))),
+    "depth four": ("r: Neg(Neg(Neg(Neg(x)))) ~> x", neg(neg(neg(neg(X)))), X),
+    # constants
+    "zero": ("r: Add[x, @zero] ~> x", I + 0, I),
+    "zero is +0.0": ("r: Add[x, @zero] ~> x", F + 0.0, F),
+    "zero is not -0.0": ("r: Add[x, @zero] ~> x", F + -0.0, None),
+    "zero is false": ("r: Or[x, @zero] ~> x", B | UOp.const(False), B),
+    "zero of all lanes": ("r: Add[x, @zero] ~> x", V + UOp.const(0.0, V.dtype), V),
+    "zero of some lanes": ("r: Add[x, @zero] ~> x", V + UOp.const((0.0, 0.0, 1.0, 0.0), dtypes.f32), None),
+    "one": ("r: Mul[x, @one] ~> x", F * 1.0, F),
+    "one at integers": ("r: Mul[x, @one] ~> x", U * 1, U),
+    "not one": ("r: Mul[x, @one] ~> x", U * 2, None),
+    "true": ("r: And[x, @true] ~> x", B & UOp.const(True), B),
+    "true is not false": ("r: And[x, @true] ~> x", B & UOp.const(False), None),
+    "false": ("r: Or[x, @false] ~> x", B | UOp.const(False), B),
+    "any constant": ("r: Add(x: index, @const) ~> x", X + 5, X),
+    "no constant": ("r: Add(x: index, @const) ~> x", X + Y, None),
+    "value": ("r: Add(x: index, @const(v)) ~> Mul(x, v)", X + 5, X * 5),
+    "node and value": ("r: Add(x: index, c @const(v)) if v > 3 ~> Mul(x, c)", X + 5, X * 5),
+    "vector constant": ("r: Add(_a: float, v @vconst(vs)) ~> v", V + UOp.const((1.0, 2.0, 3.0, 4.0), dtypes.f32), UOp.const((1.0, 2.0, 3.0, 4.0), dtypes.f32)),
+    "a splat is no vconst": ("r: Add(_a: float, v @vconst(vs)) ~> v", V + UOp.const(1.0, V.dtype), None),
+    "either kind, vector": ("r: Neg(v @anyconst(vs)) if len(vs) == 4 ~> v", neg(UOp.const((1.0, 2.0, 3.0, 4.0), dtypes.f32)), UOp.const((1.0, 2.0, 3.0, 4.0), dtypes.f32)),
+    "either kind, splat": ("r: Neg(v @anyconst(vs)) if len(vs) == 4 ~> v", neg(UOp.const(1.0, dtypes.f32.vec(4))), UOp.const(1.0, dtypes.f32.vec(4))),
+    "either kind, scalar": ("r: Neg(v @anyconst(vs)) if len(vs) == 1 ~> v", neg(c(2.5, dtypes.f32)), c(2.5, dtypes.f32)),
+    # literals
+    "integer": ("r: Add[x, 3] ~> x", X + 3, X),
+    "integer at i32": ("r: Add[x, 3] ~> x", I + 3, I),
+    "integer is not float": ("r: Add[x, 3] ~> x", F + 3.0, None),
+    "negative integer": ("r: Mul[x: sint, -1] ~> x", I * -1, I),
+    "float": ("r: Add[x, 2.5] ~> x", F + 2.5, F),
+    "float rounded to the dtype": ("r: Mul[x: f32, 0.1] ~> x", F * 0.1, F),
+    "float at another dtype": ("r: Mul[x: (f16 | f32), 0.1] ~> x", UOp.var("h", dtypes.f16) * 0.1, UOp.var("h", dtypes.f16)),
+    "minus zero": ("r: Add[x, -0.0] ~> x", F + -0.0, F),
+    "minus zero is not zero": ("r: Add[x, -0.0] ~> x", F + 0.0, None),
+    "exponent": ("r: Add[x: f32, 1e-3] ~> x", F + 1e-3, F),
+    "infinity": ("r: Add[x, inf] ~> x", F + math.inf, F),
+    "negative infinity is another": ("r: Add[x, inf] ~> x", F + -math.inf, None),
+    "nan": ("r: Add[x, nan] ~> x", F + math.nan, F),
+    "a literal true": ("r: And[x, true] ~> x", B & UOp.const(True), B),
+    "a literal false": ("r: Or[x, false] ~> x", B | UOp.const(False), B),
+    # alternatives
+    "several ops": ("r: (Add | Mul)(x: index, y) ~> x", X * Y, X),
+    "several ops, none of them": ("r: (Add | Mul)(x: index, y) ~> x", X - Y, None),
+    "several patterns": ("r: Sub(x: index, 1) | Sub(x: index, 2) ~> x", X - 2, X),
+    "several patterns inside": ("r: Neg((Add(x: index, _y) | Mul(x: index, _y))) ~> x", neg(X * Y), X),
+    # dtypes
+    "a dtype": ("r: Add(x: i32, y) ~> x", I + I, I),
+    "another dtype": ("r: Add(x: i32, y) ~> x", X + X, None),
+    "a class": ("r: Neg(x: int) ~> x", neg(U), U),
+    "int leaves out index": ("r: Neg(x: int) ~> x", neg(X), None),
+    "signed": ("r: Neg(x: sint) ~> x", neg(I), I),
+    "signed is not unsigned": ("r: Neg(x: sint) ~> x", neg(U), None),
+    "unsigned": ("r: Neg(x: uint) ~> x", neg(U), U),
+    "a union": ("r: Neg(x: (index | float)) ~> x", neg(F), F),
+    "not in the union": ("r: Neg(x: (index | float)) ~> x", neg(I), None),
+    "not float": ("r: Neg(x: !float) ~> x", neg(X), X),
+    "float after all": ("r: Neg(x: !float) ~> x", neg(F), None),
+    "a vector of the class": ("r: Neg(x: float) ~> x", neg(V), V),
+    "a vector dtype": ("r: Neg(x: f32x4) ~> x", neg(V), V),
+    "not that vector": ("r: Neg(x: f32x4) ~> x", neg(F), None),
+    "cast to the same": ("r: Cast(x: A, A) ~> x", F.cast(dtypes.f32), F),
+    "cast to another": ("r: Cast(x: A, A) ~> x", F.cast(dtypes.f16), None),
+    "there and back": ("r: Cast(Cast(x: A, B), A) if safe_cast(A, B) ~> x", I.cast(dtypes.i64).cast(dtypes.i32), I),
+    "there and back, narrower": ("r: Cast(Cast(x: A, B), A) if safe_cast(A, B) ~> x", I.cast(dtypes.i8).cast(dtypes.i32), None),
+    "cast in the target": ("r: Cast(Cast(x: A, B), C) if safe_cast(A, B) ~> Cast(x, C)", U.cast(dtypes.i16).cast(dtypes.f32), U.cast(dtypes.f32)),
+    # Invalid
+    "valid": ("r: Neg(x: index) ~> x", neg(X), X),
+    "maybe Invalid": ("r: Neg(x: index) ~> x", neg(MAYBE), None),
+    "maybe Invalid, unannotated": ("r: Neg(x) ~> x", neg(MAYBE), None),
+    "maybe Invalid, ignored": ("r: Mul[_x: !float, @zero] ~> 7", MAYBE * 0, None),
+    "maybe Invalid, asked for": ("r: Neg(x: index?) ~> x", neg(MAYBE), MAYBE),
+    "Invalid itself": ("r: Where(c, x: index?, Invalid) ~> x", MAYBE, X),
+    "comparison of what may be Invalid": ("r: Lt(x: index, y) ~> Le(x, y)", MAYBE < X, None),
+    "comparison of what may not": ("r: Lt(x: index, y) ~> Le(x, y)", X < Y, X <= Y),
+    # clauses
+    "a guard that holds": ("r: Add(x: index, @const(v)) if v > 3 ~> x", X + 4, X),
+    "a guard that fails": ("r: Add(x: index, @const(v)) if v > 3 ~> x", X + 3, None),
+    "the other order is tried": ("r: Add[x: index, y] if vmin(x) > 5 ~> x", X + c(7), c(7)),
+    "in the order written": ("r: Add[x: index, y] if vmin(x) >= 0 ~> x", X + Y, X),
+    "a chain": ("r: Add(x: index, @const(v)) if 3 <= v < 5 ~> x", X + 4, X),
+    "a chain that ends": ("r: Add(x: index, @const(v)) if 3 <= v < 5 ~> x", X + 5, None),
+    "let": ("r: Add(x: index, @const(v)) let w = v * v, u = w + 1 ~> Mul(x, u)", X + 3, X * 10),
+    "floor division": ("r: Add(x: index, @const(v)) let w = v // 2 ~> Mul(x, w)", X + -3, X * -2),
+    "floor remainder": ("r: Add(x: index, @const(v)) let w = v % 4 ~> Mul(x, w)", X + -3, X * 1),
+    "truncated division": ("r: Add(x: index, @const(v)) let w = tdiv(v, 2), u = tmod(v, 2) ~> Mul(x, w * 10 + u)", X + -3, X * -11),
+    "division by zero": ("r: Add(x: index, @const(v)) if 8 // v == 4 ~> x", X + c(0), None),
+    "division by zero in let": ("r: Add(x: index, @const(v)) let w = 8 // v ~> Mul(x, w)", X + c(0), None),
+    "division by zero in a disjunction": ("r: Add(x: index, @const(v)) if v == 0 or 8 // v == 4 ~> x", X + c(0), None),
+    "division by zero, negated": ("r: Add(x: index, @const(v)) if not 8 // v == 4 ~> x", X + c(0), None),
+    "a negative shift": ("r: Add(x: index, @const(v)) if 1 << v > 0 ~> x", X + c(-1), None),
+    "a shift too far": ("r: Add(x: index, @const(v)) if 1 << v > 0 ~> x", X + c(5000), None),
+    "shifts and bits": ("r: Add(x: index, @const(v)) let w = ((1 << v) | 1) ^ 2 & 3, u = ~w ~> Mul(x, u)", X + c(3), X * ~((8 | 1) ^ (2 & 3))),
+    "a power of two": ("r: Mul(x: index, @const(v)) if is_pow2(v) let k = log2(v) ~> Add(x, k)", X * 8, X + 3),
+    "no power of two": ("r: Mul(x: index, @const(v)) let k = log2(v) ~> Add(x, k)", X * 6, None),
+    "gcd, min, max, abs": ("r: Add(x: index, @const(v)) let w = gcd(v, 12) + min(v, 2) + max(v, 100) + abs(-v) ~> Mul(x, w)", X + 8, X * 114),
+    "unknown bounds compare": ("r: Neg(x: index) if vmin(x) < -5 ~> x", neg(UOp.var("z")), UOp.var("z")),
+    "unknown bounds have no sum": ("r: Neg(x: index) if vmin(x) - 1 < 0 ~> x", neg(UOp.var("z")), None),
+    "unknown bounds are no constant": ("r: Neg(x: index) ~> vmin(x)", neg(UOp.var("z")), None),
+    "known bounds are": ("r: Neg(x: index) ~> vmax(x)", neg(X), c(10)),
+    "or": ("r: Add(x: index, @const(v)) if v == 1 or v == 2 ~> x", X + 2, X),
+    "not": ("r: Add(x: index, @const(v)) if not v == 1 ~> x", X + 1, None),
+    # facts
+    "vmin of a term": ("r: Sub(x: index, y) if vmin(Add(x, y)) >= 0 ~> x", X - Y, X),
+    "no_overflow holds": ("r: n @ Add(x: i32, _y) if no_overflow(n) ~> x", UOp.var("s", dtypes.i32, 0, 9) + 1, UOp.var("s", dtypes.i32, 0, 9)),
+    "no_overflow fails": ("r: n @ Add(x: i32, _y) if no_overflow(n) ~> x", I + 1, None),
+    "no_overflow of a term": ("r: Sub(x: u8, y) if no_overflow(Mul(x, y)) ~> x", UOp.var("p", dtypes.u8, 0, 15) - 16, UOp.var("p", dtypes.u8, 0, 15)),
+    "no_overflow of a term that does": ("r: Sub(x: u8, y) if no_overflow(Mul(x, y)) ~> x", UOp.var("p", dtypes.u8, 0, 15) - 18, None),
+    "same": ("r: Sub(x: index, y) if not same(x, y) ~> x", X - X, None),
+    "dtype": ("r: Add(x: int, _y) if bits(dtype(x)) == 8 ~> x", U + U, U),
+    "is_int and is_float": ("r: Neg(x) if is_float(dtype(x)) and not is_int(dtype(x)) ~> x", neg(F), F),
+    "lanes": ("r: Neg(x: float) if lanes(x) == 4 ~> x", neg(V), V),
+    # targets
+    "a constant wraps": ("r: Add(x: u8, @const(v)) ~> Mul(x, v + 250)", U + 10, U * 4),
+    "a constant takes the dtype of its place": ("r: Lt(x: f32, _y) ~> Lt(x, 0.1)", F < G, F < 0.1),
+    "a constant as target": ("r: Lt(x, x) ~> false", V < V, UOp.const(False, dtypes.bool.vec(4))),
+    "const, zero, one": ("r: Sub(x: index, _y) ~> Add(Add(zero(x), one(x)), const(3, dtype(x)))", X - Y, (c(0) + 1) + 3),
+    "eval wraps": ("r: Add(@const(a), @const(b)) let v = eval(Add, a, b) ~> v", c(200, dtypes.u8) + 100, c(44, dtypes.u8)),
+    "eval rounds": ("r: Add(@const(a), @const(b)) let v = eval(Add, a, b) ~> v", c(0.1, dtypes.f32) + 0.2, c(0.30000001192092896, dtypes.f32)),
+    "eval has no value": ("r: Idiv(@const(a), @const(b)) let v = eval(Idiv, a, b) ~> v", c(1, dtypes.i32).idiv(0), None),
+    "eval of a comparison": ("r: Lt(@const(a), @const(b)) let v = eval(Lt, a, b) ~> v", c(1, dtypes.i32) < 2, UOp.const(True)),
+    "eval of a cast": ("r: Cast(@const(v): A, B) let w = eval(Cast, v, B) ~> const(w, B)", c(300, dtypes.i32).cast(dtypes.u8), c(44, dtypes.u8)),
+    "eval of a cast without a value": ("r: Cast(@const(v): A, B) let w = eval(Cast, v, B) ~> const(w, B)", c(math.nan, dtypes.f32).cast(dtypes.u8), None),
+    "eval lane by lane": ("r: Neg(_a @vconst(xs)) let vs = [eval(Neg, x) for x in xs] ~> VConst(vs)", neg(UOp.const((1, 2), dtypes.i32)), UOp.const((-1, -2), dtypes.i32)),
+    "zip": ("r: Add(_a @vconst(xs), _b @vconst(ys)) let vs = [eval(Add, x, y) for x, y in zip(xs, ys)] ~> VConst(vs)", UOp.const((1, 2), dtypes.i32) + UOp.const((10, 20), dtypes.i32), UOp.const((11, 22), dtypes.i32)),
+    "the node itself is no rewriting": ("r: Add[x, y] ~> Add(x, y)", X + Y, Y + X),
+    # helpers
+    "a helper": ("r: Add(x: index, @const(v)) let h = half(v) => Mul(x, h)", X + 8, X * 4),
+    "a helper declines": ("r: Add(x: index, @const(v)) let h = half(v) => Mul(x, h)", X + 7, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_form(name):
+    text, node, expected = CASES[name]
+    assert fires(text, node, HELPERS) is expected
+
+
+def test_a_rule_that_declines_leaves_the_node_to_the_next():
+    text = "first: Add(x: index, @const(v)) let h = half(v) => Mul(x, h)\nsecond: Add(x: index, @const) ~> x"
+    group = rules(text, HELPERS)
+    assert group.rewrite_node(X + 8) == (X * 4, "t.first")
+    assert group.rewrite_node(X + 7) == (X, "t.second")
+
+
+def test_the_first_rule_wins():
+    group = rules("zz: Fdiv(@zero, @zero) ~> nan\nxx: Fdiv(x: float, x) ~> one(x)")
+    zero = c(0.0, dtypes.f32)
+    (out, name) = group.rewrite_node(zero / zero)
+    assert (name, out.op) == ("t.zz", Op.Const)
+    assert out.arg != out.arg
+    assert group.rewrite_node(F / F) == (c(1.0, dtypes.f32), "t.xx")
+
+
+def test_concatenation_puts_the_left_rules_first():
+    a, b = rules("a: Neg(x: index) ~> x"), rules("b: Neg(x: index) ~> Mul(x, -1)")
+    assert (a + b).rewrite_node(neg(X)) == (X, "t.a")
+    assert (b + a).rewrite_node(neg(X)) == (X * -1, "t.b")
+
+
+def test_rules_for_any_op_keep_their_place():
+    group = rules(
+        "one: Neg(x: index) ~> x\nany: n @ _x if vmin(n) == 5 ~> 99\ntwo: Abs(x: index) ~> x".replace("n @ _x", "n: index")
+    )
+    five = UOp.var("five", dtypes.index, 5, 6)
+    assert group.rewrite_node(neg(UOp.var("m", dtypes.index, -6, -5)))[1] == "t.one"
+    assert group.rewrite_node(UOp.new(Op.Abs, (five,)))[1] == "t.any"
+    assert group.rewrite_node(UOp.new(Op.Abs, (X,)))[1] == "t.two"
+    assert group.rewrite_node(five)[1] == "t.any"
+    assert group.rewrite_node(X + Y) is None
+
+
+def test_templates():
+    group = rules(
+        'for op in binary [Add, Sub, Mul] {\n    f: op(@const(a), @const(b)) let v = eval(op, a, b) ~> v\n    "constants"\n}'
+    )
+    assert group.names == ("t.f.Add", "t.f.Sub", "t.f.Mul")
+    assert group.rewrite_node(c(7) - 3) == (c(4), "t.f.Sub")
+    assert group["t.f.Mul"].apply(c(7) * 3) is c(21)
+    assert group["t.f.Mul"].apply(c(7) - 3) is None
+
+
+# structure
+
+BUFFER = UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16))
+R0 = UOp.range(4, 0)
+R1 = UOp.range(8, 1, AxisType.Reduce)
+R2 = UOp.range(1, 2, AxisType.Reduce)
+
+
+def test_fields_by_name():
+    text = "r: Reduce { src, ranges: rs, op: Add } ~> Reduce { src: Neg(src), ranges: rs, op: Max }"
+    node = F.reduce(Op.Add, R1, R2)
+    assert fires(text, node) is neg(F).reduce(Op.Max, R1, R2)
+    assert fires(text, F.reduce(Op.Mul, R1, R2)) is None
+
+
+def test_a_field_that_is_passed_on():
+    text = "r: Reduce { src: Neg(x), op, ranges } ~> Reduce { src: x, op: op, ranges: ranges }"
+    assert fires(text, neg(F).reduce(Op.Max, R1)) is F.reduce(Op.Max, R1)
+
+
+def test_the_rest_is_ignored():
+    assert fires("r: Reduce { src: x: float, .. } ~> x", F.reduce(Op.Add, R1, R2)) is F
+
+
+def test_optional_operands():
+    plain, gated = BUFFER.index(X), BUFFER.index(X, gate=B)
+    absent = "r: Neg(Index { gate: None, .. }) ~> 1.0"
+    present = "r: Neg(Index { buffer, indices, gate: Some(g) }) ~> Where(g, 1.0, 2.0)"
+    assert fires(absent, neg(plain)) is c(1.0, dtypes.f32)
+    assert fires(absent, neg(gated)) is None
+    assert fires(present, neg(gated)) is B.where(c(1.0, dtypes.f32), c(2.0, dtypes.f32))
+    assert fires(present, neg(plain)) is None
+
+
+def test_an_optional_operand_at_the_end():
+    place = BUFFER.index(X)
+    with_alt = UOp.new(Op.Load, (place, F))
+    assert fires("r: Load { index, alt: None } ~> 1.0", place.load()) is c(1.0, dtypes.f32)
+    assert fires("r: Load { index, alt: None } ~> 1.0", with_alt) is None
+    assert fires("r: Load { index, alt: Some(a) } ~> a", with_alt) is F
+
+
+def test_sequences():
+    node = UOp.vectorize(F, G, F)
+    assert fires("r: Vectorize(xs..) if len(xs) == 3 ~> Vectorize(Neg(x) for x in xs)", node) is UOp.vectorize(
+        neg(F), neg(G), neg(F)
+    )
+    assert fires("r: Vectorize(xs..) if len(xs) == 2 ~> Vectorize(Neg(x) for x in xs)", node) is None
+    assert fires("r: Vectorize(a, rest..) ~> Vectorize(rest.., a)", node) is UOp.vectorize(G, F, F)
+    assert fires("r: Vectorize(a, b, a) ~> Vectorize(b, b, b)", node) is UOp.vectorize(G, G, G)
+    assert fires("r: Vectorize(a, b) ~> Vectorize(b, a)", node) is None
+
+
+def test_a_listed_sequence():
+    text = "r: Reduce { src: x, ranges: [one: index, two: index], op: Add } ~> Reduce { src: x, ranges: [two, one], op: Add }"
+    assert fires(text, F.reduce(Op.Add, R1, R2)) is F.reduce(Op.Add, R2, R1)
+    assert fires(text, F.reduce(Op.Add, R1)) is None
+
+
+def test_fields_of_ordered_patterns():
+    assert fires("r: Gep(Vectorize(xs..), [i]) ~> xs[i]", UOp.vectorize(F, G).gep(1)) is G
+    assert fires("r: Gep(x, [0]) ~> Gep(x, [1])", V.gep(0)) is V.gep(1)
+    assert fires("r: Gep(x, [0]) ~> Gep(x, [1])", V.gep(2)) is None
+
+
+def test_comprehensions_over_lanes():
+    out = fires("r: Neg(x: f32x4) ~> Vectorize(Neg(Gep(x, [i])) for i in 0..lanes(x))", neg(V))
+    assert out is UOp.vectorize(*[neg(V.gep(i)) for i in range(4)])
+    inclusive = fires("r: Neg(x: f32x4) ~> Vectorize(Gep(x, [3 - i]) for i in 0..=3)", neg(V))
+    assert inclusive is UOp.vectorize(*[V.gep(3 - i) for i in range(4)])
+
+
+def test_named_lanes():
+    text = "r: Neg(x: T x n) if n > 2 ~> x"
+    assert fires(text, neg(V)) is V
+    assert fires(text, neg(UOp.var("w", dtypes.f32.vec(2)))) is None
+
+
+def test_free_of_and_subst():
+    text = "r: Reduce { src: x, ranges: [r], op: Add } if not free_of(x, r) ~> subst(x, r, 0)"
+    assert fires(text, (R1 * 3 + 1).reduce(Op.Add, R1)) is c(0) * 3 + 1
+    assert fires(text, (R0 * 3 + 1).reduce(Op.Add, R1)) is None
+
+
+def test_enumerated_fields():
+    text = "r: Neg(Range { end: e, axis: Reduce, .. }) ~> e"
+    assert fires(text, neg(R1)) is c(8)
+    assert fires(text, neg(R0)) is None
+
+
+def test_a_scalar_condition_of_a_vector_is_not_its_value():
+    """Where(c, true, false) is c only where c has as many lanes."""
+    text = "r: Where(c: bool, @true, @false) ~> c"
+    lanes = dtypes.bool.vec(4)
+    assert fires(text, B.where(UOp.const(True), UOp.const(False))) is B
+    assert fires(text, B.where(UOp.const(True, lanes), UOp.const(False, lanes))) is None
+
+
+def test_generated_code_is_shown_in_tracebacks():
+    import traceback
+
+    from morok.dsl.check import check_text
+
+    from morok.rewrite.ruleset import RuleSet
+
+    text = 'helpers "rewrite_helpers"\nextern broken(n: const) -> (h: const)?\n\ngroup t "t"\n\nr: Add(x: index, @const(v)) let h = broken(v) => Mul(x, h)\n'
+    group = RuleSet.of([r for g in check_text(text).groups for r in g.rules])
+    with pytest.raises(RuntimeError) as caught:
+        group.rewrite_node(X + 1)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "H_broken(" in shown
+
+
+def test_code_of_one_rule():
+    group = rules("a: Add[x: !float, @zero] ~> x\nb: Neg(x: index) ~> x")
+    code = group["t.a"].code
+    assert "def match_Add(n, context):" in code
+    assert "t.b" not in code
+    assert "def match_Neg(n, context):" in group.code
+
+
+def test_a_thousand_rules_are_indexed_by_op():
+    many = "\n".join(f"r{i}: Add(x: index, {i}) ~> x" for i in range(1000))
+    group = rules(many + "\nrange: Neg(x: index) ~> x")
+    text = group.code
+    assert text.count("t.r999") >= 1
+    start = text.index("def match_Neg")
+    assert "t.r" not in text[start:].replace("t.range", "")
+    assert group.rewrite_node(X + 999) == (X, "t.r999")
+
+
+def test_too_many_orders_are_refused():
+    from morok.errors import RuleLimitError
+
+    deep = "x"
+    for i in range(10):
+        deep = f"Add[{deep}, Mul[y{i}, z{i}]]"
+    with pytest.raises(RuleLimitError, match="orders"):
+        rules(f"r: {deep.replace('x', 'x: index', 1)} if vmin(x) > 0 ~> x").code  # noqa: B018
+
+
+def test_symmetric_orders_are_tried_once():
+    from morok.dsl.matching import variants
+
+    (rule,) = rules("r: Add[Mul[x: index, x], Mul[y, y]] ~> x").rules
+    assert len(variants(rule)) == 1
+    (rule,) = rules("r: Add[x: index, y] if vmin(x) > 0 ~> x").rules
+    assert len(variants(rule)) == 2
+
+
+def test_text_of_the_notation_matches():
+    node = load("Add(Mod(x: index[0..=31], 4), Mul(Idiv(x, 4), 4))")
+    assert fires("core: Add[Mod(x, n), Mul[Idiv(x, n), n]] ~> x", node) is node.src[0].src[0]
