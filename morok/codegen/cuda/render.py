@@ -163,6 +163,8 @@ class Renderer:
         if u.op is Op.Index and u.arg and u.src[-1].dtype.count not in (1, u.src[1].dtype.count):
             raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
 
+    pointer_index = index
+
     def _element(self, place: UOp) -> DType:
         base = passed(place.src[0]).dtype
         return base.base if isinstance(base, PtrType) else base
@@ -298,7 +300,7 @@ class Renderer:
 
     def barrier(self, u: UOp) -> None:
         self.line("__syncthreads();")
-        self.passing(u)
+        self.after(u)
 
     # Values.
 
@@ -323,6 +325,8 @@ class Renderer:
     def vectorize(self, u: UOp) -> None:
         self.values[u] = [x for s in u.src for x in self.value(s)]
 
+    cat = vectorize
+
     def gep(self, u: UOp) -> None:
         lanes = self.value(u.src[0])
         self.values[u] = [lanes[i] for i in u.arg]
@@ -330,12 +334,14 @@ class Renderer:
     def custom(self, u: UOp) -> None:
         self.values[u] = [self.define(u.dtype.scalar(), str(u.arg).format(*[self.value(s)[0] for s in u.src]))]
 
-    def constant(self, u: UOp) -> None:
+    def const(self, u: UOp) -> None:
         d = u.dtype.scalar()
         lanes = u.arg if u.op is Op.VConst else [u.arg] * u.dtype.count
         self.values[u] = [literal(d, v) for v in lanes]
 
-    def passing(self, u: UOp) -> None:
+    vconst = const
+
+    def after(self, u: UOp) -> None:
         """An After is its first operand."""
         found = self.values.get(u.src[0])
         if found is not None:
@@ -392,34 +398,12 @@ def _bits(s: DType, t: DType, x: str) -> str:
     return f"{x} != 0" if t.is_bool else f"({REGISTER[t]}){x}"
 
 
+# The op table names the method of an op; what it leaves unnamed is order.
 _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
-    Op.DefineGlobal: Renderer.define_global,
-    Op.DefineVar: Renderer.define_var,
-    Op.DefineLocal: Renderer.define_local,
-    Op.DefineReg: Renderer.define_reg,
-    Op.Special: Renderer.special,
-    Op.Const: Renderer.constant,
-    Op.VConst: Renderer.constant,
-    Op.Index: Renderer.index,
-    Op.PointerIndex: Renderer.index,
-    Op.Load: Renderer.load,
-    Op.Store: Renderer.store,
-    Op.Range: Renderer.range,
-    Op.End: Renderer.end,
-    Op.If: Renderer.if_,
-    Op.EndIf: Renderer.endif,
-    Op.Barrier: Renderer.barrier,
-    Op.Bitcast: Renderer.bitcast,
-    Op.Vectorize: Renderer.vectorize,
-    Op.Cat: Renderer.vectorize,
-    Op.Gep: Renderer.gep,
-    Op.Custom: Renderer.custom,
-    Op.CustomI: Renderer.custom,
-    Op.After: Renderer.passing,
-    Op.Sink: Renderer.nothing,
-    Op.Group: Renderer.nothing,
-    Op.Noop: Renderer.nothing,
+    **{op: getattr(Renderer, entry.cuda) for op, entry in TABLE.entries.items() if entry.cuda and op not in _POINTWISE},
     **dict.fromkeys(_POINTWISE, Renderer.pointwise),
+    **dict.fromkeys((Op.Sink, Op.Group, Op.Noop), Renderer.nothing),
+    Op.After: Renderer.after,
 }
 
 

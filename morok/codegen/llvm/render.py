@@ -25,7 +25,6 @@ from morok.ir.uop import UOp
 
 STACK_BYTES: Final = 1 << 16  # local buffers up to this size live on the stack
 ALIGNMENT: Final = 64
-_SKIPPED: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 _POINTWISE: Final[dict[Op, Emit]] = {
     op: OPS[entry.llvm] for op, entry in TABLE.entries.items() if (entry.pointwise or op is Op.Bitcast) and entry.llvm in OPS
 }
@@ -187,6 +186,8 @@ class Renderer:
             allowed = None if gate is None else self.b.extract("i1", gate.dtype.count, self.value(gate), i)
             out.append((address, allowed))
         return out
+
+    pointer_index = index
 
     # Loads.
 
@@ -419,8 +420,8 @@ class Renderer:
     def custom(self, u: UOp) -> None:
         self.values[u] = self.b.emit(str(u.arg).format(*[self.value(s) for s in u.src]))
 
-    def passing(self, u: UOp) -> None:
-        """After and Barrier pass their first operand on: one thread runs the kernel, so order is the list's."""
+    def barrier(self, u: UOp) -> None:
+        """Barrier and After pass their first operand on: one thread runs the kernel, so order is the list's."""
         found = self.values.get(u.src[0])
         if found is not None:
             self.values[u] = found
@@ -428,8 +429,10 @@ class Renderer:
     def nothing(self, u: UOp) -> None:
         """What only holds a program together leaves no code."""
 
-    def constant(self, u: UOp) -> None:
+    def const(self, u: UOp) -> None:
         self.values[u] = constant(u)
+
+    vconst = const
 
     def pointwise(self, u: UOp) -> None:
         self.values[u] = _POINTWISE[u.op](self.b, u, *[self.value(s) for s in u.src])
@@ -486,30 +489,12 @@ def _scalar_loops(instructions: Sequence[UOp]) -> bool:
     return False
 
 
+# The op table names the method of an op; what it leaves unnamed is order.
 _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
-    Op.DefineGlobal: Renderer.define_global,
-    Op.DefineVar: Renderer.define_var,
-    Op.DefineLocal: Renderer.define_local,
-    Op.DefineReg: Renderer.define_reg,
-    Op.Const: Renderer.constant,
-    Op.VConst: Renderer.constant,
-    Op.Index: Renderer.index,
-    Op.PointerIndex: Renderer.index,
-    Op.Load: Renderer.load,
-    Op.Store: Renderer.store,
-    Op.Range: Renderer.range,
-    Op.End: Renderer.end,
-    Op.If: Renderer.if_,
-    Op.EndIf: Renderer.endif,
-    Op.Vectorize: Renderer.vectorize,
-    Op.Gep: Renderer.gep,
-    Op.Cat: Renderer.cat,
-    Op.Custom: Renderer.custom,
-    Op.CustomI: Renderer.custom,
-    Op.After: Renderer.passing,
-    Op.Barrier: Renderer.passing,
-    **dict.fromkeys(_SKIPPED, Renderer.nothing),
+    **{op: getattr(Renderer, entry.llvm) for op, entry in TABLE.entries.items() if entry.llvm and op not in _POINTWISE},
     **dict.fromkeys(_POINTWISE, Renderer.pointwise),
+    **dict.fromkeys((Op.Sink, Op.Group, Op.Noop), Renderer.nothing),
+    Op.After: Renderer.barrier,
 }
 
 
