@@ -18,16 +18,12 @@ _NONE: Final[frozenset[UOp]] = frozenset()
 
 def remember(node: UOp, key: str, value: object) -> None:
     """Keep a derived fact on the node. Facts are pure, so two threads that race write the same."""
-    memo = node.memo
-    if memo is None:
-        memo = {}
-        _set_memo(node, memo)
-    memo[key] = value
+    node.memo[key] = value
 
 
 def open_ranges(root: UOp) -> frozenset[UOp]:
     """The ranges below `root` that nothing closes on the way up; a Range is open in itself."""
-    if root.memo is None or _memo not in root.memo:
+    if _memo not in root.memo:
         for node in unknown(root, _memo):
             remember(node, _memo, _compute(node))
     return _of(root)
@@ -49,9 +45,7 @@ def _compute(node: UOp) -> frozenset[UOp]:
 
 
 def _of(node: UOp) -> frozenset[UOp]:
-    memo = node.memo
-    assert memo is not None
-    found: frozenset[UOp] = memo[_memo]
+    found: frozenset[UOp] = node.memo[_memo]
     # made on demand, so that a Range is not kept alive by what is remembered about itself
     return found | {node} if node.op is Op.Range else found
 
@@ -65,13 +59,8 @@ def unknown(root: UOp, key: str) -> list[UOp]:
         node, ready = stack.pop()
         if ready:
             out.append(node)
-        elif node not in seen and (node.memo is None or key not in node.memo):
+        elif node not in seen and key not in node.memo:
             seen.add(node)
             stack.append((node, True))
             stack.extend([(s, False) for s in node.src if s not in seen])
     return out
-
-
-from morok.ir.uop import _Cell  # noqa: E402
-
-_set_memo: Final = _Cell.__dict__["memo"].__set__

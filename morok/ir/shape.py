@@ -21,12 +21,10 @@ def dim(node: UOp) -> int | UOp:
 
 def shape_of(root: UOp) -> Shape:
     """The shape of a tensor-level node: () for scalars, an int or a node of dtype index a dimension."""
-    if root.memo is None or _memo not in root.memo:
+    if _memo not in root.memo:
         for node in unknown(root, _memo):
             remember(node, _memo, _compute(node))
-    assert root.memo is not None
-    found: Shape = root.memo[_memo]
-    return found
+    return _of(root)
 
 
 def edges(node: UOp) -> tuple[tuple[UOp, UOp], ...]:
@@ -64,7 +62,6 @@ def _compute(node: UOp) -> Shape:
 
 
 def _of(node: UOp) -> Shape:
-    assert node.memo is not None
     found: Shape = node.memo[_memo]
     return found
 

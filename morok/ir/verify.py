@@ -95,9 +95,10 @@ def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op]
             _check_division(node, stage)
     if stage >= IN_BOUNDS_FROM:
         inside_if = _under_if(program) if not isinstance(program, UOp) else set()
+        reach = _reach(nodes)
         for node in nodes:
             if node.op is Op.Index and node not in inside_if:
-                _check_place(node, stage)
+                _check_place(node, reach.get(node, 1), stage)
 
 
 def _shown(node: UOp) -> str:
@@ -196,8 +197,19 @@ def _check_division(node: UOp, stage: int) -> None:
 # Places
 
 
-def _check_place(node: UOp, stage: int) -> None:
-    """A place is inside its buffer or gated by itself, and has one flat index."""
+def _reach(nodes: Sequence[UOp]) -> dict[UOp, int]:
+    """How many consecutive elements are read or written from a place on."""
+    found: dict[UOp, int] = {}
+    for n in nodes:
+        if n.op in (Op.Load, Op.Store):
+            place, lanes = n.src[0], (n if n.op is Op.Load else n.src[1]).dtype.count
+            if place.op is Op.Index and place.src[1].dtype.count == 1:
+                found[place] = max(found.get(place, 1), lanes // place.dtype.count)
+    return found
+
+
+def _check_place(node: UOp, reach: int, stage: int) -> None:
+    """A place, and those after it that an access reaches, is inside its buffer or gated by itself; it has one flat index."""
     if len(node.src) - bool(node.arg) != 2:
         _refuse(node, stage, "a place has one flat index")
     storage = node.src[0]
@@ -207,12 +219,12 @@ def _check_place(node: UOp, stage: int) -> None:
     d = storage.dtype
     if node.arg or at.invalid or not isinstance(d, PtrType) or d.size < 0:
         return
-    if at.vmin >= 0 and at.vmax < d.size:
+    if at.vmin >= 0 and at.vmax + reach - 1 < d.size:
         return
-    _try(node, at, d.size, stage)
+    _try(node, at, reach, d.size, stage)
 
 
-def _try(node: UOp, at: UOp, size: int, stage: int) -> None:
+def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
     """Bounds may be too wide: raise only for an iteration that does reach outside, or where memory gives the index."""
     leaves = [n for n in at.toposort() if n.op in (Op.Range, Op.Special, Op.DefineVar)]
     if any(n.op in (Op.Load, Op.Index) for n in at.toposort()):
@@ -230,9 +242,10 @@ def _try(node: UOp, at: UOp, size: int, stage: int) -> None:
         except (UndefinedError, IRError):
             continue
         for i in found if isinstance(found, tuple) else (found,):
-            if i is not INVALID and not 0 <= i < size:
+            if i is not INVALID and not 0 <= i <= size - reach:
                 said = ", ".join(f"{_shown(n)} = {v}" for n, v in zip(leaves, given, strict=True))
-                _refuse(node, stage, f"element {i} of {size} where {said}")
+                what = f"element {i}" if reach == 1 else f"elements {i}..{i + reach}"
+                _refuse(node, stage, f"{what} of {size} where {said}")
 
 
 def _values(leaf: UOp, leaves: list[UOp]) -> list[int]:

@@ -192,6 +192,20 @@ def test_views_are_maps_of_indices() -> None:
         assert evaluate(wide.index(i, j, k), buffers=data) == flat[at]
 
 
+def test_symbolic_dimensions() -> None:
+    n = UOp.var("n", index, 1, 8)
+    base = load('Buffer(Unique(0), Device("CPU"), 12): f32')
+    grid = UOp.new(Op.Reshape, (base, n, UOp.const(3)))
+    padded = UOp.new(Op.Pad, (grid, *map(UOp.const, (1, 0, 0, 1))))
+    data = {base: [float(k) for k in range(12)]}
+    flat, shape = tensor(padded, data, {"n": 4})
+    assert shape == (5, 4)
+    assert flat[4:8] == [0.0, 1.0, 2.0, 0.0]
+    again = UOp.new(Op.Reshape, (padded, padded.shape[0] * padded.shape[1]))
+    assert evaluate(again.index(5), {"n": 4}, data) == 1.0
+    assert evaluate(padded.index(0, 1), {"n": 4}, data) == 0.0
+
+
 def test_reduce_axis_and_elementwise() -> None:
     base = load('Buffer(Unique(0), Device("CPU"), 200): f32')
     grid = UOp.new(Op.Reshape, (base, UOp.const(10), UOp.const(20)))

@@ -111,6 +111,13 @@ def test_places_are_inside_or_gated() -> None:
         verify(kernel(from_memory, i, size=10), 8)
 
 
+def test_wide_accesses_stay_inside() -> None:
+    i = UOp.range(2, 0)
+    verify(kernel(param(1, 8).index(i * 4).load(f32.vec(4)).gep(0), i), 13)
+    with pytest.raises(VerifyError, match=r"elements 4\.\.8 of 7"):
+        verify(kernel(param(1, 7).index(i * 4).load(f32.vec(4)).gep(0), i), 13)
+
+
 def test_divisors() -> None:
     x, y = UOp.var("x", i32), UOp.var("y", i32)
     asked = y.ne(0).where(y, y.like(1))

@@ -77,7 +77,9 @@ class Graph:
     # What a node depends on.
 
     def _survey(self, roots: Iterable[UOp]) -> None:
-        for node in order(roots):
+        for node in order(roots, lambda n: () if n in self.depends else operands(n)):
+            if node in self.depends:
+                continue
             below = [self.depends[s] for s in operands(node)]
             merged: frozenset[Binder] = frozenset().union(*below)
             first = _CLOSES.get(node.op)
@@ -128,6 +130,8 @@ class Graph:
 
     def _frame(self, node: UOp) -> _Frame:
         """The innermost frame that binds a range of `node`."""
+        if node not in self.depends:  # a dimension, computed from others
+            self._survey([node])
         depends = self.depends[node]
         if depends:
             for frame in reversed(self.frames):
@@ -352,8 +356,6 @@ class Graph:
         out = []
         for t in range(len(self.threads)):
             lanes = max([len(i[t]) for i in at], default=1)
-            if gates is not None:
-                lanes = max(lanes, len(gates[t]))
             places: list[Any] = []
             for n in range(lanes):
                 vector = [_lane(i[t], n) for i in at]

@@ -121,7 +121,7 @@ class Thread:
         places: list[Any] = []
         offsets = self.of(u.src[1])
         gates = self.of(u.src[2]) if u.arg else (True,)
-        for i in range(max(len(offsets), len(gates))):
+        for i in range(len(offsets)):
             gate = gates[i] if len(gates) > 1 else gates[0]
             offset = offsets[i] if len(offsets) > 1 else offsets[0]
             if gate.__class__ is Poison or not gate:

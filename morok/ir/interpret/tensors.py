@@ -78,7 +78,7 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Task:
         if element(node.dtype).count != 1:
             raise IRError(f"elements of {node.op.name} are vectors")
         shape = tuple([d for d in node.shape if isinstance(d, int)]) or (len(storage.data),)
-        return Array(list(storage.data[: math.prod(shape)]), shape)
+        return Array([storage.data[i] for i in range(math.prod(shape))], shape)
     if node.dtype.kind == "void":
         return None
     if op is Op.Const:

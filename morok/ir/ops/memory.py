@@ -53,15 +53,16 @@ def _element(storage: UOp) -> DType:
 
 def index_type(src: tuple[UOp, ...], gated: bool, want: DType | None) -> DType:
     buffer, *indices = src
-    if gated:
-        *indices, gate = indices
-        if not gate.dtype.is_bool:
-            raise TypeError(f"a bool as gate, not {gate.dtype}")
+    gate = indices.pop() if gated else None
     lanes = 1
     for i in indices:
         if not i.dtype.is_integral:
             raise TypeError(f"indices of dtype index (or an int after stage 15), not {i.dtype}")
+        if i.dtype.count not in (1, lanes) and lanes != 1:
+            raise TypeError(f"indices of one lane count, not {lanes} and {i.dtype.count}")
         lanes = max(lanes, i.dtype.count)
+    if gate is not None and (not gate.dtype.is_bool or gate.dtype.count not in (1, lanes)):
+        raise TypeError(f"a bool as gate, for all places or one a place of {lanes}, not {gate.dtype}")
     element = _element(buffer)
     return element if lanes == 1 else element.scalar().vec(lanes * element.count)
 
