@@ -211,10 +211,22 @@ def _split(node: UOp) -> UOp | None:
 def assign_ranges(state: State) -> None:
     """Give every stored node its loops and every demand its indices; decide which nodes are stored (the realize map)."""
     order = state.order = toposort(state.roots)
-    heavy, costly = _weigh(order)
     forced = set(state.roots) | {n for n in order if n.op in (Op.Contiguous, Op.Assign, Op.Copy)}
+    heavy, costly = _weigh(order, forced)
+    _assign(state, forced, heavy, costly)
+    # above what turned out to be stored nothing is heavy any more: what was stored for that alone is computed instead
+    chosen = set(state.stored)
+    lighter, costly = _weigh(order, chosen)
+    needed = {n for n in chosen if n in forced or n in lighter or n not in heavy}
+    if needed != chosen:
+        state.stored, state.demands = {}, {}
+        _assign(state, needed, lighter, costly)
+
+
+def _assign(state: State, forced: set[UOp], heavy: set[UOp], costly: set[UOp]) -> None:
+    """Pass the demands down from the results, storing the `forced` nodes and those worth it."""
     loops: dict[tuple[UOp, int, int, int | UOp], UOp] = {}
-    for node in reversed(order):
+    for node in reversed(state.order):
         if node.op in STORAGE or (not shape_of(node) and _is_leaf(node)) or node.op in (Op.Unique, Op.Device):
             continue
         maker.origin = node.origin
@@ -243,7 +255,7 @@ def _is_leaf(node: UOp) -> bool:
     return not node.src or node.op is Op.Bind
 
 
-def _weigh(order: list[UOp]) -> tuple[set[UOp], set[UOp]]:
+def _weigh(order: list[UOp], stored: set[UOp]) -> tuple[set[UOp], set[UOp]]:
     """The nodes that compute a reduction, and those that compute a costly function, without anything stored in between.
 
     Under an Expand a reduction is always stored (and so is a scalar one that meets a tensor), so it does not weigh on
@@ -255,9 +267,9 @@ def _weigh(order: list[UOp]) -> tuple[set[UOp], set[UOp]]:
         op = node.op
         if op in (Op.Contiguous, Op.Assign, Op.Expand):
             continue
-        if op is Op.ReduceAxis or any(s in heavy and not _spreads(s, node) for s in node.src):
+        if op is Op.ReduceAxis or any(s in heavy and s not in stored and not _spreads(s, node) for s in node.src):
             heavy.add(node)
-        if op in COSTLY or any(s in costly for s in node.src):
+        if op in COSTLY or any(s in costly and s not in stored for s in node.src):
             costly.add(node)
     return heavy, costly
 

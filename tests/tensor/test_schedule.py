@@ -39,6 +39,7 @@ COUNTS: list[tuple[str, Any, int]] = [
     ("flip", lambda: data(8).flip(0) + 1, 1),
     ("shrink", lambda: data(8, 8).shrink(((1, 5), (2, 6))) * 2, 1),
     ("mlp", lambda: (data(1, 784) @ data(784, 128)).relu() @ data(128, 10), 2),
+    ("mlp and softmax", lambda: ((data(9, 64) @ data(64, 64)).relu() @ data(64, 10)).softmax(-1), 5),
     ("mean", lambda: (lambda x: x - x.mean(-1, keepdim=True))(data(8, 16)), 2),
     ("big sum", lambda: Tensor.empty(4194304).sum(), 2),
     ("cumsum", lambda: data(64).cumsum(0), 1),
