@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import json
 import math
@@ -23,7 +24,7 @@ from morok.ir.text import (
     RESERVED,
     USUAL,
     WORDS,
-    _class_named,
+    class_named,
     required,
 )
 from morok.ir.uop import UOp, vconst
@@ -181,7 +182,7 @@ class _Builder(Transformer):  # type: ignore[type-arg]
 
     def op(self, at: Token) -> Op | type:
         name = str(at)
-        found = Op.__members__.get(name) or _class_named(name)
+        found = Op.__members__.get(name) or class_named(name)
         if found is None:
             raise _Mistake(at, f"there is no op {name}", hint=_nearest(name))
         return found
@@ -209,6 +210,10 @@ class _Builder(Transformer):  # type: ignore[type-arg]
                 return WORDS[name]
             if _is_dtype(name):
                 return _dtype(part.at)
+            owner, _, member = name.rpartition(".")
+            choices = class_named(owner)
+            if choices is not None and issubclass(choices, enum.Enum) and member in choices.__members__:
+                return choices[member]
             raise _Mistake(part.at, f"{name} is no value of a field")
         if isinstance(part, _Named):
             raise _Mistake(part.at, f"{part.name}= is no value of a field")

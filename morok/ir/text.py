@@ -13,6 +13,7 @@ Limits: MAX_TEXT characters, MAX_DEPTH open brackets, MAX_DIGITS digits a number
 from __future__ import annotations
 
 import dataclasses
+import enum
 import importlib
 import json
 import math
@@ -39,7 +40,11 @@ _UNSAID: Final = frozenset({Op.Index, Op.DefineVar, Op.Const, Op.VConst})
 _WITH_TYPE: Final = frozenset({Op.Cast, Op.Bitcast})  # the dtype is the last argument
 
 # Classes of arguments by the names they have in text, and the modules that define them.
-_ARGUMENT_CLASSES: Final[dict[str, str]] = {"KernelInfo": "morok.passes.target", "Opt": "morok.optimize.opts"}
+_ARGUMENT_CLASSES: Final[dict[str, str]] = {
+    "KernelInfo": "morok.passes.target",
+    "Opt": "morok.optimize.opts",
+    "OptOp": "morok.optimize.opts",
+}
 
 WORDS: Final[dict[str, Any]] = {
     **{o.name: o for o in Op},
@@ -134,14 +139,16 @@ def argument(v: Any) -> str:
         return "[" + ", ".join([argument(x) for x in v]) + "]"
     if isinstance(v, UOp):
         return f"`{v.op.name}`"
-    if dataclasses.is_dataclass(v) and not isinstance(v, type) and _class_named(type(v).__name__) is type(v):
+    if isinstance(v, enum.Enum) and class_named(type(v).__name__) is type(v):
+        return f"{type(v).__name__}.{v.name}"
+    if dataclasses.is_dataclass(v) and not isinstance(v, type) and class_named(type(v).__name__) is type(v):
         fields = [f.name + "=" + argument(getattr(v, f.name)) for f in dataclasses.fields(v)]
         return f"{type(v).__name__}({', '.join(fields)})"
     return "`" + repr(v).replace("`", "'") + "`"
 
 
 def register(cls: type) -> type:
-    """Let arguments of the frozen dataclass `cls` be printed and parsed, as `Name(field=value, ..)`."""
+    """Let arguments of `cls` be printed and parsed: a frozen dataclass as `Name(field=value, ..)`, an enum as `Name.MEMBER`."""
     _registered[cls.__name__] = cls
     return cls
 
@@ -149,7 +156,7 @@ def register(cls: type) -> type:
 _registered: Final[dict[str, type]] = {}
 
 
-def _class_named(name: str) -> type | None:
+def class_named(name: str) -> type | None:
     found = _registered.get(name)
     if found is None and name in _ARGUMENT_CLASSES:
         try:

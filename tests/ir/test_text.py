@@ -17,6 +17,7 @@ from morok.ir.dtype import FLOATS, INTS, SCALARS, AddrSpace, dtypes
 from morok.ir.op import REDUCE_OPS, TABLE, AxisType, Op
 from morok.ir.text import dump, load
 from morok.ir.uop import UOp
+from morok.optimize.opts import Opt, OptOp
 from morok.passes.target import KernelInfo
 
 D = dtypes
@@ -96,7 +97,7 @@ def bestiary() -> list[UOp]:
         UOp.new(Op.Barrier, (store, store.end(i))),
         kernel,
         UOp.sink(store),
-        UOp.sink(store, info=KernelInfo("name", ())),
+        UOp.sink(store, info=KernelInfo("name", (Opt(OptOp.UPCAST, 0, 4), Opt(OptOp.NOLOCALS)))),
         UOp.new(Op.Group, (store,)),
         UOp.new(Op.Noop, ()),
         UOp.new(Op.Custom, (x,), 'sin({0}) "quoted"\n', D.f32),
