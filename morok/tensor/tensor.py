@@ -361,6 +361,9 @@ class Tensor(Linalg):
 
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.numpy().copy(), self.dtype.name, self.device))
+
     def __dlpack__(self, **options: Any) -> Any:
         return self.numpy().__dlpack__(**options)
 

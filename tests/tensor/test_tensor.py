@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import pickle
 import runpy
 import sys
 import threading
@@ -125,6 +126,14 @@ def test_dlpack() -> None:
     np.testing.assert_array_equal(Tensor.from_dlpack(data(5)).numpy(), data(5))
 
 
+def test_pickles_hold_values() -> None:
+    t = pickle.loads(pickle.dumps(Tensor(data(3, 2)) * 2))
+    np.testing.assert_array_equal(t.numpy(), data(3, 2) * 2)
+    half = pickle.loads(pickle.dumps(Tensor([1.5], dtype="bf16")))
+    assert half.dtype is dtypes.bf16
+    assert half.numpy().tolist() == [1.5]
+
+
 # Laziness.
 
 
@@ -205,6 +214,19 @@ def test_plans_run_again_on_new_data() -> None:
         assert plan.execute().numpy()[0] == 16 * (2 * k + 1)
     assert (schedule.COUNTERS.schedules, schedule.COUNTERS.kernels_lowered) == before
     assert Tensor([1.0]).prepare().execute().numpy().tolist() == [1.0]
+
+
+def test_intermediate_memory_is_shared() -> None:
+    t = Tensor(data(64))
+    for _ in range(10):
+        t = (t * 2 + 1).contiguous()
+    plan = t.prepare()
+    assert len(plan.kernels) == 10
+    assert len({b.address if b.base is None else b.base.address for b in plan.buffers}) <= 4
+    expected = data(64)
+    for _ in range(10):
+        expected = expected * 2 + 1
+    np.testing.assert_allclose(plan.execute().numpy(), expected, rtol=1e-5)
 
 
 def test_the_second_time_nothing_is_compiled() -> None:
