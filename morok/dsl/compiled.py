@@ -6,16 +6,14 @@ import hashlib
 import importlib
 import linecache
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from morok.dialect import NOT_CONST, Dialect
 from morok.dsl import values
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
+class Generated(NamedTuple):
     """Generated text, before it knows any object.
 
     source   defines one function per op, and MATCH: op name -> function; "" stands for every other op

@@ -35,7 +35,9 @@ def brief(dialect: Dialect, node: Node, depth: int = 4) -> str:
 
 
 def _leaf(dialect: Dialect, node: Node, name: str) -> str:
-    fields = dialect.ops[name].fields if name in dialect.ops else ()
+    if name not in dialect.ops:
+        return repr(node)[:80]
+    fields = dialect.ops[name].fields
     if "name" in fields:
         return str(dialect.attr(node, "name"))
     return f"{name}({', '.join(str(dialect.attr(node, f)) for f in fields)})"

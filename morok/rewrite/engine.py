@@ -10,9 +10,8 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from morok.dialect import Dialect, Node
 from morok.errors import RewriteLimitError
@@ -23,8 +22,7 @@ from morok.rewrite.ruleset import Matcher, RuleSet
 from morok.rewrite.specialize import specialize
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much rewriting is too much.
 
     per_node   rewritings of one node, and of what they make of it
@@ -55,35 +53,49 @@ HELD: Final = object()  # on the stack: no rule fires on the node below
 _NO_RULES: Final = Matcher({}, None, ())
 _REBUILT: Final = -1  # stands where a rule's number would, in a trail
 _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
-_NOTHING_HELD: Final[Mapping[Hashable, tuple[tuple[bool, ...], bool]]] = {}
 
 
-@dataclass(slots=True)
+Held = tuple[tuple[bool, ...], bool]  # whether each leading operand is held, and whether the others are
+
+
 class Job:
     """One call's state.
 
     done       the final form of every node that was finished, and PENDING for those in the making
     held       the same for nodes in positions where no rule fires
-    positions  by op key: whether each leading operand is held, and whether the others are
+    positions  which operands are held, by op key
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
+    fired      how many rules have fired
     """
 
-    dialect: Dialect
-    after: Matcher
-    before: Matcher | None
-    context: Any
-    limits: Limits
-    done: Any
-    held: Any
-    positions: Mapping[Hashable, tuple[tuple[bool, ...], bool]]
-    memo_key: int | None
-    trace: traces.Trace | None = None
-    stage: str = ""
-    fired: int = 0
-    size: int | None = None
-    root: Node = None
-    stack: list[Any] = field(default_factory=list)
-    frames: list[Any] = field(default_factory=list)
+    def __init__(
+        self,
+        dialect: Dialect,
+        after: Matcher,
+        before: Matcher | None,
+        context: Any,
+        limits: Limits,
+        positions: Mapping[Hashable, Held],
+        memo_key: int | None,
+        trace: traces.Trace | None,
+        stage: str,
+    ) -> None:
+        self.dialect = dialect
+        self.after = after
+        self.before = before
+        self.context = context
+        self.limits = limits
+        self.positions = positions
+        self.memo_key = memo_key
+        self.trace = trace
+        self.stage = stage
+        self.done = _map_for(dialect)
+        self.held = _map_for(dialect)
+        self.fired = 0
+        self.size: int | None = None
+        self.root: Node = None
+        self.stack: list[Any] = []
+        self.frames: list[tuple[Node, Node, list[Any], bool]] = []
 
     def rule_name(self, number: int) -> str:
         if number >= _BEFORE:
@@ -106,11 +118,11 @@ class Job:
                     self.done[node] = self.done[found] = found
         return found
 
-    def finals_of(self, kids: Sequence[Node], holds: tuple[tuple[bool, ...], bool]) -> list[Node]:
+    def finals_of(self, kids: Sequence[Node], holds: Held) -> list[Node]:
         """The final forms of operands of which some are held; None for those that are not finished."""
         return [self.held.get(kid) if _is_held(holds, i) else self.recall(kid) for i, kid in enumerate(kids)]
 
-    def push(self, kids: Sequence[Node], holds: tuple[tuple[bool, ...], bool]) -> None:
+    def push(self, kids: Sequence[Node], holds: Held) -> None:
         """Put unfinished operands of which some are held on the stack."""
         for i in range(len(kids) - 1, -1, -1):
             if _is_held(holds, i):
@@ -156,7 +168,7 @@ class Job:
         )
 
 
-def _is_held(holds: tuple[tuple[bool, ...], bool], i: int) -> bool:
+def _is_held(holds: Held, i: int) -> bool:
     leading, rest = holds
     return leading[i] if i < len(leading) else rest
 
@@ -355,14 +367,14 @@ def _driver(dialect: Dialect) -> Any:
     return found[1]
 
 
-_held: dict[tuple[str, frozenset[str]], Mapping[Hashable, tuple[tuple[bool, ...], bool]]] = {}
+_held: dict[tuple[str, frozenset[str]], Mapping[Hashable, Held]] = {}
 
 
-def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, tuple[tuple[bool, ...], bool]]:
+def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Held]:
     """For each op with operands in positions where nothing fires: which of the leading ones, and whether the rest."""
     found = _held.get((dialect.name, fires))
     if found is None:
-        table: dict[Hashable, tuple[tuple[bool, ...], bool]] = {}
+        table: dict[Hashable, Held] = {}
         for info in dialect.ops.values():
             leading: list[bool] = []
             rest = False
@@ -460,8 +472,6 @@ def rewrite_all(
         before=before_matcher,
         context=context,
         limits=limits,
-        done=_map_for(dialect),
-        held=_map_for(dialect),
         positions=_positions(dialect, positions),
         memo_key=None if forgetful else _memo_key(after_matcher, before_matcher, positions),
         trace=trace,

@@ -6,10 +6,9 @@ import hashlib
 import importlib.util
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from morok import dialect as dialects
 from morok.dialect import Dialect
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from morok.dsl.checked import CheckedFile, CheckedRule
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One rule: its full name, where it stands, which liberties it takes (`assuming`)."""
 
     name: str
@@ -28,34 +26,32 @@ class Entry:
     assuming: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupEntry:
+class GroupEntry(NamedTuple):
     name: str
     doc: str
     context: str | None
     rules: tuple[Entry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(NamedTuple):
     """What is in a file."""
 
     dialect: str
     groups: tuple[GroupEntry, ...]
 
     def dump(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        return json.dumps(self).encode()
 
     @staticmethod
     def load(text: bytes) -> Index:
-        raw = json.loads(text)
-        groups = tuple(
-            GroupEntry(
-                g["name"], g["doc"], g["context"], tuple(Entry(r["name"], r["line"], tuple(r["assuming"])) for r in g["rules"])
-            )
-            for g in raw["groups"]
+        dialect, groups = json.loads(text)
+        return Index(
+            dialect,
+            tuple(
+                GroupEntry(group, doc, context, tuple(Entry(name, line, tuple(assuming)) for name, line, assuming in rules))
+                for group, doc, context, rules in groups
+            ),
         )
-        return Index(raw["dialect"], groups)
 
 
 @lru_cache(maxsize=1)

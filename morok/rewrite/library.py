@@ -6,9 +6,8 @@ import os
 import re
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
 from morok.errors import Place, RuleError, UnknownNameError
@@ -85,8 +84,7 @@ def group_names() -> list[str]:
     return [m.group(1).decode() for p in sorted(folder.rglob("*.rules")) for m in _HEADS.finditer(p.read_bytes())]
 
 
-@dataclass(frozen=True, slots=True)
-class Catalogued:
+class Catalogued(NamedTuple):
     """One built-in rule; `verdict` is "unproved" where the ledger knows none for its present text."""
 
     name: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from morok import config
 from morok.dialect import Dialect, Node
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 Match = Callable[[Node, Any], "tuple[Node, int] | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Matcher:
+class Matcher(NamedTuple):
     """A compiled rule set.
 
     table    one generated function per op key

@@ -7,13 +7,18 @@ it in which `opkey(n)`, `operands(n)` and their like are those templates, so tha
 from __future__ import annotations
 
 import ast
+import hashlib
+import importlib.util
 import inspect
 import linecache
+import marshal
 import textwrap
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from morok.dialect import Dialect
+from morok.rewrite import store
 
 # The calls that may be replaced, with the placeholders of their arguments in `Dialect.inline`.
 CALLS: Mapping[str, tuple[str, ...]] = {"opkey": ("n",), "operands": ("n",), "same": ("a", "b"), "recall": ("n",)}
@@ -34,11 +39,20 @@ class _Inliner(ast.NodeTransformer):
 def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
     """`function` for `dialect`: its calls of `opkey`, `operands`, `same` and `recall` inlined, or bound to the methods."""
     bound = {name: getattr(dialect, name, None) for name in CALLS}
-    tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    tree = ast.fix_missing_locations(_Inliner(dialect.inline).visit(tree))
-    name = f"<{function.__name__} for {dialect.name}>"
-    linecache.cache[name] = (0, None, [line + "\n" for line in ast.unparse(tree).splitlines()], name)
+    templates = {name: dialect.inline[name] for name in CALLS if name in dialect.inline}
+    title = f"<{function.__name__} for {dialect.name}>"
+    said = repr((importlib.util.MAGIC_NUMBER, title, Path(function.__code__.co_filename).read_bytes(), sorted(templates.items())))
+    key = hashlib.sha256(said.encode()).hexdigest()
+    kept = store.load(key)
+    if kept is not None:
+        source, code = marshal.loads(kept)
+    else:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        source = ast.unparse(ast.fix_missing_locations(_Inliner(templates).visit(tree)))
+        code = compile(source, title, "exec")
+        store.save(key, marshal.dumps((source, code)))
+    linecache.cache[title] = (len(source), None, source.splitlines(keepends=True), title)
     namespace = {**function.__globals__, **bound}
-    exec(compile(ast.unparse(tree), name, "exec"), namespace)
+    exec(code, namespace)
     specialized: Callable[..., Any] = namespace[function.__name__]
     return specialized

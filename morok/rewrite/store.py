@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import threading
 from pathlib import Path
 
 from morok import config
@@ -32,11 +32,9 @@ def save(key: str, payload: bytes) -> None:
     path = _path(key)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
+        part = path.with_name(f"{key}.{os.getpid()}.{threading.get_ident()}.part")
         try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(hashlib.sha256(payload).digest() + payload)
-            os.replace(name, path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
+            part.write_bytes(hashlib.sha256(payload).digest() + payload)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)

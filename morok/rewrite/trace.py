@@ -13,17 +13,15 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from morok import config
 from morok.dialect import Dialect, Node
 from morok.rewrite.brief import brief
 
 
-@dataclass(frozen=True, slots=True)
-class Firing:
+class Firing(NamedTuple):
     """One rule that fired: `seconds` since the trace began; `before` and `after` are text, cut off below a few levels.
 
     `before_id` and `after_id` tell nodes apart within one trace.
@@ -39,17 +37,17 @@ class Firing:
 
     def row(self) -> dict[str, Any]:
         """As a JSON object."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return self._asdict()
 
 
-@dataclass(slots=True)
 class Trace:
     """Firings in the order in which they happened. Several threads may record into one trace."""
 
-    firings: list[Firing] = field(default_factory=list)
-    _began: float = field(default_factory=time.perf_counter)
-    _ids: dict[int, tuple[int, Node]] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self) -> None:
+        self.firings: list[Firing] = []
+        self._began = time.perf_counter()
+        self._ids: dict[int, tuple[int, Node]] = {}
+        self._lock = threading.Lock()
 
     def record(self, dialect: Dialect, stage: str, rule: str, before: Node, after: Node) -> None:
         seconds = time.perf_counter() - self._began
