@@ -11,13 +11,12 @@ import contextlib
 import hashlib
 import os
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Final
 
 _MAGIC: Final = b"MRKOBJ1\n"
-_PRUNE_EVERY: Final = 256
+_PRUNE_AT: Final = "00"  # keys are digests: one put in 256 also prunes
 _ABANDONED_SECONDS: Final = 3600.0
 
 
@@ -27,8 +26,6 @@ class DiskCache:
     def __init__(self, folder: Path, limit: int = 512 << 20) -> None:
         self.folder = folder
         self.limit = limit
-        self._writes = 0
-        self._lock = threading.Lock()
 
     def path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key}.o"
@@ -64,10 +61,7 @@ class DiskCache:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)
             return False
-        with self._lock:
-            self._writes += 1
-            due = self._writes % _PRUNE_EVERY == 1
-        if due:
+        if key.endswith(_PRUNE_AT):
             self.prune()
         return True
 

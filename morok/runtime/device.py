@@ -20,7 +20,7 @@ from morok.runtime.kernel import Kernel
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
 
-_REMEMBERED: Final = 4096  # kernels kept compiled a device; the longest unused goes first
+_REMEMBERED: Final = 1024  # kernels kept compiled a device; the longest unused goes first
 
 
 class Device(ABC):
