@@ -36,8 +36,11 @@ class Progress:
     obligations: list[tuple[str, str]] = field(default_factory=list)
     final: bool = True
     lemmas: dict[str, bool] = field(default_factory=dict)
+    favourites: list[Any] = field(default_factory=list)
 
     def ask(self, name: str, conditions: list[Any], share: float) -> Any:
+        if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
+            share = min(share, 0.1)
         result = ask(conditions, max(1, int(self.budget * share)))
         self.resources += result.resources
         if result.timed_out:
@@ -150,7 +153,8 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
     reasons: list[str] = []
     where = label(instance)
     maybe: Counterexample | None = None
-    for attempt in encodings(rule, instance, theory):
+    attempts = list(encodings(rule, instance, theory))
+    for attempt in [*(f for f in progress.favourites if f in attempts), *(a for a in attempts if a not in progress.favourites)]:
         choices.restart()
         world = attempt.world()
         encoder = encoder_for(rule, instance, world, choices)
@@ -173,6 +177,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
                 reasons.append(f"{attempt.name}: whether it applies at all is not known")
                 continue
             progress.covered.setdefault(attempt.name, []).append(where)
+            progress.favourites = [attempt, *(f for f in progress.favourites if f != attempt)]  # likely for the next dtype too
             progress.bounds.extend(b for b in world.bounds if b not in progress.bounds)
             return True
         if state is Answer.SAT:
@@ -219,11 +224,28 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
         progress.lemmas[key] = True
     conditions = [*o.premises, negation(o.claim)]
     if not world.cases:
+        flags = [t.value for _, dtype, t in o.variables if dtype == "bool"][:4]
+        if flags and any(world.is_float(dtype) for _, dtype, _ in o.variables):
+            return by_flags(rule, where, conditions, flags, attempt, progress)
         result = progress.ask(f"{rule.name} {where}", conditions, attempt.share)
         if result.answer is Answer.UNKNOWN and (found := probe(o, conditions, world, progress)) is not None:
             return found
         return result.answer, result.model
     return by_cases(rule, where, conditions, attempt, world, progress)
+
+
+def by_flags(
+    rule: CheckedRule, where: str, conditions: list[Any], flags: list[Any], attempt: Any, progress: Progress
+) -> tuple[Answer, Any]:
+    """The question once for every outcome of the rule's own conditions, which float arithmetic is then free of."""
+    for outcome in itertools.product((True, False), repeat=len(flags)):
+        chosen = [(f, z3.BoolVal(v)) for f, v in zip(flags, outcome, strict=True)]
+        pinned = [z3.simplify(z3.substitute(c, *chosen)) for c in conditions]
+        pinned += [f if v else z3.Not(f) for f, v in zip(flags, outcome, strict=True)]
+        result = progress.ask(f"{rule.name} {where} at {outcome}", pinned, attempt.share)
+        if result.answer is not Answer.UNSAT:
+            return result.answer, result.model
+    return Answer.UNSAT, None
 
 
 PROBES = {"float": (0.0, -0.0, 1.0, float("nan"), float("inf"), -1.0, 3.0), "int": (0, 1, -1, 2, -3, 5, 7, -8)}

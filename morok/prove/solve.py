@@ -53,7 +53,7 @@ def ask(conditions: Sequence[Expr], budget: int) -> Result:
     if any(z3.is_false(c) for c in plain):
         return Result(Answer.UNSAT)
     context = z3.Context()
-    solver = z3.Solver(ctx=context)
+    solver = _solver(plain, context)
     solver.set("rlimit", budget)
     solver.set("timeout", WALL_LIMIT_MS)
     solver.add(*(c.translate(context) for c in plain))
@@ -64,6 +64,27 @@ def ask(conditions: Sequence[Expr], budget: int) -> Result:
     if said == z3.sat:
         return Result(Answer.SAT, used, Model(solver.model(), context))
     return Result(Answer.UNKNOWN, used, timed_out="timeout" in solver.reason_unknown() and used < budget)
+
+
+def _solver(conditions: Sequence[Expr], context: Any) -> Any:
+    """z3's default, but where integers are multiplied: there, defined values are eliminated first."""
+    if not any(_has_integers(c) for c in conditions):
+        return z3.Solver(ctx=context)
+    steps = [z3.Tactic(name, context) for name in ("simplify", "propagate-values", "solve-eqs", "smt")]
+    return z3.Then(*steps).solver()
+
+
+def _has_integers(e: Expr) -> bool:
+    todo, seen = [e], set()
+    while todo:
+        at = todo.pop()
+        if at.get_id() in seen:
+            continue
+        seen.add(at.get_id())
+        if z3.is_int(at):
+            return True
+        todo.extend(at.children())
+    return False
 
 
 def _resources(solver: Any) -> int:

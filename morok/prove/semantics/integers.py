@@ -185,24 +185,38 @@ class Integers:
         return a
 
 
-def _divide(world: World, kind: str, a: Expr, b: Expr) -> Expr:
-    """An uninterpreted quotient of `kind` with the axioms of division, instantiated for these operands."""
+def _signs(a: Expr, b: Expr, r: Expr) -> tuple[Expr, ...]:
+    """The remainder of a division that truncates: smaller than the divisor, with the dividend's sign."""
+    return (
+        z3.Implies(z3.And(b > 0, a >= 0), z3.And(0 <= r, r < b)),
+        z3.Implies(z3.And(b > 0, a < 0), z3.And(-b < r, r <= 0)),
+        z3.Implies(z3.And(b < 0, a >= 0), z3.And(0 <= r, r < -b)),
+        z3.Implies(z3.And(b < 0, a < 0), z3.And(b < r, r <= 0)),
+    )
 
-    def make() -> Expr:
-        q = z3.Function(kind, z3.IntSort(), z3.IntSort(), z3.IntSort())(a, b)
-        r = a - b * q
+
+def _divide(world: World, kind: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """(quotient, remainder) of one kind of division, by its axioms.
+
+    As functions they are equal for equal operands; as witnesses (one of its own for every division, which its axioms determine)
+    the solver can eliminate them like any other unknown.
+    """
+
+    def make() -> tuple[Expr, Expr]:
+        if world.witnesses:
+            q, r = world.fresh(kind, z3.IntSort()), world.fresh("remainder", z3.IntSort())
+            world.assume(z3.Implies(b != 0, a == b * q + r))
+        else:
+            q = z3.Function(kind, z3.IntSort(), z3.IntSort(), z3.IntSort())(a, b)
+            r = a - b * q
         if kind == "floordiv":
             world.assume(z3.Implies(b > 0, z3.And(0 <= r, r < b)), z3.Implies(b < 0, z3.And(b < r, r <= 0)))
         else:
-            world.assume(
-                z3.Implies(z3.And(b > 0, a >= 0), z3.And(0 <= r, r < b)),
-                z3.Implies(z3.And(b > 0, a < 0), z3.And(-b < r, r <= 0)),
-                z3.Implies(z3.And(b < 0, a >= 0), z3.And(0 <= r, r < -b)),
-                z3.Implies(z3.And(b < 0, a < 0), z3.And(b < r, r <= 0)),
-            )
-        return q
+            world.assume(*_signs(a, b, r))
+        return q, r
 
-    return world.once((kind, a, b), make)
+    found: tuple[Expr, Expr] = world.once((kind, a, b), make)
+    return found
 
 
 def truncated(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
@@ -215,7 +229,7 @@ def truncated(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
         return a
     if builtin:  # the solver's division is Euclidean: for a >= 0 it truncates, whatever the sign of b
         return z3.If(a >= 0, a / b, -((-a) / b))
-    return _divide(world, "tdiv", a, b)
+    return _divide(world, "tdiv", a, b)[0]
 
 
 def floored(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
@@ -227,4 +241,7 @@ def floored(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
         return a
     if builtin:
         return choose(b > 0, a / b, (-a) / (-b))
-    return _divide(world, "floordiv", a, b)
+    if world.one_division:  # rounding down is truncation, one less where the signs differ and something remains
+        q, r = _divide(world, "tdiv", a, b)
+        return z3.If(z3.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
+    return _divide(world, "floordiv", a, b)[0]

@@ -251,7 +251,8 @@ def _sigmoid_like(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
 
 
 def _inverse_root(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
-    return [(n.is_zero(a), n.const(_INF)), (n.is_negative(a), n.const(_NAN)), (n.is_inf(a), n.const(0.0))]
+    at_zero = z3.If(n.is_negative(a), n.const(-_INF), n.const(_INF))
+    return [(n.is_zero(a), at_zero), (n.is_negative(a), n.const(_NAN)), (n.is_inf(a), n.const(0.0))]
 
 
 exp2 = _transcendental("exp2", _exponential)
@@ -293,12 +294,11 @@ def _float_pow(w: W, d: D, n: Floats | Reals, a: Term, b: Term) -> Term:
     """Within 1 ulp, so that the exact power, and its rounding, are among the values: used where the exponent is 1 or 2."""
     value = w.opaque(f"pow.{d.name}", n.sort, a.value, b.value)
     one = n.const(1.0)
+    if isinstance(n, Floats):
+        value = z3.If(z3.Or(n.is_nan(a.value), n.is_nan(b.value)), n.const(_NAN), value)
     value = z3.If(b.value == n.const(2.0), n.mul(a.value, a.value), value)
     value = z3.If(b.value == one, a.value, value)
     value = z3.If(z3.Or(n.is_zero(b.value), a.value == one), one, value)
-    if isinstance(n, Floats):
-        nan = z3.And(z3.Or(n.is_nan(a.value), n.is_nan(b.value)), z3.Not(n.is_zero(b.value)), a.value != one)
-        value = z3.If(nan, n.const(_NAN), value)
     return strict(value, a, b)
 
 

@@ -81,6 +81,7 @@ class World:
     axioms    what holds of the variables and functions introduced
     ranges    obligations of the lift to integers: conditions that the proof must establish, in the order of evaluation
     bounds    restrictions made for the solver's sake, in words: the verdict is then `bounded`
+    witnesses, one_division  how divisions are said (integers.py)
     cases     values that cover all that a variable can be under the premises: the question may be asked for each
     """
 
@@ -89,6 +90,8 @@ class World:
     axioms: list[Expr] = field(default_factory=list)
     ranges: list[Expr] = field(default_factory=list)
     bounds: list[str] = field(default_factory=list)
+    witnesses: bool = False
+    one_division: bool = False
     cases: dict[int, tuple[Expr, tuple[Expr, ...]]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
     fresh_names: int = 0

@@ -196,32 +196,40 @@ def _attempt(name: str, share: float, **options: bool) -> Attempt:
     return Attempt(name, share, tuple(options.items()))
 
 
+def _divisions(stem: str, share: float, reals: bool) -> list[Attempt]:
+    """Integers, with divisions said in each way: which one the solver sees through differs from rule to rule."""
+    return [
+        _attempt(stem, share, integers=True, witnesses=True, reals=reals),
+        _attempt(f"{stem}, division built in", share, integers=True, builtin=True, reals=reals),
+        _attempt(f"{stem}, quotients as functions", share, integers=True, reals=reals),
+        _attempt(f"{stem}, one division", share, integers=True, witnesses=True, one_division=True, reals=reals),
+    ]
+
+
 class MorokTheory:
     """Which encodings suit a rule."""
 
     def attempts(self, ops: frozenset[str], dtypes: Sequence[str], numeric_guards: bool, reals: bool) -> list[Attempt]:
-        """The encodings to try, in order, for a rule with these ops at these dtypes.
+        """The encodings to try, in order, for a rule with these ops at these dtypes: each with little first, then with more.
 
         `numeric_guards`: whether its clauses compute with numbers; `reals`: whether it assumes `reassoc`.
         """
         index = any(BY_NAME[d].is_index for d in dtypes if d in BY_NAME)
         ints = any(BY_NAME[d].is_int for d in dtypes if d in BY_NAME)
-        widest = max((BY_NAME[d].bits for d in dtypes if d in BY_NAME and BY_NAME[d].is_int), default=0)
         divides = bool(ops & DIVISIONS)
-        found: list[Attempt] = []
         if index:
-            found += [
-                _attempt("integers", 1.0, integers=True, reals=reals),
-                _attempt("integers, division built in", 2.0, integers=True, builtin=True, reals=reals),
-            ]
-        else:
-            hard = divides or numeric_guards
-            if ints and ops <= RING | {"Const"} and "Mul" in ops:
-                found.append(_attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
-            found.append(_attempt("bit vectors", 0.3 if hard and widest <= 8 else 0.1 if hard else 1.0, reals=reals))
-            if ints and not ops & BITWISE - {"Shl", "Shr", "And", "Not"}:
-                found.append(_attempt("lifted integers", 1.0, integers=True, reals=reals))
-                found.append(_attempt("lifted integers, division built in", 1.0, integers=True, builtin=True, reals=reals))
-            if ints:
-                found.append(_attempt("bit vectors, more resources", 6.0, reals=reals))
+            if not divides and not numeric_guards:
+                return [_attempt("integers", 1.0, integers=True, reals=reals)]
+            return [a for share in (0.1, 1.0) for a in _divisions("integers", share, reals)]
+        if not ints:
+            return [_attempt("floats and bools" if not reals else "real numbers", 1.0, reals=reals)]
+        hard = divides or numeric_guards
+        found: list[Attempt] = []
+        if ops <= RING | {"Const"} and "Mul" in ops:
+            found.append(_attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
+        lift = not ops & BITWISE - {"Shl", "Shr", "And", "Not"}
+        found.append(_attempt("bit vectors", 0.02 if hard and lift else 0.5, reals=reals))
+        if lift:
+            found += [a for share in (0.1, 1.0) for a in _divisions("lifted integers", share, reals)]
+        found.append(_attempt("bit vectors", 4.0, reals=reals))
         return found
