@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Final
@@ -48,6 +47,8 @@ class DiskCache:
 
     def put(self, key: str, value: bytes) -> bool:
         """Keep `value` under `key`; False if the folder cannot take it."""
+        import tempfile  # costs more to import than a kernel to find
+
         path = self.path(key)
         temporary = ""
         try:

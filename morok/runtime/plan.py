@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +16,9 @@ from morok.runtime.buffer import Block, Buffer
 from morok.runtime.cpu import CPUKernel, walk
 from morok.runtime.kernel import Kernel, pack
 from morok.runtime.memory import assign
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class ExecutionPlan:
 
 @cache
 def _workers(threads: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(threads, thread_name_prefix="morok")
 
 
