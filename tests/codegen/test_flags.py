@@ -1,0 +1,84 @@
+"""What the settings do to the text: liberties of float arithmetic, fused multiply-add, LLVM's own vectorizer."""
+
+from __future__ import annotations
+
+import pytest
+from instruction_lists import Listing, c, i32
+from kernels import EXAMPLES
+
+from morok.codegen.cuda import render as render_cuda
+from morok.codegen.llvm import render
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+
+f32 = dtypes.f32
+
+
+def multiply_add(d: DType, op: Op = Op.MulAcc) -> list[UOp]:
+    b = Listing()
+    out, x = b.buffer(0, d, 4), b.buffer(1, d, 4)
+    v = b.load(x, 0, d.vec(4))
+    b.store(out, 0, b.add(UOp.new(op, (v, v, v)) if op is Op.MulAcc else v * v + v))
+    return b.list
+
+
+def test_contraction_is_a_flag_on_each_operation() -> None:
+    code = multiply_add(f32, Op.Add)
+    assert "fmul contract <4 x float>" in render(code, "k").text
+    assert "fmul <4 x float>" in render(code, "k", frozenset()).text
+    assert (
+        "fmul arcp contract nsz reassoc <4 x float>" in render(code, "k", frozenset({"reassoc", "nsz", "arcp", "contract"})).text
+    )
+
+
+def test_fused_multiply_add_needs_the_instruction() -> None:
+    assert "@llvm.fma.v4f32" in render(multiply_add(f32), "k", fma=True).text
+    assert "@llvm.fma" not in render(multiply_add(f32), "k", fma=False).text
+    assert "fmaf(" in render_cuda(multiply_add(f32), "k").text
+    assert "__hfma(" in render_cuda(multiply_add(dtypes.f16), "k").text
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_bf16_never_reaches_llvm(name: str) -> None:
+    """LLVM's bfloat would call a function that need not exist."""
+    assert "bfloat" not in render(EXAMPLES[name]().listing.list, "k").text
+
+
+def scalar_loop(n: int) -> list[UOp]:
+    b = Listing()
+    out = b.buffer(0, i32, n)
+    r = b.range(n)
+    b.store(out, r, r * 3)
+    b.end(r)
+    return b.list
+
+
+def test_only_long_scalar_loops_call_for_llvms_vectorizer() -> None:
+    assert render(scalar_loop(1000), "k").scalar_loops
+    assert not render(scalar_loop(4), "k").scalar_loops
+    assert not render(EXAMPLES["elementwise_with_wide_vectors"]().listing.list, "k").scalar_loops
+
+
+def test_index_arithmetic_within_its_bounds_is_marked() -> None:
+    """So that LLVM may widen it and fold it into addresses; what may wrap is not."""
+    b = Listing()
+    out, free = b.buffer(0, i32, 100), b.var("n", i32)
+    r = b.range(10)
+    b.store(out, r * 10, b.add(free * 10))
+    b.end(r)
+    text = render(b.list, "k").text
+    assert "mul nsw i32" in text
+    assert "mul i32" in text
+
+
+def test_the_same_scalar_in_all_lanes_is_a_splat() -> None:
+    b = Listing()
+    v = f32.vec(8)
+    out, x = b.buffer(0, f32, 8), b.buffer(1, f32, 1)
+    one = b.load(x, 0)
+    b.store(out, 0, b.add(UOp.vectorize(*[one] * 8) * c(2.0, v)))
+    text = render(b.list, "k").text
+    assert text.count("insertelement") == 1
+    assert "<8 x i32> zeroinitializer" in text
+    assert "splat (float" in text
