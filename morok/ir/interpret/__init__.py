@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from morok.ir.interpret.graph import Graph, execute_graph, run_tasks
+from morok.ir.interpret.graph import Graph, execute_graph
 from morok.ir.interpret.instructions import run_listing
+from morok.ir.interpret.loops import run_tasks
 from morok.ir.interpret.storage import Buffers, Memory
 from morok.ir.interpret.tensors import value_of
 from morok.ir.interpret.values import INVALID, known

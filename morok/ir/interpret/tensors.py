@@ -10,9 +10,11 @@ from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret import values as V
-from morok.ir.interpret.graph import Graph, Task, operands, order, scalar_value
+from morok.ir.interpret.loops import Task
+from morok.ir.interpret.places import Places
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
-from morok.ir.interpret.values import Poison, known, zero
+from morok.ir.interpret.values import Poison, known, scalar_value, zero
+from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.shape import edges
@@ -53,7 +55,7 @@ _SCALAR: Final = frozenset({Op.DefineVar, Op.Bind, Op.Range, Op.Special, Op.Inde
 _OPAQUE: Final = _SCALAR | NAMED | ALLOCATED | {Op.After, Op.Barrier, Op.Assign, Op.Bufferize, Op.Kernel}
 
 
-def value_of(root: UOp, graph: Graph) -> Task:
+def value_of(root: UOp, graph: Places) -> Task:
     """The value of a tensor-level node."""
     values: dict[UOp, Array | None] = {}
     for node in order([root], lambda n: () if n.op in _OPAQUE else operands(n)):
@@ -71,7 +73,7 @@ def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
     return int(known(found.flat[0]))
 
 
-def _array(node: UOp, values: dict[UOp, Array | None], graph: Graph) -> Task:
+def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     op, src = node.op, node.src
     if op in NAMED or op in ALLOCATED:
         storage = graph.memory.of(node, 0)
@@ -225,7 +227,7 @@ def _all_reduce(node: UOp, x: Array) -> Array:
     return Array(flat, x.shape, tuple([whole] * len(x.devices)))
 
 
-def _bufferize(node: UOp, graph: Graph) -> Task:
+def _bufferize(node: UOp, graph: Places) -> Task:
     """A Bufferize as a tensor: one axis a range; a constant in place of a range is an axis of one element."""
     shape = []
     for r in node.src[1:]:

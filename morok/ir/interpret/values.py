@@ -6,10 +6,11 @@ what observes a value (an address, a loop's end, a result) raises.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from morok.errors import Place, UndefinedError
+from morok.errors import IRError, Place, UndefinedError
 from morok.ir import number, provenance
 from morok.ir.dtype import DType
 from morok.ir.op import TABLE, Op, Undefined
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from morok.ir.interpret.storage import Storage
 
 Lanes = tuple[Any, ...]
+
+
+# Ops whose value is that of their operand.
+_SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy, Op.Noop, Op.Precast})
+NOTHING: Final = object()  # a fold that has seen no value and has no identity
 
 
 class _Invalid:
@@ -120,3 +126,31 @@ def combine(op: Op, d: DType, a: Any, b: Any, node: UOp) -> Any:
         return evaluate(d, a, b)
     except Undefined as problem:
         return Poison(str(problem), node)
+
+
+def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
+    """The value of a node that only its operands' values determine."""
+    op = node.op
+    if node.entry.pointwise:
+        return pointwise(node, vs)
+    if op is Op.Vectorize or op is Op.Cat:
+        return tuple([v for lanes in vs for v in lanes])
+    if op is Op.Gep:
+        return tuple([vs[0][i] for i in node.arg])
+    if op is Op.Bitcast or (op is Op.Precast and node.dtype is not node.src[0].dtype):
+        return bitcast(node, vs[0])
+    if op in _SAME:
+        return vs[0]
+    if op is Op.Wmma:
+        return node.arg.multiply(vs[0], vs[1], vs[2])  # type: ignore[no-any-return]
+    raise IRError(f"{op.name} has no value that can be interpreted")
+
+
+def fold(op: Op, d: Any, start: Any, lanes: Sequence[Any], node: UOp) -> Any:
+    for v in lanes:
+        start = v if start is NOTHING else combine(op, d, start, v, node)
+    return start
+
+
+def lane(lanes: Lanes, i: int) -> Any:
+    return lanes[i] if len(lanes) > 1 else lanes[0]

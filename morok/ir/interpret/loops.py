@@ -1,0 +1,207 @@
+"""Loops of the interpreter: every node once for each assignment of the ranges that it depends on.
+
+A range is bound in a frame while its loop runs; a node's value is kept in the innermost frame that binds one of its
+ranges.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from typing import Any
+
+from morok.errors import IRError
+from morok.ir.interpret.storage import Memory
+from morok.ir.interpret.values import Lanes, known
+from morok.ir.interpret.walk import operands, order
+from morok.ir.op import Op
+from morok.ir.ranges import CLOSES
+from morok.ir.uop import UOp
+
+Axis = tuple[str, int]  # an axis of Unroll and Contract, bound like a range
+Binder = UOp | Axis
+Task = Generator["Task", Any, Any]
+PerThread = list[Lanes]
+
+
+def run_tasks(task: Task) -> Any:
+    """Run a task and those it waits for, on a stack of its own: depth is bounded by memory alone."""
+    stack = [task]
+    value: Any = None
+    while stack:
+        try:
+            wanted = stack[-1].send(value)
+        except StopIteration as end:
+            stack.pop()
+            value = end.value
+        else:
+            stack.append(wanted)
+            value = None
+    return value
+
+
+class Frame:
+    """One loop that is running: its range, the iteration, which threads take part, what was computed in it."""
+
+    __slots__ = ("active", "at", "binder", "memo")
+
+    def __init__(self, binder: Binder | None, active: list[bool]) -> None:
+        self.binder = binder
+        self.at = 0
+        self.active = active
+        self.memo: dict[Any, Any] = {}
+
+
+class Loops:
+    """What is running: which ranges are bound, which threads take part, what has been computed."""
+
+    def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any]) -> None:
+        self.memory = memory
+        self.variables = variables
+        self.depends: dict[UOp, frozenset[Binder]] = {}
+        self.stores: dict[UOp, int] = {}
+        self.bit: dict[UOp, int] = {}
+        self.specials: list[UOp] = []
+        self._survey(roots)
+        self.threads: list[dict[UOp, int]] = [{}]
+        self.frames: list[Frame] = [Frame(None, [True])]
+
+    # What a node depends on.
+
+    def _survey(self, roots: Iterable[UOp]) -> None:
+        for node in order(roots, lambda n: () if n in self.depends else operands(n)):
+            if node in self.depends:
+                continue
+            below = [self.depends[s] for s in operands(node)]
+            merged: frozenset[Binder] = frozenset().union(*below)
+            first = CLOSES.get(node.op)
+            if first is not None:
+                merged -= {b for r in node.src[first:] for b in self._binders(r)}
+            elif node.op is Op.Range:
+                merged |= {node}
+            elif node.op is Op.Unroll:
+                merged |= {("axis", a) for a, _ in node.arg}
+            elif node.op is Op.Contract:
+                merged -= {("axis", a) for a, _ in node.arg}
+            elif node.op is Op.Special:
+                self.specials.append(node)
+            self.depends[node] = merged
+            mask = 0
+            for s in operands(node):
+                mask |= self.stores[s]
+            if node.op is Op.Store:
+                self.bit[node] = 1 << len(self.bit)
+                mask |= self.bit[node]
+            self.stores[node] = mask
+
+    def _binders(self, closed: UOp) -> list[Binder]:
+        """The ranges that a binder operand closes."""
+        if closed.op is Op.Range:
+            return [closed]
+        return sorted(self.depends[closed], key=lambda b: (0, b.serial) if isinstance(b, UOp) else (1, b[1]))
+
+    # Running.
+
+    def workgroups(self) -> Iterable[None]:
+        """Every workgroup in turn, with its threads; one of one thread where there is no Special."""
+        ends = []
+        for s in self.specials:
+            end = known(run_tasks(self.value(s.src[0]))[0][0])
+            ends.append(range(end))
+        local = [s.arg.startswith("lidx") for s in self.specials]
+        outer = [(s, e) for s, e, inside in zip(self.specials, ends, local, strict=True) if not inside]
+        inner = [(s, e) for s, e, inside in zip(self.specials, ends, local, strict=True) if inside]
+        for at in itertools.product(*[e for _, e in outer]):
+            group = {s: i for (s, _), i in zip(outer, at, strict=True)}
+            self.threads = [
+                {**group, **{s: i for (s, _), i in zip(inner, t, strict=True)}} for t in itertools.product(*[e for _, e in inner])
+            ]
+            self.frames = [Frame(None, [True] * len(self.threads))]
+            self.memory.new_workgroup()
+            yield
+
+    def _frame(self, node: UOp) -> Frame:
+        """The innermost frame that binds a range of `node`."""
+        if node not in self.depends:  # a dimension, computed from others
+            self._survey([node])
+        depends = self.depends[node]
+        if depends:
+            for frame in reversed(self.frames):
+                if frame.binder in depends:
+                    return frame
+        return self.frames[0]
+
+    def bound(self, binder: Binder) -> int:
+        for frame in reversed(self.frames):
+            if frame.binder == binder:
+                return frame.at
+        if binder in self.variables:
+            return int(self.variables[binder])
+        said = binder.text() if isinstance(binder, UOp) else f"axis {binder[1]} of Unroll"
+        raise IRError(f"{said} has no value outside its loop")
+
+    def value(self, node: UOp) -> Task:
+        """The lanes of `node`, for each thread."""
+        return self._once(node, node, self._value)
+
+    def place(self, node: UOp) -> Task:
+        """The places that `node` stands for, one a lane, for each thread."""
+        return self._once(node, (node, "place"), self._place)
+
+    def execute(self, node: UOp) -> Task:
+        """Do what `node` does, for its effect."""
+        return self._once(node, (node, "effect"), self._execute)
+
+    def _value(self, node: UOp) -> Task:
+        raise NotImplementedError
+
+    def _place(self, node: UOp) -> Task:
+        raise NotImplementedError
+
+    def _execute(self, node: UOp) -> Task:
+        raise NotImplementedError
+
+    def _once(self, node: UOp, key: Any, compute: Callable[[UOp], Task]) -> Task:
+        memo = self._frame(node).memo
+        found = memo.get(key)
+        if found is None:
+            found = yield from compute(node)
+            memo[key] = found
+        return found
+
+    def _loop(self, closed: Sequence[UOp], active: list[bool], body: Callable[[list[bool]], Task]) -> Task:
+        """`body` for every iteration of the ranges that `closed` stands for, the first outermost."""
+        binders: list[Binder] = []
+        sizes: dict[Binder, int] = {}
+        for c in closed:
+            if c.op is Op.Unroll:
+                sizes.update({("axis", a): n for a, n in c.arg})
+            binders += [b for b in self._binders(c) if b not in binders]
+        # a range whose end depends on another runs inside it
+        waiting, binders = binders, []
+        while waiting:
+            ready = [b for b in waiting if not (isinstance(b, UOp) and (self.depends[b] - {b}) & set(waiting))]
+            binders += ready
+            waiting = [b for b in waiting if b not in ready]
+        yield self._nest([(b, sizes.get(b, 0)) for b in binders], 0, active, body)
+
+    def _nest(
+        self, binders: list[tuple[Binder, int]], depth: int, active: list[bool], body: Callable[[list[bool]], Task]
+    ) -> Task:
+        if depth == len(binders):
+            yield body(active)
+            return
+        binder, size = binders[depth]
+        ends = [size] * len(active)
+        if isinstance(binder, UOp):
+            for d in binder.src[1:]:
+                yield self.execute(d)
+            ends = [e[0] for e in (yield self.value(binder.src[0]))]
+        frame = Frame(binder, active)
+        self.frames.append(frame)
+        for i in range(max([known(e) for e, a in zip(ends, active, strict=True) if a], default=0)):
+            frame.at = i
+            frame.active = [a and i < e for a, e in zip(active, ends, strict=True)]
+            frame.memo = {}
+            yield self._nest(binders, depth + 1, frame.active, body)
+        self.frames.pop()
