@@ -63,8 +63,8 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer) -> Split:
             holders[node] = UOp.new(Op.After, (target, kernel))
     finally:
         maker.origin = outer
-    out.sink = UOp.sink(*[holders[root] for root in sink.src])
-    out.outputs = [base(holders[root]) for root in sink.src]
+    out.sink = UOp.sink(*[holders.get(root, root) for root in sink.src])
+    out.outputs = [base(root) for root in out.sink.src]
     return out
 
 
@@ -222,24 +222,3 @@ def dependencies(kernels: Sequence[UOp]) -> list[list[int]]:
                 stack.append(s.src[0])
         out.append(sorted(before))
     return out
-
-
-def parallel_groups(before: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Kahn's algorithm by levels: each group needs only groups in front of it. IRTypeError if the kernels wait for each other."""
-    waiting = [len(b) for b in before]
-    after: list[list[int]] = [[] for _ in before]
-    for k, b in enumerate(before):
-        for i in b:
-            after[i].append(k)
-    level = [k for k, n in enumerate(waiting) if n == 0]
-    groups: list[list[int]] = []
-    while level:
-        groups.append(level)
-        following: list[int] = []
-        for i in level:
-            for k in after[i]:
-                waiting[k] -= 1
-                if waiting[k] == 0:
-                    following.append(k)
-        level = sorted(following)
-    return groups

@@ -376,7 +376,8 @@ def core(state: State) -> None:
                 demand.value = read(values[node], places, demand.gates)
             else:
                 demand.value = _value(demand)
-    state.sink = UOp.sink(*[values[r] for r in state.roots])
+    # a root may have turned out to be memory already
+    state.sink = UOp.sink(*[values.get(r, r) for r in state.roots])
     state.held = values
 
 
@@ -567,7 +568,10 @@ PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
 
 
 def rangeify(roots: Sequence[UOp], device: str, observe: Callable[[str, State], None] | None = None) -> State:
-    """The state after the eight passes: `sink` has one Bufferize a root. `observe` sees the state after each pass."""
+    """The state after the eight passes: `sink` has one Bufferize a root, or the Buffer that it is.
+
+    `observe` sees the state after each pass.
+    """
     state = State(list(roots), device)
     outer = maker.origin
     try:

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
-from morok.errors import BindError, IRTypeError
+from morok.errors import BindError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp, caller, maker, substitute, toposort
-from morok.passes.kernels import dependencies, parallel_groups, split_kernels
+from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import State, early_rewrites, rangeify, uniform
 from morok.tensor import registry
 from morok.tensor.base import Lazy, prod
@@ -228,6 +228,8 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
     if found is not None:
         COUNTERS.schedules_remembered += 1
         return found
+    from morok.runtime.memory import parallel_groups
+
     COUNTERS.schedules += 1
     inputs = len(normal.buffers)
     made: list[tuple[DType, int]] = []
@@ -241,10 +243,6 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
     split = split_kernels(state.sink, new_buffer)
     before = dependencies(split.kernels)
     groups = parallel_groups(before)
-    if sum(len(g) for g in groups) != len(split.kernels):
-        raise IRTypeError(
-            "assignments wait for each other", expected="kernels that can be ordered", hint="realize one of them first"
-        )
     steps = tuple(Step(k, tuple(_number(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
     outputs = tuple(map(_number, split.outputs))
     inner = tuple(
