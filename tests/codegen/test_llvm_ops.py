@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from op_programs import INEXACT, POINTWISE, Program, cast_program, op_program
-from values import bits, decode
+from op_programs import INEXACT, POINTWISE, Program, cast_program, evaluate, op_program
+from values import bits, decode, edges
 
 from morok import config
 from morok.ir.dtype import FLOAT_FORMAT, FLOATS, INTS, STORAGE_FLOATS, DType, dtypes
 from morok.ir.op import Op
+from morok.ir.uop import UOp
 from morok.runtime.buffer import Buffer
 from morok.runtime.device import device
 
@@ -56,3 +57,20 @@ def test_op_computes_what_the_table_says(op: Op) -> None:
 @pytest.mark.parametrize("source", [dtypes.bool, *INTS, *FLOATS, *STORAGE_FLOATS], ids=lambda d: d.name)
 def test_cast_rounds_once_and_wraps(source: DType) -> None:
     check(cast_program(source), f"cast_{source.name}", exact=True)
+
+
+@pytest.mark.parametrize("op", [Op.Max, Op.Min], ids=lambda op: op.name)
+@pytest.mark.parametrize("d", FLOATS, ids=lambda d: d.name)
+def test_extremes_with_a_constant(op: Op, d: DType) -> None:
+    """One comparison where the constant allows it: zeros of both signs, NaN and infinity among them."""
+    program = Program()
+    values = edges(d)
+    values += values[: -len(values) % 3]
+    operand = program.input(d, values)
+    for k in (0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan):
+        expected = [evaluate(op, d, (v, k)) for v in values]
+        for lanes in (1, 3):
+            program.loop(
+                f"{op.name} {k}", d, lambda x, k=k: UOp.new(op, (x, x.like(k))), [(operand, d)], len(values), lanes, expected
+            )
+    check(program, f"extreme_{op.name}_{d.name}", exact=True)

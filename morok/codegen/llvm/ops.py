@@ -6,6 +6,7 @@ the bounds do not keep from 0 (or from -1 under INT_MIN) is replaced, since a Wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -14,6 +15,7 @@ from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.casts import WORK, narrow, widen
 from morok.codegen.llvm.types import type_of
 from morok.ir.dtype import DType, dtypes
+from morok.ir.op import Op
 from morok.ir.uop import UOp
 
 Emit = Callable[..., str]
@@ -249,18 +251,24 @@ for _name, _intrinsic in (("trunc", "trunc"), ("floor", "floor"), ("ceil", "ceil
     _rounding(_name, _intrinsic)
 
 
-def _extreme(name: str, floating: str, letters: str) -> None:
+def _extreme(name: str, floating: str, letters: str, beyond: str, wrong_zero: float) -> None:
+    """Max or Min. One comparison does where an operand is a constant that is neither NaN nor the zero that always loses."""
+
     def emit(b: Builder, u: UOp, x: str, y: str) -> str:
         d = u.dtype
-        if d.is_float:
-            return in_float(b, d, (x, y), lambda b, base, n, x, y: b.intrinsic(floating, base, n, x, y))
-        return b.intrinsic(("s" if d.is_signed else "u") + letters, type_of(d.scalar()), d.count, x, y)
+        if not d.is_float:
+            return b.intrinsic(("s" if d.is_signed else "u") + letters, type_of(d.scalar()), d.count, x, y)
+        c = u.src[1]
+        if c.op is Op.Const and c.arg == c.arg and not (c.arg == 0 and math.copysign(1.0, c.arg) == wrong_zero):
+            return in_float(b, d, (x, y), lambda b, base, n, x, y: b.select(b.compare(beyond, base, n, x, y), base, n, y, x))
+        return in_float(b, d, (x, y), lambda b, base, n, x, y: b.intrinsic(floating, base, n, x, y))
 
     OPS[name] = emit
 
 
-_extreme("max", "maximum", "max")
-_extreme("min", "minimum", "min")
+# x <= +0 ? +0 : x gives +0 for -0 and NaN for NaN; against -0 it would turn +0 into -0
+_extreme("max", "maximum", "max", "ole", -1.0)
+_extreme("min", "minimum", "min", "oge", 1.0)
 
 
 # Bits.
