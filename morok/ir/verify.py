@@ -25,6 +25,8 @@ _TENSOR: Final = {
     Op.Unique, Op.Device, Op.Buffer, Op.BufferView, Op.Kernel,
 }  # fmt: skip
 
+_SILENT: Final = frozenset({Op.Sink, Op.Group, Op.Noop})  # no instructions: their operands stand for them
+
 # From which stage on these ops are gone.
 GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
     (1, frozenset(_VIEWS | _TENSOR)),
@@ -34,7 +36,7 @@ GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
     (14, frozenset({Op.PtrCat})),
     (15, frozenset({Op.Invalid})),
     (19, frozenset({Op.Cat, Op.Precast})),
-    (21, frozenset({Op.Sink, Op.Group, Op.Noop})),
+    (21, _SILENT),
 )
 # From which stage on no loop has these axes.
 NO_AXIS: Final = ((9, frozenset({AxisType.Upcast, AxisType.Unroll})),)
@@ -267,8 +269,13 @@ def _check_order(program: Sequence[UOp], stage: int) -> None:
     for node in program:
         if node in done:
             _refuse(node, stage, "an instruction stands twice")
-        for s in node.src[:1] if node.op is Op.If else node.src:  # an If names the stores it guards, which follow it
-            if s not in done and s.op not in (Op.Const, Op.VConst):
+        # an If names the stores that it guards, which follow it
+        waiting = list(node.src[:1] if node.op is Op.If else node.src)
+        while waiting:
+            s = waiting.pop()
+            if s.op in _SILENT:
+                waiting.extend(s.src)
+            elif s not in done and s.op not in (Op.Const, Op.VConst):
                 _refuse(node, stage, f"operand {s.op.name} comes after its use")
         done.add(node)
         if node.op in (Op.Range, Op.If):
