@@ -19,6 +19,7 @@ from morok.errors import CompileError
 from morok.runtime.cache import DiskCache
 
 _GENERATION: Final = "1"  # changes with the way objects are made from text
+_LONG: Final = 20_000  # lines of IR from which on code is generated quickly: LLVM's scheduler takes quadratic time in a block
 _lock: Final = threading.RLock()
 
 
@@ -94,7 +95,7 @@ def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
     with _lock:
         llvm = _binding()
         module = parse(text)
-        machine = _machine(m, 2 if optimize else 1)
+        machine = _machine(m, 0 if text.count("\n") > _LONG else 2 if optimize else 1)
         if optimize:
             options = llvm.create_pipeline_tuning_options(speed_level=2)
             options.loop_vectorization = True

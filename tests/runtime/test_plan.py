@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from instruction_lists import i32
+from instruction_lists import Listing, i32
 from programs import affine, busy, f32, filled, total, unknown_op, with_scratch
 
 from morok.errors import BindError, CompileError, DeviceError, DTypeError, LoweringError, ShapeError
@@ -233,3 +233,22 @@ def test_launching_releases_the_interpreters_lock() -> None:
 def test_what_cannot_be_compiled_says_so() -> None:
     with pytest.raises(CompileError, match="no code for Unique"):
         CPU.compile(unknown_op(), "k")
+
+
+def test_very_long_programs_compile_in_linear_time() -> None:
+    """Fifty thousand instructions without a loop; the interpreter would need no recursion, and neither do renderers."""
+    b = Listing()
+    out, x = b.buffer(0, i32, 1), b.buffer(1, i32, 1)
+    first = b.load(x, 0)
+    value = first
+    for k in range(50_000):
+        value = value * first if k % 2 else value + first
+        b.list.append(value)
+    b.seen.update(b.list)
+    b.store(out, 0, value)
+    start = time.perf_counter()
+    kernel = CPU.compile(b.list, "long")
+    assert time.perf_counter() - start < 20
+    result = Buffer(CPU, i32, 1)
+    kernel.launch([result, Buffer.wrap(CPU, np.array([1], np.int32))])
+    assert result.numpy()[0] == 25_001
