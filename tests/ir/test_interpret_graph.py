@@ -154,6 +154,25 @@ def test_store_and_read_in_no_order() -> None:
     buffers = {0: [0.0] * 4, 1: [None] * 4}
     run(UOp.sink(first, ordered), buffers)
     assert buffers[1] == [1.0] * 4
+    # the other way round: what was read may have been meant to be read before or after
+    with pytest.raises(UndefinedError, match="in no order"):
+        run(UOp.sink(unordered, first), {0: [0.0] * 4, 1: [None] * 4})
+    again = a.index(i).store(UOp.const(2.0)).end(i)
+    with pytest.raises(UndefinedError, match="in no order"):
+        run(UOp.sink(first, again), {0: [0.0] * 4})
+    buffers = {0: [0.0] * 4}
+    run(UOp.sink(a.after(first).index(i).store(UOp.const(2.0)).end(i)), buffers)
+    assert buffers[0] == [2.0] * 4
+
+
+def test_in_place_updates() -> None:
+    i = UOp.range(4, 0)
+    a = param(0, 4)
+    buffers = {0: [1.0, 2.0, 3.0, 4.0]}
+    run(UOp.sink(a.index(i).store(a.index(i) + 1.0).end(i)), buffers)
+    assert buffers[0] == [2.0, 3.0, 4.0, 5.0]
+    with pytest.raises(UndefinedError, match="in no order"):
+        run(UOp.sink(a.index(i).store(a.index(i.like(3) - i)).end(i)), buffers)
 
 
 def tiles(barrier: bool) -> UOp:

@@ -16,6 +16,7 @@ from morok.ir.interpret.loops import PerThread, Task, run_tasks
 from morok.ir.interpret.places import MOVEMENT, Places
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive
 from morok.ir.interpret.values import INVALID, NOTHING, Pointer, Poison, fold, known, lane, scalar_value
+from morok.ir.interpret.walk import order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
@@ -87,19 +88,35 @@ class Graph(Places):
             for i, p in enumerate(consecutive(at, node.dtype.count)):
                 if p is INVALID and alt is not None:
                     lanes.append(lane(alt[t], i))
-                elif isinstance(p, Pointer) and self._unordered(p, node):
+                elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node):
                     lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
                 else:
                     lanes.append(self.memory.load(p, node, t))
             out.append(tuple(lanes))
         return out
 
-    def _unordered(self, at: Pointer, node: UOp) -> bool:
+    def _read_too_early(self, at: Pointer, node: UOp) -> bool:
         """Whether the last store to `at` is not ordered before `node`, which reads it."""
-        if at.storage.space is not AddrSpace.GLOBAL:
-            return False
+        readers = at.storage.readers.get(at.offset)
+        if readers is None:
+            at.storage.readers[at.offset] = {node}
+        else:
+            readers.add(node)
         writer = at.storage.writers.get(at.offset)
-        return writer is not None and not self.stores[node] & self.bit.get(writer, 0) and not _carried(node)
+        return writer is not None and not self.stores[node] & self.bit[writer] and not _carried(node)
+
+    def _stored_too_early(self, at: Pointer, node: UOp) -> bool:
+        """Whether another store to `at`, or a read of it, is not ordered before `node`, which stores there."""
+        writer = at.storage.writers.get(at.offset)
+        if writer is not None and not self.stores[node] & self.bit[writer]:
+            return True
+        readers = at.storage.readers.get(at.offset)
+        if not readers:
+            return False
+        below = self.below.get(node)
+        if below is None:
+            below = self.below[node] = frozenset(order([node]))
+        return not readers <= below
 
     def _reduce(self, node: UOp) -> Task:
         d = node.dtype.scalar()
@@ -159,7 +176,9 @@ class Graph(Places):
                 lanes = value[t]
                 places = consecutive(at[t], len(lanes))
                 for i, p in enumerate(places):
-                    self.memory.store(p, lanes[i] if len(lanes) > 1 else lanes[0], node, t)
+                    if isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._stored_too_early(p, node):
+                        raise Poison(f"element {p.offset} of {p.storage.node.op.name} is accessed in no order", node).error()
+                    self.memory.store(p, lane(lanes, i), node, t)
         return True
 
     def _kernel(self, node: UOp) -> Task:

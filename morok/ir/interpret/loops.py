@@ -61,6 +61,7 @@ class Loops:
         self.depends: dict[UOp, frozenset[Binder]] = {}
         self.stores: dict[UOp, int] = {}
         self.bit: dict[UOp, int] = {}
+        self.below: dict[UOp, frozenset[UOp]] = {}  # of stores, where it was asked for
         self.specials: list[UOp] = []
         self._survey(roots)
         self.threads: list[dict[UOp, int]] = [{}]
@@ -89,7 +90,7 @@ class Loops:
             mask = 0
             for s in operands(node):
                 mask |= self.stores[s]
-            if node.op is Op.Store:
+            if node.op in (Op.Store, Op.Assign):
                 self.bit[node] = 1 << len(self.bit)
                 mask |= self.bit[node]
             self.stores[node] = mask

@@ -24,7 +24,7 @@ NAMED: Final = frozenset({Op.Buffer, Op.Param, Op.DefineGlobal})
 class Storage:
     """The lanes of one buffer; for registers, of one thread.
 
-    `writers` holds the Store that wrote a lane last, for lanes that this run wrote. `owner` and `epoch` tell, for shared
+    `writers` holds the Store that wrote a lane last, `readers` what read it, in this run. `owner` and `epoch` tell, for shared
     memory, which thread touched a lane between which barriers.
     """
 
@@ -33,6 +33,7 @@ class Storage:
         self.data = data
         self.space = space
         self.writers: dict[int, UOp] = {}
+        self.readers: dict[int, set[UOp]] = {}
         self.written: dict[int, tuple[int, int]] = {}
         self.read: dict[int, tuple[int, int]] = {}
 
