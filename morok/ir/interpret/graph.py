@@ -62,7 +62,7 @@ class Graph(Places):
             raise IRError(f"{op.name} is no scalar", hint="interpret.tensor gives the value of tensor-level graphs")
         vs: list[PerThread] = []
         for s in src:
-            vs.append((yield self.value(s)))
+            vs.append(self.ready(s) or (yield self.value(s)))
         return [scalar_value(node, [v[t] for v in vs]) for t in each]
 
     def _variable(self, node: UOp) -> Any:
@@ -126,7 +126,7 @@ class Graph(Places):
         group = node.src[0].dtype.count // node.dtype.count
 
         def body(active: list[bool]) -> Task:
-            part = yield self.value(node.src[0])
+            part = self.ready(node.src[0]) or (yield self.value(node.src[0]))
             for t, lanes in enumerate(part):
                 if active[t]:
                     # lanes of one result lie side by side
@@ -170,7 +170,7 @@ class Graph(Places):
 
     def _store(self, node: UOp, active: list[bool]) -> Task:
         at = yield self.place(node.src[0])
-        value = yield self.value(node.src[1])
+        value = self.ready(node.src[1]) or (yield self.value(node.src[1]))
         for t, on in enumerate(active):
             if on:
                 lanes = value[t]

@@ -141,6 +141,13 @@ class Loops:
         said = binder.text() if isinstance(binder, UOp) else f"axis {binder[1]} of Unroll"
         raise IRError(f"{said} has no value outside its loop")
 
+    def ready(self, node: UOp) -> PerThread | None:
+        """The lanes of `node`, where they are known without a task."""
+        if node.op is Op.Range:
+            return [(self.bound(node),)] * len(self.threads)
+        found: PerThread | None = self._frame(node).memo.get(node)
+        return found
+
     def value(self, node: UOp) -> Task:
         """The lanes of `node`, for each thread."""
         return self._once(node, node, self._value)

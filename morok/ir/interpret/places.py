@@ -14,6 +14,7 @@ from morok.ir.shape import edges
 from morok.ir.uop import UOp
 
 THROUGH: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy})
+_STORAGE: Final = NAMED | ALLOCATED
 MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
 
 
@@ -72,20 +73,23 @@ class Places(Loops):
         gate = indices.pop() if node.arg else None
         at = []
         for i in indices:
-            at.append((yield self.value(i)))
+            at.append(self.ready(i) or (yield self.value(i)))
         gates = (yield self.value(gate)) if gate is not None else None
         out = []
         for t in range(len(self.threads)):
             lanes = max([len(i[t]) for i in at], default=1)
             places: list[Any] = []
+            count = element(node.src[0].dtype).count
             for n in range(lanes):
                 vector = [lane(i[t], n) for i in at]
                 open_ = True if gates is None else lane(gates[t], n)
-                count = element(node.src[0].dtype).count
                 if open_.__class__ is Poison:
                     places += [open_] * count
                 elif not open_:
                     places += [INVALID] * count
+                elif node.src[0].op in _STORAGE and vector[0].__class__ is int and len(vector) == 1:
+                    storage = self.memory.of(node.src[0], t)
+                    places += [Pointer(storage, vector[0] * count + i) for i in range(count)]
                 else:
                     places += yield self.locate(node.src[0], vector, t, node)
             out.append(tuple(places))
