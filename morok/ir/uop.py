@@ -351,6 +351,30 @@ class UOp(_Cell):
     def __truediv__(self, other: Any) -> UOp:
         return binary(_FDIV, self, self.like(other))
 
+    def __rfloordiv__(self, other: Any) -> UOp:
+        return binary(_IDIV, self.like(other), self)
+
+    def __rmod__(self, other: Any) -> UOp:
+        return binary(_MOD, self.like(other), self)
+
+    def __rtruediv__(self, other: Any) -> UOp:
+        return binary(_FDIV, self.like(other), self)
+
+    def __rand__(self, other: Any) -> UOp:
+        return binary(_AND, self.like(other), self)
+
+    def __ror__(self, other: Any) -> UOp:
+        return binary(_OR, self.like(other), self)
+
+    def __rxor__(self, other: Any) -> UOp:
+        return binary(_XOR, self.like(other), self)
+
+    def __rlshift__(self, other: Any) -> UOp:
+        return binary(_SHL, self.like(other), self)
+
+    def __rrshift__(self, other: Any) -> UOp:
+        return binary(_SHR, self.like(other), self)
+
     def __neg__(self) -> UOp:
         return UOp.new(Op.Neg, (self,))
 

@@ -320,6 +320,18 @@ def test_special_cases(op: Op, pairs: list[tuple[float, float]]) -> None:
         assert same(D.f64, f(D.f64, a), want), a
 
 
+@pytest.mark.parametrize("op", [*NEAR, Op.Erf, Op.Rsqrt])
+def test_the_quick_answer_is_the_exact_one(op: Op, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the C library's double decides, against decimal arithmetic alone."""
+    f = TABLE[op].evaluate
+    values = [number.from_bits(D.f16, code) for code in range(0, 1 << 16, 131)]
+    quick = [f(D.f16, v) for v in values]
+    ziv = exact.ziv
+    monkeypatch.setattr(exact, "ziv", lambda d, near, digits: ziv(d, math.nan, digits))
+    for v, got in zip(values, quick, strict=True):
+        assert same(D.f16, got, f(D.f16, v)), v
+
+
 def test_elementary_functions_at_f64_against_another_computation() -> None:
     """The first attempt of Ziv's loop against one with four times the digits."""
     rng = random.Random(11)

@@ -36,6 +36,42 @@ def test_operands_and_identity() -> None:
     assert UOp.var("a", D.index, 0, 3) is not a
 
 
+def test_python_notation() -> None:
+    x, f, p = UOp.var("x", D.i32), UOp.var("f", D.f32), UOp.var("p", D.bool)
+    seven = x.like(7)
+    for made, op, src in (
+        (x + 7, Op.Add, (x, seven)),
+        (7 + x, Op.Add, (seven, x)),
+        (x - 7, Op.Sub, (x, seven)),
+        (7 - x, Op.Sub, (seven, x)),
+        (x * 7, Op.Mul, (x, seven)),
+        (7 * x, Op.Mul, (seven, x)),
+        (x // 7, Op.Idiv, (x, seven)),
+        (7 // x, Op.Idiv, (seven, x)),
+        (x % 7, Op.Mod, (x, seven)),
+        (7 % x, Op.Mod, (seven, x)),
+        (x & 7, Op.And, (x, seven)),
+        (7 | x, Op.Or, (seven, x)),
+        (7 ^ x, Op.Xor, (seven, x)),
+        (x << 7, Op.Shl, (x, seven)),
+        (7 >> x, Op.Shr, (seven, x)),
+        (x < 7, Op.Lt, (x, seven)),
+        (x > 7, Op.Gt, (x, seven)),
+        (x >= 7, Op.Ge, (x, seven)),
+        (x <= 7, Op.Le, (x, seven)),
+        (x.eq(7), Op.Eq, (x, seven)),
+        (f / 2, Op.Fdiv, (f, f.like(2))),
+        (1 / f, Op.Fdiv, (f.like(1), f)),
+        (-f, Op.Neg, (f,)),
+        (~p, Op.Not, (p,)),
+        (x.idiv(7), Op.Idiv, (x, seven)),
+        (x.max(7), Op.Max, (x, seven)),
+        (f.exp2(), Op.Exp2, (f,)),
+        (p.where(x, seven), Op.Where, (p, x, seven)),
+    ):
+        assert (made.op, made.src) == (op, src)
+
+
 def test_nodes_are_immutable() -> None:
     u = UOp.var("a") + 1
     for name in ("op", "dtype", "src", "arg", "vmin", "extra"):
