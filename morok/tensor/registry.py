@@ -65,12 +65,19 @@ def memory_of(node: UOp) -> Buffer | None:
         return _buffers.get(node)
 
 
+def put(tensor: Lazy, uop: UOp) -> None:
+    with _lock:
+        tensor.uop = uop
+
+
 def become(mapping: Mapping[UOp, UOp]) -> None:
     """Replace nodes in the graphs of all live tensors."""
-    alive = [t for t in tensors() if not _is_stored(t.uop)]
+    alive = [(t, uop) for t in tensors() if not _is_stored(uop := t.uop)]
     # tensors share their graphs, so one substitution over all of them touches each node once
-    for tensor, uop in zip(alive, substitute([t.uop for t in alive], mapping), strict=True):
-        tensor.uop = uop
+    for (tensor, old), new in zip(alive, substitute([uop for _, uop in alive], mapping), strict=True):
+        with _lock:
+            if tensor.uop is old:  # else another thread was here in the meantime, and knows better
+                tensor.uop = new
 
 
 def _is_stored(uop: UOp) -> bool:

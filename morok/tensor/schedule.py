@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
-from morok.errors import BindError
+from morok.errors import BindError, DeviceError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
@@ -140,10 +140,9 @@ _kernels: Final = _Memory()
 
 
 def stored_buffer(uop: UOp) -> UOp | None:
-    """The Buffer node that holds a tensor's elements in order, if one does."""
-    while uop.op is Op.Reshape:
-        uop = uop.src[0]
-    return uop if uop.op is Op.Buffer else None
+    """The Buffer node that holds a tensor's elements in order, from its beginning on, if one does."""
+    root = _root(uop)
+    return root if root.op is Op.Buffer else None
 
 
 def constant(uop: UOp) -> UOp | None:
@@ -169,9 +168,15 @@ def _is_constant(uop: UOp) -> bool:
 
 
 def _root(uop: UOp) -> UOp:
-    while uop.op is Op.Reshape:
+    """What has to be stored for a tensor: its node without the views that leave the elements where they are."""
+    while uop.op is Op.Reshape or (uop.op is Op.Shrink and _is_front(uop)):
         uop = uop.src[0]
     return uop
+
+
+def _is_front(uop: UOp) -> bool:
+    """Whether a Shrink is the part in use of memory for a variable's largest value."""
+    return uop.src[0].op is Op.Buffer and uop.src[1].op is Op.Const and uop.src[1].arg == 0 and uop.src[2].op is not Op.Const
 
 
 def _is_empty(shape: Shape) -> bool:
@@ -284,13 +289,7 @@ def _prepare(roots: Sequence[UOp], device: str) -> Prepared:
     normal = _normalise(roots, device)
     schedule = _schedule(normal, device)
     target = find_device(device)
-    memory: list[Buffer] = []
-    for node in normal.buffers:
-        found = registry.memory_of(node)
-        if found is None:
-            found = Buffer(target, node.dtype, node.arg)
-            registry.remember(node, found)
-        memory.append(found)
+    memory = [found for node in normal.buffers if (found := memory_of(node, device)) is not None]
     memory += [Buffer(target, d, n) for d, n in schedule.made]
     return Prepared(schedule, target, normal.buffers, memory, normal.values)
 
@@ -365,32 +364,39 @@ def _reads(root: UOp, buffers: set[UOp]) -> bool:
     return False
 
 
-def device_of(tensors: Sequence[Lazy]) -> str:
-    return tensors[0].device
+def by_device(tensors: Sequence[Lazy]) -> dict[str, list[Lazy]]:
+    out: dict[str, list[Lazy]] = {}
+    for t in tensors:
+        out.setdefault(t.device, []).append(t)
+    return out
 
 
 def create_schedule(tensors: Sequence[Lazy]) -> list[ScheduleItem]:
     """The kernels that compute these tensors, in an order in which they may run, with their memory."""
-    roots = _wanted(tensors)
-    if not roots:
-        return []
-    prepared = _prepare(roots, device_of(tensors))
-    return [
-        ScheduleItem(s.kernel, s.ast, [prepared.memory[b] for b in s.buffers], list(s.before), dict(prepared.values))
-        for s in prepared.schedule.steps
-    ]
+    out: list[ScheduleItem] = []
+    for device, group in by_device(tensors).items():
+        if roots := _wanted(group):
+            prepared, first = _prepare(roots, device), len(out)
+            for s in prepared.schedule.steps:
+                buffers, before = [prepared.memory[b] for b in s.buffers], [first + k for k in s.before]
+                out.append(ScheduleItem(s.kernel, s.ast, buffers, before, dict(prepared.values)))
+    return out
 
 
 def realize(tensors: Sequence[Lazy]) -> None:
     """Compute these tensors. Every live tensor whose graph holds one of them uses its memory from then on."""
+    for device, group in by_device(tensors).items():
+        _realize(group, device)
+
+
+def _realize(tensors: Sequence[Lazy], device: str) -> None:
     for t in tensors:
         if _is_empty(t.shape) and stored_buffer(t.uop) is None:
-            node = registry.new_buffer(t.dtype, 0, t.device)
-            t.uop = reshaped(node, t.shape)
+            t.uop = reshaped(registry.new_buffer(t.dtype, 0, device), t.shape)
+    asked = [(t, _root(t.uop), t.shape) for t in tensors]
     roots = _wanted(tensors)
     if not roots:
         return
-    device = device_of(tensors)
     prepared = _prepare(roots, device)
     numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
     plan = _plan(prepared, numbers.values())
@@ -403,11 +409,27 @@ def realize(tensors: Sequence[Lazy]) -> None:
         else:
             buffer = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
         mapping[node] = _held(buffer, shape_of(node))
-    wanted = set(roots)
-    for t in tensors:
-        if _root(t.uop) in wanted:
+    for t, root, shape in asked:
+        if root in mapping:
             t._compiled = prepared.schedule
+            # said here and not left to `become`: another thread may have replaced the node in the meantime
+            registry.put(t, reshaped(mapping[root], shape))
     registry.become(mapping)
+
+
+def memory_of(uop: UOp, device: str) -> Buffer | None:
+    """The memory of a stored tensor; None for a lazy one."""
+    node = stored_buffer(uop)
+    if node is None:
+        return None
+    found = registry.memory_of(node)
+    if found is None:
+        from morok.runtime.buffer import Buffer
+        from morok.runtime.device import device as find_device
+
+        found = Buffer(find_device(device), node.dtype, node.arg)
+        registry.remember(node, found)
+    return found
 
 
 def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
@@ -438,15 +460,20 @@ def _extent(shape: Shape) -> UOp:
 
 
 def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
-    """The plan that computes these tensors, compiled; executing it reads the inputs anew each time."""
+    """The plan that computes these tensors, compiled; executing it reads the inputs anew each time. DeviceError unless they are
+    on one device."""
     from morok.runtime.plan import ExecutionPlan
 
+    devices = list(by_device(tensors))
+    if len(devices) > 1:
+        raise DeviceError(
+            f"one plan for {' and '.join(devices)}", place=caller(), expected="tensors on one device", hint="use .to()"
+        )
     roots = _wanted(tensors)
     if roots:
-        return _plan(_prepare(roots, device_of(tensors)))
+        return _plan(_prepare(roots, devices[0]))
     realize(tensors)
-    held = [registry.memory_of(b) for t in tensors if (b := stored_buffer(t.uop)) is not None]
-    return ExecutionPlan([], [], [m for m in held if m is not None])
+    return ExecutionPlan([], [], [m for t in tensors if (m := memory_of(t.uop, t.device)) is not None])
 
 
 def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:

@@ -299,9 +299,8 @@ class Tensor(Linalg):
         if fixed is not None:
             return np.full(shape, fixed.arg, numpy_name(self.dtype))
         self.realize()
-        memory = self.buffer
-        if memory is None:
-            return np.empty(shape, numpy_name(self.dtype))
+        memory = schedules.memory_of(self.uop, self.device)
+        assert memory is not None
         return memory.numpy()[: math.prod(shape)].reshape(shape)
 
     def _sizes(self) -> tuple[int, ...]:

@@ -264,6 +264,9 @@ def test_the_null_device_runs_nothing() -> None:
     assert t.numpy().shape == (4,)
     with pytest.raises(DeviceError):
         t + Tensor(data(4))
+    Tensor.realize_batch([t + 1, Tensor(data(4)) + 1])
+    with pytest.raises(DeviceError):
+        Tensor.prepare_batch([t, Tensor(data(4))])
     with morok.settings(device="NULL"):
         assert Tensor([1.0]).device == "NULL"
 
@@ -304,6 +307,24 @@ def test_eight_threads() -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_eight_threads_on_one_graph() -> None:
+    x = data(12, 12)
+    base = (Tensor(x) @ Tensor(x)).relu()
+    leaves = [(base + k).sum(k % 2) for k in range(8)]
+    out: list[Any] = [None] * 8
+
+    def work(k: int) -> None:
+        out[k] = leaves[k].numpy()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for k in range(8):
+        np.testing.assert_allclose(out[k], (np.maximum(x @ x, 0) + k).sum(k % 2), rtol=1e-3)
 
 
 # The book.
