@@ -22,6 +22,7 @@ class Target:
     grid_max, block_max, block_threads, local_bytes   limits of a GPU launch
     predicated    whether gated stores need no IF
     unsupported   ops that stage 18 must decompose
+    pre_matcher, extra_matcher   names of rule groups that the target adds in stages 17 and 19
     """
 
     name: str
@@ -37,6 +38,13 @@ class Target:
     local_bytes: int = 0
     predicated: bool = False
     unsupported: frozenset[Op] = frozenset()
+    pre_matcher: tuple[str, ...] = ()
+    extra_matcher: tuple[str, ...] = ()
+
+    @property
+    def aligned(self) -> bool:
+        """Whether a wide access must begin at a multiple of its size: GPUs fault otherwise."""
+        return self.has_local
 
     def lanes(self, dtype: DType) -> int:
         """How many elements of `dtype` one arithmetic register holds; 1 where arithmetic is scalar."""

@@ -1,0 +1,188 @@
+"""Which optimizations a kernel gets when nobody measures: fixed rules from the shape of its loops and the strides of its accesses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
+from morok.passes.affine import Linear, place_sums
+from morok.passes.ranges import const_end
+from morok.passes.target import Target
+
+ROWS: Final = 8  # rows of a matrix product's register tile
+SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
+STREAM_VECTORS: Final = 2  # vectors a step of an elementwise loop
+GPU_THREADS: Final = (256, 128, 64, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """Every scalar access of a kernel, as a sum of ranges."""
+
+    loads: list[Linear]
+    stores: list[Linear]
+
+    @staticmethod
+    def of(ast: UOp) -> Accesses:
+        nodes = ast.toposort()
+        stored = {n.src[0] for n in nodes if n.op is Op.Store}
+        sums = place_sums(nodes)
+        return Accesses([s for p, s in sums if p not in stored], [s for p, s in sums if p in stored])
+
+    def unit(self, r: UOp) -> int:
+        """How many accesses move by one element along `r`, less those that move by more; stores count double."""
+        score = 0
+        for weight, sums in ((1, self.loads), (2, self.stores)):
+            for s in sums:
+                c = s.terms.get(r, 0)
+                score += weight if c == 1 else -weight if c else 0
+        return score
+
+
+def native(target: Target) -> int:
+    """Lanes of f32 in a register."""
+    return max(1, target.vector_bytes // 4)
+
+
+def optimize(ast: UOp, target: Target) -> UOp:
+    """The kernel `ast` with the optimizations chosen for `target`."""
+    scheduler = Scheduler(ast, target)
+    if target.has_local:
+        _gpu(scheduler)
+    elif target.vector_bytes:
+        _cpu(scheduler)
+    return scheduler.kernel()
+
+
+def _apply(s: Scheduler, op: OptOp, r: UOp, amount: int) -> None:
+    among = s.reduced_ranges if op is OptOp.UNROLL else s.ranges
+    s.apply(Opt(op, among.index(r), amount))
+
+
+def _length(r: UOp) -> int:
+    return const_end(r) or 0
+
+
+def _widest(length: int, lanes: int, vectors: int) -> int:
+    """Lanes for a loop of this length: as many whole vectors as divide it, else one vector and a remainder, else all of it."""
+    for v in (vectors, *[1 << k for k in reversed(range(vectors.bit_length()))]):
+        if v <= vectors and length % (lanes * v) == 0:
+            return lanes * v
+    if length >= 2 * lanes:
+        return lanes * (vectors if length >= 8 * lanes * vectors else 1)
+    return length
+
+
+# CPU
+
+
+def _cpu(s: Scheduler) -> None:
+    accesses = Accesses.of(s.ast)
+    outputs = [r for r in s.output_ranges if _length(r) > 1]
+    reduced = [r for r in s.reduced_ranges if _length(r) > 1]
+    if reduced and (tile := _matmul(s.ast, accesses, outputs, reduced)) is not None:
+        _tile(s, *tile)
+        return
+    lanes = native(s.target)
+    across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
+    if across is not None and accesses.unit(across) > 0 and (_length(across) >= lanes // 2 or not reduced):
+        along = [r for r in reduced if accesses.unit(r) > accesses.unit(across)]
+        if not along:
+            _upcast(s, across, lanes, SUM_VECTORS if reduced else STREAM_VECTORS)
+            return
+    for r in reduced:
+        if accesses.unit(r) > 0 and _length(r) >= lanes:
+            _unroll(s, r, lanes)
+
+
+def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
+    amount = _widest(_length(r), lanes, vectors)
+    rest = _length(r) % amount
+    if amount < 2 or amount * s.lanes > MAX_LANES:
+        return
+    before = set(s.ranges)
+    _apply(s, OptOp.UPCAST, r, amount)
+    if rest > 1:
+        for x in s.output_ranges:
+            if x not in before and _length(x) == rest and x.arg[1] is AxisType.Loop:
+                _apply(s, OptOp.UPCAST, x, 0)
+                return
+
+
+def _unroll(s: Scheduler, r: UOp, lanes: int) -> None:
+    amount = _widest(_length(r), lanes, SUM_VECTORS)
+    if amount * s.lanes <= MAX_LANES:
+        _apply(s, OptOp.UNROLL, r, amount)
+
+
+def _matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> tuple[UOp, UOp] | None:
+    """The row and column ranges of a sum of products, one factor of which runs along columns element by element; else None."""
+    if len(outputs) < 2 or not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in ast.toposort()):
+        return None
+    for s in accesses.loads:
+        columns = [r for r in outputs if s.terms.get(r) == 1 and _length(r) >= 8]
+        if not columns or not any(r in s.terms for r in reduced):
+            continue
+        rows = [
+            r
+            for r in outputs
+            if r not in s.terms and any(r in t.terms and columns[0] not in t.terms for t in accesses.loads) and _length(r) >= 2
+        ]
+        if rows:
+            return rows[-1], columns[0]
+    return None
+
+
+def _product(x: UOp) -> bool:
+    while x.op is Op.Cast:
+        x = x.src[0]
+    return x.op is Op.Mul
+
+
+def _tile(s: Scheduler, row: UOp, column: UOp) -> None:
+    """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors."""
+    lanes = native(s.target)
+    vectors = 2 if s.target.registers >= 16 else 1
+    _upcast(s, column, lanes, vectors)
+    rows = _length(row)
+    most = max(1, MAX_LANES // max(1, s.lanes))
+    room = max(2, (s.target.registers - 4) // vectors)
+    best = [m for m in range(min(most, room, ROWS), 1, -1) if rows % m == 0]
+    amount = best[0] if best and best[0] >= 4 else min(rows, most, room, ROWS)
+    if amount >= 2:
+        _upcast(s, row, 1, amount) if rows % amount == 0 else _apply(s, OptOp.UPCAST, row, amount)
+
+
+# GPU
+
+
+def _gpu(s: Scheduler) -> None:
+    accesses = Accesses.of(s.ast)
+    outputs = [r for r in s.output_ranges if _length(r) > 1]
+    if not outputs:
+        return
+    reduced = [r for r in s.reduced_ranges if _length(r) > 1]
+    across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]))
+    tile = _matmul(s.ast, accesses, outputs, reduced) if reduced else None
+    if tile is not None:
+        for r in tile:
+            if _length(r) % 4 == 0 and _length(r) >= 64:
+                _apply(s, OptOp.UPCAST, r, 4)
+    elif accesses.unit(across) > 0 and _length(across) % 4 == 0 and _length(across) >= 512:
+        _apply(s, OptOp.UPCAST, across, 4)
+    threads = 1
+    sizes = (16, 8, 4) if tile is not None else GPU_THREADS
+    for r in sorted(s.output_ranges, key=lambda r: (accesses.unit(r), r.arg[0]), reverse=True)[:2]:
+        limit = 256 // threads
+        amount = next((n for n in sizes if n <= limit and _length(r) % n == 0), 0) or _divisor(_length(r), min(limit, sizes[0]))
+        if amount > 1:
+            threads *= amount
+            _apply(s, OptOp.LOCAL, r, amount)
+
+
+def _divisor(n: int, most: int) -> int:
+    """The greatest divisor of `n` up to `most`."""
+    return max((d for d in range(1, min(n, most) + 1) if n % d == 0), default=1)

@@ -1,0 +1,255 @@
+"""Optimizations of one kernel: what can be done to its loops, checked and applied (stage 7).
+
+A Scheduler holds a kernel and its ranges in nesting order. Each Opt names a range by its number in that order (UPCAST, LOCAL,
+THREAD, SWAP, PADTO), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from typing import Final
+
+from morok.errors import OptError
+from morok.ir.op import AxisType, Op
+from morok.ir.ranges import CLOSES
+from morok.ir.uop import UOp, substitute
+from morok.passes.ranges import const_end, flatten_ranges, new_range
+from morok.passes.target import KernelInfo, Target
+from morok.passes.walk import next_range_id
+
+
+class OptOp(enum.Enum):
+    """TC tensor cores; UPCAST a range into lanes; LOCAL into threads of a block; UNROLL a reduced range into lanes; GROUP and
+    GROUPTOP reduce in two steps through shared memory; THREAD a range over CPU threads; NOLOCALS no blocks of threads; SWAP two
+    global ranges; PADTO a multiple."""
+
+    TC = enum.auto()
+    UPCAST = enum.auto()
+    LOCAL = enum.auto()
+    UNROLL = enum.auto()
+    GROUP = enum.auto()
+    GROUPTOP = enum.auto()
+    THREAD = enum.auto()
+    NOLOCALS = enum.auto()
+    SWAP = enum.auto()
+    PADTO = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Opt:
+    """One step: `axis` and `arg` as the op reads them; an `arg` of 0 is the whole range."""
+
+    op: OptOp
+    axis: int | None = None
+    arg: int = 0
+
+    def __str__(self) -> str:
+        parts = [str(x) for x in (self.axis, self.arg) if x is not None]
+        return f"{self.op.name}({', '.join(parts)})"
+
+
+REDUCE_WITH_BOOL: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
+_PARALLEL: Final = frozenset({AxisType.Global, AxisType.Loop, AxisType.Outer})
+_REDUCED: Final = frozenset({AxisType.Reduce, AxisType.GroupReduce})
+MAX_LANES: Final = 256  # lanes of all vectorized axes of one kernel together
+
+
+class Scheduler:
+    """A kernel while it is being optimized.
+
+    ast      its Sink; every `apply` replaces it
+    applied  the optimizations so far
+    """
+
+    def __init__(self, ast: UOp, target: Target) -> None:
+        self.target = target
+        self.applied: list[Opt] = []
+        self.use_locals = target.has_local
+        self.ast = ast
+        if target.has_local:
+            self._make_global()
+
+    def _make_global(self) -> None:
+        """Loops over outputs run in parallel on a GPU."""
+        closed = [r for n in self.ast.toposort() if n.op is Op.End for r in n.src[1:]]
+        mapping = {
+            r: UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Global, r.arg[2])) for r in closed if r.arg[1] is AxisType.Loop
+        }
+        if mapping:
+            self.ast = substitute((self.ast,), mapping)[0]
+
+    @property
+    def ranges(self) -> list[UOp]:
+        """All ranges, outermost first."""
+        found = [n for n in self.ast.toposort() if n.op is Op.Range]
+        return sorted(found, key=lambda r: (r.arg[1].priority, r.arg[0]))
+
+    @property
+    def output_ranges(self) -> list[UOp]:
+        """The ranges that some output loops over, not those already vectorized or spread over threads."""
+        return [r for r in self.ranges if r.arg[1] in _PARALLEL]
+
+    @property
+    def reduced_ranges(self) -> list[UOp]:
+        return [r for r in self.ranges if r.arg[1] in _REDUCED]
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of the widest vector so far."""
+        n = 1
+        for r in self.ranges:
+            if r.arg[1] in (AxisType.Upcast, AxisType.Unroll):
+                n *= const_end(r) or 1
+        return n
+
+    def kernel(self) -> UOp:
+        """The kernel with the applied optimizations noted in its Sink."""
+        info = self.ast.arg if isinstance(self.ast.arg, KernelInfo) else KernelInfo()
+        return UOp.new(Op.Sink, self.ast.src, replace(info, opts=tuple(self.applied)))
+
+    def apply(self, opt: Opt) -> None:
+        """Apply `opt`, or raise OptError and change nothing."""
+        step = {
+            OptOp.UPCAST: self._upcast,
+            OptOp.UNROLL: self._unroll,
+            OptOp.LOCAL: self._local,
+            OptOp.SWAP: self._swap,
+            OptOp.NOLOCALS: self._no_locals,
+        }.get(opt.op)
+        if step is None:
+            raise OptError(
+                f"{opt}: {opt.op.name} is not available yet",
+                hint="UPCAST, UNROLL, LOCAL, SWAP and NOLOCALS are",
+            )
+        step(opt)
+        self.applied.append(opt)
+
+    # One method an op: each checks everything before it changes the kernel.
+
+    def _upcast(self, opt: Opt) -> None:
+        r = self._range(opt, self.ranges)
+        if r.arg[1] not in (*_PARALLEL, AxisType.Local):
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; an output axis is wanted")
+        self._vectorize(opt, r, AxisType.Upcast)
+
+    def _unroll(self, opt: Opt) -> None:
+        self._vectorize(opt, self._range(opt, self.reduced_ranges), AxisType.Unroll)
+
+    def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
+        amount = self._amount(opt, r, may_cut=not self.target.has_local)
+        end = const_end(r)
+        assert end is not None
+        if self.lanes * amount > MAX_LANES:
+            raise OptError(f"{opt}: {self.lanes * amount} lanes; at most {MAX_LANES}")
+        if end % amount:
+            r = self.cut(r, end - end % amount)
+        self.split(r, amount, axis)
+
+    def _local(self, opt: Opt) -> None:
+        if not self.target.has_local:
+            raise OptError(f"{opt}: {self.target.name} has no blocks of threads")
+        if not self.use_locals:
+            raise OptError(f"{opt}: NOLOCALS was applied")
+        r = self._range(opt, self.ranges)
+        if r.arg[1] not in _PARALLEL:
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; a global axis is wanted")
+        amount = self._amount(opt, r)
+        threads = amount
+        for other in self.ranges:
+            if other.arg[1] is AxisType.Local:
+                threads *= const_end(other) or 1
+        if threads > self.target.block_threads:
+            raise OptError(f"{opt}: {threads} threads in a block; {self.target.name} has at most {self.target.block_threads}")
+        self.split(r, amount, AxisType.Local)
+
+    def _swap(self, opt: Opt) -> None:
+        a = self._range(opt, self.ranges)
+        if not 0 <= opt.arg < len(self.ranges):
+            raise OptError(f"{opt}: no axis {opt.arg}; there are {len(self.ranges)}")
+        b = self.ranges[opt.arg]
+        if a is b or a.arg[1] is not b.arg[1] or a.arg[1] not in _PARALLEL:
+            raise OptError(f"{opt}: two different output axes of one kind are wanted, not {a.arg[1].name} and {b.arg[1].name}")
+        # the id gives the nesting order among ranges of one kind
+        mapping = {
+            a: UOp.new(Op.Range, a.src, (b.arg[0], *a.arg[1:])),
+            b: UOp.new(Op.Range, b.src, (a.arg[0], *b.arg[1:])),
+        }
+        self.ast = substitute((self.ast,), mapping)[0]
+
+    def _no_locals(self, opt: Opt) -> None:
+        if any(r.arg[1] is AxisType.Local for r in self.ranges):
+            raise OptError(f"{opt}: LOCAL was applied already")
+        self.use_locals = False
+
+    def _range(self, opt: Opt, among: list[UOp]) -> UOp:
+        if opt.axis is None or not 0 <= opt.axis < len(among):
+            raise OptError(f"{opt}: no axis {opt.axis}; there are {len(among)}")
+        return among[opt.axis]
+
+    def _amount(self, opt: Opt, r: UOp, may_cut: bool = False) -> int:
+        end = const_end(r)
+        if end is None:
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number")
+        amount = opt.arg or end
+        if amount < 2 or amount > end:
+            raise OptError(f"{opt}: {amount} is not in 2..={end}")
+        if end % amount and not may_cut:
+            raise OptError(f"{opt}: {amount} does not divide {end}", hint="PADTO or a divisor")
+        return amount
+
+    def split(self, r: UOp, amount: int, axis: AxisType) -> UOp:
+        """The range `r` as an outer range and an inner one of `amount` iterations and kind `axis`, which is returned."""
+        end = const_end(r)
+        assert end is not None and end % amount == 0
+        id = next_range_id(self.ast)
+        inner = new_range(amount, id, axis, r)
+        if amount == end:
+            value = inner
+        else:
+            # the outer part keeps its id, and with it its place in the nest
+            value = new_range(end // amount, r.arg[0], r.arg[1], r) * amount + inner
+        self.ast = flatten_ranges(substitute((self.ast,), {r: value})[0])
+        return inner
+
+    def cut(self, r: UOp, at: int) -> UOp:
+        """Two loops in place of the loop over `r`: over [0, at), whose range is returned, and over what remains.
+
+        Outputs are stored by one and by the other, inside the same outer loops; a reduction becomes the sum (or product, maximum ..)
+        of the two, which is the same fold in another order.
+        """
+        end = const_end(r)
+        assert end is not None and 0 < at < end
+        id = next_range_id(self.ast)
+        first = new_range(at, r.arg[0], r.arg[1], r)
+        rest = new_range(end - at, id, r.arg[1], r)
+        done: dict[UOp, UOp] = {}
+        for n in self.ast.toposort():
+            src = tuple([done[s] for s in n.src])
+            closed = CLOSES.get(n.op)
+            now = n if src == n.src else n.replace(src)
+            done[n] = now
+            if closed is None or r not in n.src[closed:] or n.op not in (Op.End, Op.Reduce):
+                continue
+            if n.op is Op.Reduce:
+                f = REDUCE_WITH_BOOL.get(n.arg, n.arg) if n.dtype.is_bool else n.arg
+                done[n] = UOp.new(f, (substitute((now,), {r: first})[0], self._renamed(now, r, rest + at, ())))
+                continue
+            order = sorted(n.src[1:], key=lambda x: (x.arg[1].priority, x.arg[0]))
+            outer, inner = order[: order.index(r)], order[order.index(r) + 1 :]
+            body = now.src[0]
+            a = substitute((body,), {r: first})[0].end(*inner, first)
+            b = self._renamed(body.end(*inner), r, rest + at, inner).end(rest)
+            done[n] = UOp.new(Op.Group, (a, b)).end(*outer)
+        self.ast = flatten_ranges(done[self.ast])
+        return first
+
+    def _renamed(self, root: UOp, r: UOp, value: UOp, inner: list[UOp] | tuple[UOp, ...]) -> UOp:
+        """A copy of `root` with `value` for `r` and ranges of its own for everything it closes itself."""
+        id = value.src[0].arg[0] + 1
+        mapping = {r: value}
+        for n in root.toposort():
+            if n.op is Op.Range and n is not r and (n in inner or not any(n is x for x in root.ranges)):
+                mapping[n] = UOp.new(Op.Range, n.src, (id, *n.arg[1:]))
+                id += 1
+        return flatten_ranges(substitute((root,), mapping)[0])

@@ -1,0 +1,141 @@
+"""Index expressions as sums: which terms with which coefficients, and how far apart the lanes of a vector of indices are.
+
+All of it at dtype index, where arithmetic is exact and a sum may be put in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """`sum(coefficient * term) + constant`; terms are nodes that are no sum themselves, in order of appearance."""
+
+    terms: dict[UOp, int]
+    constant: int
+
+    def node(self, like: UOp, constant: bool = True) -> UOp:
+        """The sum as a node of the scalar dtype of `like`."""
+        d = like.dtype.scalar()
+        out: UOp | None = None
+        for term, c in self.terms.items():
+            if c:
+                part = term if c == 1 else term * UOp.const(c, d)
+                out = part if out is None else out + part
+        if out is None:
+            return UOp.const(self.constant if constant else 0, d)
+        return out + UOp.const(self.constant, d) if constant and self.constant else out
+
+    @property
+    def factor(self) -> int:
+        """A number that divides every value of the sum without its constant; 0 if there are no terms."""
+        return math.gcd(*[c * known_factor(t) for t, c in self.terms.items()])
+
+
+def known_factor(term: UOp) -> int:
+    """A number that divides every value of a term that is no sum (at least 1)."""
+    if term.op is Op.Const:
+        return abs(int(term.arg)) or 1
+    if term.op is Op.Mul:
+        return known_factor(term.src[0]) * known_factor(term.src[1]) if term.src[0].op is Op.Const or term.src[1].op is Op.Const else 1
+    return 1
+
+
+def linear(x: UOp) -> Linear:
+    """`x`, a scalar at dtype index, as a sum."""
+    terms: dict[UOp, int] = {}
+    constant = 0
+    stack = [(x, 1)]
+    while stack:
+        node, c = stack.pop()
+        op, src = node.op, node.src
+        if op is Op.Add:
+            stack += [(src[1], c), (src[0], c)]
+        elif op is Op.Sub:
+            stack += [(src[1], -c), (src[0], c)]
+        elif op is Op.Neg:
+            stack.append((src[0], -c))
+        elif op is Op.Mul and src[1].op is Op.Const:
+            stack.append((src[0], c * int(src[1].arg)))
+        elif op is Op.Mul and src[0].op is Op.Const:
+            stack.append((src[1], c * int(src[0].arg)))
+        elif op is Op.Const:
+            constant += c * int(node.arg)
+        else:
+            terms[node] = terms.get(node, 0) + c
+    return Linear({t: c for t, c in terms.items() if c}, constant)
+
+
+def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
+    """A vector of indices as one scalar sum plus a number for each lane; None where lanes differ by more than numbers."""
+    n = x.dtype.count
+    terms: dict[UOp, int] = {}
+    offsets = [0] * n
+    stack: list[tuple[UOp, int, tuple[int, ...] | None]] = [(x, 1, None)]
+    while stack:
+        node, c, lanes = stack.pop()
+        op, src = node.op, node.src
+        if op is Op.Add:
+            stack += [(src[1], c, lanes), (src[0], c, lanes)]
+        elif op is Op.Sub:
+            stack += [(src[1], -c, lanes), (src[0], c, lanes)]
+        elif op is Op.Neg:
+            stack.append((src[0], -c, lanes))
+        elif op is Op.Mul and src[1].op is Op.Const:
+            stack.append((src[0], c * int(src[1].arg), lanes))
+        elif op is Op.Mul and src[0].op is Op.Const:
+            stack.append((src[1], c * int(src[0].arg), lanes))
+        elif op is Op.Const:
+            offsets = [o + c * int(node.arg) for o in offsets]
+        elif op is Op.VConst:
+            values = node.arg if lanes is None else [node.arg[i] for i in lanes]
+            offsets = [o + c * v for o, v in zip(offsets, values, strict=True)]
+        elif op is Op.Gep:
+            stack.append((src[0], c, node.arg if lanes is None else tuple(node.arg[i] for i in lanes)))
+        elif op is Op.Vectorize:
+            chosen = src if lanes is None else [src[i] for i in lanes]
+            parts = [linear(s) for s in dict.fromkeys(chosen)]
+            if any(p.terms != parts[0].terms for p in parts[1:]):
+                return None
+            for t, k in parts[0].terms.items():
+                terms[t] = terms.get(t, 0) + c * k
+            constants = {s: p.constant for s, p in zip(dict.fromkeys(chosen), parts, strict=True)}
+            offsets = [o + c * constants[s] for o, s in zip(offsets, chosen, strict=True)]
+        elif node.dtype.count == 1:
+            terms[node] = terms.get(node, 0) + c
+        elif lanes is not None and all(i == lanes[0] for i in lanes):
+            one = node.gep(lanes[0])
+            terms[one] = terms.get(one, 0) + c
+        else:
+            return None
+    return Linear({t: c for t, c in terms.items() if c}, 0), tuple(offsets)
+
+
+def place_sums(nodes: Iterable[UOp]) -> list[tuple[UOp, Linear]]:
+    """Every Index with one scalar index, and that index as a sum; a gate `Where(c, i, Invalid)` is looked through."""
+    found: list[tuple[UOp, Linear]] = []
+    for node in nodes:
+        if node.op is Op.Index and len(node.src) >= 2:
+            i = node.src[1]
+            while i.op is Op.Where:
+                i = i.src[1]
+            if i.dtype.is_index and i.dtype.count == 1:
+                found.append((node, linear(i)))
+    return found
+
+
+def unit_stride_ids(nodes: Iterable[UOp]) -> frozenset[int]:
+    """Ids of the vectorized ranges along which some access moves by one element."""
+    vector = (AxisType.Upcast, AxisType.Unroll)
+    return frozenset(
+        term.arg[0]
+        for _, total in place_sums(nodes)
+        for term, c in total.terms.items()
+        if c == 1 and term.op is Op.Range and term.arg[1] in vector
+    )

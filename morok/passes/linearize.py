@@ -1,0 +1,214 @@
+"""Stages 20 to 22: the order of loops, the order of instructions, and branches around gated stores."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Final
+
+from morok.ir.op import Op
+from morok.ir.uop import UOp, toposort
+from morok.passes.target import Target
+
+# Lower comes first among instructions that run equally often.
+PRIORITY: Final[dict[Op, int]] = {
+    Op.DefineGlobal: -20,
+    Op.DefineVar: -19,
+    Op.DefineLocal: -18,
+    Op.DefineReg: -17,
+    Op.Const: -10,
+    Op.VConst: -10,
+    Op.Load: -1,
+    Op.End: -5,
+    Op.Store: 1,
+    Op.Range: 5,
+}
+_EFFECTS: Final = frozenset({Op.Store, Op.Barrier})
+_NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
+
+
+def split_ends(root: UOp) -> UOp:
+    """Stage 19's last step: an End that closes several ranges becomes one End a range, the outermost last.
+
+    Lower axis priority is further out, then the earlier range id; a range whose length depends on another lies inside it.
+    """
+    done: dict[UOp, UOp] = {}
+    for node in toposort((root,)):
+        src = tuple([done[s] for s in node.src])
+        if node.op is Op.End:
+            out = src[0]
+            for r in sorted(src[1:], key=_nesting, reverse=True):
+                out = out.end(r)
+            done[node] = out
+        else:
+            done[node] = node if src == node.src else node.replace(src)
+    return done[root]
+
+
+def _nesting(r: UOp) -> tuple[int, int, int]:
+    return len(r.ranges), r.arg[1].priority, r.arg[0]
+
+
+def order_loops(root: UOp) -> UOp:
+    """Stage 20: every Range waits for what must run before its loop opens.
+
+    Loops nest: a Range inside another waits for that one. Loops, stores and barriers directly inside the same loop are put in one
+    order that respects what depends on what, stores as early as they can; each loop waits for everything before it.
+    """
+    nodes = toposort((root,))
+    ends = {n.src[1]: n for n in nodes if n.op is Op.End and len(n.src) == 2}
+    if not ends:
+        return root
+    parent = _parents(nodes, ends)
+    # units of each loop: the effects directly inside it, loops standing for all they contain
+    units: dict[UOp | None, list[UOp]] = {}
+    for n in nodes:
+        if n.op is Op.End or n.op in _EFFECTS:
+            units.setdefault(parent[n], []).append(n)
+    before = _unit_dependencies(nodes, parent)
+    waits: dict[UOp, list[UOp]] = {}
+    for loop, members in units.items():
+        last: list[UOp] = []
+        for unit in _ordered(members, before):
+            if unit.op is Op.End:
+                waits[unit.src[1]] = ([loop] if loop is not None else []) + last
+                last = [unit]
+            else:
+                last.append(unit)
+    return _with_dependencies(root, waits)
+
+
+def _parents(nodes: list[UOp], ends: dict[UOp, UOp]) -> dict[UOp, UOp | None]:
+    """The innermost loop that each effect is in: the one Range whose End comes first on the way out."""
+    parent: dict[UOp, UOp | None] = {}
+    depth: dict[UOp, int] = {}
+    for n in reversed(nodes):  # users before operands
+        if n.op is Op.End and n.src[1] in ends:
+            r = n.src[1]
+            outer = _innermost(n, depth)
+            parent[n] = outer
+            depth[r] = 0 if outer is None else depth[outer] + 1
+    for n in nodes:
+        if n.op in _EFFECTS:
+            parent[n] = _innermost(n, depth)
+    return parent
+
+
+def _innermost(node: UOp, depth: dict[UOp, int]) -> UOp | None:
+    inside = [r for r in node.ranges if r in depth]
+    return max(inside, key=lambda r: depth[r], default=None)
+
+
+def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[UOp, set[UOp]]:
+    """For each unit the units of the same loop that it needs, directly or through what lies between."""
+    needs: dict[UOp, frozenset[UOp]] = {}
+    out: dict[UOp, set[UOp]] = {}
+    for n in nodes:
+        below: frozenset[UOp] = frozenset().union(*[needs[s] for s in n.src]) if n.src else frozenset()
+        if n in parent:
+            own = parent[n]
+            out[n] = {b for b in below if parent[b] is own}
+            # seen from further up, a unit carries those it needs in its own loop, and a loop those inside it
+            gone = (own, n.src[1]) if n.op is Op.End else (own,)
+            below = frozenset({n}) | frozenset(b for b in below if parent[b] not in gone)
+        needs[n] = below
+    return out
+
+
+def _ordered(members: list[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
+    """`members` in an order that respects `before`, whatever is no loop as early as possible."""
+    rest = list(members)
+    placed: set[UOp] = set()
+    inside = set(members)
+    out: list[UOp] = []
+    while rest:
+        ready = [m for m in rest if (before[m] & inside) <= placed]
+        chosen = next((m for m in ready if m.op is not Op.End), ready[0])
+        rest.remove(chosen)
+        placed.add(chosen)
+        out.append(chosen)
+    return out
+
+
+def _with_dependencies(root: UOp, waits: dict[UOp, list[UOp]]) -> UOp:
+    """`root` with the nodes of `waits[r]` added to the operands of each Range r."""
+    done: dict[UOp, UOp] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        extra = waits.get(node, [])
+        missing = [s for s in (*node.src, *extra) if s not in done]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        src = tuple([done[s] for s in node.src])
+        if extra:
+            src = (*src, *dict.fromkeys(done[e] for e in extra))
+        done[node] = node if src == node.src else node.replace(src)
+    return done[root]
+
+
+def linearize(root: UOp) -> list[UOp]:
+    """Stage 21: the instructions in order: rarely executed ones first, then by priority, then as the graph has them."""
+    nodes = toposort((root,))
+    users: dict[UOp, list[UOp]] = {}
+    waiting: dict[UOp, int] = {}
+    for n in nodes:
+        distinct = dict.fromkeys(n.src)
+        waiting[n] = len(distinct)
+        for s in distinct:
+            users.setdefault(s, []).append(n)
+    place = {n: i for i, n in enumerate(nodes)}
+    runs: dict[frozenset[UOp], int] = {}
+
+    def key(n: UOp) -> tuple[int, int, int, int]:
+        ranges = n.ranges
+        count = runs.get(ranges)
+        if count is None:
+            count = 1
+            for r in ranges:
+                count *= int(r.vmax) + 1
+            runs[ranges] = count
+        slot = n.arg if n.op is Op.DefineGlobal else 0
+        return count, PRIORITY.get(n.op, 0), slot, place[n]
+
+    heap = [(key(n), n.serial, n) for n in nodes if not waiting[n]]
+    heapq.heapify(heap)
+    out: list[UOp] = []
+    while heap:
+        n = heapq.heappop(heap)[2]
+        out.append(n)
+        for u in users.get(n, ()):
+            waiting[u] -= 1
+            if not waiting[u]:
+                heapq.heappush(heap, (key(u), u.serial, u))
+    return [n for n in out if n.op not in _NO_INSTRUCTION]
+
+
+def branch_gated_stores(instructions: list[UOp], target: Target) -> list[UOp]:
+    """Stage 22: a store behind a gate becomes If, Store, EndIf, unless the target predicates stores itself."""
+    if target.predicated:
+        return instructions
+    gated = {n.src[0] for n in instructions if n.op is Op.Store and n.src[0].op is Op.Index and n.src[0].arg}
+    loaded = {s for n in instructions if n.op is not Op.Store for s in n.src}
+    out: list[UOp] = []
+    moved: dict[UOp, UOp] = {}
+    for n in instructions:
+        if n in gated and n not in loaded:
+            continue
+        src = tuple([moved.get(s, s) for s in n.src])
+        now = n if src == n.src else n.replace(src)
+        if n.op is Op.Store and n.src[0] in gated:
+            *place, gate = [moved.get(s, s) for s in n.src[0].src]
+            bare = UOp.new(Op.Index, tuple(place), False)
+            branch = UOp.new(Op.If, (gate,))
+            now = n.replace((bare, *src[1:]))
+            out += [bare, branch, now, UOp.new(Op.EndIf, (branch,))]
+        else:
+            out.append(now)
+        if now is not n:
+            moved[n] = now
+    return out

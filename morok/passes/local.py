@@ -1,0 +1,41 @@
+"""Stage 10: a Bufferize into shared memory becomes a buffer that is written, a barrier, and the buffer to read from."""
+
+from __future__ import annotations
+
+import math
+
+from morok.errors import LoweringError
+from morok.ir.dtype import AddrSpace
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.ranges import const_end
+from morok.passes.walk import rebuild
+
+
+def add_local_buffers(root: UOp) -> UOp:
+    """`root` without Bufferize: `Bufferize(value, ranges..)` in shared memory is DefineLocal, filled over the ranges in row-major order."""
+    ids = [n.arg for n in root.toposort() if n.op is Op.DefineLocal]
+    next_id = max(ids, default=-1) + 1
+
+    def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
+        nonlocal next_id
+        if node.op is Op.Contiguous:
+            return src[0]
+        if node.op is not Op.Bufferize:
+            return None
+        value, *ranges = src
+        if node.arg[1] is not AddrSpace.LOCAL:
+            raise LoweringError(f"a kernel cannot hold a buffer in {node.arg[1]} memory: {node}")
+        sizes = [const_end(r) for r in ranges]
+        known = [n for n in sizes if n is not None]
+        if len(known) != len(sizes):
+            raise LoweringError(f"shared memory needs constant sizes: {node}")
+        place = UOp.const(0)
+        for r, n in zip(ranges, known, strict=True):
+            place = place * n + r
+        buffer = UOp.new(Op.DefineLocal, (), next_id, value.dtype.ptr(math.prod(known), AddrSpace.LOCAL))
+        next_id += 1
+        filled = buffer.index(place).store(value).end(*ranges)
+        return buffer.after(UOp.new(Op.Barrier, (filled,)))
+
+    return rebuild(root, visit)

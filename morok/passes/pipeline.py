@@ -1,0 +1,131 @@
+"""The page: the 22 stages from a kernel to its instructions, in order.
+
+Each stage is at most one graph algorithm, which runs first, and the rules of some groups, applied until none fires. Order is said here and
+nowhere else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok import config
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes import steps
+from morok.passes.target import KernelInfo, Target
+from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
+
+Program = UOp | list[UOp]
+Observer = Callable[[int, str, Program, Program], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One stage.
+
+    groups     the rule groups that it applies, in order
+    direction  "top-down": rules see rewritten operands; "bottom-up": they see the node as it was; "-": no rules
+    algorithm  what runs before the rules, or None
+    """
+
+    number: int
+    name: str
+    groups: tuple[str, ...] = ()
+    direction: str = "-"
+    algorithm: Callable[[Any, Target], Any] | None = None
+
+    @property
+    def algorithm_name(self) -> str:
+        return "" if self.algorithm is None else self.algorithm.__name__
+
+
+DOWN: Final = "top-down"
+UP: Final = "bottom-up"
+
+# fmt: off
+STAGES: Final[tuple[Stage, ...]] = (
+    Stage(1,  "Early movement ops",   ("nested_index",),                       UP),
+    Stage(2,  "Load collapse",        ("load_collapse",),                      DOWN),
+    Stage(3,  "Split ranges",         (),                                      "-",  steps.split_ranges),
+    Stage(4,  "Initial symbolic",     SYMBOLIC,                                DOWN, steps.flatten_ranges),
+    Stage(5,  "Simplify ranges",      (),                                      "-",  steps.merge_ranges),
+    Stage(6,  "Split store",          (),                                      "-",  steps.split_store),
+    Stage(7,  "Apply opts",           (),                                      "-",  steps.apply_opts),
+    Stage(8,  "Post-opt symbolic",    SYM,                                     DOWN),
+    Stage(9,  "Expander",             SYMBOLIC_SIMPLE,                         DOWN, steps.expand),
+    Stage(10, "Add local buffers",    ("strip_hints",),                        DOWN, steps.add_local_buffers),
+    Stage(11, "Remove reduce",        (),                                      "-",  steps.remove_reduce),
+    Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
+    Stage(13, "Add loads",            (),                                      "-",  steps.add_loads),
+    Stage(14, "Devectorize",          (),                                      "-",  steps.devectorize),
+    Stage(15, "Lower index dtype",    (),                                      "-",  steps.lower_index),
+    Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
+    Stage(17, "Pre-matcher",          (),                                      "-",  steps.pre_match),
+    Stage(18, "Decompositions",       ("derived", "transcendental", "floor_division", "powers_of_two", "fused"), DOWN),
+    Stage(19, "Final rewrite",        ("render",),                             DOWN, steps.final),
+    Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
+    Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
+    Stage(22, "Cleanup IF/ENDIF",     (),                                      "-",  steps.branch_gated_stores),
+)
+# fmt: on
+
+
+def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
+    if stage.number == 18:
+        return (*stage.groups, *(["multiply_add"] if target.fma else []))
+    return stage.groups
+
+
+def lower(ast: UOp, target: Target, observer: Observer | None = None) -> list[UOp]:
+    """The instructions of the kernel `ast` (a Sink) for `target`.
+
+    observer  called after each stage with its number, its name, and the program before and after; from stage 21 on a program is a list
+
+    Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization, VerifyError under MOROK_CHECK.
+    """
+    from morok.ir.verify import verify
+
+    check, show = config.CHECK.value, config.DEBUG.value == "ir"
+    program: Program = ast
+    for stage in STAGES:
+        before = program
+        if stage.algorithm is not None:
+            program = stage.algorithm(program, target)
+        groups = _groups(stage, target)
+        if groups and isinstance(program, UOp):
+            program = steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP)
+        if check:
+            verify(program, stage.number, target.unsupported)
+        if show:
+            print(section(ast, stage, before, program), file=sys.stderr)
+        if observer is not None:
+            observer(stage.number, stage.name, before, program)
+    assert isinstance(program, list)
+    return program
+
+
+def section(ast: UOp, stage: Stage, before: Program, after: Program) -> str:
+    """One stage as MOROK_DEBUG=ir prints it."""
+    name = ast.arg.name if isinstance(ast.arg, KernelInfo) else ""
+    title = f"=== {name or 'kernel'}: stage {stage.number}: {stage.name}"
+    if before is after or before == after:
+        return f"{title} (no change)"
+    return f"{title}\n{listing(after) if isinstance(after, list) else after.tree()}"
+
+
+def listing(instructions: Sequence[UOp]) -> str:
+    """Instructions one a line, numbered, operands by number."""
+    numbers = {n: i for i, n in enumerate(instructions)}
+    lines, depth = [], 0
+    for i, n in enumerate(instructions):
+        if n.op in (Op.End, Op.EndIf):
+            depth -= 1
+        operands = ", ".join(f"%{numbers[s]}" if s in numbers else s.op.name for s in n.src)
+        arg = "" if n.arg is None else f" {n.arg}"
+        lines.append(f"{i:4} {'  ' * depth}{n.op.name}({operands}){arg} : {n.dtype}")
+        if n.op in (Op.Range, Op.If):
+            depth += 1
+    return "\n".join(lines)

@@ -1,0 +1,207 @@
+"""Stages 3, 5 and 6: splitting a range, merging two, and cutting a store's loop where its condition changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from morok.ir.op import AxisType, Op
+from morok.ir.ranges import CLOSES
+from morok.ir.uop import UOp, substitute
+from morok.passes.affine import Linear, linear
+from morok.passes.walk import next_range_id, rebuild
+
+_SUMS: Final = frozenset({Op.Add, Op.Sub, Op.Neg})
+MAX_PIECES: Final = 4  # a store is cut into at most so many
+
+
+def new_range(end: int, id: int, axis: AxisType, like: UOp) -> UOp:
+    return UOp.range(end, id, axis, like.arg[2])
+
+
+def const_end(r: UOp) -> int | None:
+    """The length of a range where it is a number."""
+    end = r.src[0]
+    return int(end.arg) if end.op is Op.Const else None
+
+
+def flatten_ranges(root: UOp) -> UOp:
+    """Every op that closes ranges names them one by one: an expression in a binder position stands for the ranges in it."""
+
+    def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
+        first = CLOSES.get(node.op)
+        if first is None or all(s.op is Op.Range for s in src[first:]):
+            return None
+        found: dict[UOp, None] = {}
+        for s in src[first:]:
+            if s.op is Op.Range:
+                found[s] = None
+            else:
+                found.update(dict.fromkeys(n for n in s.toposort() if n.op is Op.Range))
+        if not found and node.op is Op.End:
+            return src[0]
+        # a range of one iteration may have become a number
+        return UOp.new(node.op, (*src[:first], *found), node.arg, node.dtype if node.op is Op.Reduce else None)
+
+    return rebuild(root, visit)
+
+
+def split_ranges(root: UOp) -> UOp:
+    """Stage 3: a range taken modulo a divisor of its length becomes an outer and an inner range."""
+    while True:
+        nodes = root.toposort()
+        wanted: dict[UOp, int] = {}
+        for n in nodes:
+            if n.op is Op.Mod and n.src[0].op is Op.Range and n.src[1].op is Op.Const:
+                r, c = n.src[0], int(n.src[1].arg)
+                end = const_end(r)
+                if end is not None and 1 < c < end and end % c == 0:
+                    wanted.setdefault(r, c)
+        if not wanted:
+            return root
+        id = next_range_id(root)
+        mapping: dict[UOp, UOp] = {}
+        for r, c in wanted.items():
+            end = const_end(r)
+            assert end is not None
+            outer = new_range(end // c, id, r.arg[1], r)
+            inner = new_range(c, id + 1, r.arg[1], r)
+            id += 2
+            mapping[r] = outer * c + inner
+            for n in nodes:  # the reason for the split, put in its final form
+                if n.op is Op.Mod and n.src[0] is r and n.src[1].op is Op.Const and n.src[1].arg == c:
+                    mapping[n] = inner
+                elif n.op is Op.Idiv and n.src[0] is r and n.src[1].op is Op.Const and n.src[1].arg == c:
+                    mapping[n] = outer
+        root = flatten_ranges(substitute((root,), mapping)[0])
+
+
+def _index_sums(nodes: Iterable[UOp]) -> dict[UOp, Linear]:
+    """Every node of dtype index that something other than a sum uses, as a sum. Range operands of closing ops do not count."""
+    found: dict[UOp, Linear] = {}
+    for n in nodes:
+        first = CLOSES.get(n.op, len(n.src))
+        linear_op = n.dtype.is_index and (n.op in _SUMS or (n.op is Op.Mul and any(s.op is Op.Const for s in n.src)))
+        if linear_op:
+            continue
+        for s in n.src[:first]:
+            if s.dtype.is_index and s not in found:
+                found[s] = linear(s)
+    return found
+
+
+def merge_ranges(root: UOp) -> UOp:
+    """Stage 5: two neighbouring ranges become one where every use is a sum in which they already count as one.
+
+    That is the case in which the merged range needs no division: r0 * (c * n1) + r1 * c is r * c, for r over n0 * n1.
+    """
+    while (merged := _merge_one(root)) is not None:
+        root = merged
+    return root
+
+
+def _merge_one(root: UOp) -> UOp | None:
+    nodes = root.toposort()
+    closers = [n for n in nodes if n.op in CLOSES and len(n.src) - CLOSES[n.op] >= 2]
+    if not closers:
+        return None
+    sums = _index_sums(nodes)
+    for closer in closers:
+        ranges = closer.src[CLOSES[closer.op] :]
+        for outer, inner in zip(ranges, ranges[1:], strict=False):
+            if _mergeable(outer, inner, nodes, sums):
+                return _merge(root, outer, inner, sums)
+    return None
+
+
+def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]) -> bool:
+    if outer.op is not Op.Range or inner.op is not Op.Range or outer.arg[1] is not inner.arg[1]:
+        return False
+    n0, n1 = const_end(outer), const_end(inner)
+    if n0 is None or n1 is None or len(outer.src) > 1 or len(inner.src) > 1:
+        return False
+    for n in nodes:  # one loop nest: whatever closes one closes the other right beside it
+        if n.op in CLOSES:
+            bound = n.src[CLOSES[n.op] :]
+            if (outer in bound) != (inner in bound) or (outer in bound and bound.index(inner) != bound.index(outer) + 1):
+                return False
+    return all(s.terms.get(outer, 0) == s.terms.get(inner, 0) * n1 for s in sums.values())
+
+
+def _merge(root: UOp, outer: UOp, inner: UOp, sums: dict[UOp, Linear]) -> UOp:
+    n0, n1 = const_end(outer), const_end(inner)
+    assert n0 is not None and n1 is not None
+    both = new_range(n0 * n1, next_range_id(root), outer.arg[1], outer)
+    mapping: dict[UOp, UOp] = {}
+    for node, total in sums.items():
+        if inner in total.terms:
+            terms = {both if t is inner else t: c for t, c in total.terms.items() if t is not outer}
+            mapping[node] = Linear(terms, total.constant).node(node)
+    # nested sums are mapped inside out, so a term may itself hold a mapped sum: substitute until nothing is left
+    done: dict[UOp, UOp] = {}
+    for n in root.toposort():
+        first = CLOSES.get(n.op)
+        if n in mapping:
+            done[n] = substitute((mapping[n],), {k: v for k, v in done.items() if k is not v})[0]
+        elif first is not None and outer in n.src[first:]:
+            bound = [both if r is inner else done[r] for r in n.src[first:] if r is not outer]
+            src = (*[done[s] for s in n.src[:first]], *bound)
+            done[n] = UOp.new(n.op, src, n.arg, n.dtype if n.op is Op.Reduce else None)
+        else:
+            src = tuple([done[s] for s in n.src])
+            done[n] = n if src == n.src else n.replace(src)
+    return done[root]
+
+
+def cut_points(store: UOp, r: UOp) -> list[int]:
+    """Where a comparison of `r` plus a number with a number changes its result, inside the range's length."""
+    end = const_end(r)
+    if end is None:
+        return []
+    found: set[int] = set()
+    for n in store.toposort():
+        if n.op in (Op.Lt, Op.Ge) and n.src[0].dtype.is_index and n.src[1].op is Op.Const:
+            total = linear(n.src[0])
+            if list(total.terms.items()) == [(r, 1)]:
+                at = int(n.src[1].arg) - total.constant
+                if 0 < at < end:
+                    found.add(at)
+    return sorted(found)
+
+
+def cut(end: UOp, r: UOp, points: list[int], id: int) -> list[UOp]:
+    """`end`, which closes `r`, once for every piece of the range between `points`; new ranges take ids from `id` on."""
+    length = const_end(r)
+    assert length is not None
+    out: list[UOp] = []
+    for k, (lo, hi) in enumerate(zip([0, *points], [*points, length], strict=True)):
+        piece = new_range(hi - lo, id + k, r.arg[1], r)
+        body = substitute((end.src[0],), {r: piece + lo if lo else piece})[0]
+        out.append(body.end(*[piece if x is r else x for x in end.src[1:]]))
+    return out
+
+
+def split_store(root: UOp) -> UOp:
+    """Stage 6, CPU only: a loop over a store whose conditions compare its range with numbers becomes one loop a piece.
+
+    Each piece is free of the comparison, so it can be vectorized. Loops over reductions are left whole: a copy would
+    double the work of compiling them.
+    """
+    if root.op is not Op.Sink:
+        return root
+    out: list[UOp] = []
+    id = next_range_id(root)
+    for end in root.src:
+        pieces = [end]
+        if end.op is Op.End and end.src[0].op is Op.Store and not any(n.op is Op.Reduce for n in end.toposort()):
+            for r in reversed(end.src[1:]):
+                points = cut_points(end.src[0], r) if r.op is Op.Range else []
+                if points and math.prod((len(points) + 1, len(pieces))) <= MAX_PIECES:
+                    parts = []
+                    for p in pieces:
+                        parts += cut(p, r, points, id)
+                        id += len(points) + 1
+                    pieces = parts
+        out += pieces
+    return root if tuple(out) == root.src else root.replace(tuple(out))

@@ -1,0 +1,116 @@
+"""The graph algorithms of the stages, each as (program, target) -> program: what the page names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from morok import config
+from morok.errors import UnknownNameError, UnprovedRuleError
+from morok.ir.uop import UOp
+from morok.optimize import heuristics
+from morok.optimize.opts import Opt, Scheduler
+from morok.passes import devectorize as _devectorize
+from morok.passes import expand as _expand
+from morok.passes import gpudims, linearize as _linearize, loads, local, lower_index as _lower_index, ranges, reduce
+from morok.passes.target import KernelInfo, Target
+from morok.rewrite import library
+from morok.rewrite.engine import graph_rewrite
+from morok.rewrite.tiers import SYMBOLIC
+
+
+def rewrite(x: UOp, groups: Sequence[str], stage: int, bottom_up: bool = False) -> UOp:
+    """`x` by the rules of these built-in groups, applied until none fires."""
+    found = []
+    for g in groups:
+        try:
+            library.group(g)
+        except (ModuleNotFoundError, UnknownNameError, UnprovedRuleError):
+            continue
+        found.append(g)
+    if not found:
+        return x
+    return graph_rewrite(x, library.groups(*found), bottom_up=bottom_up, stage=str(stage))
+
+
+def simplify(x: UOp) -> UOp:
+    """The index of one lane, by the symbolic rules."""
+    return rewrite(x, SYMBOLIC, 14)
+
+
+def split_ranges(ast: UOp, target: Target) -> UOp:
+    return ranges.split_ranges(ast)
+
+
+def flatten_ranges(ast: UOp, target: Target) -> UOp:
+    return ranges.flatten_ranges(ast)
+
+
+def merge_ranges(ast: UOp, target: Target) -> UOp:
+    return ranges.merge_ranges(ranges.flatten_ranges(ast))
+
+
+def split_store(ast: UOp, target: Target) -> UOp:
+    return ast if target.has_local else ranges.split_store(ast)
+
+
+def apply_opts(ast: UOp, target: Target) -> UOp:
+    """The optimizations that the kernel's Sink asks for; where it asks for none in particular, those of the heuristics."""
+    info = ast.arg
+    if isinstance(info, KernelInfo) and info.opts is not None:
+        scheduler = Scheduler(ast, target)
+        for opt in info.opts:
+            assert isinstance(opt, Opt)
+            scheduler.apply(opt)
+        return scheduler.kernel()
+    return Scheduler(ast, target).kernel() if config.NOOPT.value else heuristics.optimize(ast, target)
+
+
+def expand(ast: UOp, target: Target) -> UOp:
+    return _expand.expand(ast)
+
+
+def add_local_buffers(ast: UOp, target: Target) -> UOp:
+    return local.add_local_buffers(ast)
+
+
+def remove_reduce(ast: UOp, target: Target) -> UOp:
+    return reduce.remove_reduce(ast, target)
+
+
+def add_gpu_dims(ast: UOp, target: Target) -> UOp:
+    return gpudims.add_gpu_dims(ast, target)
+
+
+def add_loads(ast: UOp, target: Target) -> UOp:
+    return loads.add_loads(ast)
+
+
+def devectorize(ast: UOp, target: Target) -> UOp:
+    return _devectorize.devectorize(ast, target, simplify)
+
+
+def lower_index(ast: UOp, target: Target) -> UOp:
+    return _lower_index.lower_index(ast)
+
+
+def pre_match(ast: UOp, target: Target) -> UOp:
+    """The rules that a target adds before decomposition."""
+    return rewrite(ast, target.pre_matcher, 17)
+
+
+def final(ast: UOp, target: Target) -> UOp:
+    """One End a range, no divisor that may be 0, and the rules that a target adds at the end."""
+    ast = _linearize.split_ends(ast)
+    return rewrite(ast, target.extra_matcher, 19)
+
+
+def order_loops(ast: UOp, target: Target) -> UOp:
+    return _linearize.order_loops(ast)
+
+
+def linearize(ast: UOp, target: Target) -> list[UOp]:
+    return _linearize.linearize(ast)
+
+
+def branch_gated_stores(instructions: list[UOp], target: Target) -> list[UOp]:
+    return _linearize.branch_gated_stores(instructions, target)
