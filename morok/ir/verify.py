@@ -7,7 +7,9 @@ promise more (places are read by Loads, indices fit the hardware, instructions s
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+import math
+import random
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NoReturn
 
 from morok.errors import IRError, IRTypeError, Place, UndefinedError, VerifyError
@@ -231,14 +233,7 @@ def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
     leaves = [n for n in at.toposort() if n.op in (Op.Range, Op.Special, Op.DefineVar)]
     if any(n.op in (Op.Load, Op.Index) for n in at.toposort()):
         _refuse(node, stage, f"an index from memory, in {at.vmin}..={at.vmax}, may be outside of {size} elements")
-    choices = [_values(n, leaves) for n in leaves]
-    total = 1
-    for c in choices:
-        total *= len(c)
-    step = max(1, total // _SAMPLES)
-    for given in (
-        itertools.islice(itertools.product(*choices), 0, None, step) if total < 1 << 20 else [tuple(c[-1] for c in choices)]
-    ):
+    for given in _assignments([_values(n) for n in leaves]):
         try:
             found = evaluate(at, dict(zip(leaves, given, strict=True)))
         except (UndefinedError, IRError):
@@ -250,7 +245,18 @@ def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
                 _refuse(node, stage, f"{what} of {size} where {said}")
 
 
-def _values(leaf: UOp, leaves: list[UOp]) -> list[int]:
+def _assignments(choices: list[list[int]]) -> Iterator[tuple[int, ...]]:
+    """All of them, or a sample: the same on every run."""
+    if math.prod(len(c) for c in choices) <= _SAMPLES:
+        yield from itertools.product(*choices)
+        return
+    yield tuple([c[-1] for c in choices])
+    draw = random.Random(0)
+    for _ in range(_SAMPLES):
+        yield tuple([draw.choice(c) for c in choices])
+
+
+def _values(leaf: UOp) -> list[int]:
     lo, hi = leaf.vmin, leaf.vmax
     if isinstance(lo, float) or isinstance(hi, float):
         return [0]

@@ -153,6 +153,7 @@ def test_errors_name_the_callers_line() -> None:
         lambda: UOp.vectorize(UOp.const(1.0), UOp.const(1)),
         lambda: UOp.new(Op.Range, (UOp.const(3),), (0, "Loop", False)),
         lambda: UOp.new(Op.Permute, (UOp.const(1.0),), (1, 1)),
+        lambda: UOp.sink(UOp.const(1), info=[1]),
         lambda: UOp.var("a", D.i8, 0, 300),
         lambda: UOp.var("a", D.index, 3, 2),
         lambda: UOp.var("a", D.f32, 0, 1),

@@ -111,6 +111,20 @@ def test_places_are_inside_or_gated() -> None:
         verify(kernel(from_memory, i, size=10), 8)
 
 
+def test_places_of_many_loops_are_sampled() -> None:
+    loops = [UOp.range(20, k) for k in range(5)]
+    at = loops[0]
+    for r in loops[1:]:
+        at = at * 20 + r
+    # bounds do not see that x // 4 * 4 + x % 4 is x
+    same = at // 4 * 4 + at % 4
+    store = param(0, 20**5).index(same).store(UOp.const(1.0))
+    verify(UOp.sink(UOp.new(Op.End, (store, *loops))), 8)
+    store = param(0, 20**5 - 1).index(same).store(UOp.const(1.0))
+    with pytest.raises(VerifyError, match="element 3199999 of 3199999"):
+        verify(UOp.sink(UOp.new(Op.End, (store, *loops))), 8)
+
+
 def test_wide_accesses_stay_inside() -> None:
     i = UOp.range(2, 0)
     verify(kernel(param(1, 8).index(i * 4).load(f32.vec(4)).gep(0), i), 13)

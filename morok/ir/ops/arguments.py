@@ -69,6 +69,10 @@ KINDS: Final[dict[Op, tuple[_Kind, ...]]] = {
 
 def check(op: Op, fields: tuple[str, ...], arg: Any) -> None:
     """Raise TypeError, saying what was expected, unless `arg` holds values for all `fields` of `op`."""
+    try:
+        hash(arg)
+    except TypeError:
+        raise TypeError(f"a hashable argument, not {arg!r}") from None
     if not fields:
         if arg is not None:
             raise TypeError(f"no fields, not {arg!r}")

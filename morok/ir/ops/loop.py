@@ -35,7 +35,7 @@ def _reduce_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     d = src[0].dtype
     if not (d.is_number or d.is_bool):
         raise TypeError(f"numbers to reduce, not {d}")
-    if want is not None and want is not d:  # a horizontal reduction: fewer lanes come out than go in
+    if want is not None and want is not d:  # a horizontal reduction: neighbouring lanes become one
         if want.scalar() is not d.scalar() or d.count % want.count:
             raise TypeError(f"lanes of {d.scalar()} that divide {d.count}, not {want}")
         return want
