@@ -38,6 +38,7 @@ class Rendered:
     vars          its run-time values, in the order of their slots
     scratch       bytes of working memory that the caller hands over behind the last buffer (LLVM); 0: none
     scalar_loops  whether an innermost loop works on scalars, so that LLVM's vectorizer has something to do
+    narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" where `text` has none (CUDA)
     grid, block   a GPU launch: ends of the block and thread axes, constants or expressions of `vars`
     """
 
@@ -48,6 +49,7 @@ class Rendered:
     vars: tuple[Variable, ...] = ()
     scratch: int = 0
     scalar_loops: bool = False
+    narrow: str = ""
     grid: tuple[UOp, ...] = ()
     block: tuple[UOp, ...] = ()
 

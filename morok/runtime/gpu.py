@@ -26,6 +26,7 @@ from morok.runtime.kernel import NOTHING, Kernel, Vars, value_of
 
 _HOST_TO_DEVICE = 1
 _DEVICE_TO_HOST = 2
+WIDEST = 16  # bytes that one instruction loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +84,39 @@ class CUDAKernel(Kernel):
     def __init__(self, rendered: Rendered, function: Any) -> None:
         super().__init__(rendered)
         self._function = function
+        self._narrow: Any = None
 
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
-        arguments: list[Any] = [np.uint64(buffers[a.slot].address) for a in self.rendered.args]
+        addresses = [buffers[a.slot].address for a in self.rendered.args]
+        arguments: list[Any] = [np.uint64(address) for address in addresses]
         arguments += [NUMPY[v.dtype].type(value_of(self.name, v, values)) for v in self.rendered.vars]
         grid = tuple(dimension(d, values) for d in self.rendered.grid)
         if 0 in grid:
             return  # nothing to do, which CUDA would call a mistake
-        self._function(grid, tuple(dimension(d, values) for d in self.rendered.block), tuple(arguments))
+        function = self._function
+        if self.rendered.narrow and any(address % WIDEST for address in addresses):
+            if self._narrow is None:  # views may begin anywhere; a GPU faults on a wide access there
+                self._narrow = compile_kernel(self.rendered.narrow, self.name)
+            function = self._narrow
+        function(grid, tuple(dimension(d, values) for d in self.rendered.block), tuple(arguments))
 
 
 def compile_options(math: frozenset[str]) -> tuple[str, ...]:
     """NVRTC's options: fused multiply-add only where contraction is allowed."""
     return ("--std=c++17", "--fmad=true" if "contract" in math else "--fmad=false")
+
+
+def compile_kernel(text: str, name: str) -> Any:
+    """CuPy's kernel `name` of CUDA C `text`. CompileError with NVRTC's complaint; DeviceError without a GPU."""
+    cupy = _cupy()
+    kernel = cupy.RawKernel(text, name, options=compile_options(config.FAST_MATH.value))
+    try:
+        kernel.compile()
+    except (RuntimeError, cupy.cuda.compiler.CompileException) as problem:
+        raise CompileError(
+            f"NVRTC rejects the kernel {name}: {problem}", hint="this is a mistake in Morok, not in your program"
+        ) from None
+    return kernel
 
 
 class CUDADevice(Device):
@@ -113,15 +134,7 @@ class CUDADevice(Device):
         return render(instructions, name)
 
     def load(self, rendered: Rendered) -> Kernel:
-        cupy = _cupy()
-        kernel = cupy.RawKernel(rendered.text, rendered.name, options=compile_options(config.FAST_MATH.value))
-        try:
-            kernel.compile()
-        except (RuntimeError, cupy.cuda.compiler.CompileException) as problem:
-            raise CompileError(
-                f"NVRTC rejects the kernel {rendered.name}: {problem}", hint="this is a mistake in Morok, not in your program"
-            ) from None
-        return CUDAKernel(rendered, kernel)
+        return CUDAKernel(rendered, compile_kernel(rendered.text, rendered.name))
 
     def allocate(self, nbytes: int) -> tuple[Any, int]:
         cupy = _cupy()

@@ -6,12 +6,14 @@ import ctypes
 import re
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+_LAUNCHING = threading.Lock()  # the fibers of all kernels share their state
 HEADERS = Path(__file__).parent.parent / "codegen" / "cuda_on_cpu"
 
 
@@ -82,7 +84,8 @@ class RawKernel:
         assert all(isinstance(a, np.generic) for a in arguments)  # CuPy passes their bytes on
         kept = [np.array(a) for a in arguments]
         pointers = (ctypes.c_void_p * len(kept))(*[k.ctypes.data for k in kept])
-        assert self.run(pointers, (ctypes.c_uint * 6)(*grid, *block)) == 0
+        with _LAUNCHING:
+            assert self.run(pointers, (ctypes.c_uint * 6)(*grid, *block)) == 0
 
 
 def module(gpus: int = 1, broken: str = "") -> ModuleType:

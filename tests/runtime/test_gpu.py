@@ -78,6 +78,17 @@ def test_grids_and_variables(cuda: CUDADevice) -> None:
     assert buffer.numpy().tolist() == [k * 5 for k in range(24)] + [-1] * 40
 
 
+def test_views_that_begin_anywhere_are_read_element_by_element(cuda: CUDADevice) -> None:
+    kernel = cuda.compile(affine(2.0, 1.0), "affine")
+    assert "float4" in kernel.code
+    assert "float4" not in kernel.rendered.narrow
+    whole = Buffer.wrap(cuda, np.arange(20, dtype=np.float32))
+    out = Buffer(cuda, f32, 16)
+    for start in (1, 4, 3):
+        kernel.launch([out, whole.view(start, 16)])
+        assert out.numpy().tolist() == [2.0 * (start + k) + 1 for k in range(16)]
+
+
 def test_plans_run_kernel_by_kernel(cuda: CUDADevice) -> None:
     buffers = [Buffer.wrap(cuda, np.zeros(16, np.float32)), Buffer(cuda, f32, 16), Buffer(cuda, f32, 16)]
     kernel = cuda.compile(affine(1.0, 1.0), "step")

@@ -64,10 +64,15 @@ def _factor(u: UOp, known: dict[UOp, int]) -> int:
 
 @dataclass(slots=True)
 class Renderer:
-    """The state of rendering one list: the C names of every value's lanes, and the lines so far."""
+    """The state of rendering one list: the C names of every value's lanes, and the lines so far.
+
+    wide  whether loads and stores may take several elements at once; `widened`: whether one did
+    """
 
     name: str
     registers: Registers
+    wide: bool = True
+    widened: bool = False
     lines: list[str] = field(default_factory=list)
     values: Values[list[str]] = field(default_factory=Values)
     factors: dict[UOp, int] = field(default_factory=dict)
@@ -188,13 +193,14 @@ class Renderer:
         """How many lanes each access of `d` at the scalar `place` takes: as wide as is known to be aligned."""
         scalar = d.scalar()
         factor = self.factors.get(place.src[1], 1) * self._element(place).count
-        direct = passed(place.src[0]).op in (Op.DefineGlobal, Op.DefineLocal)
+        direct = self.wide and passed(place.src[0]).op in (Op.DefineGlobal, Op.DefineLocal)
         out: list[int] = []
         done = 0
         while done < d.count:
             widths = [w for w in WIDE[scalar][1] if direct and done + w <= d.count and factor % w == 0 and done % w == 0]
             out.append(widths[0] if widths else 1)
             done += out[-1]
+        self.widened |= any(w > 1 for w in out)
         return out
 
     def load(self, u: UOp) -> None:
@@ -412,16 +418,23 @@ def render(instructions: Sequence[UOp], name: str) -> Rendered:
 
     Raises CompileError for an instruction that has no code.
     """
-    renderer = Renderer(name, analyze(instructions))
+    registers = analyze(instructions)
+    renderer = Renderer(name, registers)
     renderer.run(instructions)
     block = renderer.dims(tuple(THREAD))
     threads = math.prod(int(d.arg) for d in block) if all(d.op is Op.Const for d in block) else 0
+    narrow = ""
+    if renderer.widened:
+        again = Renderer(name, registers, wide=False)
+        again.run(instructions)
+        narrow = again.text(threads)
     return Rendered(
         name,
         "CUDA",
         renderer.text(threads),
         tuple(renderer.arguments[slot] for slot in sorted(renderer.arguments)),
         tuple(renderer.variables.values()),
+        narrow=narrow,
         grid=renderer.dims(tuple(BLOCK)),
         block=block,
     )
