@@ -107,9 +107,17 @@ def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:
 
 def _least(k: int, d: int, low: Num) -> int | None:
     """The least number that differs from k by a multiple of d and, added to `low`, is not negative."""
-    if isinstance(low, float):
-        return None
-    return -low + (k + low) % d
+    return None if isinstance(low, float) else -low + (k + low) % d
+
+
+def _share(k: int, d: int, low: Num) -> int | None:
+    """A number that differs from k by a multiple of d and, added to `low`, is not negative: k if it is small, else k mod d, else
+    the least one.
+    """
+    if -d < k < d and low + k >= 0:
+        return k
+    rest = k % d
+    return rest if low + rest >= 0 else _least(k, d, low)
 
 
 def const_factor(x: UOp) -> int:
@@ -151,10 +159,10 @@ def residue(x: UOp, d: int) -> UOp | None:
         if reduced != c:
             total[v] = reduced
             changed = True
-    least = _least(k, d, span([(v, c) for v, c in total.items() if c])[0])
-    if least is None or (not changed and least >= k):
+    share = _share(k, d, span([(v, c) for v, c in total.items() if c])[0])
+    if share is None or (not changed and share >= k):
         return None
-    return build(total.items(), least, x.dtype)
+    return build(total.items(), share, x.dtype)
 
 
 def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
@@ -206,9 +214,12 @@ def _with_factor(parts: Terms, k: int, g: int) -> tuple[Terms, Terms, int] | Non
     """The terms that g divides, the others, and their share of k, where the others stay within [0, g)."""
     rest = tuple([(v, c) for v, c in parts if c % g])
     low, high = span(rest)
-    share = _least(k, g, low)
-    if share is None or plus(high, share) >= g:
-        return None
+    share = k % g
+    if low + share < 0 or high + share >= g:
+        least = _least(k, g, low)
+        if least is None or high + least >= g:
+            return None
+        share = least
     return tuple([(v, c) for v, c in parts if c % g == 0]), rest, share
 
 
@@ -266,7 +277,7 @@ def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
             rest.append((v, 1))
         else:
             rest.append((v, c))
-    share = _least(k, d, span(rest)[0])
+    share = _share(k, d, span(rest)[0])
     if share is None or (not whole and share >= k):
         return None
     return build(whole, (k - share) // d, x.dtype), build(rest, share, x.dtype)
@@ -340,8 +351,8 @@ def common_product(x: UOp, y: UOp) -> tuple[UOp, UOp, UOp] | None:
         return None
     reduced: dict[UOp, int] = {}
     constant_part = k // g
-    for (_, c), (p, f) in zip(parts, products, strict=True):
-        kept = _without(f, shared)
+    for (_, c), (p, own) in zip(parts, products, strict=True):
+        kept = _without(own, shared)
         assert kept is not None
         if kept:
             v = _multiply(kept, x.dtype)
