@@ -279,8 +279,9 @@ class Builder(Transformer[Tok, Any]):
         name, *more = (i for i in c if not (isinstance(i, Tok) and i.type == "REST"))
         return S.PSequence(name.value, more[0] if more else None, span=_span(name, c[-1]))
 
-    def static(self, c: Children) -> S.PExpr:
-        return S.PExpr(c[0], span=c[0].span)
+    def pattern_list(self, c: Children) -> S.PList:
+        items: _Args = c[0]
+        return S.PList(tuple(items), span=_span(items[0], items[-1]) if items else S.NOWHERE)
 
     def struct(self, c: Children) -> S.PStruct:
         fields = c[1]
@@ -298,9 +299,7 @@ class Builder(Transformer[Tok, Any]):
 
     def field_pattern(self, c: Children) -> S.PField:
         value = c[1]
-        return S.PField(
-            c[0].value, value.value if isinstance(value, S.PExpr) else value, span=_span(c[0], c[0] if value.span == S.NOWHERE else value)
-        )
+        return S.PField(c[0].value, value, span=_span(c[0], c[0] if value.span == S.NOWHERE else value))
 
     def rest(self, c: Children) -> Tok:
         mark: Tok = c[0]
@@ -420,8 +419,10 @@ class Builder(Transformer[Tok, Any]):
 
     def comprehension(self, c: Children) -> S.EComprehension:
         condition = c.pop().value if isinstance(c[-1], _Contract) else None
-        names = tuple(t.value for t in c[1:-1])
-        return S.EComprehension(c[0], names, c[-1], condition, span=_span(c[0], c[-1]))
+        return S.EComprehension(c[0], c[1], c[2], condition, span=_span(c[0], c[2]))
+
+    def loop_names(self, c: Children) -> tuple[str, ...]:
+        return tuple(t.value for t in c)
 
     def condition(self, c: Children) -> Any:
         return _Contract("if", c[0])

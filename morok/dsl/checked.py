@@ -31,15 +31,20 @@ class Sort(enum.Enum):
 class Ty:
     """The dtype of a node in a rule: an element, and lanes.
 
-    element  a dtype variable "$1" or "T" (a key of CheckedRule.domains), or a dtype's name when `fixed`
-    lanes    a number; a name ("n", or "$l1" for the implicit lanes that a pointwise rule shares); 1 for scalars
-    pointer  whether it is a pointer to such elements
+    element  a dtype variable "$1" or "T" (a key of CheckedRule.domains), or a dtype's name when `fixed`; "any", fixed, where no
+             op of the rule looks at the dtype (what End closes, what Reshape moves): void, pointers and images included
+    lanes    a number; a name ("n", or "$l1" for implicit lanes); 1 for scalars. Nodes with the same name have equally many:
+             pointwise ops imply that of their operands and result (but not of the condition of a Where, which may be scalar),
+             elsewhere the matcher tests it
+    pointer  it is a pointer to such elements (`x: ptr(T)`)
+    place    it is storage, a pointer or a buffer, that holds such elements: its own dtype is not looked at
     """
 
     element: str
     fixed: bool = False
     lanes: int | str = 1
     pointer: bool = False
+    place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,10 @@ class CheckedRule:
     """A rule that makes sense.
 
     name        "group.rule", "group.rule.Add" from a template, with its pack's name in front outside the built-in rules
-    syntax      after template expansion: every op name is an op of the dialect
+    syntax      after template expansion, and made explicit: every op name is an op of the dialect; `Invalid` is POp("Invalid") or
+                ECall("Invalid"); the B of `Cast(x, B)` is a PType or EType, as is every dtype name in an expression; an op that is
+                given fields is a PStruct or EStruct, so a POp or ECall holds operands only (and that last dtype); in a struct a
+                field that is a fixed value holds an Expr, one that binds holds a PVar, and a list of operands a PList
     bindings    every name bound by the pattern and by `let`
     types       dtype of every pattern and expression node of `syntax` that is a node or a constant, by `id(node)` of the
                 syntax node (the rule keeps its syntax alive, so ids are stable)

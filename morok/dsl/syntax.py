@@ -149,6 +149,8 @@ class PType(Pattern):
 class PField(Syntax):
     """`name: value` in a struct pattern: a pattern for an operand, an expression for a static field, `None`, `Some(p)`.
 
+    The parser cannot tell operands from static fields and makes patterns of both; the checker makes expressions of the latter.
+
     `value` is None for `field` alone, which binds it under its own name.
     """
 
@@ -182,9 +184,19 @@ class PAlternatives(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class PExpr(Pattern):
-    """A static field in argument position of an ordered pattern: the `[i]` of `Gep(x, [i])`."""
+    """A static field in argument position of an ordered pattern, for tools that build rules; parsing makes none."""
 
     value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class PList(Pattern):
+    """`ranges: [r, rest..]` in a struct pattern: exactly these operands (a last PSequence takes the rest).
+
+    As a static field (the `[0, i]` of `Gep(x, [0, i])`) the parser makes one too; the checker turns that into an EList.
+    """
+
+    items: tuple[Pattern, ...]
 
 
 # expressions: guards, `let`, targets

@@ -1,0 +1,261 @@
+"""What patterns and expressions share while a rule is checked: types, names, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from morok.dialect import Dialect, OpInfo
+from morok.dsl import syntax as S
+from morok.dsl.checked import Sort
+from morok.dsl.infer import Clash, T, Types, universe
+from morok.dsl.parse import suggest
+from morok.dsl.scope import Bound, Value
+from morok.dsl.structural import STRUCTURAL, takes_dtype
+from morok.errors import RuleError, RuleTypeError, UnknownNameError
+
+Report = Callable[..., RuleError]  # (class, message, span, expected=, hint=) -> error
+
+
+class Stop(Exception):
+    """The rule cannot be checked further; its errors have been reported."""
+
+
+class Resolver:
+    """The state of checking one rule."""
+
+    def __init__(self, dialect: Dialect, make_error: Report) -> None:
+        self.dialect = dialect
+        self.universe = universe(dialect)
+        self.types = Types(self.universe)
+        self.make_error = make_error
+        self.errors: list[RuleError] = []
+        self.bound: dict[str, Bound] = {}
+        self.typed: list[tuple[S.Syntax, T]] = []
+        self.sorts: dict[int, Sort] = {}
+        self.kept: list[S.Syntax] = []  # the nodes that `sorts` knows by id
+        self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
+        self.same_width: list[tuple[T, T]] = []
+        self.pointwise = True
+
+    # errors
+
+    def report(self, kind: type[RuleError], message: str, at: S.Syntax | S.Span, expected: str = "", hint: str = "") -> None:
+        span = at if isinstance(at, S.Span) else at.span
+        self.errors.append(self.make_error(kind, message, span, expected, hint))
+
+    def fail(self, message: str, at: S.Syntax | S.Span, expected: str = "", hint: str = "") -> NoReturn:
+        self.report(RuleTypeError, message, at, expected, hint)
+        raise Stop
+
+    def unknown(self, message: str, at: S.Syntax, name: str, known: Iterable[str], hint: str = "") -> NoReturn:
+        self.report(UnknownNameError, message, at, hint=suggest(name, known) or hint)
+        raise Stop
+
+    @contextmanager
+    def typing(self, what: str, at: S.Syntax) -> Iterator[None]:
+        """Turns a Clash inside into an error at `at`; `what` has the clash's message put behind it."""
+        outer, self.types.place = self.types.place, at
+        try:
+            yield
+        except Clash as e:
+            self.fail(f"{what} must be {e}", at)
+        finally:
+            self.types.place = outer
+
+    def unify(self, found: T, wanted: T, what: str, at: S.Syntax) -> None:
+        with self.typing(what, at):
+            self.types.unify(found, wanted)
+
+    def restrict(self, t: T, mask: int, what: str, at: S.Syntax) -> None:
+        with self.typing(what, at):
+            self.types.restrict(t.elem, mask)
+
+    # records
+
+    def note(self, node: S.Syntax, t: T) -> None:
+        self.typed.append((node, t))
+
+    def sort(self, node: S.Expr, sort: Sort) -> None:
+        self.sorts[id(node)] = sort
+        self.kept.append(node)
+
+    # names
+
+    def op(self, name: str, at: S.Syntax) -> OpInfo:
+        info = self.dialect.ops.get(name)
+        if info is None:
+            hint = "rules over several ops are written `for op in binary [Add, Mul] { ... }`" if name[:1].islower() else ""
+            self.unknown(f"there is no op `{name}`", at, name, self.dialect.ops, hint)
+        return info
+
+    def reserved(self, name: str) -> bool:
+        return name in self.universe.bits or name in self.universe.classes or name == "ptr" or self.universe.vector(name) is not None
+
+    def bind(self, name: str, value: Value, at: S.Syntax, invalid_ok: bool = False, constant: bool = False) -> None:
+        """Bind `name`, or, for a node bound before, say that both are the same node."""
+        if self.reserved(name):
+            self.fail(f"`{name}` is a dtype, not a variable", at, hint="dtype names are reserved words")
+        if name in self.types.named:
+            self.fail(f"`{name}` is a dtype variable already", at, hint="dtype variables are capital letters, others small ones")
+        old = self.bound.get(name)
+        if old is None:
+            self.bound[name] = Bound(name, value, at.span, invalid_ok, constant)
+            return
+        if old.value.kind != value.kind or old.value.many != value.many:
+            self.fail(f"`{name}` stands for two kinds of things", at, hint=f"it was bound at line {old.span.line} already")
+        if value.kind in ("const", "int", "bool") and value.type is not None:
+            self.fail(f"the value `{name}` is bound twice", at, hint="give it two names, and compare them in a guard")
+        if value.type is not None and old.value.type is not None:
+            self.unify(value.type, old.value.type, f"`{name}`", at)
+        old.invalid_ok = old.invalid_ok or invalid_ok
+        old.constant = old.constant or constant
+
+    # dtypes
+
+    def annotate(self, t: T, type_: S.TypeSyntax, what: str) -> bool:
+        """Constrain `t` by what is written behind a colon. Returns whether Invalid is allowed."""
+        with self.typing(what, type_):
+            return self._annotate(t, type_)
+
+    def _annotate(self, t: T, type_: S.TypeSyntax) -> bool:
+        types = self.types
+        match type_:
+            case S.TVector():
+                if isinstance(type_.lanes, str):
+                    self.lanes_name(type_.lanes, type_)
+                types.same_lanes(types.lane(type_.lanes), t.lanes)
+                return self._annotate(t, type_.element)
+            case S.TPointer():
+                t.form = "ptr"
+                return self._annotate(T(t.elem, types.lane()), type_.base)
+            case S.TMaybeInvalid():
+                if not isinstance(type_.inner, S.TName) or type_.inner.name != "index" or "index" not in self.universe.bits:
+                    self.fail("only an index can be Invalid", type_, "`index?`")
+                types.restrict(t.elem, self.universe.bits["index"])
+                return True
+            case S.TName(name="ptr"):
+                t.form = "ptr"
+                return False
+            case S.TName():
+                vector = None if type_.name in self.universe.bits else self.universe.vector(type_.name)
+                if vector is not None:
+                    types.same_lanes(types.lane(vector[1]), t.lanes)
+                    types.restrict(t.elem, self.universe.bits[vector[0]])
+                elif self.is_dtype_variable(type_.name):
+                    types.same_element(self.dtype_variable(type_.name, type_), t.elem)
+                else:
+                    types.restrict(t.elem, self.mask(type_))
+                return False
+        if isinstance(type_, S.TUnion) and any(isinstance(o, S.TMaybeInvalid) for o in type_.options):
+            options = tuple(o.inner if isinstance(o, S.TMaybeInvalid) else o for o in type_.options)
+            types.restrict(t.elem, self.mask(S.TUnion(options, span=type_.span)))
+            return True
+        types.restrict(t.elem, self.mask(type_))
+        return False
+
+    def is_dtype_variable(self, name: str) -> bool:
+        return name[:1].isupper() and not self.reserved(name)
+
+    def dtype_variable(self, name: str, at: S.Syntax) -> int:
+        if name in self.bound:
+            self.fail(f"`{name}` is no dtype", at, hint=f"it is a variable bound at line {self.bound[name].span.line}")
+        if name in self.dialect.ops:
+            self.fail(f"`{name}` is an op, not a dtype", at)
+        return self.types.variable(name)
+
+    def lanes_name(self, name: str, at: S.Syntax) -> None:
+        old = self.bound.get(name)
+        if old is None:
+            self.bind(name, Value("int"), at)
+        elif old.value.kind != "int":
+            self.fail(f"`{name}` is no number of lanes", at, hint=f"it was bound at line {old.span.line} already")
+
+    def mask(self, type_: S.TypeSyntax) -> int:
+        """The dtypes that a constraint without variables admits."""
+        u = self.universe
+        match type_:
+            case S.TName():
+                if type_.name in u.bits:
+                    return u.bits[type_.name]
+                if type_.name in u.classes:
+                    return u.classes[type_.name]
+                if self.is_dtype_variable(type_.name):
+                    self.fail(f"the dtype variable `{type_.name}` stands alone in a constraint", type_, "a dtype or a class of dtypes")
+                hint = "dtype variables begin with a capital letter"
+                self.unknown(f"there is no dtype `{type_.name}`", type_, type_.name, (*u.bits, *u.classes, "ptr"), hint)
+            case S.TNot():
+                left = u.any & ~self.mask(type_.inner)
+                if not left:
+                    self.fail("no dtype is left", type_)
+                return left
+            case S.TUnion():
+                found = 0
+                for o in type_.options:
+                    found |= self.mask(o)
+                return found
+            case _:
+                self.fail("vectors and pointers cannot be parts of a choice of dtypes", type_, "dtypes or classes of dtypes")
+
+    # ops
+
+    def operand_types(self, info: OpInfo, slots: Mapping[str, list[T]], result: T, at: S.Syntax) -> None:
+        """Relate the types of an op's operands (in `slots`, by operand name) and its result."""
+        with self.typing(f"operands and result of {info.name}", at):
+            if info.params:
+                self._pointwise(info, slots, result)
+                return
+            if info.operands or info.fields:
+                self.pointwise = False
+            rule = STRUCTURAL.get(info.name) if self.dialect.name == "morok" else None
+            if rule is not None:
+                rule(self.types, _Slots(slots), result)
+            if info.name == "Bitcast":
+                self.same_width += [(t, result) for t in slots.get("x", ())]
+
+    def _pointwise(self, info: OpInfo, slots: Mapping[str, list[T]], result: T) -> None:
+        types = self.types
+        letters: dict[str, int] = {}
+
+        def word(w: str) -> int:
+            if w not in info.domains:
+                return types.element(self.universe.bits[w])
+            if w not in letters:
+                letters[w] = types.element(sum(self.universe.bits[d] for d in info.domains[w]))
+            return letters[w]
+
+        lanes = types.lane()
+        for i, (operand, w) in enumerate(zip(info.operands, info.params, strict=True)):
+            # a scalar condition of a vector Where governs all lanes
+            governs = info.name == "Where" and i == 0
+            for t in slots.get(operand.name, ()):
+                types.unify(t, T(word(w), types.lane() if governs else lanes))
+        types.unify(result, T(word(info.result), lanes))
+
+    def gives_dtype(self, info: OpInfo) -> bool:
+        return takes_dtype(info)
+
+
+class _Slots(dict[str, list[T]]):
+    """Operands that a pattern does not mention constrain nothing."""
+
+    def __missing__(self, key: str) -> list[T]:
+        return []
+
+
+def field_value(kind: str) -> Value:
+    """What a name bound to a static field of this kind yields."""
+    return {
+        "ints": Value("int", many=True),
+        "bools": Value("bool", many=True),
+        "pairs": Value("other", many=True),
+        "consts": Value("const", many=True),
+        "int": Value("int"),
+        "bool": Value("bool"),
+        "op": Value("op"),
+        "const": Value("const"),
+    }.get(kind, Value("other"))
+
+
+__all__ = ["Any", "Resolver", "Stop", "field_value"]
