@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from morok import config
 from morok.codegen.rendered import Rendered
-from morok.codegen.targets import host
+from morok.codegen.targets import host, host_machine
 from morok.ir.uop import UOp
 from morok.passes.target import Target
 from morok.runtime.buffer import Block, Buffer
@@ -111,7 +111,7 @@ class CPUDevice(Device):
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
         from morok.codegen.llvm import render
 
-        return render(instructions, name, config.FAST_MATH.value, host().fma)
+        return render(instructions, name, config.FAST_MATH.value, host().fma, host_machine().has("avx512fp16"))
 
     def load(self, rendered: Rendered) -> Kernel:
         return CPUKernel(rendered, compile_text(rendered.text, rendered.name, rendered.scalar_loops, disk_cache()))

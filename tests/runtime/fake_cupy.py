@@ -61,19 +61,8 @@ class RawKernel:
         )
         folder = Path(tempfile.mkdtemp())
         (folder / "kernel.cpp").write_text(f'#include "cuda_on_cpu.h"\n{text}\n{wrapper}')
-        command = [
-            "g++",
-            "-std=c++17",
-            "-O1",
-            "-ffp-contract=off",
-            "-shared",
-            "-fPIC",
-            "-w",
-            f"-I{HEADERS}",
-            "kernel.cpp",
-            "-o",
-            "kernel.so",
-        ]
+        command = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-w", f"-I{HEADERS}"]
+        command += ["-fsanitize=alignment", "-fno-sanitize-recover=alignment", "kernel.cpp", "-o", "kernel.so"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise CompileException(done.stderr)

@@ -20,11 +20,12 @@ class Builder:
     entry     instructions of the entry block that must come first (memory of registers and locals)
     block     the label of the block being filled
     declared  functions used, and their declarations
-    fma       whether the target multiplies and adds in one instruction
+    fma       whether the target multiplies and adds in one instruction; half_fma: at f16 too
     """
 
     math: frozenset[str] = CONTRACT
     fma: bool = True
+    half_fma: bool = False
     lines: list[str] = field(default_factory=list)
     entry: list[str] = field(default_factory=list)
     block: str = "entry"

@@ -152,7 +152,7 @@ def mulacc(b: Builder, u: UOp, x: str, y: str, z: str) -> str:
     scalar, n = d.scalar(), d.count
     if not d.is_float:
         return b.emit(f"add {type_of(d)} {b.emit(f'mul {type_of(d)} {x}, {y}')}, {z}")
-    if scalar is dtypes.f64 or (scalar is dtypes.f32 and b.fma):
+    if scalar is dtypes.f64 or (scalar is dtypes.f32 and b.fma) or (scalar is dtypes.f16 and b.half_fma):
         return b.intrinsic("fma", WORK[scalar], n, x, y, z, flags=b.fast)
     return in_double(b, d, (x, y, z), lambda b, n, x, y, z: casts.sum_to_odd(b, n, b.binary("fmul", "double", n, x, y), z))
 

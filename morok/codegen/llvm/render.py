@@ -498,13 +498,16 @@ _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
 }
 
 
-def render(instructions: Sequence[UOp], name: str, math: frozenset[str] = CONTRACT, fma: bool = True) -> Rendered:
+def render(
+    instructions: Sequence[UOp], name: str, math: frozenset[str] = CONTRACT, fma: bool = True, half_fma: bool = False
+) -> Rendered:
     """The LLVM IR of `instructions` (the list after stage 22) as a function called `name`.
 
-    `math`: the liberties of float arithmetic (MOROK_FAST_MATH). `fma`: whether the target has fused multiply-add.
+    `math`: the liberties of float arithmetic (MOROK_FAST_MATH). `fma`: whether the target has fused multiply-add;
+    `half_fma`: at f16 too.
     Raises CompileError for an instruction that has no code.
     """
-    renderer = Renderer(name, Builder(math, fma), analyze(instructions))
+    renderer = Renderer(name, Builder(math, fma, half_fma), analyze(instructions))
     renderer.run(instructions)
     return Rendered(
         name,
