@@ -75,6 +75,7 @@ class Dialect(Protocol):
                  whose nodes are the constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c})
                  "in.CLASS" ({n} has such an element dtype), "split": the dtype that matchers get a tree of their own for
     element      (dtype) -> one lane of it, where there are vectors
+    members      what static fields hold besides values, by the name that rules use: members of enums
     names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
     recall       (node) -> the dict that it carries for derived facts
     maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;

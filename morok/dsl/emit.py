@@ -126,7 +126,13 @@ class Emitter:
         if partial:
             self.tail.certain = False
             result = self.temporary()
-            self.line(f"{result} = {code}")
+            if self.raises:
+                self.line("try:")
+                self.line(f"    {result} = {code}")
+                self.line(f"except {_FAILURES}:")
+                self.line(f"    {result} = None")
+            else:
+                self.line(f"{result} = {code}")
             self.line(f"if {result} is not None:")
             self.depth += 1
             self.line(f"{target} = {result}")
@@ -147,16 +153,23 @@ class Emitter:
 
     def target(self) -> None:
         self.raises = False
-        origin = hasattr(self.dialect, "derive")
         code = self.node(self.rule.syntax.target)
         root = self.node_at(())
+        operand = code in {node_name(p) for p in self.tail.nodes if p}
+        if operand:  # never the node itself
+            self.line(f"return {code}, {self.number}")
+            return
+        made = code not in self.locals.values()
+        derive = [f"_derive({root}, {self.rule.name!r})"] if made and hasattr(self.dialect, "derive") else []
+        if self._is_new() and not self.raises:
+            for text in derive:
+                self.line(text)
+            self.line(f"return {_bare(code)}, {self.number}")
+            return
+        self.tail.certain = False
         result = self.temporary()
-        lines = [f"{result} = {_bare(code)}"]
-        trivial = code in {node_name(p) for p in self.tail.nodes if p} or code in self.locals.values()
-        if origin and not trivial:
-            lines.insert(0, f"_derive({root}, {self.rule.name!r})")
+        lines = [*derive, f"{result} = {_bare(code)}"]
         if self.raises:
-            self.tail.certain = False
             self.line("try:")
             for text in lines:
                 self.line("    " + text)
@@ -167,13 +180,16 @@ class Emitter:
         else:
             for text in lines:
                 self.line(text)
-        if trivial and code in {node_name(p) for p in self.tail.nodes if p}:
-            self.line(f"return {result}, {self.number}")  # an operand is never the node itself
-            self.tail.lines[-2:] = ["    " * self.depth + f"return {code}, {self.number}"]
-        else:
-            self.tail.certain = False
-            self.line(f"if not ({self.access.same(result, root)}):")
-            self.line(f"    return {result}, {self.number}")
+        self.line(f"if not ({self.access.same(result, root)}):")
+        self.line(f"    return {result}, {self.number}")
+
+    def _is_new(self) -> bool:
+        """Whether the target cannot be the node that was matched: it is a node of another op."""
+        target = self.rule.syntax.target
+        root = self.row.ops.get(())
+        if not isinstance(target, S.ECall) or target.name not in self.dialect.ops:
+            return False
+        return root is not None and root != target.name and bool(self.dialect.ops[target.name].params)
 
     # expressions
 
@@ -210,7 +226,7 @@ class Emitter:
                 if e.name in ("zero", "one", "const"):
                     return self.special_constant(e)
                 if e.name == "subst":
-                    return f"_subst({', '.join(self.any(a) for a in e.args)})"
+                    return f"_subst({', '.join(_bare(self.node(a)) for a in e.args)})"
                 if e.name in self.rule.externs and self.sort(e) is Sort.NODE:
                     return self.helper(e)
                 return self.constant(e)
@@ -328,7 +344,7 @@ class Emitter:
         count = len(args) if many else min(len(args), len(info.operands))
         operands = self._operand_items(args[:count])
         fields = dict(zip(info.fields, args[count:], strict=False))
-        return self.assemble(info, operands, {k: self.field(v) for k, v in fields.items()}, self.type(e))
+        return self.assemble(info, operands, {k: self.field(k, v) for k, v in fields.items()}, self.type(e))
 
     def pointwise(self, op: str, operands: Sequence[str]) -> str:
         matched = self.matched.get((op, tuple(operands)))
@@ -352,7 +368,11 @@ class Emitter:
             value = given.pop(o.name, None)
             if value is None or isinstance(value, S.ENone):
                 continue
-            if o.many:
+            if o.many and isinstance(value, S.EList):
+                operands += self._operand_items(value.items)
+            elif o.many and isinstance(value, S.EComprehension):
+                operands += self._operand_items((value,))
+            elif o.many:
                 operands.append(f"*{self.sequence(value)}")
             elif o.optional and isinstance(value, S.EName) and isinstance(self.row.names.get(value.name), BoundCode):
                 name = self._name(value.name)  # bound as it was: a node or None
@@ -360,15 +380,17 @@ class Emitter:
             else:
                 operands.append(_bare(self.node(value)))
         dtype = given.pop("dtype", None)
-        fields = {k: self.field(v) for k, v in given.items()}
+        fields = {k: self.field(k, v) for k, v in given.items()}
         if dtype is not None:
             tupled = f"({', '.join(operands)},)" if operands else "()"
             given_fields = ", ".join(f"{k!r}: {v}" for k, v in fields.items())
             return f"_d.build({info.name!r}, {tupled}, {{{given_fields}}}, {self.value(dtype)})"
         return self.assemble(info, operands, fields, self.type(e))
 
-    def field(self, e: S.Expr) -> str:
-        """A static field: sequences become tuples."""
+    def field(self, name: str, e: S.Expr) -> str:
+        """A static field: sequences become tuples, names that nothing binds are members of the field's enum."""
+        if isinstance(e, S.EName) and name != "op" and e.name not in self.locals and e.name not in self.row.names:
+            return f"_d.members[{e.name!r}]"
         if isinstance(e, (S.EList, S.EComprehension)) or self.sort(e) is Sort.VALUES:
             return f"tuple({self.sequence(e)})"
         return _bare(self.value(e))

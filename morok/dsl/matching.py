@@ -225,7 +225,7 @@ class _Walker:
             if place is None:
                 template = self.access.type("{0}") if f.name == "dtype" else self.access.field(p.op, "{0}", f.name)
                 value = S.EName(f.name) if f.value is None else f.value
-                row = self.field(value, path, template, row)
+                row = self.field(f.name, value, path, template, row)
                 continue
             index, operand = place
             if isinstance(f.value, S.PList):
@@ -318,21 +318,21 @@ class _Walker:
 
     # static fields
 
-    def field(self, value: object, path: Path, template: str, row: Variant) -> Variant:
-        """With the field that `template` reads matched against an expression: names are bound, all else is compared."""
+    def field(self, name: str, value: object, path: Path, template: str, row: Variant) -> Variant:
+        """With the field that `template` reads matched against an expression: variables are bound, all else is compared."""
         match value:
             case S.PVar() | S.EName():
-                name = value.name
-                if name in self.dialect.ops:
-                    return row.plus(CodeTest((path,), f"{template} {self.access.equal} {key_name(name)}"))
-                if name == "_" or name.startswith("_"):
+                old = row.names.get(value.name)
+                if value.name.startswith("_"):
                     return row
-                old = row.names.get(name)
                 if old is not None:
                     return row.plus(CodeTest((_path_of(old), path), f"{_template_of(old)} == {_shifted(template)}"))
-                if name not in self.rule.bindings:  # a member of an enum that the field's dtype has: compared by name
-                    return row.plus(CodeTest((path,), f"getattr({template}, 'name', {template}) == {name!r}"))
-                return row.bind(name, BoundCode(path, template), self.same)
+                if value.name in self.rule.bindings:
+                    return row.bind(value.name, BoundCode(path, template), self.same)
+                if name == "op" and value.name in self.dialect.ops:
+                    return row.plus(CodeTest((path,), f"{template} {self.access.equal} {key_name(value.name)}"))
+                # a member of an enum, compared by name
+                return row.plus(CodeTest((path,), f"getattr({template}, 'name', {template}) == {value.name!r}"))
             case S.PLiteral() | S.ENumber():
                 return row.plus(CodeTest((path,), f"{template} == {value.value!r}"))
             case S.EUnary(op="-", operand=S.ENumber() as number):
@@ -340,10 +340,10 @@ class _Walker:
             case S.EList():
                 row = row.plus(CodeTest((path,), f"len({template}) == {len(value.items)}"))
                 for i, item in enumerate(value.items):
-                    row = self.field(item, path, f"{template}[{i}]", row)
+                    row = self.field(name, item, path, f"{template}[{i}]", row)
                 return row
             case S.PExpr():
-                return self.field(value.value, path, template, row)
+                return self.field(name, value.value, path, template, row)
             case S.EType() | S.PType():
                 return row  # a dtype field: the dtype tests look at it
         raise AssertionError(f"{type(value).__name__} cannot be matched with a field")

@@ -26,6 +26,12 @@ class Slots:
             info = self.dialect.ops[op]
             if info.params:
                 self._pointwise(path, info)
+        same = self.access.same("{0}", "{1}")
+        for test in row.tests:
+            if isinstance(test, CodeTest) and test.template == same:
+                a, b = test.paths
+                self.join(("e", a), ("e", b))
+                self.join(("l", a), ("l", b))
 
     def find(self, x: object) -> object:
         while x in self.parent:

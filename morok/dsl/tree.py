@@ -15,6 +15,7 @@ from morok.dsl.emit import Tail, node_name, value_name
 from morok.dsl.rows import Accessors, CodeTest, LiteralTest, OpTest, Path, Test, TypeTest, ValidTest, Variant, key_name
 
 Lines = list[str]
+NEAR = 1  # how deep a node may lie for rows that do not look at it to be written twice
 SHORT = 3  # a tail of so many lines is repeated rather than called
 
 
@@ -228,8 +229,8 @@ class Tree:
                 if not first.tests and first.tail.certain:
                     return  # what stands below it never gets its turn
                 continue
-            last = max(i for i, r in enumerate(rows) if any(_key(t) == key for t in r.tests))
-            span, rows = rows[: last + 1], rows[last + 1 :]
+            end = self.reach(rows, key)
+            span, rows = rows[:end], rows[end:]
             self.switch(key, span, known, depth)
 
     def choose(self, rows: Sequence[Row]) -> object:
@@ -241,10 +242,19 @@ class Tree:
             key = _key(t)
             if key is None or key == best:
                 continue
-            count = sum(1 for r in rows if any(_key(o) == key for o in r.tests))
+            count = sum(1 for r in rows[: self.reach(rows, key)] if _makes(r, key))
             if count > most:
                 best, most = key, count
         return best
+
+    def reach(self, rows: Sequence[Row], key: object) -> int:
+        """For how many of the rows a test is made at once. About the root and its operands: up to the last row that makes it, so
+        that those in between are written once for each outcome. Further down: while every row makes it.
+        """
+        paths = (key[1],) if isinstance(key, tuple) else key.paths  # type: ignore[attr-defined]
+        if max(map(len, paths)) > NEAR:
+            return next((i for i, r in enumerate(rows) if not _makes(r, key)), len(rows))
+        return 1 + max(i for i, r in enumerate(rows) if _makes(r, key))
 
     def switch(self, key: object, span: Sequence[Row], known: set[str], depth: int) -> None:
         first = next(t for t in span[0].tests if _key(t) == key)
@@ -365,6 +375,10 @@ def _values(test: Test) -> tuple[Path, ...]:
 def _key(test: Test) -> object:
     """What rows share a test by: for ops the node alone, since one look at its op decides for all of them."""
     return ("op", test.path) if isinstance(test, OpTest) else None if isinstance(test, LiteralTest) else test
+
+
+def _makes(row: Row, key: object) -> bool:
+    return any(_key(t) == key for t in row.tests)
 
 
 def _available(row: Row) -> list[Test]:

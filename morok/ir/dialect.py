@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
-from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, DType, dtypes, safe_cast
-from morok.ir.op import TABLE, Op, OpDef, Undefined
+from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
+from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
-from morok.ir.uop import UOp, binary, maker
+from morok.ir.uop import UOp, binary, intern, maker
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -102,6 +102,7 @@ class _Morok:
         "pointwise3": "_new({op}, ({a}, {b}, {c}))",
     }
     names: Mapping[str, Any] = {"_const": UOp.const, "_new": UOp.new, "_binary": binary}
+    members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
     hash_consed = True
     undefined = Undefined
     maker = maker
@@ -150,7 +151,13 @@ class _Morok:
 
     def rebuild(self, node: UOp, operands: Sequence[UOp]) -> UOp:
         maker.origin = node.origin
-        return node.replace(tuple(operands))
+        src = tuple(operands)
+        if len(src) == len(node.src):
+            for a, b in zip(src, node.src, strict=False):
+                if a.dtype is not b.dtype:
+                    return node.replace(src)
+            return intern(node.op, node.dtype, src, node.arg)  # of the same dtypes as a node that was checked
+        return node.replace(src)
 
     def element(self, d: DType) -> DType:
         return d.scalar()

@@ -18,7 +18,7 @@ from morok.errors import RewriteLimitError
 from morok.rewrite import trace as traces
 from morok.rewrite.brief import brief
 from morok.rewrite.identity import IdentityMap
-from morok.rewrite.ruleset import Matcher, RuleSet
+from morok.rewrite.ruleset import Match, Matcher, RuleSet
 from morok.rewrite.specialize import specialize
 
 
@@ -57,13 +57,15 @@ _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original node
 
 Held = tuple[tuple[bool, ...], bool]  # whether each leading operand is held, and whether the others are
 
+Planned = tuple["Match | None", "Held | None"]
+
 
 class Job:
     """One call's state.
 
     done       the final form of every node that was finished, and PENDING for those in the making
     held       the same for nodes in positions where no rule fires
-    positions  which operands are held, by op key
+    plan       by op key: the match function, and which operands are held
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
     fired      how many rules have fired
     """
@@ -75,7 +77,7 @@ class Job:
         before: Matcher | None,
         context: Any,
         limits: Limits,
-        positions: Mapping[Hashable, Held],
+        plan: Mapping[Hashable, Planned],
         memo_key: int | None,
         trace: traces.Trace | None,
         stage: str,
@@ -85,7 +87,8 @@ class Job:
         self.before = before
         self.context = context
         self.limits = limits
-        self.positions = positions
+        self.plan = plan
+        self.fallback = (after.default, None)
         self.memo_key = memo_key
         self.trace = trace
         self.stage = stage
@@ -214,10 +217,9 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
     done = job.done
     lookup = done.get
     held = job.held
-    table = job.after.table
-    default = job.after.default
+    plan = job.plan
+    fallback = job.fallback
     before = job.before
-    positions = job.positions
     context = job.context
     key = job.memo_key
     tracing = job.trace is not None
@@ -250,6 +252,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
             trail = []
         while True:
             hit: Any = None
+            fresh: Any
             if original:  # stage 0: the node as it was given
                 original = False
                 assert before is not None
@@ -259,43 +262,53 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                     if hit is not None:
                         hit = (hit[0], hit[1] + _BEFORE)
             if hit is None:
+                match, holds = plan.get(opkey(at), fallback)
                 kids = operands(at)
                 if kids:
-                    holds = positions.get(opkey(at)) if positions else None
-                    if not ready:
-                        size = len(stack)
-                        push(RESUME)
-                        if holds is not None:
-                            job.push(kids, holds)
-                        else:
-                            for kid in kids[::-1]:
-                                if lookup(kid) is None:
-                                    if key is not None and (kept := recall(kid).get(key)) is not None:
-                                        new = kid if kept is True else kept()
-                                        if new is not None:
-                                            done[kid] = done[new] = new
-                                            continue
-                                    push(kid)
-                        if len(stack) > size + 1:  # come back when they are finished
-                            (done if fires else held)[at] = PENDING
-                            frames.append((node, at, trail, fires))
-                            break
-                        pop()
-                    ready = False
-                    changed = False
-                    if holds is None:
-                        for kid in kids:
-                            if lookup(kid) is not kid:
-                                changed = True
-                                break
-                        fresh = [lookup(kid) for kid in kids] if changed else kids
-                    else:
+                    changed = waits = False
+                    if holds is not None:
                         fresh = job.finals_of(kids, holds)
-                        changed = any(a is not b for a, b in zip(fresh, kids, strict=True))
+                        if None in fresh:
+                            push(RESUME)
+                            job.push(kids, holds)
+                            waits = True
+                        else:
+                            for kid, new in zip(kids, fresh, strict=True):
+                                if new is not kid:
+                                    if new is PENDING:
+                                        raise job.circle(kid, trail)
+                                    changed = True
+                    elif ready:
+                        for kid in kids:
+                            new = lookup(kid)
+                            if new is not kid:
+                                if new is PENDING:
+                                    raise job.circle(kid, trail)
+                                changed = True
+                    else:
+                        for kid in kids[::-1]:
+                            new = lookup(kid)
+                            if new is None:
+                                if key is not None and (kept := recall(kid).get(key)) is not None:
+                                    new = kid if kept is True else kept()
+                                if new is None:
+                                    if not waits:
+                                        push(RESUME)
+                                        waits = True
+                                    push(kid)
+                                    continue
+                                done[kid] = done[new] = new
+                            if new is not kid:
+                                if new is PENDING:
+                                    raise job.circle(kid, trail)
+                                changed = True
+                    if waits:  # come back when they are finished
+                        (done if fires else held)[at] = PENDING
+                        frames.append((node, at, trail, fires))
+                        break
                     if changed:
-                        for kid, new in zip(kids, fresh, strict=True):
-                            if new is PENDING:
-                                raise job.circle(kid, trail)
+                        if holds is None:
+                            fresh = [lookup(kid) for kid in kids]
                         (done if fires else held)[at] = PENDING
                         trail.append(at)
                         trail.append(_REBUILT)
@@ -305,28 +318,29 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                             if known is PENDING:
                                 raise job.circle(at, trail)
                             at = known
-                            hit = PENDING
+                            match = None
                         elif before is not None and fires:
                             original = True
+                            ready = False
                             continue
-                if hit is None and fires:  # stage 1: the node over finished operands
-                    match = table.get(opkey(at), default)
-                    if match is not None:
-                        hit = match(at, context)
-                if hit is None or hit is PENDING:
-                    # `at` is final
+                        elif opkey(at) is not opkey(trail[-2]):  # a constructor chose another op
+                            match, holds = plan.get(opkey(at), fallback)
+                if match is not None and fires:  # stage 1: the node over finished operands
+                    hit = match(at, context)
+                if hit is None:  # `at` is final
                     if fires:
                         done[at] = at
-                        for i in range(0, len(trail), 2):
-                            done[trail[i]] = at
+                        if trail:
+                            for form in trail[::2]:
+                                done[form] = at
+                            if key is not None:
+                                recall(node)[key] = weakref.ref(at)
                         if key is not None:
                             recall(at)[key] = True
-                            if node is not at:
-                                recall(node)[key] = weakref.ref(at)
                     else:
                         held[at] = at
-                        for i in range(0, len(trail), 2):
-                            held[trail[i]] = at
+                        for form in trail[::2]:
+                            held[form] = at
                     break
             # a rule fired
             new, number = hit
@@ -340,15 +354,18 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
             if len(trail) > longest:
                 raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
             done[at] = PENDING
-            known = job.recall(new)
-            if known is PENDING:
-                raise job.circle(new, trail)
             at = new
+            known = lookup(new)
+            if known is None and key is not None and (kept := recall(new).get(key)) is not None:
+                known = new if kept is True else kept()
+                if known is not None:
+                    done[new] = done[known] = known
             if known is not None:
+                if known is PENDING:
+                    raise job.circle(new, trail)
                 at = known
-                done[node] = at
-                for i in range(0, len(trail), 2):
-                    done[trail[i]] = at
+                for form in trail[::2]:
+                    done[form] = at
                 if key is not None:
                     recall(node)[key] = weakref.ref(at)
                 break
@@ -387,6 +404,19 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
                 table[info.key] = (tuple(leading), rest)
         found = _held[(dialect.name, fires)] = table
     return found
+
+
+_plans: dict[tuple[str, int, frozenset[str]], tuple[Matcher, Mapping[Hashable, Planned]]] = {}
+
+
+def _plan(dialect: Dialect, after: Matcher, fires: frozenset[str]) -> Mapping[Hashable, Planned]:
+    what = (dialect.name, after.serial, fires)
+    found = _plans.get(what)
+    if found is None or found[0] is not after:
+        held = _positions(dialect, fires)
+        plan = {k: (after.table.get(k, after.default), held.get(k)) for k in {*after.table, *held}}
+        found = _plans[what] = (after, plan)
+    return found[1]
 
 
 _memo_keys: dict[tuple[int, int, frozenset[str]], int] = {}
@@ -472,7 +502,7 @@ def rewrite_all(
         before=before_matcher,
         context=context,
         limits=limits,
-        positions=_positions(dialect, positions),
+        plan=_plan(dialect, after_matcher, positions),
         memo_key=None if forgetful else _memo_key(after_matcher, before_matcher, positions),
         trace=trace,
         stage=stage,
