@@ -65,10 +65,11 @@ def fdiv(a: Num, b: Num) -> Num:
 
 
 def add(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
-    a, b = src
     if d.is_float:
         return UNBOUNDED
-    return fit(d, plus(a.vmin, b.vmin), plus(a.vmax, b.vmax))
+    a, b = src
+    lo, hi = plus(a.vmin, b.vmin), plus(a.vmax, b.vmax)
+    return (lo, hi) if d.min <= lo and hi <= d.max else (d.min, d.max)
 
 
 def sub(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:

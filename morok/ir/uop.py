@@ -6,6 +6,7 @@ programs. The cache holds nodes weakly. Bounds are computed at construction.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
 # An enum member looked up in its class costs as much as the cache lookup it is for.
+_CONST: Final = Op.Const
 _ADD: Final = Op.Add
 _SUB: Final = Op.Sub
 _MUL: Final = Op.Mul
@@ -81,14 +83,15 @@ class _Entry(weakref.ref["UOp"]):
 _cache: dict[Any, _Entry] = {}
 # Reentrant: a garbage collection inside `_make` may run `_forget` in the same thread.
 _lock: Final = threading.RLock()
-_serial = 0
+_serials: Final = itertools.count(1)  # `next` of it is one atomic step
 
 
-def _forget(entry: weakref.ref[UOp]) -> None:
-    assert isinstance(entry, _Entry)
+def _forget(entry: Any) -> None:
+    """Called with the `_Entry` of a node that has died."""
+    key = entry.key
     with _lock:
-        if _cache.get(entry.key) is entry:
-            del _cache[entry.key]
+        if _cache.get(key) is entry:
+            del _cache[key]
 
 
 def live() -> int:
@@ -122,7 +125,6 @@ def caller() -> Place | None:
 
 def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
     """The node behind `key`, made if it is not alive."""
-    global _serial
     bounds = _BOUNDS[op]
     vmin, vmax = (dtype.min, dtype.max) if bounds is None else bounds(dtype, src, arg)
     invalid = False
@@ -144,6 +146,7 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
         frame = _user_frame()
         origin = None if frame is None else (frame.f_code, frame.f_lasti)
     cell.origin = origin
+    cell.serial = next(_serials)
     cell.__class__ = UOp  # from here on immutable
     node: UOp = cell  # type: ignore[assignment]
     with _lock:
@@ -152,8 +155,6 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
             other = found()
             if other is not None:  # another thread was faster
                 return other
-        _serial += 1
-        _set_serial(node, _serial)
         entry = _Entry(node, _forget)
         entry.key = key
         _cache[key] = entry
@@ -242,12 +243,16 @@ class UOp(_Cell):
         if dtype is None:
             dtype = _default_dtype(value)
         scalar = dtype.scalar()
-        value = _coerced(scalar, value)
-        key = (Op.Const, dtype, number.key(scalar, value))
+        if value.__class__ is int and scalar.is_integral:
+            value = number.wrap(scalar, value)
+            key = (_CONST, dtype, value)
+        else:
+            value = _coerced(scalar, value)
+            key = (_CONST, dtype, number.key(scalar, value))
         found = _cache.get(key)
         if found is not None and (node := found()) is not None:
             return node
-        return _make(key, Op.Const, dtype, (), value)
+        return _make(key, _CONST, dtype, (), value)
 
     @staticmethod
     def invalid_at(dtype: DType = _INDEX) -> UOp:
@@ -538,7 +543,12 @@ def binary(op: Op, a: UOp, b: UOp) -> UOp:
     if found is not None and (node := found()) is not None:
         return node
     src = (a, b)
-    return _make((op, a, b), op, pointwise_type(_DEFS[op], src), src, None)
+    d = a.dtype
+    typed = _TYPED[op]
+    result = typed.get(d) if b.dtype is d else None
+    if result is None:
+        result = typed[d] = pointwise_type(_DEFS[op], src)
+    return _make((op, a, b), op, result, src, None)
 
 
 def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
@@ -643,9 +653,10 @@ def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
 
 
 _new_cell: Final = object.__new__
-_set_serial: Final = _Cell.__dict__["serial"].__set__
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
+# The result's dtype of binary ops by that of both operands, as far as it was asked for.
+_TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
 _PARAMS: Final = {op: len(e.signature.params) for op, e in _DEFS.items() if e.signature is not None}
 _DOMAINS: Final = {op: frozenset(e.signature.domains["T"]) for op, e in _DEFS.items() if e.signature is not None}
 # Ops whose dtype is said by whoever makes them, and kept when their operands change.
