@@ -128,6 +128,14 @@ def _bitcast(types: Types, slots: Slots, result: T) -> None:
         types.same_lanes(result.lanes, t.lanes)
 
 
+def _view(types: Types, slots: Slots, result: T) -> None:
+    """A movement op: sizes and edges are indices, the elements are not looked at."""
+    _FIRST(types, slots, result)
+    for name in ("shape", "begins", "ends"):
+        for t in slots[name]:
+            types.restrict(t.elem, types.universe.bits["index"])
+
+
 _FIRST: Final = _like("src")
 STRUCTURAL: Final[Mapping[str, Rule]] = {
     "Invalid": _invalid,
@@ -167,7 +175,10 @@ STRUCTURAL: Final[Mapping[str, Rule]] = {
     "Multi": _elements_like("sources"),
     "MSelect": _FIRST,
     "MStack": _like("sources"),
-} | dict.fromkeys(("Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip", "Contiguous", "ContiguousBackward", "Detach"), _FIRST)
+} | {
+    **dict.fromkeys(("Reshape", "Expand", "Pad", "Shrink"), _view),
+    **dict.fromkeys(("Permute", "Flip", "Contiguous", "ContiguousBackward", "Detach"), _FIRST),
+}
 
 # Ops that take the dtype of their result as a last argument: `Bitcast(x, B)`.
 DTYPE_ARGUMENT: Final = frozenset(

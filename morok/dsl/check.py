@@ -1,0 +1,366 @@
+"""From syntax trees to checked rules: templates expanded, names resolved, dtypes inferred.
+
+A rule's pattern decides the dtypes that it holds at: every one at which the pattern type-checks. Clauses and target must then
+type-check at all of these; where they do not, the rule is ill-typed, and nothing is narrowed in silence.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from morok.dialect import Dialect, find
+from morok.dsl import syntax as S
+from morok.dsl.checked import Binding, CheckedFile, CheckedGroup, CheckedRule, Instance, Ty
+from morok.dsl.expressions import Expressions
+from morok.dsl.infer import Namer, T
+from morok.dsl.parse import excerpt, raise_all, read_text, recover, suggest
+from morok.dsl.patterns import Patterns
+from morok.dsl.resolve import Resolver, Stop
+from morok.dsl.scope import FLAGS, FUNCTIONS, SPECIAL_FUNCTIONS
+from morok.dsl.templates import expand, ops_of
+from morok.errors import DuplicateRuleError, ExampleError, MorokError, Place, RuleError, RuleTypeError, UnknownNameError
+
+MAX_INSTANCES: Final = 20_000
+_CONTRACT_TYPES: Final = ("const", "bool", "int", "dtype", "seq")
+
+
+def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
+    """Parse and check a rule file. Raises a RuleError that holds every mistake (`errors`)."""
+    return check_text(read_text(path), str(path), dialect, pack)
+
+
+def check_text(text: str, file: str = "<text>", dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
+    """Parse and check rule text; `pack` is put in front of rule names. Raises a RuleError that holds every mistake."""
+    parsed = recover(text, file)
+    checker = _FileChecker(text, parsed.file, pack, parsed.errors)
+    checked = checker.check(dialect)
+    checker.errors.sort(key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+    raise_all(checker.errors)
+    assert checked is not None, "a file without errors is checked"
+    return checked
+
+
+class _FileChecker:
+    def __init__(self, text: str, file: S.File, pack: str, errors: list[MorokError]) -> None:
+        self.text = text
+        self.file = file
+        self.pack = pack
+        self.errors = errors
+
+    def error(self, kind: type[RuleError], message: str, span: S.Span, expected: str = "", hint: str = "") -> RuleError:
+        width = span.end_column - span.column if span.end_line == span.line else 1
+        return kind(
+            message,
+            place=Place(self.file.path, span.line, span.column),
+            excerpt=excerpt(self.text, span.line, span.column, width),
+            expected=expected,
+            hint=hint,
+        )
+
+    def add(self, kind: type[RuleError], message: str, at: S.Syntax, expected: str = "", hint: str = "") -> None:
+        self.errors.append(self.error(kind, message, at.span, expected, hint))
+
+    def check(self, dialect: Dialect | None) -> CheckedFile | None:
+        if dialect is None:
+            try:
+                dialect = find(self.file.dialect)
+            except KeyError:
+                hint = "register it first: morok.dialect.register(..)"
+                place = Place(self.file.path, 1)
+                self.errors.append(UnknownNameError(f"there is no dialect `{self.file.dialect}`", place=place, hint=hint))
+                return None
+        externs = self._externs(dialect)
+        groups: list[CheckedGroup] = []
+        seen: dict[str, S.Group] = {}
+        for g in self.file.groups:
+            if g.name in seen:
+                self.add(DuplicateRuleError, f"a second group `{g.name}`", g, hint=f"the first is at line {seen[g.name].span.line}")
+            seen.setdefault(g.name, g)
+            groups.append(CheckedGroup(g.name, g.doc, self.file.path, tuple(self._rules(g, dialect, externs)), g.context))
+        return CheckedFile(self.file.path, self.file, tuple(groups))
+
+    def _rules(self, group: S.Group, dialect: Dialect, externs: Mapping[str, S.Extern]) -> Iterator[CheckedRule]:
+        seen: dict[str, S.Rule] = {}
+        for item in group.items:
+            expanded: Iterator[tuple[S.Rule, str]] = iter(((item, ""),)) if isinstance(item, S.Rule) else self._expand(item, dialect)
+            reported: set[tuple[Any, ...]] = set()
+            for rule, op in expanded:
+                name = f"{rule.name}.{op}" if op else rule.name
+                if name in seen:
+                    self.add(DuplicateRuleError, f"a second rule `{name}` in group {group.name}", rule, hint=f"the first is at line {seen[name].span.line}")
+                    continue
+                seen[name] = rule
+                full = ".".join(p for p in (self.pack, group.name, name) if p)
+                checker = _RuleChecker(self, rule, full, dialect, externs, group)
+                made = checker.check()
+                for e in checker.resolver.errors:
+                    key = (e.place, type(e)) if op else (id(e),)
+                    if key not in reported:  # a mistake in a template is one mistake
+                        reported.add(key)
+                        self.errors.append(e)
+                if made is not None:
+                    yield made
+
+    def _expand(self, template: S.Template, dialect: Dialect) -> Iterator[tuple[S.Rule, str]]:
+        if template.variable in dialect.ops:
+            self.add(UnknownNameError, f"`{template.variable}` is an op, not a variable", template, "for op in ..")
+            return
+        good: list[str] = []
+        for op in ops_of(template, dialect):
+            info = dialect.ops.get(op)
+            if info is None:
+                kind = [n for n, i in dialect.ops.items() if i.kind == template.kind]
+                self.add(UnknownNameError, f"there is no op `{op}`", template, hint=suggest(op, kind))
+            elif info.kind != template.kind:
+                self.add(RuleTypeError, f"{op} is no {template.kind} op", template)
+            elif op in good:
+                self.add(DuplicateRuleError, f"{op} is listed twice", template)
+            else:
+                good.append(op)
+        if good:
+            yield from expand(replace(template, ops=tuple(good)), dialect)
+
+    def _externs(self, dialect: Dialect) -> dict[str, S.Extern]:
+        found: dict[str, S.Extern] = {}
+        for e in self.file.externs:
+            if e.name in found:
+                self.add(DuplicateRuleError, f"a second helper `{e.name}`", e, hint=f"the first is at line {found[e.name].span.line}")
+                continue
+            if e.name in FUNCTIONS or e.name in SPECIAL_FUNCTIONS or e.name in dialect.ops or e.name in dialect.facts:
+                self.add(DuplicateRuleError, f"`{e.name}` is a function of the language, or an op, already", e)
+                continue
+            found[e.name] = e
+            self._contract(e, dialect)
+        return found
+
+    def _contract(self, extern: S.Extern, dialect: Dialect) -> None:
+        resolver = Resolver(dialect, self.error)
+        names: set[str] = set()
+        for p in (*extern.params, *extern.results):
+            if p.name in names:
+                self.add(DuplicateRuleError, f"`{p.name}` twice in `{extern.name}`", p)
+            names.add(p.name)
+            if isinstance(p.type, S.TName) and p.type.name in _CONTRACT_TYPES:
+                continue
+            try:
+                resolver.annotate(resolver.types.fresh(), p.type, f"`{p.name}`")
+            except Stop:
+                self.errors += resolver.errors
+                resolver.errors = []
+        params = {p.name for p in extern.params}
+        for clause, known in [(c, params) for c in extern.requires] + [(c, names) for c in extern.ensures]:
+            todo: list[tuple[Any, frozenset[str]]] = [(clause, frozenset(known))]
+            while todo:
+                node, scope = todo.pop()
+                if isinstance(node, S.EName) and node.name not in scope and node.name not in dialect.dtypes and node.name not in dialect.ops:
+                    hint = suggest(node.name, scope) or ("results are not known yet in `requires`" if node.name in names else "")
+                    self.add(UnknownNameError, f"`{node.name}` is no parameter of {extern.name}", node, hint=hint)
+                if isinstance(node, S.ECall):
+                    functions = {*FUNCTIONS, *SPECIAL_FUNCTIONS, *dialect.facts, *dialect.ops}
+                    if node.name not in functions:
+                        self.add(UnknownNameError, f"there is no function `{node.name}`", node, hint=suggest(node.name, functions))
+                if isinstance(node, S.EComprehension):
+                    scope = scope | set(node.names)
+                todo += [(c, scope) for c in S.children(node)]
+
+
+@dataclass(slots=True)
+class _RuleChecker:
+    file: _FileChecker
+    rule: S.Rule
+    name: str
+    dialect: Dialect
+    externs: Mapping[str, S.Extern]
+    group: S.Group
+    resolver: Resolver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.resolver = Resolver(self.dialect, self.file.error)
+
+    def check(self) -> CheckedRule | None:
+        try:
+            return self._check()
+        except Stop:
+            return None
+
+    def _check(self) -> CheckedRule | None:
+        r, rule = self.resolver, self.rule
+        for flag in rule.assuming:
+            if flag not in FLAGS:
+                r.report(UnknownNameError, f"`{flag}` is no assumption", rule.target, f"one of {', '.join(FLAGS)}", suggest(flag, FLAGS))
+        root = r.types.fresh()
+        pattern = Patterns(r).pattern(rule.pattern, root)
+        frozen = {e: (r.types.find(e), r.types.mask(e)) for e in r.types.elements()}
+        pattern_lanes = {r.types.find_lane(t.lanes) for _, t in r.typed}
+        pattern_names = set(r.bound)
+
+        expressions = Expressions(r, self.externs)
+        clauses: list[S.If | S.Let] = []
+        for c in rule.clauses:
+            clauses.append(expressions.let(c) if isinstance(c, S.Let) else replace(c, condition=expressions.condition(c.condition)))
+        target = expressions.operand(rule.target, T(root.elem, root.lanes), "the target")
+        partial = [e for e in expressions.called.values() if e.partial]
+        if partial and not rule.partial:
+            r.report(RuleTypeError, f"`{partial[0].name}` may decline, so this rule may", rule.target, "=> instead of ~>")
+        if r.errors:
+            return None
+        self._unchanged(frozen)
+        self._determined(expressions, frozen, pattern_lanes, pattern_names)
+        if r.errors:
+            return None
+        return self._made(replace(rule, pattern=pattern, clauses=tuple(clauses), target=target), expressions, frozen)
+
+    def _unchanged(self, frozen: Mapping[int, tuple[int, int]]) -> None:
+        """Clauses and target hold at every dtype that the pattern admits, and join none of its dtypes."""
+        r = self.resolver
+        u = r.universe
+        roots: dict[int, int] = {}
+        for e, (root, before) in frozen.items():
+            now = r.types.find(e)
+            after = r.types.masks[now]
+            lost = before & u.any & ~after
+            at = r.types.culprit.get(now) or self.rule.target
+            if lost:
+                admitted = u.describe(after & u.any) if after & u.any else u.describe(after)
+                r.fail(
+                    f"this does not type-check at {u.describe(lost)}, where the pattern matches",
+                    at,
+                    "a rule that holds at every dtype of its pattern",
+                    f"annotate a variable of the pattern: x: {admitted if '|' not in admitted else f'({admitted})'}",
+                )
+            other = roots.setdefault(now, root)
+            if other != root and after & (after - 1):
+                names = [r.types.names.get(n) for n in (other, root)]
+                what = " and ".join(n for n in names if n) if all(names) else "two dtypes that the pattern leaves independent"
+                r.fail(f"this needs {what} to be one dtype", at, hint="give both the same dtype variable in the pattern: x: T")
+
+    def _determined(self, expressions: Expressions, frozen: Mapping[int, Any], pattern_lanes: set[int], names: set[str]) -> None:
+        """The dtype of each constant follows from something bound."""
+        r = self.resolver
+        known = {r.types.find(e) for e in frozen}
+        lanes = {r.types.find_lane(n) for n in pattern_lanes}
+        for n in names:
+            b = r.bound.get(n)
+            if b is not None and b.value.kind == "int":
+                lanes |= {i for i in lanes if r.types.lane_value(i) == n}
+        u = r.universe
+        for e, t in r.constants:
+            root = r.types.find(t.elem)
+            mask = r.types.masks[root]
+            if root not in known and mask & (mask - 1):
+                if u.integral and mask == u.integral:
+                    r.types.restrict(t.elem, u.bits["index"])  # an address is an index where nothing says otherwise
+                else:
+                    r.fail("the dtype of this constant does not follow from anything bound", e, hint="const(v, T) or zero(x) says it")
+            if r.types.find_lane(t.lanes) not in lanes and r.types.lane_value(t.lanes) is None:
+                r.types.same_lanes(t.lanes, r.types.lane(1))
+
+    def _made(self, rule: S.Rule, expressions: Expressions, frozen: Mapping[int, Any]) -> CheckedRule:
+        r = self.resolver
+        namer = Namer(r.types)
+        types: dict[int, Ty] = {id(node): namer.ty(t) for node, t in r.typed}
+        domains: dict[str, tuple[str, ...]] = {}
+        for root, name in namer.elements.items():
+            domains[name] = r.universe.members(r.types.masks[root])
+        bindings = {}
+        for n, b in r.bound.items():
+            ty = namer.ty(b.value.type) if b.value.type is not None else None
+            bindings[n] = Binding(n, b.value.sort, ty, b.invalid_ok, b.constant)
+        for root, name in namer.elements.items():
+            domains.setdefault(name, r.universe.members(r.types.masks[root]))
+        return CheckedRule(
+            self.name,
+            self.file.file.path,
+            rule.span.line,
+            self.dialect,
+            rule,
+            bindings,
+            types,
+            {i: s for i, s in r.sorts.items()},
+            domains,
+            self._instances(namer, domains),
+            expressions.called,
+            self.file.file.helpers,
+            self.group.context,
+            r.pointwise and not any(b.value.many for b in r.bound.values()),
+        )
+
+    def _instances(self, namer: Namer, domains: Mapping[str, tuple[str, ...]]) -> tuple[Instance, ...]:
+        r = self.resolver
+        count = math.prod(len(d) for d in domains.values())
+        if count > MAX_INSTANCES:
+            r.fail(f"the rule has {count:,} choices of dtypes", self.rule, f"at most {MAX_INSTANCES:,}", "annotate its variables")
+        names = list(domains)
+        pairs = [(namer.element(a.elem), namer.element(b.elem)) for a, b in r.same_width]
+        widths = {n: getattr(self.dialect.dtypes[n], "bits", None) for n in r.universe.names} if pairs else {}
+        made = []
+        for choice in itertools.product(*domains.values()):
+            at = dict(zip(names, choice, strict=True))
+            if all(widths.get(at.get(a, a)) == widths.get(at.get(b, b)) for (a, _), (b, _) in pairs):
+                made.append(Instance(at))
+        if not made:
+            r.fail("no choice of dtypes fits this rule", self.rule)
+        return tuple(made)
+
+
+# Examples
+
+
+@dataclass(slots=True)
+class Examples:
+    """What running the `example` clauses of a file showed: how many ran, and those that are wrong."""
+
+    count: int = 0
+    errors: list[MorokError] = field(default_factory=list)
+
+
+def run_examples(checked: CheckedFile) -> Examples:
+    """Run every `example` of a file: its rule, applied at the root of the left side, must give the right side."""
+    outcome = Examples()
+    rules = [r for r in checked.rules() if r.syntax.examples]
+    if not rules:
+        return outcome
+    from morok.ir.text import load
+    from morok.rewrite.engine import RuleSet
+
+    done: dict[tuple[S.Example, int], list[ExampleError]] = {}
+    for rule in rules:
+        only = RuleSet([rule])
+        for example in rule.syntax.examples:
+            key = (example, example.span.line)
+            problem = _run_example(rule, example, only, load)
+            # an example of a template belongs to one of its ops
+            done.setdefault(key, []).extend([problem] if problem is not None else [])
+            if problem is None:
+                done[key] = []
+                done[key, True] = []  # type: ignore[index]
+    for key, problems in done.items():
+        if isinstance(key[0], tuple):
+            continue
+        outcome.count += 1
+        if problems and (key, True) not in done:
+            outcome.errors.append(problems[0])
+    return outcome
+
+
+def _run_example(rule: CheckedRule, example: S.Example, rules: Any, load: Any) -> ExampleError | None:
+    place = Place(rule.file, example.span.line, example.span.column)
+    try:
+        source, wanted = load(example.source), load(example.result)
+    except MorokError as e:
+        return ExampleError(f"an example of {rule.name} cannot be read: {e.message}", place=place, hint=e.hint)
+    found = rules.rewrite_node(source, None)
+    if found is None:
+        return ExampleError(f"{rule.name} does not apply to its example", place=place, excerpt=f"  {example.source}", expected=example.result)
+    result = found[0]
+    if result is wanted:
+        return None
+    return ExampleError(f"{rule.name} gives {result.text()}", place=place, excerpt=f"  {example.source}", expected=example.result)
+
+
+__all__ = ["Examples", "check_file", "check_text", "run_examples"]
