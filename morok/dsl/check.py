@@ -18,7 +18,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Binding, CheckedFile, CheckedGroup, CheckedRule, Instance, Ty
 from morok.dsl.expressions import Expressions
 from morok.dsl.infer import Namer, T
-from morok.dsl.parse import excerpt, raise_all, read_text, recover, suggest
+from morok.dsl.parse import excerpt, raise_all, read, recover, suggest
 from morok.dsl.patterns import Patterns
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import FLAGS, FUNCTIONS, SPECIAL_FUNCTIONS
@@ -31,7 +31,7 @@ _CONTRACT_TYPES: Final = ("const", "bool", "int", "dtype", "seq")
 
 def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
     """Parse and check a rule file. Raises a RuleError that holds every mistake (`errors`)."""
-    return check_text(read_text(path), str(path), dialect, pack)
+    return check_text(read(path), str(path), dialect, pack)
 
 
 def check_text(text: str, file: str = "<text>", dialect: Dialect | None = None, pack: str = "") -> CheckedFile:

@@ -28,7 +28,7 @@ def _lark() -> tuple[Any, Vocabulary]:
 
     from morok.dsl.build import Builder
 
-    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
+    grammar = Path(__file__).with_name("grammar.lark").read(encoding="utf-8")
     parser = Lark(grammar, parser="lalr", lexer=TokenLexer, start=list(_STARTS), maybe_placeholders=False, transformer=Builder())
     return parser, Vocabulary.of(parser.terminals)
 
@@ -396,7 +396,7 @@ def parse_text(text: str, file: str = "<text>") -> S.File:
     return parsed.file
 
 
-def read_text(path: str | Path) -> str:
+def read(path: str | Path) -> str:
     """The text of a rule file. Raises RuleLimitError, RuleEncodingError, or OSError where there is none to read."""
     data = Path(path).read_bytes()
     name = str(path)
@@ -419,8 +419,8 @@ def read_text(path: str | Path) -> str:
 
 
 def parse_file(path: str | Path) -> S.File:
-    """The syntax tree of a rule file; errors as `read_text` and `parse_text`."""
-    return parse_text(read_text(path), str(path))
+    """The syntax tree of a rule file; errors as `read` and `parse_text`."""
+    return parse_text(read(path), str(path))
 
 
-__all__ = ["Parsed", "excerpt", "parse_file", "parse_text", "raise_all", "read_text", "recover", "suggest"]
+__all__ = ["Parsed", "excerpt", "parse_file", "parse_text", "raise_all", "read", "recover", "suggest"]
