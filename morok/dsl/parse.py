@@ -28,7 +28,7 @@ def _lark() -> tuple[Any, Vocabulary]:
 
     from morok.dsl.build import Builder
 
-    grammar = Path(__file__).with_name("grammar.lark").read(encoding="utf-8")
+    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     parser = Lark(grammar, parser="lalr", lexer=TokenLexer, start=list(_STARTS), maybe_placeholders=False, transformer=Builder())
     return parser, Vocabulary.of(parser.terminals)
 
