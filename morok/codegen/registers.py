@@ -51,12 +51,12 @@ class Registers:
     """The registers of one kernel.
 
     slots    the values of each register that needs no memory, by start
-    written  for each Range and If, the slots stored inside
+    merged   for each Range the slots whose value an iteration takes from the one before; for each If those stored inside
     memory   registers that need memory
     """
 
     slots: dict[UOp, dict[int, Slot]] = field(default_factory=dict)
-    written: dict[UOp, dict[Slot, None]] = field(default_factory=dict)
+    merged: dict[UOp, tuple[Slot, ...]] = field(default_factory=dict)
     memory: set[UOp] = field(default_factory=set)
 
     def covering(self, place: UOp, dtype: DType) -> list[Slot]:
@@ -122,22 +122,60 @@ def analyze(instructions: Sequence[UOp]) -> Registers:
     for reg, intervals in accesses.items():
         if reg not in result.memory:
             result.slots[reg] = {start: Slot(reg, start, lanes) for start, lanes in _partition(intervals)}
-    _find_written(instructions, result)
+    _find_merged(instructions, result)
     return result
 
 
-def _find_written(instructions: Sequence[UOp], result: Registers) -> None:
-    """Fill `written`: a store counts for every loop and IF around it."""
-    open_: list[UOp] = []
+def runs(loop: UOp) -> bool:
+    """Whether a Range has at least one iteration."""
+    return loop.src[0].vmin >= 1
+
+
+@dataclass(slots=True)
+class _Region:
+    """An open Range or If: the slots stored anywhere inside, those stored in every execution, those read before that."""
+
+    opener: UOp | None
+    written: dict[Slot, None] = field(default_factory=dict)
+    surely: set[Slot] = field(default_factory=set)
+    exposed: set[Slot] = field(default_factory=set)
+
+
+def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
+    """Fill `merged`: a loop carries what it stores and, in an iteration, may read before it stores it. An accumulator that a
+    loop sets anew is not carried by that loop, only by those inside.
+    """
+    regions = [_Region(None)]
+
+    def read(slots: Iterable[Slot]) -> None:
+        for slot in slots:
+            for region in reversed(regions):
+                if slot in region.surely:
+                    break
+                region.exposed.add(slot)
+
     for u in instructions:
         if u.op is Op.Range or u.op is Op.If:
-            open_.append(u)
-            result.written[u] = {}
+            regions.append(_Region(u))
         elif u.op is Op.End or u.op is Op.EndIf:
-            inner = open_.pop()
-            if open_:
-                result.written[open_[-1]].update(result.written[inner])
-        elif u.op is Op.Store and open_:
-            reg = storage(u.src[0])
-            if reg in result.slots:
-                result.written[open_[-1]].update(dict.fromkeys(result.covering(u.src[0], u.src[1].dtype)))
+            if len(regions) == 1:
+                return  # closed without being opened: the renderer says so
+            region = regions.pop()
+            outer = regions[-1]
+            outer.written.update(region.written)
+            assert region.opener is not None
+            if u.op is Op.End and runs(region.opener):
+                result.merged[region.opener] = tuple(s for s in region.written if s in region.exposed)
+                outer.surely |= region.surely
+            else:  # afterwards a slot may hold what it held before
+                result.merged[region.opener] = tuple(region.written)
+                read(region.written)
+        elif u.op is Op.Load or u.op is Op.Store:
+            place = passed(u.src[0])
+            if storage(place) in result.slots:
+                if u.op is Op.Load:
+                    read(result.covering(place, u.dtype))
+                else:
+                    slots = result.covering(place, u.src[1].dtype)
+                    regions[-1].written.update(dict.fromkeys(slots))
+                    regions[-1].surely.update(slots)

@@ -82,3 +82,10 @@ def test_the_same_scalar_in_all_lanes_is_a_splat() -> None:
     assert text.count("insertelement") == 1
     assert "<8 x i32> zeroinitializer" in text
     assert "splat (float" in text
+
+
+def test_loops_carry_only_what_they_read_before_they_set_it() -> None:
+    """Two counters, and the accumulator in the inner loop alone, which the outer one sets anew."""
+    text = render(EXAMPLES["nested_reductions_restart"]().listing.list, "k").text
+    assert text.count(" phi i32") == 2
+    assert text.count(" phi float") == 2  # the inner sum in the inner loop, the maximum in the outer

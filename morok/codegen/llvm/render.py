@@ -15,7 +15,7 @@ from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
-from morok.codegen.registers import Registers, Slot, analyze, passed, storage
+from morok.codegen.registers import Registers, Slot, analyze, passed, runs, storage
 from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable
 from morok.codegen.scopes import Values
 from morok.errors import CompileError
@@ -321,10 +321,10 @@ class Renderer:
         b.start(header)
         counter = b.name()
         phis: dict[Slot, tuple[str, str]] = {}
-        for slot in self.registers.written[u]:
+        for slot in self.registers.merged.get(u, ()):
             phis[slot] = (b.name(), self.env[slot])
             self.env[slot] = phis[slot][0]
-        tested_first = u.src[0].vmin < 1
+        tested_first = not runs(u)
         loop = _Loop(u, header, before, len(b.lines), counter, end, tested_first, exit_, phis)
         self.loops.append(loop)
         b.lines.append("")  # the phi nodes, once the values from the end of the body are known
@@ -362,8 +362,8 @@ class Renderer:
         b = self.b
         then, merge = b.label("then"), b.label("merge")
         b.do(f"br i1 {self.value(u.src[0])}, label %{then}, label %{merge}")
-        written = self.registers.written[u]
-        self.branches.append(_Branch(b.block, merge, {slot: self.env[slot] for slot in written}))
+        stored = self.registers.merged.get(u, ())
+        self.branches.append(_Branch(b.block, merge, {slot: self.env[slot] for slot in stored}))
         b.start(then)
         self.values.open()
 
