@@ -101,20 +101,20 @@ def _cpu(s: Scheduler) -> None:
 def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
     amount = _widest(_length(r), lanes, vectors)
     rest = _length(r) % amount
-    if amount < 2 or amount * s.lanes > MAX_LANES:
+    if amount < 2 or amount * s.lanes(r) > MAX_LANES:
         return
     before = set(s.ranges)
     _apply(s, OptOp.UPCAST, r, amount)
     if rest > 1:
         for x in s.output_ranges:
             if x not in before and _length(x) == rest and x.arg[1] is AxisType.Loop:
-                _apply(s, OptOp.UPCAST, x, 0)
+                _apply(s, OptOp.UPCAST, x, rest)
                 return
 
 
 def _unroll(s: Scheduler, r: UOp, lanes: int) -> None:
     amount = _widest(_length(r), lanes, SUM_VECTORS)
-    if amount * s.lanes <= MAX_LANES:
+    if amount * s.lanes(r) <= MAX_LANES:
         _apply(s, OptOp.UNROLL, r, amount)
 
 
@@ -148,7 +148,7 @@ def _tile(s: Scheduler, row: UOp, column: UOp) -> None:
     vectors = 2 if s.target.registers >= 16 else 1
     _upcast(s, column, lanes, vectors)
     rows = _length(row)
-    most = max(1, MAX_LANES // max(1, s.lanes))
+    most = max(1, MAX_LANES // s.lanes(row))
     room = max(2, (s.target.registers - 4) // vectors)
     best = [m for m in range(min(most, room, ROWS), 1, -1) if rows % m == 0]
     amount = best[0] if best and best[0] >= 4 else min(rows, most, room, ROWS)

@@ -94,14 +94,17 @@ class Scheduler:
     def reduced_ranges(self) -> list[UOp]:
         return [r for r in self.ranges if r.arg[1] in _REDUCED]
 
-    @property
-    def lanes(self) -> int:
-        """Lanes of the widest vector so far."""
-        n = 1
-        for r in self.ranges:
-            if r.arg[1] in (AxisType.Upcast, AxisType.Unroll):
-                n *= const_end(r) or 1
-        return n
+    def lanes(self, along: UOp | None = None) -> int:
+        """Lanes of the widest vector so far; of those that depend on the range `along`, if one is given."""
+        most = 1
+        for ranges in {n.ranges for n in self.ast.toposort()}:
+            if along is None or along in ranges:
+                n = 1
+                for r in ranges:
+                    if r.arg[1] in (AxisType.Upcast, AxisType.Unroll):
+                        n *= const_end(r) or 1
+                most = max(most, n)
+        return most
 
     def kernel(self) -> UOp:
         """The kernel with the applied optimizations noted in its Sink."""
@@ -140,8 +143,9 @@ class Scheduler:
         amount = self._amount(opt, r, may_cut=not self.target.has_local)
         end = const_end(r)
         assert end is not None
-        if self.lanes * amount > MAX_LANES:
-            raise OptError(f"{opt}: {self.lanes * amount} lanes; at most {MAX_LANES}")
+        lanes = self.lanes(r) * amount
+        if lanes > MAX_LANES:
+            raise OptError(f"{opt}: {lanes} lanes; at most {MAX_LANES}")
         if end % amount:
             r = self.cut(r, end - end % amount)
         self.split(r, amount, axis)

@@ -64,7 +64,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(15, "Lower index dtype",    (),                                      "-",  steps.lower_index),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      "-",  steps.pre_match),
-    Stage(18, "Decompositions",       ("derived", "transcendental", "floor_division", "powers_of_two", "fused"), DOWN),
+    Stage(18, "Decompositions",       ("floor_division", "powers_of_two", "late_forms"), DOWN, steps.decompose),
     Stage(19, "Final rewrite",        ("render",),                             DOWN, steps.final),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),

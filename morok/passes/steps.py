@@ -12,7 +12,9 @@ from morok.optimize.opts import Opt, Scheduler
 from morok.passes import devectorize as _devectorize
 from morok.passes import expand as _expand
 from morok.passes import gpudims, linearize as _linearize, loads, local, lower_index as _lower_index, ranges, reduce
+from morok.passes.divisions import guard_divisions
 from morok.passes.target import KernelInfo, Target
+from morok.passes.transcendental import expand_transcendental
 from morok.rewrite import library
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.tiers import SYMBOLIC
@@ -98,9 +100,13 @@ def pre_match(ast: UOp, target: Target) -> UOp:
     return rewrite(ast, target.pre_matcher, 17)
 
 
+def decompose(ast: UOp, target: Target) -> UOp:
+    return expand_transcendental(ast, target)
+
+
 def final(ast: UOp, target: Target) -> UOp:
     """One End a range, no divisor that may be 0, and the rules that a target adds at the end."""
-    ast = _linearize.split_ends(ast)
+    ast = guard_divisions(_linearize.split_ends(ast))
     return rewrite(ast, target.extra_matcher, 19)
 
 
