@@ -242,9 +242,9 @@ class Expressions:
             return replace(e, args=(arg,)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
         if name == "subst":
             self._count(e, 3)
-            checked = [self.node(a) for a in e.args]
-            self.r.unify(checked[2][1], checked[1][1], "the substitute", e.args[2])
-            return replace(e, args=tuple(m for m, _ in checked)), Value("node", checked[0][1])
+            source, t = self.node(e.args[0])
+            bound, range_type = self.node(e.args[1])
+            return replace(e, args=(source, bound, self.operand(e.args[2], range_type, "the substitute"))), Value("node", t)
         if name == "zip":
             if len(e.args) < 2:
                 self.r.fail("zip takes two sequences or more", e)
@@ -369,7 +369,11 @@ class Expressions:
         if v.kind == "node" or v.many or v.kind in ("dtype", "op", "tuple"):
             hint = "`c @const(v)` binds the node c and its value v" if v.kind == "node" else ""
             self.r.fail(f"{self._describe(v)} stands where the value of a constant is expected", e, hint=hint)
-        self._convert(v, t, e)
+        if v.kind == "const" and v.type is not None:
+            with self.r.typing("the dtype of this value", e):
+                self.types.same_element(t.elem, v.type.elem)
+        else:
+            self._convert(v, t, e)
         self.r.note(made, t)
         return made
 

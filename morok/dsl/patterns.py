@@ -172,7 +172,7 @@ class Patterns:
 
     def _operand(self, info: OpInfo, o: OperandInfo, p: S.Pattern, slots: dict[str, list[T]], last: bool) -> S.Pattern:
         form = "place" if (info.name, o.name) in STORAGE else "value"
-        t = self.types.fresh(form=form)
+        t = self.types.fresh(self._mask(o), form=form)
         slots.setdefault(o.name, []).append(t)
         if isinstance(p, S.PSequence):
             if not o.many:
@@ -181,6 +181,11 @@ class Patterns:
                 self.r.fail(f"`{p.name}..` takes all remaining operands, so it stands last", p)
             return self._sequence(p, t)
         return self.pattern(p, t)
+
+    def _mask(self, o: OperandInfo) -> int:
+        """What may stand for an operand before its op has a say: ranges are integers, though nothing may look at their dtype."""
+        u = self.r.universe
+        return u.integral | u.opaque if o.position == "binder" and u.integral else u.full
 
     def _sequence(self, p: S.PSequence, t: T) -> S.PSequence:
         maybe = self.r.annotate(t, p.type, f"`{p.name}`") if p.type is not None else False
@@ -222,6 +227,13 @@ class Patterns:
 
     def _operand_field(self, info: OpInfo, o: OperandInfo, f: S.PField, slots: dict[str, list[T]]) -> S.PField:
         value = S.PVar(f.name, span=f.span) if f.value is None else f.value
+        if f.value is None and self.r.reserved(f.name) and not (o.many or o.optional):
+            # `Load { index, .. }`: an operand that has the name of a dtype
+            t = self.types.fresh(self._mask(o))
+            slots.setdefault(o.name, []).append(t)
+            self.r.bound[f.name] = Bound(f.name, Value("node", t), f.span)
+            self.r.note(f, t)
+            return f
         if isinstance(value, S.PNone | S.PSome):
             if not o.optional:
                 self.r.fail(f"{info.name} always has its {o.name}", f, "a pattern")
@@ -236,7 +248,7 @@ class Patterns:
                 return replace(f, value=replace(value, items=tuple(listed)))
             if not isinstance(value, S.PVar) or value.name in self.r.dialect.ops:
                 self.r.fail(f"{o.name} of {info.name} is a sequence", f, "a name for all of it, or a list of patterns")
-            t = self.types.fresh()
+            t = self.types.fresh(self._mask(o))
             slots.setdefault(o.name, []).append(t)
             self._sequence(S.PSequence(value.name, value.type, span=value.span), t)
             self.r.note(value, t)
