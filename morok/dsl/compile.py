@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from morok.dialect import Dialect
 from morok.dsl.checked import CheckedRule
-from morok.dsl.compiled import Generated
-from morok.dsl.emit import Emitter
+from morok.dsl.compiled import Generated, generated
+from morok.dsl.emit import Emitter, helper_name
 from morok.dsl.matching import variants
 from morok.dsl.rows import OpTest
 from morok.dsl.tree import Constants, Row, Tests, Tree
@@ -37,8 +37,8 @@ def compile_rules(rules: Sequence[CheckedRule], dialect: Dialect) -> Generated:
     table = ", ".join(f"{op!r}: {name}" for op, name in functions.items())
     head = [f"# Generated from {len(rules)} rules of dialect {dialect.name}.", *constants.lines(), "", ""]
     source = "\n".join([*head, *lines, f"MATCH = {{{table}}}", ""])
-    helpers = {f"H_{name}": f"{r.helpers}:{name}" for r in rules for name in r.externs}
-    return Generated(source, tuple(r.name for r in rules), helpers)
+    helpers = {helper_name(r, name): f"{r.helpers}:{name}" for r in rules for name in r.externs}
+    return generated(source, tuple(r.name for r in rules), helpers)
 
 
 def _rows(rules: Sequence[CheckedRule]) -> list[Row]:

@@ -14,43 +14,52 @@ from morok.dsl import values
 
 
 class Generated(NamedTuple):
-    """Generated text, before it knows any object.
+    """A generated matcher, before it knows any object.
 
-    source   defines one function per op, and MATCH: op name -> function; "" stands for every other op
+    code     defines one function per op, and MATCH: op name -> function; "" stands for every other op
+    source   its text, read only when somebody wants to see it
     names    of the rules, by number
-    helpers  "module:function" of each helper the text calls, by the name it calls it
+    helpers  "module:function" of each helper the code calls, by the name it calls it
     """
 
-    source: str
+    code: CodeType
+    source: Callable[[], str]
     names: tuple[str, ...]
     helpers: Mapping[str, str]
 
 
-def to_code(generated: Generated) -> CodeType:
-    """The text compiled, under a file name by which tracebacks find its lines."""
-    digest = hashlib.sha256(generated.source.encode()).hexdigest()[:12]
-    return compile(generated.source, f"<rules {digest}>", "exec", dont_inherit=True)
+def generated(source: str, names: tuple[str, ...], helpers: Mapping[str, str]) -> Generated:
+    """Text made into code, under a file name by which tracebacks find its lines."""
+    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
+    code = compile(source, f"morok-rules-{digest}.py", "exec", dont_inherit=True)
+    return Generated(code, lambda: source, names, helpers)
 
 
-def link(code: CodeType, generated: Generated, dialect: Dialect, wrap: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
-    """MATCH of the generated text: op name -> function. `wrap` replaces each helper (its name, the function) by another."""
-    source = generated.source
-    linecache.cache[code.co_filename] = (len(source), None, source.splitlines(keepends=True), code.co_filename)
+class _Loader:
+    """What linecache asks for the text of a module that is no file."""
+
+    def __init__(self, source: Callable[[], str]) -> None:
+        self.source = source
+
+    def get_source(self, name: str) -> str:
+        return self.source()
+
+
+def link(made: Generated, dialect: Dialect, wrap: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
+    """MATCH of generated code: op name -> function. `wrap` replaces each helper (its name, the function) by another."""
+    code = made.code
     namespace: dict[str, Any] = {
         **values.NAMES,
         **getattr(dialect, "names", {}),
         "_d": dialect,
-        "_failures": (
-            values.NoValue,
-            ZeroDivisionError,
-            OverflowError,
-            IndexError,
-            getattr(dialect, "undefined", values.NoValue),
-        ),
+        "_failures": (*values.FAILURES, getattr(dialect, "undefined", values.NoValue)),
         "_derive": getattr(dialect, "derive", None),
         "_subst": dialect.facts.get("subst"),
         "NOT_CONST": NOT_CONST,
+        "__name__": code.co_filename,
+        "__loader__": _Loader(made.source),
     }
+    linecache.lazycache(code.co_filename, namespace)
     for name in _names(code):
         if name in namespace:
             continue
@@ -64,7 +73,7 @@ def link(code: CodeType, generated: Generated, dialect: Dialect, wrap: Callable[
         elif kind == "F":
             namespace[name] = dialect.facts[rest]
         elif kind == "H":
-            module, _, function = generated.helpers[name].rpartition(":")
+            module, _, function = made.helpers[name].rpartition(":")
             helper = getattr(importlib.import_module(module), function)
             namespace[name] = helper if wrap is None else wrap(function, helper)
     exec(code, namespace)

@@ -28,6 +28,11 @@ def value_name(path: Path) -> str:
     return "v" + node_name(path)[1:]
 
 
+def helper_name(rule: CheckedRule, name: str) -> str:
+    """How generated code calls a helper: files may declare helpers of one name in different modules."""
+    return f"H_{(rule.helpers or '').replace('.', '_')}_{name}"
+
+
 @dataclass(slots=True)
 class Tail:
     """The text of what a row does after its tests.
@@ -57,6 +62,7 @@ class Emitter:
         self.tail = Tail(order)
         self.depth = 0
         self.locals: dict[str, str] = {}
+        self.shadowing: set[str] = set()  # variables of the comprehensions that the text is inside of
         self.infinite: set[str] = set()  # let-bound names that may hold an unknown bound
         self.raises = False
         self.temporaries = 0
@@ -314,12 +320,13 @@ class Emitter:
 
     def comprehension(self, e: S.EComprehension, nodes: bool = False) -> str:
         source = self.sequence(e.sequence)
-        saved = dict(self.locals)
+        saved, outer = dict(self.locals), self.shadowing
+        self.shadowing = outer | set(e.names)
         names = [f"u_{n}" for n in e.names]
         self.locals.update(zip(e.names, names, strict=True))
         body = _bare(self.node(e.body) if nodes else self.any(e.body))
         condition = "" if e.condition is None else f" if {_bare(self.boolean(e.condition, strict=True))}"
-        self.locals = saved
+        self.locals, self.shadowing = saved, outer
         return f"{body} for {', '.join(names)} in {source}{condition}"
 
     def range(self, e: S.ERange) -> str:
@@ -457,6 +464,8 @@ class Emitter:
                 return f"{self.access.operands(self.node_at(bound.path))}[{bound.start}:{stop}]"
             case BoundCode():
                 return bound.template.format(self.node_at(bound.path))
+        if any(ty.lanes == name for ty in self.row.types.values()):
+            return self.lanes_of(name)
         if name in self.dialect.ops:
             return self.key(name)
         if name in self.dialect.dtypes:
@@ -592,10 +601,9 @@ class Emitter:
         return f"{function}({self.element_of(self._value_type(values[place]))}, {codes})"
 
     def _value_type(self, e: S.Expr) -> Ty:
-        ty = self.type(e)
-        if ty is None and isinstance(e, S.EName):
-            binding = self.rule.bindings.get(e.name)
-            ty = None if binding is None else binding.type
+        """The dtype of a constant's value: that of the constant it came from."""
+        binding = self.rule.bindings.get(e.name) if isinstance(e, S.EName) and e.name not in self.shadowing else None
+        ty = binding.type if binding is not None and binding.type is not None else self.type(e)
         assert ty is not None, f"{self.rule.name}: eval of a value without a dtype"
         return ty
 
@@ -603,7 +611,7 @@ class Emitter:
         args = [_bare(self.any(a)) for a in e.args]
         if self.rule.context is not None:
             args.append("context")
-        return f"H_{e.name}({', '.join(args)})"
+        return f"{helper_name(self.rule, e.name)}({', '.join(args)})"
 
     # conditions
 
@@ -681,4 +689,4 @@ def _has_top_level(text: str) -> bool:
     return False
 
 
-__all__ = ["Emitter", "Tail", "node_name", "value_name"]
+__all__ = ["Emitter", "Tail", "helper_name", "node_name", "value_name"]

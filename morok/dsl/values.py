@@ -12,6 +12,10 @@ class NoValue(ArithmeticError):
     """A compile-time operation has no value: the clause that asked for it fails."""
 
 
+# What computing a clause may raise where it has no value.
+FAILURES: Final = (NoValue, ZeroDivisionError, OverflowError, IndexError)
+
+
 def no_value() -> NoReturn:
     raise NoValue
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
-from collections.abc import Callable, Hashable
 from types import CodeType
-from typing import Any
 
-from morok.dsl.compiled import Generated, link, to_code
+from morok.dsl.compiled import Generated, link
 from morok.rewrite import store
 from morok.rewrite.files import dialect_digest, generator_digest
 from morok.rewrite.ruleset import Matcher, RuleSet, serial_of
@@ -17,39 +15,44 @@ from morok.rewrite.ruleset import Matcher, RuleSet, serial_of
 
 def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:
     """The matcher of those of `rules` that assume nothing beyond `flags`; `checked`: helper calls assert their contracts."""
+    wrap = None
+    key = None
     if checked:
         from morok.rewrite.contracts import asserting
 
-        generated = _generate(rules, flags)
-        return _linked(rules, generated, to_code(generated), (flags, checked), asserting(rules.rules))
-    key = _key(rules, flags)
-    kept = None if key is None else store.load(key)
-    if kept is not None:
-        size = int.from_bytes(kept[:8], "little")
-        raw = json.loads(kept[8 : 8 + size])
-        generated = Generated(raw["source"], tuple(raw["names"]), raw["helpers"])
-        code: CodeType = marshal.loads(kept[8 + size :])
+        wrap = asserting(rules.rules)
     else:
-        generated = _generate(rules, flags)
-        code = to_code(generated)
+        key = _key(rules, flags)
+    made = None if key is None else _load(key)
+    if made is None:
+        made = _generate(rules, flags)
         if key is not None:
-            text = json.dumps({"source": generated.source, "names": generated.names, "helpers": dict(generated.helpers)}).encode()
-            store.save(key, len(text).to_bytes(8, "little") + text + marshal.dumps(code))
-    return _linked(rules, generated, code, (flags, checked), None)
+            _save(key, made)
+    found = link(made, rules.dialect, wrap)
+    table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
+    return Matcher(table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)))
+
+
+def _load(key: str) -> Generated | None:
+    kept = store.load(key)
+    if kept is None:
+        return None
+    size = int.from_bytes(kept[:8], "little")
+    names, helpers = json.loads(kept[8 : 8 + size])
+    code: CodeType = marshal.loads(kept[8 + size :])
+    return Generated(code, lambda: (store.load(f"{key}.py") or b"# the cache was emptied").decode(), tuple(names), helpers)
+
+
+def _save(key: str, made: Generated) -> None:
+    head = json.dumps((made.names, dict(made.helpers))).encode()
+    store.save(f"{key}.py", made.source().encode())
+    store.save(key, len(head).to_bytes(8, "little") + head + marshal.dumps(made.code))
 
 
 def _generate(rules: RuleSet, flags: frozenset[str]) -> Generated:
     from morok.dsl.compile import compile_rules
 
     return compile_rules([r for r in rules.rules if flags.issuperset(r.syntax.assuming)], rules.dialect)
-
-
-def _linked(
-    rules: RuleSet, generated: Generated, code: CodeType, mode: Hashable, wrap: Callable[[str, Any], Any] | None
-) -> Matcher:
-    found = link(code, generated, rules.dialect, wrap)
-    table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
-    return Matcher(table, found.get(""), generated.names, generated.source, serial_of((rules.identity, mode)))
 
 
 def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:

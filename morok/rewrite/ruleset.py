@@ -21,14 +21,14 @@ class Matcher(NamedTuple):
     table    one generated function per op key
     default  the function for nodes of any other op: the rules whose pattern is a bare variable
     names    of the rules, by number
-    source   the generated Python text
+    source   gives the generated Python text
     serial   one number for all matchers that rewrite alike
     """
 
     table: Mapping[Hashable, Match]
     default: Match | None
     names: tuple[str, ...]
-    source: str = ""
+    source: Callable[[], str] = str
     serial: int = 0
 
 
@@ -159,7 +159,7 @@ class RuleSet:
     @property
     def code(self) -> str:
         """The generated Python text."""
-        return self.matcher.source
+        return self.matcher.source()
 
     def rewrite_node(self, node: Node, context: Any = None) -> tuple[Node, str] | None:
         """What the first rule that applies makes of `node`, once, at the root, and the rule's name."""
