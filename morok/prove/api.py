@@ -10,7 +10,7 @@ from pathlib import Path
 
 from morok.dsl.checked import CheckedRule
 from morok.errors import Place, UsageError
-from morok.prove import ledger, sources
+from morok.prove import ledger, stamp
 from morok.prove.verdict import Verdict, exit_status
 
 Source = str | os.PathLike[str]
@@ -29,7 +29,9 @@ def rule_files(paths: Iterable[Source]) -> list[Path]:
         elif p.is_file():
             found.append(p)
         else:
-            raise UsageError(f"there is no rule file or folder {p}", place=Place(str(p), 1), expected="a .rules file or a folder of them")
+            raise UsageError(
+                f"there is no rule file or folder {p}", place=Place(str(p), 1), expected="a .rules file or a folder of them"
+            )
     return found
 
 
@@ -59,7 +61,9 @@ def prove(
 
     Raises RuleError with every mistake if a file cannot be checked.
     """
-    items = [ledger.rules_folder()] if what is None else [what] if isinstance(what, (str, os.PathLike, CheckedRule)) else list(what)
+    items = (
+        [ledger.rules_folder()] if what is None else [what] if isinstance(what, (str, os.PathLike, CheckedRule)) else list(what)
+    )
     rules = [i for i in items if isinstance(i, CheckedRule)]
     files = rule_files(i for i in items if not isinstance(i, CheckedRule))
     verdicts: list[Verdict] = []
@@ -67,7 +71,9 @@ def prove(
     for file in files:
         known = ledger.unchanged(file, trust_ledger) if use_cache and not write and smt2 is None else None
         if known is not None:
-            verdicts += [Verdict.recorded(r, str(file), r.line) for r in known.values() if only is None or fnmatch.fnmatch(r.name, only)]
+            verdicts += [
+                Verdict.recorded(r, str(file), r.line) for r in known.values() if only is None or fnmatch.fnmatch(r.name, only)
+            ]
             continue
         from morok.dsl.check import check_file
 
@@ -107,12 +113,16 @@ def script(v: Verdict) -> str:
     return "".join(f"; {name}\n(reset)\n{text}\n" for name, text in v.obligations)
 
 
-def record_verdicts(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], write: bool, remember: bool, complete: bool) -> None:
+def record_verdicts(
+    rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], write: bool, remember: bool, complete: bool
+) -> None:
     """Bring the pages of these rules' files up to date. Only usable verdicts that no wall limit touched are recorded."""
     by_name = {(v.file, v.name): v for v in verdicts}
     for file in dict.fromkeys(r.file for r in rules):
         mine = [r for r in rules if r.file == file]
-        targets = ([ledger.page_path(file)] if write else []) + ([ledger.machine_path(file)] if remember or not ledger.is_built_in(file) else [])
+        targets = ([ledger.page_path(file)] if write else []) + (
+            [ledger.machine_path(file)] if remember or not ledger.is_built_in(file) else []
+        )
         for path in targets:
             old = ledger.read_page(path)
             records = {} if old is None or complete else dict(old.records)
@@ -122,8 +132,8 @@ def record_verdicts(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], w
                 if verdict.usable and verdict.final:
                     records[rule.name] = verdict.record(ledger.rule_digest(rule))
             whole = complete and all(r.name in records for r in mine) and Path(file).is_file()
-            content = sources.digest(Path(file).read_bytes()) if whole else ""
-            ledger.write_page(path, ledger.Page(Path(file).name, content, sources.source_bytes(), records))
+            content = stamp.digest(Path(file).read_bytes()) if whole else ""
+            ledger.write_page(path, ledger.Page(Path(file).name, content, stamp.source_bytes(), records))
         if write:
             fresh = [by_name[(file, r.name)] for r in mine if by_name[(file, r.name)].obligations]
             if len(fresh) == len(mine):

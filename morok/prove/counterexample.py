@@ -62,7 +62,7 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     """The counterexample that a model is, evaluated where the dialect can."""
     bindings: dict[str, Any] = {}
     for name, dtype, term in o.variables:
-        bindings[name] = INVALID if z3.is_true(model.value(term.invalid)) else world.read(dtype, model.value(term.value))
+        bindings[name] = INVALID if z3.is_true(model.value(term.invalid)) else scalar(rule, world, dtype, model.value(term.value))
     for name, _, number in o.facts:
         bindings[name] = _number(world, model, number)
     used = dict.fromkeys([*instance.dtypes.values(), *(dtype for _, dtype, _ in o.variables)])
@@ -70,7 +70,7 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     where = dtypes[0] if len(instance.dtypes) < 2 else ", ".join(f"{k}={v}" for k, v in instance.dtypes.items())
     if o.pattern is None or o.target is None:
         return Counterexample(where, bindings, None, None, False)
-    lhs, rhs = value_in(world, model, o.pattern), value_in(world, model, o.target)
+    lhs, rhs = value_in(rule, world, model, o.pattern), value_in(rule, world, model, o.target)
     try:
         confirmed = replay(rule, o, world, model)
     except Unreplayable:
@@ -86,7 +86,12 @@ def _number(world: Any, model: Model, number: Any) -> Any:
     return world.read_number(model.value(number.value))
 
 
-def value_in(world: Any, model: Model, node: Node) -> Any:
+def scalar(rule: CheckedRule, world: Any, dtype: str, value: Any) -> Any:
+    """A value of the model; of a dtype that the rule does not look at, a name for it."""
+    return world.read(dtype, value) if dtype in rule.dialect.dtypes and dtype != "void" else str(value)
+
+
+def value_in(rule: CheckedRule, world: Any, model: Model, node: Node) -> Any:
     lanes = []
     for t in node.lanes:
         if not z3.is_true(model.value(t.defined)):
@@ -94,7 +99,7 @@ def value_in(world: Any, model: Model, node: Node) -> Any:
         elif z3.is_true(model.value(t.invalid)):
             lanes.append(INVALID)
         else:
-            lanes.append(world.read(node.dtype, model.value(t.value)))
+            lanes.append(scalar(rule, world, node.dtype, model.value(t.value)))
     return lanes[0] if len(lanes) == 1 else lanes
 
 
@@ -107,7 +112,8 @@ def replay(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
 
     Morok's nodes are built and run by its interpreter; another dialect's are folded by its ops' `evaluate`.
     """
-    assert o.pattern is not None and o.target is not None
+    assert o.pattern is not None
+    assert o.target is not None
     run = _Interpreter(rule, o, world, model) if rule.dialect.name == "morok" else _Folder(rule, o, world, model)
     left = run.value(o.pattern)
     if left == UNDEFINED:
@@ -116,7 +122,7 @@ def replay(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
     if right == UNDEFINED:
         return True
     if isinstance(left, float) and isinstance(right, float):
-        same = left == right and math.copysign(1.0, left) == math.copysign(1.0, right) or (left != left and right != right)
+        same = (left == right and math.copysign(1.0, left) == math.copysign(1.0, right)) or (left != left and right != right)
         if "nsz" in rule.syntax.assuming and left == right:
             same = True
         return not same
@@ -184,7 +190,9 @@ class _Interpreter:
         if len(node.lanes) != 1:
             raise Unreplayable
         made = node.made
-        dtype = self.rule.dialect.dtypes[node.dtype]
+        if node.dtype not in self.rule.dialect.dtypes or node.dtype == "void":
+            raise Unreplayable
+        dtype: Any = self.rule.dialect.dtypes[node.dtype]
         if made is None or made.op == "Const":
             value = _leaf(self.world, self.model, node)
             if value == UNDEFINED:

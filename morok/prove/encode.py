@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence as Seq
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
 from morok.prove.kinds import Constant, DtypeName, FloatLiteral, Made, Node, OpName, Sequence, Truth
-from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.numbers import Arithmetic, Num
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, either, negation
 
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
@@ -93,6 +94,7 @@ class Encoder:
         self.rule = rule
         self.instance = instance
         self.world = world
+        self.numbers: Arithmetic = world.numbers
         self.choices = choices
         self.names: dict[str, Any] = {}
         self.out = Obligation()
@@ -108,6 +110,8 @@ class Encoder:
         self.start_clauses(pattern)
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
+        if any(z3.is_false(z3.simplify(p)) for p in out.premises):
+            raise Inapplicable
         self.side = "target"
         target = self.target(self.rule.syntax.target, pattern)
         self.finish(pattern, target)
@@ -127,7 +131,9 @@ class Encoder:
             raise Unsupported(f"{len(pattern.lanes)} lanes become {len(target.lanes)}")
         equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.equal
         self.out.pattern, self.out.target = pattern, target
-        self.out.claim = both(*(both(t.defined, equal(pattern.dtype, t, p)) for p, t in zip(pattern.lanes, target.lanes, strict=True)))
+        self.out.claim = both(
+            *(both(t.defined, equal(pattern.dtype, t, p)) for p, t in zip(pattern.lanes, target.lanes, strict=True))
+        )
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         return self.world.equal(dtype, target, pattern)
@@ -211,11 +217,20 @@ class Encoder:
     def bound_variable(self, p: S.PVar) -> Any:
         if p.ignored:
             self.unnamed = getattr(self, "unnamed", 0) + 1
-            return self.variable(f"{p.name}{self.unnamed}", self.rule.type_of(p), mentions_maybe_invalid(p.type))
+            return self.variable(f"{p.name}{self.unnamed}", self.type_at(p), mentions_maybe_invalid(p.type))
         if p.name not in self.names:
             binding = self.rule.bindings[p.name]
-            self.names[p.name] = self.variable(p.name, self.rule.type_of(p), binding.invalid_ok)
+            self.names[p.name] = self.variable(p.name, self.type_at(p), binding.invalid_ok)
         return self.names[p.name]
+
+    def type_at(self, p: S.PVar) -> Ty:
+        """The type of a variable, also where a struct names it by its field alone."""
+        found = self.rule.types.get(id(p))
+        if found is None and p.name in self.rule.bindings:
+            found = self.rule.bindings[p.name].type
+        if found is None:
+            raise Unsupported(f"{p.name} has no type")
+        return found
 
     def splat(self, term: Term, dtype: str, ty: Ty) -> Node:
         return Node((term,) * self.lanes_of(ty), dtype, Made("Const", ()))
@@ -287,7 +302,12 @@ class Encoder:
         info = self.rule.dialect.ops[op]
         domain = info.domains.get(info.result) or info.domains.get(info.params[0] if info.params else "")
         where = p.args[0] if info.comparison else p
-        return domain is None or not isinstance(where, S.Syntax) or id(where) not in self.rule.types or self.dtype_of(where) in domain
+        return (
+            domain is None
+            or not isinstance(where, S.Syntax)
+            or id(where) not in self.rule.types
+            or self.dtype_of(where) in domain
+        )
 
     def commutes(self, info: OpInfo, operands: Seq[Node]) -> None:
         """`Op[x, y]` matches in both orders: one proof serves both because the op's meaning does not tell them apart."""
@@ -308,9 +328,7 @@ class Encoder:
         """A pointwise op, lane by lane; a scalar operand among vectors serves every lane."""
         f = solver_function(info)
         nodes = [o if isinstance(o, Node) else self.as_node(o, result) for o in operands]
-        lanes = max((len(n.lanes) for n in nodes), default=1)
-        if any(len(n.lanes) not in (1, lanes) for n in nodes):
-            raise Inapplicable
+        lanes = self.width(info, nodes)
         extra: list[Any] = []
         d = self.world.dtype(result)
         if info.params and info.result not in info.params and info.result in info.domains:  # a conversion
@@ -328,6 +346,17 @@ class Encoder:
             for t in terms:
                 self.assume_flags(result, t)
         return node
+
+    def width(self, info: OpInfo, nodes: Seq[Node]) -> int:
+        """The lanes of a result: those of its operands, which agree; a scalar condition and a constant serve any number."""
+        governing = [n for n, word in zip(nodes, info.params, strict=False) if word in info.domains] or nodes
+        counts = {len(n.lanes) for n in governing if n.made is None or n.made.op != "Const" or len(n.lanes) > 1}
+        if len(counts) > 1:
+            raise Inapplicable
+        lanes = counts.pop() if counts else 1
+        if any(len(n.lanes) not in (1, lanes) for n in nodes):
+            raise Inapplicable
+        return lanes
 
     def relaxed(self, info: OpInfo, d: Any, nodes: Seq[Node], lane: int) -> Term | None:
         """What `contract` and `arcp` permit: Add(Mul(a, b), c) read as MulAcc(a, b, c), Fdiv(x, y) as Mul(x, Reciprocal(y))."""
@@ -400,7 +429,7 @@ class Encoder:
         label = f"{extern.name}.{r.name}.{call}"
         kind = r.type.name if isinstance(r.type, S.TName) else ""
         if kind in ("const", "int"):
-            number = Num(self.world.numbers.n.variable(label))
+            number = Num(self.numbers.n.variable(label))
             self.out.facts.append((label, "value", number))
             return number
         if kind == "bool" and not self.is_node_type(extern, r):
@@ -443,14 +472,14 @@ class Encoder:
         if isinstance(v, Num):
             return v
         if isinstance(v, bool):
-            return self.world.numbers.const(int(v))
+            return self.numbers.const(int(v))
         if isinstance(v, int):
-            return self.world.numbers.const(v)
+            return self.numbers.const(v)
         if isinstance(v, Constant) and not self.world.is_float(v.dtype):
             n = self.world.number_of(v.dtype, v.term)
             return Num(n.value, both(n.exists, v.exists), bits=n.bits)
         if isinstance(v, Truth):
-            n = self.world.numbers.n
+            n = self.numbers.n
             return Num(n.choose(v.value, n.const(1), n.const(0)), v.exists)
         if isinstance(v, Node) and not self.world.is_float(v.dtype) and len(v.lanes) == 1:  # in contracts, a node is its value
             n = self.world.number_of(v.dtype, v.term)
@@ -464,7 +493,7 @@ class Encoder:
         if isinstance(e, S.ENumber):
             if isinstance(e.value, bool):
                 return Truth(z3.BoolVal(e.value))
-            return FloatLiteral(e.value) if isinstance(e.value, float) else self.world.numbers.const(e.value)
+            return FloatLiteral(e.value) if isinstance(e.value, float) else self.numbers.const(e.value)
         if isinstance(e, S.EUnary):
             return self.unary(e)
         if isinstance(e, S.EBinary):
@@ -482,7 +511,7 @@ class Encoder:
         if isinstance(e, S.EComprehension):
             return Sequence(tuple(self.comprehension(e)))
         if isinstance(e, S.ERange):
-            return Sequence(tuple(self.world.numbers.const(i) for i in self.span(e)))
+            return Sequence(tuple(self.numbers.const(i) for i in self.span(e)))
         return self.structure_expression(e)
 
     def structure_expression(self, e: S.Expr) -> Any:
@@ -513,7 +542,7 @@ class Encoder:
         v = self.expression(e.operand)
         if isinstance(v, FloatLiteral):
             return FloatLiteral(-v.value)
-        return self.world.numbers.unary(e.op, self.number(v))
+        return self.numbers.unary(e.op, self.number(v))
 
     def binary(self, e: S.EBinary) -> Any:
         if e.op in ("and", "or"):
@@ -531,7 +560,7 @@ class Encoder:
         if isinstance(left, Truth) and isinstance(right, Truth) and e.op in ("&", "|", "^"):
             combine = {"&": both, "|": either, "^": z3.Xor}[e.op]
             return Truth(combine(left.value, right.value), both(left.exists, right.exists))
-        return self.world.numbers.binary(e.op, self.number(left), self.number(right))
+        return self.numbers.binary(e.op, self.number(left), self.number(right))
 
     def comparison(self, e: S.ECompare) -> Truth:
         values = [self.expression(o) for o in e.operands]
@@ -551,7 +580,7 @@ class Encoder:
         floats = [v for v in (a, b) if isinstance(v, (FloatLiteral, Constant)) and self.is_float_value(v)]
         if floats:
             return self.compare_floats(op, a, b)
-        exists, value = self.world.numbers.compare(op, self.number(a), self.number(b))
+        exists, value = self.numbers.compare(op, self.number(a), self.number(b))
         return Truth(value, exists)
 
     def compare_sequences(self, op: str, a: Sequence, b: Sequence) -> Truth:
@@ -569,7 +598,7 @@ class Encoder:
         if isinstance(v, Constant) and v.dtype == "bool":
             return Truth(v.term.value, v.exists)
         n = self.number(v)
-        return Truth(negation(self.world.numbers.eq(n.value, self.world.numbers.n.const(0))), n.exists)
+        return Truth(negation(self.numbers.eq(n.value, self.numbers.n.const(0))), n.exists)
 
     def is_float_value(self, v: Any) -> bool:
         return isinstance(v, FloatLiteral) or self.world.is_float(v.dtype)
@@ -586,7 +615,7 @@ class Encoder:
                 return v.term.value, v.exists
             if isinstance(v, FloatLiteral):
                 return n.const(v.value), TRUE
-            known = self.world.numbers.n.known(self.number(v).value)
+            known = self.numbers.n.known(self.number(v).value)
             if known is None:
                 raise Unsupported("a float compared with a computed integer")
             return n.const(float(known)), TRUE
@@ -657,7 +686,7 @@ class Encoder:
         return Truth(both(*fits))
 
     def exact(self, op: str, n: Seq[Num]) -> Num:
-        a = self.world.numbers
+        a = self.numbers
         if op in ARITHMETIC_SIGN:
             return a.binary(ARITHMETIC_SIGN[op], n[0], n[1])
         if op == "Neg":
@@ -689,14 +718,14 @@ class Encoder:
 
     def call_lanes(self, x: S.Expr) -> Num:
         if self.rule.pointwise:  # any number: the rule is read at one lane
-            value = self.world.numbers.n.variable("lanes", 16)
-            self.premise(z3.Not(self.world.numbers.n.lt(value, self.world.numbers.n.const(1))))
+            value = self.numbers.n.variable("lanes", 16)
+            self.premise(z3.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
             return Num(value)
         v = self.expression(x)
-        return self.world.numbers.const(len(v.lanes) if isinstance(v, Node) else 1)
+        return self.numbers.const(len(v.lanes) if isinstance(v, Node) else 1)
 
     def call_bits(self, t: S.Expr) -> Num:
-        return self.world.numbers.const(self.world.bits(self.dtype_value(t)))
+        return self.numbers.const(self.world.bits(self.dtype_value(t)))
 
     def dtype_value(self, t: S.Expr) -> str:
         v = self.expression(t)
@@ -715,21 +744,21 @@ class Encoder:
 
     def call_is_pow2(self, c: S.Expr) -> Truth:
         n = self.number(self.expression(c))
-        return Truth(self.world.numbers.is_power(n), both(n.exists, n.finite))
+        return Truth(self.numbers.is_power(n), both(n.exists, n.finite))
 
     def call_log2(self, c: S.Expr) -> Num:
-        n: Num = self.world.numbers.unary("log2", self.number(self.expression(c)))
+        n: Num = self.numbers.unary("log2", self.number(self.expression(c)))
         return n
 
     def call_abs(self, a: S.Expr) -> Num:
-        n: Num = self.world.numbers.unary("abs", self.number(self.expression(a)))
+        n: Num = self.numbers.unary("abs", self.number(self.expression(a)))
         return n
 
     def _fold(self, op: str, arguments: Seq[S.Expr]) -> Num:
         values = [self.number(self.expression(a)) for a in arguments]
         out = values[0]
         for v in values[1:]:
-            out = self.world.numbers.binary(op, out, v)
+            out = self.numbers.binary(op, out, v)
         return out
 
     def call_min(self, *a: S.Expr) -> Num:
@@ -787,13 +816,17 @@ class Encoder:
             raise Unsupported("eval at an unknown dtype")
         nodes = [self.as_node(v, v.dtype if isinstance(v, Constant) else known or result) for v in values]
         made = self.apply(info, nodes, result)
-        return Constant(made.lanes[0], result, both(*(self.existence(v) for v in values), made.lanes[0].defined, negation(made.lanes[0].invalid)))
+        return Constant(
+            made.lanes[0],
+            result,
+            both(*(self.existence(v) for v in values), made.lanes[0].defined, negation(made.lanes[0].invalid)),
+        )
 
     def call_len(self, xs: S.Expr) -> Num:
         v = self.expression(xs)
         if not isinstance(v, Sequence):
             raise Unsupported("the length of what is no sequence")
-        n: Num = self.world.numbers.const(len(v.items))
+        n: Num = self.numbers.const(len(v.items))
         return n
 
     def call_zip(self, *sequences: S.Expr) -> Sequence:
@@ -829,7 +862,7 @@ class Encoder:
 
     def item(self, e: S.EIndex) -> Any:
         items = self.sequence(e.sequence)
-        at = self.world.numbers.n.known(self.number(self.expression(e.index)).value)
+        at = self.numbers.n.known(self.number(self.expression(e.index)).value)
         if at is None:
             raise Unsupported("a computed place in a sequence")
         if not 0 <= at < len(items):
@@ -837,7 +870,7 @@ class Encoder:
         return items[at]
 
     def span(self, e: S.ERange) -> range:
-        ends = [self.world.numbers.n.known(self.number(self.expression(x)).value) for x in (e.start, e.stop)]
+        ends = [self.numbers.n.known(self.number(self.expression(x)).value) for x in (e.start, e.stop)]
         if ends[0] is None or ends[1] is None:
             raise Unsupported("a range with computed ends")
         return range(ends[0], ends[1] + e.inclusive)
@@ -913,12 +946,16 @@ class Encoder:
         info = self.rule.dialect.ops[e.name]
         if info.solver:
             named = [self.dtype_value(a) for a in e.args if self.is_dtype(a)]
-            return self.apply(info, [self.node(a, None) for a in e.args if not self.is_dtype(a)], named[0] if named else self.dtype_of(e))
+            return self.apply(
+                info, [self.node(a, None) for a in e.args if not self.is_dtype(a)], named[0] if named else self.dtype_of(e)
+            )
         raise Unsupported(f"{e.name} is not pointwise")
 
     def is_dtype(self, e: S.Expr) -> bool:
         return isinstance(e, S.EType) or (
-            isinstance(e, S.EName) and e.name not in self.names and (e.name in self.instance.dtypes or e.name in self.rule.dialect.dtypes)
+            isinstance(e, S.EName)
+            and e.name not in self.names
+            and (e.name in self.instance.dtypes or e.name in self.rule.dialect.dtypes)
         )
 
     def operand(self, e: S.Expr, info: OpInfo, at: int, dtype: str | None) -> Any:
@@ -935,10 +972,13 @@ class Encoder:
                 continue
             word = info.params[min(i, len(info.params) - 1)]
             sibling = next(
-                (o.dtype for j, o in enumerate(operands) if isinstance(o, (Node, Constant)) and info.params[min(j, len(info.params) - 1)] == word),
+                (
+                    o.dtype
+                    for j, o in enumerate(operands)
+                    if isinstance(o, (Node, Constant)) and info.params[min(j, len(info.params) - 1)] == word
+                ),
                 None,
             )
             own = dtype if word == info.result else word if word not in info.domains else None
             out.append(self.as_node(v, sibling or own))
         return out
-

@@ -6,19 +6,19 @@ hashed together. No solver is imported here.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from morok.dsl import syntax as S
-from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, Place, UnprovedRuleError
-from morok.prove import sources
+from morok.prove import stamp
+
+if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
+    from morok.dsl.checked import CheckedRule
 
 USABLE: Final = frozenset({"proved", "bounded", "approximate", "defined"})
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
@@ -54,7 +54,7 @@ class Page:
     records: Mapping[str, Record] = field(default_factory=dict)
 
     def dump(self) -> str:
-        rules = [dataclasses.asdict(r) for r in self.records.values()]
+        rules = [asdict(r) for r in self.records.values()]
         head = json.dumps({"file": self.file, "bytes": self.bytes, "sources": self.sources})[1:-1]
         lines = ",\n  ".join(json.dumps(r) for r in rules)
         return f'{{{head}, "rules": [\n  {lines}\n]}}\n'
@@ -62,9 +62,8 @@ class Page:
     @staticmethod
     def load(text: str) -> Page:
         data = json.loads(text)
-        records = {
-            r["name"]: Record(**{k: tuple(v) if isinstance(v, list) else v for k, v in r.items()}) for r in data["rules"]
-        }
+        found = (Record(**{**r, "scope": tuple(r["scope"]), "helpers": tuple(r["helpers"])}) for r in data["rules"])
+        records = {r.name: r for r in found}
         return Page(data["file"], data["bytes"], data["sources"], records)
 
 
@@ -110,7 +109,9 @@ def read_page(path: Path) -> Page | None:
     try:
         return Page.load(text)
     except (ValueError, KeyError, TypeError) as problem:
-        raise LedgerError(f"{path} is no ledger page: {problem}", place=Place(str(path), 1), hint="remove it and prove again") from None
+        raise LedgerError(
+            f"{path} is no ledger page: {problem}", place=Place(str(path), 1), hint="remove it and prove again"
+        ) from None
 
 
 def write_page(path: Path, page: Page) -> None:
@@ -121,77 +122,11 @@ def write_page(path: Path, page: Page) -> None:
     scratch.replace(path)
 
 
-# Digests
-
-
-def canonical(tree: S.Syntax) -> str:
-    """A syntax tree as text: everything that carries meaning, nothing of places, comments, documentation and examples."""
-    out: list[str] = []
-    todo: list[Any] = [tree]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.Syntax):
-            names = [n for n in at.__dataclass_fields__ if n not in ("span", "doc", "examples", "comments", "text")]
-            out.append(f"{type(at).__name__}(")
-            todo.append(_END)
-            todo.extend(getattr(at, n) for n in reversed(names))
-        elif isinstance(at, tuple):
-            out.append("[")
-            todo.append(_CLOSE)
-            todo.extend(reversed(at))
-        elif at is _END or at is _CLOSE:
-            out.append(str(at.value))
-        else:
-            out.append(f"{type(at).__name__}:{at!r} ")
-    return "".join(out)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    value: str
-
-
-_END: Final = _Mark(")")
-_CLOSE: Final = _Mark("]")
-
-
-def names_in(tree: S.Syntax) -> set[str]:
-    """Every string in a syntax tree, among them the names of ops and helpers."""
-    found: set[str] = set()
-    todo: list[Any] = [tree]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.Span):
-            continue
-        if isinstance(at, S.Syntax):
-            todo.extend(getattr(at, n) for n in at.__dataclass_fields__)
-        elif isinstance(at, tuple):
-            todo.extend(at)
-        elif isinstance(at, str):
-            found.add(at)
-    return found
-
-
-def ops_of(rule: CheckedRule) -> list[str]:
-    """The ops that a rule mentions, in its text and in its helpers' contracts."""
-    names = names_in(rule.syntax)
-    for extern in rule.externs.values():
-        names |= names_in(extern)
-    return sorted(n for n in names if n in rule.dialect.ops)
-
-
 def rule_digest(rule: CheckedRule) -> str:
-    """A name for exactly this meaning of a rule."""
-    parts = [
-        sources.core_digest(),
-        sources.theory_digest(rule.dialect),
-        rule.dialect.name,
-        canonical(dataclasses.replace(rule.syntax, name="")),
-        *(canonical(e) for _, e in sorted(rule.externs.items())),
-        *(str(i) for i in rule.instances),
-        *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in ops_of(rule)),
-    ]
-    return sources.digest("\n".join(parts))
+    """A name for exactly this meaning of a rule (morok.prove.digest)."""
+    from morok.prove import digest
+
+    return digest.rule_digest(rule)
 
 
 # The gate
@@ -218,7 +153,7 @@ def _pages(file: str, trust_ledger: bool) -> list[Page]:
 
 
 def machine_path(file: str) -> Path:
-    return machine_folder() / f"{Path(file).stem}-{sources.digest(str(Path(file).resolve()))[:16]}.json"
+    return machine_folder() / f"{Path(file).stem}-{stamp.digest(str(Path(file).resolve()))[:16]}.json"
 
 
 def _machine_page(file: str) -> Page | None:
@@ -231,11 +166,11 @@ def unchanged(file: str | Path, trust_ledger: bool = False) -> dict[str, Record]
     The fast path: nothing is parsed and no digest of a rule computed. Every record is usable, else None.
     """
     try:
-        content = sources.digest(Path(file).read_bytes())
+        content = stamp.digest(Path(file).read_bytes())
     except OSError:
         return None
     for page in _pages(str(file), trust_ledger):
-        if page.bytes == content and page.sources == sources.source_bytes() and page.records:
+        if page.bytes == content and page.sources == stamp.source_bytes() and page.records:
             if all(r.verdict in USABLE for r in page.records.values()):
                 return dict(page.records)
     return None

@@ -13,8 +13,8 @@ import z3
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.counterexample import Counterexample, read
+from morok.prove.digest import ops_of
 from morok.prove.encode import Choices, Encoder, Inapplicable, Obligation
-from morok.prove.ledger import ops_of
 from morok.prove.semantics.term import Unsupported, negation
 from morok.prove.solve import Answer, ask, question, version
 from morok.prove.verdict import Verdict
@@ -160,6 +160,8 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
         encoder = encoder_for(rule, instance, world, choices)
         try:
             obligation = encoder.encode()
+            if getattr(encoder, "folds", None):
+                obligation = by_induction(rule, instance, world, choices, where, obligation, attempt, progress)
         except Unsupported as why:
             reasons.append(f"{attempt.name}: {why}")
             continue
@@ -195,6 +197,23 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
     return True
 
 
+def by_induction(
+    rule: CheckedRule, instance: Instance, world: Any, choices: Choices, where: str, before: Obligation, attempt: Any, progress: Progress
+) -> Obligation:
+    """A rule about folds: true of no iterations (a lemma), and where it is true of some it is true of one more (what is returned)."""
+    from morok.prove.structure import StructureEncoder
+
+    choices.restart()
+    base = StructureEncoder(rule, instance, attempt.world(), choices, phase="base").encode()
+    choices.restart()
+    after = StructureEncoder(rule, instance, world, choices, phase="after").encode()
+    assert before.pattern is not None
+    defined = [lane.defined for lane in before.pattern.lanes]
+    after.premises.append(z3.Or(z3.Not(z3.And(*defined)), before.claim))
+    after.lemmas.append(("over no iterations", tuple(base.premises), base.claim))
+    return after
+
+
 def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> Encoder:
     if lanewise(rule):
         return Encoder(rule, instance, world, choices)
@@ -214,6 +233,8 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
     for name, premises, claim in o.lemmas:
         key = f"{name} ({attempt.name})"
         if not premises and key in progress.lemmas:
+            continue
+        if not premises and z3.is_true(claim):
             continue
         result = progress.ask(f"{rule.name} {where} {name}", [*premises, *world.axioms, negation(claim)], attempt.share)
         if result.answer is not Answer.UNSAT:
@@ -267,7 +288,9 @@ def probe(o: Obligation, conditions: list[Any], world: Any, progress: Progress) 
     return None
 
 
-def by_cases(rule: CheckedRule, where: str, conditions: list[Any], attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
+def by_cases(
+    rule: CheckedRule, where: str, conditions: list[Any], attempt: Any, world: Any, progress: Progress
+) -> tuple[Answer, Any]:
     """The question once for every likely value of a variable (the powers of two), and once for all others: all must be unsat."""
     leaf, values = next(iter(world.cases.values()))
     others = [*conditions, *(leaf != v for v in values)]

@@ -1,6 +1,6 @@
 """Digests of the code that gives rules their meaning, read from the files: no solver is imported.
 
-The digest of an op covers its entry in the op table and its solver function with all that this function calls. Comments, layout and
+The digest of an op covers its entry in the op table and its solver function with all that this calls. Comments, layout and
 docstrings do not count.
 """
 
@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
 import importlib.util
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
 from morok.dialect import Dialect, OpInfo
+from morok.prove.stamp import digest
 
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
 _CORE: Final = ("encode.py", "kinds.py", "obligations.py", "solve.py", "structure.py", "semantics/term.py", "semantics/theory.py",
                 "semantics/numbers.py")  # fmt: skip
-
-
-def digest(text: str | bytes) -> str:
-    """A short name for a text: 128 bits of its SHA-256."""
-    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
 
 
 def without_docstrings(tree: ast.AST) -> str:
@@ -143,17 +138,3 @@ def theory_digest(dialect: Dialect) -> str:
     if module.startswith("morok."):
         return ""
     return digest("\n".join(without_docstrings(ast.parse(f.read_text(encoding="utf-8"))) for f in module_files(module)))
-
-
-@functools.cache
-def source_bytes() -> str:
-    """The bytes of every file that a verdict on a built-in rule depends on: while they stay, no digest needs computing."""
-    files: list[Path] = []
-    for folder, pattern in (("prove", "*.py"), ("prove/semantics", "*.py"), ("ir/ops", "*.py"), ("dsl", "*.py"), ("dsl", "*.lark")):
-        files += sorted((_PACKAGE / folder).glob(pattern))
-    files += [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "dialect.py")] + [_PACKAGE / "dialect.py"]
-    h = hashlib.sha256()
-    for file in files:
-        h.update(file.name.encode())
-        h.update(file.read_bytes())
-    return h.hexdigest()[:32]

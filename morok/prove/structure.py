@@ -6,8 +6,9 @@ inside; statements are values of a sort of effects; a fold is judged by inductio
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence as Seq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import z3
@@ -15,13 +16,15 @@ import z3
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort, Ty
-from morok.prove.encode import Encoder, Inapplicable, Obligation
+from morok.prove.encode import Encoder, Inapplicable, Obligation, mentions_maybe_invalid, solver_function
+from morok.prove.digest import ops_of
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, choose, either, negation
 
-LANES: Final = (1, 2, 3, 4)
+LANES: Final = (1, 2, 3)
 LENGTHS: Final = (1, 2, 3)
+RANKS: Final = (1, 2, 3, 4)
 ELEMENT: Final = z3.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
 NOTHING: Final = z3.Const("nothing", ELEMENT)
 OPAQUE: Final = frozenset({"any", "void"})
@@ -34,6 +37,17 @@ class Buffer:
 
     name: str
     dtype: str
+    shape: tuple[Expr, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A movement of a buffer or of another view: `rank` is its own, `read` maps an index vector to the place it stands for."""
+
+    base: Any
+    rank: int
+    shape: tuple[Expr, ...] | None
+    map: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +62,12 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A range: its variable and its end. `name` is what the rule calls it."""
+    """A range: its variable and its end. `name` is what the rule calls it; `counted` where the rule names its end."""
 
     node: Node
     end: Node | None
     name: str = ""
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,7 @@ class StructureEncoder(Encoder):
     def __init__(self, *args: Any, phase: str = "before") -> None:
         super().__init__(*args)
         self.phase = phase
+        self.by_induction = not any(n in ("Range", "End") for n in ops_of(self.rule))
         self.places: dict[int, tuple[Place, ...]] = {}
         self.loops: dict[str, Any] = {}
         self.folds: list[Fold] = []
@@ -91,8 +107,12 @@ class StructureEncoder(Encoder):
         self.must: list[Expr] = []
         self.free = free_names(self.rule.syntax)
         self.asking = False
+        self.expect: int | None = None  # the length that a sequence of operands must have
 
     # Dtypes and lanes.
+
+    def type_or_none(self, node: S.Syntax) -> Ty | None:
+        return self.rule.types.get(id(node))
 
     def lanes_of(self, ty: Ty) -> int:
         if isinstance(ty.lanes, int):
@@ -134,8 +154,8 @@ class StructureEncoder(Encoder):
         return Node(terms, dtype)
 
     def identical(self, a: Any, b: Any) -> list[Expr]:
-        if isinstance(a, Buffer) or isinstance(b, Buffer):
-            if a != b:
+        if isinstance(a, (Buffer, View)) or isinstance(b, (Buffer, View)):
+            if a is not b:
                 raise Inapplicable
             return []
         return super().identical(a, b)
@@ -171,6 +191,13 @@ class StructureEncoder(Encoder):
     def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
         return Truth(TRUE)
 
+    def call_all(self, xs: S.Expr) -> Truth:
+        if isinstance(xs, S.EComprehension) and isinstance(xs.sequence, S.EName) and isinstance(self.names.get(xs.sequence.name), Loops):
+            if isinstance(xs.body, S.ECall) and xs.body.name == "free_of":
+                return Truth(TRUE)  # what it says of names, `free_names` has read
+            raise Unsupported("a condition on every loop")
+        return super().call_all(xs)
+
     # Parts of ops: operands by name and static fields by name, whether written in order or as a struct.
 
     def parts(self, op: str, p: Any) -> dict[str, Any]:
@@ -184,10 +211,12 @@ class StructureEncoder(Encoder):
         dtypes = [a for a in p.args if isinstance(a, (S.PType, S.EType))]
         if dtypes:
             out["dtype"] = dtypes[0]
+        several = [o.name for o in info.operands if o.many]
         for operand in info.operands:
             if operand.many:
-                out[operand.name] = list(arguments)
-                arguments = []
+                take = len(arguments) // (len(several) - several.index(operand.name))  # Pad and Shrink end in two of one length
+                out[operand.name] = arguments[:take]
+                arguments = arguments[take:]
             elif arguments:
                 out[operand.name] = arguments.pop(0)
         return out
@@ -202,7 +231,7 @@ class StructureEncoder(Encoder):
     def operand_value(self, e: S.Expr) -> Any:
         if isinstance(e, S.EName):
             found = self.name(e)
-            if isinstance(found, (Buffer, Loop, Node)):
+            if isinstance(found, (Buffer, View, Loop, Node)):
                 return found
         return self.node(e, None)
 
@@ -240,8 +269,11 @@ class StructureEncoder(Encoder):
         if name in self.names:
             found = self.names[name]
             return list(found.items) if isinstance(found, Sequence) else [found]
-        self.bounded()
-        length = self.choices.pick(len(LENGTHS) + 1)
+        if self.expect is not None:
+            length = self.expect
+        else:
+            self.bounded()
+            length = self.choices.pick(len(LENGTHS) + 1)
         binding = self.rule.bindings.get(name)
         ty = self.type_or_none(at) or (binding.type if binding is not None else None)
         if ty is None:
@@ -287,7 +319,7 @@ class StructureEncoder(Encoder):
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         if isinstance(e, S.EStruct):
             return self.structure_expression(e)
-        if isinstance(e, S.EName) and isinstance(found := self.name(e), (Buffer, Loop)):
+        if isinstance(e, S.EName) and isinstance(found := self.name(e), (Buffer, View, Loop)):
             return found.node if isinstance(found, Loop) else found
         return super().node(e, wanted)
 
@@ -296,28 +328,33 @@ class StructureEncoder(Encoder):
     def static(self, part: Any, what: str) -> Any:
         """A static field: bound where the pattern names it, else computed."""
         if isinstance(part, S.PVar):
-            return self.names[part.name] if part.name in self.names else None
+            return self.names.get(part.name, None)
         if isinstance(part, S.PList):
             return Sequence(tuple(self.static_number(i) for i in part.items))
         if isinstance(part, S.PExpr):
             part = part.value
         if self.side == "pattern" and isinstance(part, S.EList):
             return Sequence(tuple(self.static_number(i) for i in part.items))
-        if self.side == "pattern" and isinstance(part, S.EName) and part.name not in self.names and part.name in self.rule.bindings:
+        if (
+            self.side == "pattern"
+            and isinstance(part, S.EName)
+            and part.name not in self.names
+            and part.name in self.rule.bindings
+        ):
             return None
         return self.expression(part)
 
     def static_number(self, item: Any) -> Num:
         """A number of a static list in a pattern: a literal, or a name for any."""
         if isinstance(item, (S.PLiteral, S.ENumber)):
-            number: Num = self.world.numbers.const(int(item.value))
+            number: Num = self.numbers.const(int(item.value))
             return number
         if isinstance(item, S.PExpr):
             return self.static_number(item.value)
         if isinstance(item, (S.PVar, S.EName)):
             if item.name not in self.names:
                 label = item.name
-                self.names[label] = Num(self.world.numbers.n.variable(label, 16))
+                self.names[label] = Num(self.numbers.n.variable(label, 16))
                 self.out.facts.append((label, "value", self.names[label]))
             return self.number(self.names[item.name])
         return self.number(self.expression(item))
@@ -329,7 +366,7 @@ class StructureEncoder(Encoder):
             name = part.name
             self.bounded()
             length = LENGTHS[self.choices.pick(len(LENGTHS))]
-            found = Sequence(tuple(Num(self.world.numbers.n.variable(f"{name}#{i}", 16)) for i in range(length)))
+            found = Sequence(tuple(Num(self.numbers.n.variable(f"{name}#{i}", 16)) for i in range(length)))
             self.out.facts.extend((f"{name}[{i}]", "value", n) for i, n in enumerate(found.items))
             if not name.startswith("_"):
                 self.names[name] = found
@@ -337,7 +374,7 @@ class StructureEncoder(Encoder):
 
     def pick_lane(self, lanes: Seq[Term], at: Num) -> Term:
         """The lane at a computed place; that it exists is a premise about patterns and part of the claim about targets."""
-        n = self.world.numbers
+        n = self.numbers
         self.in_range(at, len(lanes))
         chosen = lanes[0]
         for i, t in enumerate(lanes[1:], 1):
@@ -345,7 +382,7 @@ class StructureEncoder(Encoder):
         return chosen
 
     def in_range(self, at: Num, length: int) -> None:
-        n = self.world.numbers
+        n = self.numbers
         low = n.compare("<=", n.const(0), at)[1]
         high = n.compare("<", at, n.const(length))[1]
         (self.must if self.side == "target" else self.out.premises).extend((at.exists, low, high))
@@ -385,11 +422,11 @@ class StructureEncoder(Encoder):
     def item(self, e: S.EIndex) -> Any:
         items = self.sequence(e.sequence)
         at = self.number(self.expression(e.index))
-        known = self.world.numbers.n.known(at.value)
+        known = self.numbers.n.known(at.value)
         if known is not None or not items:
             return super().item(e)
         self.in_range(at, len(items))
-        n = self.world.numbers
+        n = self.numbers
         chosen = items[0]
         for i, v in enumerate(items[1:], 1):
             here = n.eq(at.value, n.n.const(i))
@@ -402,15 +439,29 @@ class StructureEncoder(Encoder):
         if isinstance(yes, Constant) and isinstance(no, Constant):
             return Constant(self.world.choose(condition, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
         if isinstance(yes, Num) and isinstance(no, Num):
-            return Num(self.world.numbers.n.choose(condition, yes.value, no.value), both(yes.exists, no.exists))
+            return Num(self.numbers.n.choose(condition, yes.value, no.value), both(yes.exists, no.exists))
         raise Unsupported("a choice among these")
 
     def select(self, condition: Expr, a: Term, b: Term) -> Term:
-        return Term(choose(condition, a.value, b.value), choose(condition, a.defined, b.defined), choose(condition, a.invalid, b.invalid))
+        return Term(
+            choose(condition, a.value, b.value), choose(condition, a.defined, b.defined), choose(condition, a.invalid, b.invalid)
+        )
+
+    def like(self, x: S.Expr, value: int) -> Node:
+        v = self.expression(x)
+        dtype = v.dtype if isinstance(v, (Buffer, Node)) else None
+        if isinstance(v, Buffer) and dtype not in OPAQUE:
+            return Node((self.world.constant(v.dtype, float(value) if self.world.is_float(v.dtype) else value),), v.dtype, Made("Const", ()))
+        if dtype in OPAQUE and dtype is not None:
+            if value:
+                raise Unsupported("one, of a dtype that the rule does not look at")
+            lanes = len(v.lanes) if isinstance(v, Node) else 1
+            return Node((Term(self.zero_of(dtype)),) * lanes, dtype, Made("Const", ()))
+        return super().like(x, value)
 
     def call_lanes(self, x: S.Expr) -> Num:
         node = self.fact_node(x)
-        number: Num = self.world.numbers.const(len(node.lanes))
+        number: Num = self.numbers.const(len(node.lanes))
         return number
 
     # Memory.
@@ -418,10 +469,9 @@ class StructureEncoder(Encoder):
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A place, and the element there: 0 at a false gate or an Invalid index."""
         buffer = self.value_of(parts["buffer"])
-        if not isinstance(buffer, Buffer):
+        if not isinstance(buffer, (Buffer, View)):
             raise Unsupported("an address in what is no buffer")
-        given = parts.get("indices")
-        indices = self.many(given)
+        indices = self.of_length(self.rank(buffer), parts.get("indices"))
         gate_part = parts.get("gate")
         gate = None if gate_part is None or isinstance(gate_part, (S.PNone, S.ENone)) else self.value_of(gate_part)
         if gate is not None and not isinstance(gate, Node):
@@ -433,13 +483,175 @@ class StructureEncoder(Encoder):
             open_ = TRUE if gate is None else (gate.lanes[i] if len(gate.lanes) > 1 else gate.lanes[0])
             defined = both(*(t.defined for t in terms), TRUE if gate is None else open_.defined)
             valid = both(*(negation(t.invalid) for t in terms), TRUE if gate is None else open_.value)
-            places.append(Place(buffer, tuple(t.value for t in terms), valid, defined))
-        dtype = buffer.dtype
+            places.append(self.resolve(buffer, tuple(t.value for t in terms), valid, defined))
+        dtype = places[0].buffer.dtype
         node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
         self.places[id(node)] = tuple(places)
         self.kept = getattr(self, "kept", [])
         self.kept.append(node)  # so that ids stay apart
         return node
+
+    # Movement: a tensor is a function of index vectors, and a view of it another one.
+
+    def rank(self, b: Any) -> int | None:
+        if isinstance(b, View):
+            return b.rank
+        return None if b.shape is None else len(b.shape)
+
+    def of_length(self, length: int | None, part: Any) -> list[Any]:
+        was, self.expect = self.expect, length
+        try:
+            found = self.many(part)
+        finally:
+            self.expect = was
+        if length is not None and len(found) != length:
+            raise Inapplicable
+        return found
+
+    def resolve(self, b: Any, indices: tuple[Expr, ...], valid: Expr, defined: Expr) -> Place:
+        """The place in the buffer below all views."""
+        while isinstance(b, View):
+            if b.shape is not None:  # outside its shape a view has no elements
+                bounds = both(*(z3.And(i >= 0, i < n) for i, n in zip(indices, b.shape, strict=True)))
+                defined = both(defined, either(negation(valid), bounds))
+            indices, there = b.map(indices)
+            valid, b = both(valid, there), b.base
+        return Place(b, indices, valid, defined)
+
+    def moved(self, parts: dict[str, Any]) -> Any:
+        x = self.value_of(parts["src"])
+        if isinstance(x, Node) and x.made is None and len(x.lanes) == 1:
+            return Buffer(str(x.term.value), x.dtype)
+        if not isinstance(x, (Buffer, View)):
+            raise Unsupported("a view of what is no tensor")
+        return x
+
+    def sizes(self, part: Any, length: int | None) -> tuple[Expr, ...]:
+        """Dimensions, or edges: integers that are not negative, as every shape's are."""
+        nodes = self.of_length(length, part)
+        for n in nodes:
+            if not isinstance(n, Node) or len(n.lanes) != 1:
+                raise Unsupported("a dimension that is no number")
+        values = tuple(z3.Int(f"{n.term.value}.size") if n.dtype in OPAQUE else n.term.value for n in nodes)
+        if not all(z3.is_int(v) for v in values):
+            raise Unsupported("dimensions as bit vectors")
+        self.premise(*(n.term.defined for n in nodes), *(v >= 0 for v in values))
+        return values
+
+    def some_rank(self, x: Any) -> int:
+        found = self.rank(x)
+        if found is None:
+            self.world.limit(f"rank at most {RANKS[-1]}")
+            found = RANKS[self.choices.pick(len(RANKS))]
+        return found
+
+    def op_reshape(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        x = self.moved(parts)
+        length = None
+        if isinstance(parts.get("shape"), (S.PVar, S.PSequence)) or any(
+            isinstance(i, S.PSequence) for i in parts.get("shape") or ()
+        ):
+            self.world.limit(f"rank at most {RANKS[-1]}")
+            length = RANKS[self.choices.pick(len(RANKS))]
+        shape = self.sizes(parts["shape"], length)
+        old = x.shape
+        if old is None:  # of a tensor about which nothing is known: one of this shape
+            return Buffer(f"{x.name if isinstance(x, Buffer) else 'view'}.reshaped", self.base_dtype(x), shape)
+        self.premise(z3.Product(*shape) == z3.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])
+
+        def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
+            flat = i[0]
+            for n, k in zip(shape[1:], i[1:], strict=True):
+                flat = flat * n + k
+            out: list[Expr] = []
+            for n in reversed(old[1:]):
+                q = self.world.arithmetic(self.world.dtype("index")).tdiv(flat, n)
+                out.insert(0, flat - q * n)
+                flat = q
+            return (flat, *out), TRUE
+
+        return View(x, len(shape), shape, index)
+
+    def base_dtype(self, x: Any) -> str:
+        while isinstance(x, View):
+            x = x.base
+        dtype: str = x.dtype
+        return dtype
+
+    def op_permute(self, parts: dict[str, Any], at: S.Syntax) -> View:
+        x = self.moved(parts)
+        part = parts["axes"]
+        if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:
+            orders = list(itertools.permutations(range(self.some_rank(x))))
+            axes: tuple[int, ...] = orders[self.choices.pick(len(orders))]
+            self.names[part.name] = Sequence(tuple(self.numbers.const(a) for a in axes))
+        else:
+            known = [self.numbers.n.known(self.number(a).value) for a in self.static(part, "axes").items]
+            axes = tuple(a for a in known if a is not None)
+        inverse = sorted(range(len(axes)), key=axes.__getitem__)
+        shape = None if x.shape is None else tuple(x.shape[a] for a in axes)
+        return View(x, len(axes), shape, lambda i: (tuple(i[inverse[k]] for k in range(len(axes))), TRUE))
+
+    def op_expand(self, parts: dict[str, Any], at: S.Syntax) -> View:
+        x = self.moved(parts)
+        if x.shape is None:
+            raise Unsupported("an expansion of unknown sizes")
+        old = x.shape
+        shape = self.sizes(parts["shape"], len(old))
+        self.premise(*(z3.Or(n == 1, n == m) for n, m in zip(old, shape, strict=True)))
+        return View(x, len(shape), shape, lambda i: (tuple(z3.If(n == 1, 0, k) for n, k in zip(old, i, strict=True)), TRUE))
+
+    def edges(self, parts: dict[str, Any], x: Any) -> tuple[tuple[Expr, ...], tuple[Expr, ...], int]:
+        rank = self.some_rank(x)
+        return self.sizes(parts["begins"], rank), self.sizes(parts["ends"], rank), rank
+
+    def op_shrink(self, parts: dict[str, Any], at: S.Syntax) -> View:
+        x = self.moved(parts)
+        begins, ends, rank = self.edges(parts, x)
+        self.premise(*(b <= e for b, e in zip(begins, ends, strict=True)))
+        shape = tuple(e - b for b, e in zip(begins, ends, strict=True))
+        return View(x, rank, shape, lambda i: (tuple(k + b for k, b in zip(i, begins, strict=True)), TRUE))
+
+    def op_pad(self, parts: dict[str, Any], at: S.Syntax) -> View:
+        x = self.moved(parts)
+        if x.shape is None:
+            raise Unsupported("padding of unknown sizes")
+        old = x.shape
+        begins, ends, rank = self.edges(parts, x)
+        shape = tuple(b + n + e for b, n, e in zip(begins, old, ends, strict=True))
+
+        def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
+            inner = tuple(k - b for k, b in zip(i, begins, strict=True))
+            return inner, both(*(z3.And(k >= 0, k < n) for k, n in zip(inner, old, strict=True)))
+
+        return View(x, rank, shape, index)
+
+    def op_flip(self, parts: dict[str, Any], at: S.Syntax) -> View:
+        x = self.moved(parts)
+        if x.shape is None:
+            raise Unsupported("a flip of unknown sizes")
+        old = x.shape
+        part = parts["axes"]
+        if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:
+            picks = list(itertools.product((False, True), repeat=len(old)))
+            flips = picks[self.choices.pick(len(picks))]
+            self.names[part.name] = Sequence(tuple(Truth(z3.BoolVal(f)) for f in flips))
+        else:
+            flips = tuple(
+                z3.is_true(z3.simplify(self.flag(f)))
+                for f in (part.items if isinstance(part, (S.PList, S.EList)) else self.names[part.name].items)
+            )
+        if len(flips) != len(old):
+            raise Inapplicable
+        return View(
+            x, len(old), old, lambda i: (tuple(n - 1 - k if f else k for k, n, f in zip(i, old, flips, strict=True)), TRUE)
+        )
+
+    def flag(self, f: Any) -> Expr:
+        if isinstance(f, Truth):
+            return f.value
+        value = f.value.value if isinstance(f, S.PExpr) else f.value
+        return z3.BoolVal(bool(value))
 
     def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
@@ -450,6 +662,8 @@ class StructureEncoder(Encoder):
         return Term(choose(p.valid, cell, otherwise), both(p.defined, choose(p.valid, inside, otherwise_defined)))
 
     def within(self, p: Place) -> Expr:
+        if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
+            return both(*(z3.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
         return z3.Function(f"{p.buffer.name}@{len(p.indices)}.inside", *(i.sort() for i in p.indices), z3.BoolSort())(*p.indices)
 
     def op_load(self, parts: dict[str, Any], at: S.Syntax) -> Node:
@@ -484,7 +698,9 @@ class StructureEncoder(Encoder):
         defined: list[Expr] = []
         for i, p in enumerate(places):
             v = value.lanes[i] if len(value.lanes) > 1 else value.lanes[0]
-            effect = z3.Function(f"store.{p.buffer.name}", *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(*p.indices, v.value)
+            effect = z3.Function(f"store.{p.buffer.name}", *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(
+                *p.indices, v.value
+            )
             done.append(choose(p.valid, effect, NOTHING))
             defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
         for loop in self.many(parts.get("ranges")):
@@ -528,12 +744,12 @@ class StructureEncoder(Encoder):
         dtype = self.dtype_of(at) if self.type_or_none(at) is not None else end.dtype
         self.counter = getattr(self, "counter", 0) + 1
         r = self.world.variable(f"range{self.counter}", dtype)
-        n = self.world.numbers
+        n = self.numbers
         i, e = self.world.number_of(dtype, r), self.world.number_of(end.dtype, end.term)
         runs = both(n.compare("<=", n.const(0), i)[1], n.compare("<", i, e)[1])
         node = Node((Term(r.value, both(end.term.defined, runs)),), dtype)
         self.ranges = getattr(self, "ranges", {})
-        self.ranges[id(node)] = Loop(node, end, f"range{self.counter}")
+        self.ranges[id(node)] = Loop(node, end, f"range{self.counter}", True)
         self.kept = [*getattr(self, "kept", []), node]
         return node
 
@@ -570,10 +786,12 @@ class StructureEncoder(Encoder):
         body = self.value_of(parts["body"])
         if not isinstance(body, Node):
             raise Unsupported("a loop around what is no statement")
+        if not loops:
+            return body
         if len(body.lanes) != 1 or body.dtype not in OPAQUE:
             raise Unsupported("a loop around a value")
         value, defined = body.term.value, body.term.defined
-        n = self.world.numbers
+        n = self.numbers
         repeat = z3.Function("repeat", ELEMENT, z3.IntSort(), z3.IntSort(), ELEMENT)
         # ends close inner loops first, and two loops may change places only where the rule keeps their order
         for loop in reversed(loops):
@@ -594,8 +812,10 @@ class StructureEncoder(Encoder):
         body = self.value_of(parts["src"])
         self.inside = was
         op = self.reduction(parts.get("op"))
-        if not isinstance(body, Node) or len(body.lanes) != 1:
-            raise Unsupported("a fold of vectors")
+        if not isinstance(body, Node):
+            raise Unsupported("a fold of what is no value")
+        if "dtype" in parts and self.lanes_of(self.rule.type_of(at)) != len(body.lanes):
+            raise Unsupported("a fold over lanes")
         if body.dtype in OPAQUE:
             raise Unsupported("a fold at an unknown dtype")
         if not loops:
@@ -603,8 +823,7 @@ class StructureEncoder(Encoder):
         info = self.rule.dialect.ops[op]
         if body.dtype == "bool" and op in ("Add", "Mul", "Max", "Min"):
             info = self.rule.dialect.ops[{"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}[op]]
-        term = self.folded(op, info, body, loops)
-        return Node((term,), body.dtype)
+        return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops) for lane in body.lanes), body.dtype)
 
     def fold_loops(self, part: Any) -> tuple[Any, ...]:
         if isinstance(part, S.PVar) and part.name not in self.names:
@@ -665,32 +884,35 @@ class StructureEncoder(Encoder):
         return term
 
     def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
-        """A fold, one loop after another from the inside: known where a loop runs at most once, else a step of the induction."""
-        term = body.term
-        opaque = [loop for loop in loops if isinstance(loop, Loops)]
-        single = [loop for loop in loops if isinstance(loop, Loop)]
-        n = self.world.numbers
-        key = (op, body.dtype, term.value.get_id(), tuple(loop.name for loop in loops))
-        state = self.step(op, info, body, loops, key)
-        if opaque and not single:
-            return state
+        """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over its iterations."""
+        single = [loop for loop in loops if isinstance(loop, Loop) and loop.counted]
+        if not single:
+            return self.step(op, info, body, loops)
+        n = self.numbers
         none = either(*(n.compare("<=", self.iterations(x), n.const(0))[1] for x in single))
         once = both(*(n.compare("==", self.iterations(x), n.const(1))[1] for x in single))
-        inner = term if not opaque else self.step(op, info, body, tuple(opaque), (*key, "inner"))
-        identity = self.identity(op, body.dtype)
-        return self.select(none, identity, self.select(once, inner, state))
+        others = tuple(loop for loop in loops if loop not in single)
+        inner = self.unknown(op, body, others) if others else body.term
+        return self.select(none, self.identity(op, body.dtype), self.select(once, inner, self.unknown(op, body, loops)))
 
-    def step(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...], key: Any) -> Term:
+    def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
+        """Some fold: the same for the same op, body and loops, and nothing more is known of it."""
+        key = ("fold", op, body.dtype, body.term.value, tuple(x.name for x in loops))
+        found: Term = self.world.once(key, lambda: self.state(body.dtype))
+        return found
+
+    def step(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
         """The accumulator: the identity, any state, or the state after one more iteration, as the phase asks."""
+        if not self.by_induction:
+            return self.unknown(op, body, loops)
+        if self.inside or any(f.loops != loops for f in self.folds):
+            raise Unsupported("induction over several loops at once")
+        state = self.unknown(op, body, loops)
+        self.folds.append(Fold(op, body.dtype, state, body.term, loops))
         if self.phase == "base":
             return self.identity(op, body.dtype)
-        state = self.world.once(("fold", op, body.dtype, body.term.value, tuple(x.name for x in loops)), lambda: self.state(body.dtype))
-        self.folds.append(Fold(op, body.dtype, state, body.term, loops))
         if self.phase == "before":
-            result: Term = state
-            return result
-        from morok.prove.encode import solver_function
-
+            return state
         stepped: Term = solver_function(info)(self.world, self.world.dtype(body.dtype), state, body.term)
         return stepped
 
@@ -719,7 +941,12 @@ class StructureEncoder(Encoder):
             raise Unsupported("a target that is no value")
         if {pattern.dtype, target.dtype} <= OPAQUE:
             target = replace(target, dtype=pattern.dtype)
-        if len(target.lanes) == 1 and len(pattern.lanes) > 1 and target.made is not None and target.made.op in ("Const", "Invalid"):
+        if (
+            len(target.lanes) == 1
+            and len(pattern.lanes) > 1
+            and target.made is not None
+            and target.made.op in ("Const", "Invalid")
+        ):
             target = replace(target, lanes=target.lanes * len(pattern.lanes))  # a constant fills the vector
         super().finish(pattern, target)
         waits = getattr(self, "waits", {})
@@ -729,8 +956,6 @@ class StructureEncoder(Encoder):
 
 
 def mentions(at: S.Syntax) -> bool:
-    from morok.prove.encode import mentions_maybe_invalid
-
     return mentions_maybe_invalid(getattr(at, "type", None))
 
 

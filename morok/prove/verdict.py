@@ -40,13 +40,25 @@ class Verdict:
         return self.verdict in USABLE
 
     def record(self, digest: str) -> Record:
-        return Record(self.name, digest, self.verdict, self.scope, self.solver, self.resources, self.helpers, self.message, self.line)
+        return Record(
+            self.name, digest, self.verdict, self.scope, self.solver, self.resources, self.helpers, self.message, self.line
+        )
 
     @staticmethod
     def recorded(record: Record, file: str, line: int) -> Verdict:
         """A verdict that was found earlier."""
         return Verdict(
-            record.name, file, line, record.verdict, record.scope, 0.0, record.helpers, None, record.message, record.resources, record.solver
+            record.name,
+            file,
+            line,
+            record.verdict,
+            record.scope,
+            0.0,
+            record.helpers,
+            None,
+            record.message,
+            record.resources,
+            record.solver,
         )
 
     def json(self) -> dict[str, Any]:

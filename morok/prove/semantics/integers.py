@@ -188,9 +188,9 @@ class Integers:
 def _signs(a: Expr, b: Expr, r: Expr) -> tuple[Expr, ...]:
     """The remainder of a division that truncates: smaller than the divisor, with the dividend's sign."""
     return (
-        z3.Implies(z3.And(b > 0, a >= 0), z3.And(0 <= r, r < b)),
+        z3.Implies(z3.And(b > 0, a >= 0), z3.And(r >= 0, r < b)),
         z3.Implies(z3.And(b > 0, a < 0), z3.And(-b < r, r <= 0)),
-        z3.Implies(z3.And(b < 0, a >= 0), z3.And(0 <= r, r < -b)),
+        z3.Implies(z3.And(b < 0, a >= 0), z3.And(r >= 0, r < -b)),
         z3.Implies(z3.And(b < 0, a < 0), z3.And(b < r, r <= 0)),
     )
 
@@ -210,7 +210,7 @@ def _divide(world: World, kind: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
             q = z3.Function(kind, z3.IntSort(), z3.IntSort(), z3.IntSort())(a, b)
             r = a - b * q
         if kind == "floordiv":
-            world.assume(z3.Implies(b > 0, z3.And(0 <= r, r < b)), z3.Implies(b < 0, z3.And(b < r, r <= 0)))
+            world.assume(z3.Implies(b > 0, z3.And(r >= 0, r < b)), z3.Implies(b < 0, z3.And(b < r, r <= 0)))
         else:
             world.assume(*_signs(a, b, r))
         return q, r

@@ -1,6 +1,6 @@
 """One function per op: its meaning to the solver, as `ops.md` gives it.
 
-Each takes the world (the encoding), the dtype that `evaluate` takes too (the operands', for casts the result's), and the operands.
+Each takes the world (the encoding), the dtype that `evaluate` takes too (the operands', for casts the result's), and operands.
 Written once for every encoding: a world's `arithmetic(d)` is bit vectors, integers, floats or real numbers.
 """
 
@@ -90,11 +90,11 @@ def _pick(w: W, d: D, a: Term, b: Term, least: bool) -> Term:
     return strict(z3.If(less, a.value, b.value) if least else z3.If(less, b.value, a.value), a, b)
 
 
-def max(w: W, d: D, a: Term, b: Term) -> Term:  # noqa: A001  (named after its op)
+def max(w: W, d: D, a: Term, b: Term) -> Term:
     return _pick(w, d, a, b, least=False)
 
 
-def min(w: W, d: D, a: Term, b: Term) -> Term:  # noqa: A001
+def min(w: W, d: D, a: Term, b: Term) -> Term:
     return _pick(w, d, a, b, least=True)
 
 
@@ -171,10 +171,10 @@ def _rounding(mode: str) -> Unary:
 trunc = _rounding("trunc")
 floor = _rounding("floor")
 ceil = _rounding("ceil")
-round = _rounding("round")  # noqa: A001
+round = _rounding("round")
 
 
-def abs(w: W, d: D, a: Term) -> Term:  # noqa: A001
+def abs(w: W, d: D, a: Term) -> Term:
     n = w.arithmetic(d)
     if d.is_float:
         return strict(n.absolute(a.value), a)
@@ -269,7 +269,7 @@ rsqrt = _transcendental("rsqrt", _inverse_root)
 _UNROLLED = 16  # integer powers up to this literal exponent are products
 
 
-def pow(w: W, d: D, a: Term, b: Term) -> Term:  # noqa: A001
+def pow(w: W, d: D, a: Term, b: Term) -> Term:
     n = w.arithmetic(d)
     if d.is_float:
         return _float_pow(w, d, n, a, b)
@@ -365,20 +365,47 @@ def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Exp
         return convert(z3.RNE(), a, n.sort)
     if isinstance(n, Reals) and isinstance(s, Integers):
         return z3.ToReal(a)
-    v = numeral(z3.simplify(a)) if isinstance(s, Integers) else None
-    if v is not None and isinstance(n, Floats):
+    if isinstance(s, Integers) and isinstance(n, Floats):
+        return _float_of_integer(w, n, source, z3.simplify(a))
+    raise Unsupported(f"{source} as real numbers")
+
+
+def _float_of_integer(w: W, n: Floats, source: D, a: Expr) -> Expr:
+    """A function of the integer alone, whatever dtype holds it: known at numerals, else only that dtypes which fit stay finite."""
+    v = numeral(a)
+    if v is not None:
         return z3.simplify(z3.fpRealToFP(z3.RNE(), z3.RealVal(v), n.sort))
-    return w.opaque(f"cast.{source.name}.{n.name}", n.sort, a)
+    if z3.is_app_of(a, z3.Z3_OP_ITE):
+        return z3.If(a.arg(0), _float_of_integer(w, n, source, a.arg(1)), _float_of_integer(w, n, source, a.arg(2)))
+    f = w.opaque(f"float.{n.name}", n.sort, a)
+    if w.safe_cast(source.name, n.name):
+        w.assume(z3.Not(n.is_nan(f)), z3.Not(n.is_inf(f)))
+        w.known[("exact float", f.get_id())] = (a, f)
+    return f
+
+
+def _integer_of_float(w: W, s: Floats, a: Expr) -> Expr:
+    """The integer toward zero: known at numerals, and of floats that were integers and fitted exactly; else any function of it."""
+    a = z3.simplify(a)
+    if z3.is_fp_value(a):
+        finite = not z3.is_true(z3.simplify(z3.Or(z3.fpIsNaN(a), z3.fpIsInf(a))))
+        return z3.IntVal(int(s.read(a)) if finite else 0)
+    if z3.is_app_of(a, z3.Z3_OP_ITE):
+        return z3.If(a.arg(0), _integer_of_float(w, s, a.arg(1)), _integer_of_float(w, s, a.arg(2)))
+    exact = w.known.get(("exact float", a.get_id()))
+    if exact is not None:
+        return exact[0]
+    wide = z3.fpRoundToIntegral(z3.RTZ(), z3.fpToFP(z3.RNE(), a, z3.Float64()) if s.name != "f64" else a)
+    return w.opaque("integer", z3.IntSort(), wide)
 
 
 def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, a: Term) -> Term:
     if isinstance(s, Reals):
         raise Unsupported("integers of real numbers")
-    whole = z3.fpRoundToIntegral(z3.RTZ(), a.value)
     finite = z3.Not(z3.Or(s.is_nan(a.value), s.is_inf(a.value)))
     if d.is_index:
-        v = w.opaque(f"cast.{source.name}.index", z3.IntSort(), whole)
-        return strict(v, a, when=finite)
+        return strict(_integer_of_float(w, s, a.value), a, when=finite)
+    whole = z3.fpRoundToIntegral(z3.RTZ(), a.value)
     # 2^bits may round to infinity in a narrow format, which is right: every finite value lies below it
     low = s.const(-float(2 ** (d.bits - 1))) if d.is_signed else s.const(0.0)
     high = s.const(float(2 ** (d.bits - 1 if d.is_signed else d.bits)))
@@ -386,8 +413,8 @@ def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, 
     if isinstance(n, Bits):
         v = z3.fpToSBV(z3.RTZ(), a.value, n.sort) if d.is_signed else z3.fpToUBV(z3.RTZ(), a.value, n.sort)
     else:
-        v = w.opaque(f"cast.{source.name}.{d.name}", z3.IntSort(), whole)
-        w.assume(v >= n.low, v <= n.high)
+        v = _integer_of_float(w, s, a.value)
+        w.assume(z3.Implies(inside, z3.And(v >= n.low, v <= n.high)))
     return strict(v, a, when=inside)
 
 
@@ -410,5 +437,3 @@ def bitcast(w: W, d: D, a: Term, source: D) -> Term:
     pattern = w.fresh("pattern", n.sort)
     w.assume(z3.fpBVToFP(pattern, s.sort) == a.value)
     return Term(pattern, a.defined, FALSE, lambda v: z3.fpBVToFP(v, s.sort) == a.value)
-
-

@@ -1,6 +1,6 @@
 """A ready-made encoding for dialects whose values are integers in ranges: mathematical integers, every result clipped by its op.
 
-A dialect subclasses `IntegerTheory`, names its dtypes' ranges, and writes each op as a function of (world, dtype, *terms) -> Term.
+A dialect subclasses `IntegerTheory`, names its dtypes' ranges, and writes each op as a function (world, dtype, *terms) -> Term.
 """
 
 from __future__ import annotations

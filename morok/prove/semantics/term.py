@@ -45,6 +45,8 @@ def both(*conditions: Expr) -> Expr:
 
 def either(*conditions: Expr) -> Expr:
     """The disjunction, without the conditions that are plainly false."""
+    if any(z3.is_true(c) for c in conditions):
+        return TRUE
     kept = [c for c in conditions if not z3.is_false(c)]
     return FALSE if not kept else kept[0] if len(kept) == 1 else z3.Or(*kept)
 
@@ -63,8 +65,9 @@ def choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
 
 
 def strict(value: Expr, *operands: Term, when: Expr = TRUE) -> Term:
-    """The result of an op that needs all its operands; `when` is what else it needs."""
-    return Term(value, both(*(o.defined for o in operands), when), either(*(o.invalid for o in operands)))
+    """The result of an op that needs all its operands; `when` is what else it needs of their values, where they have any."""
+    invalid = either(*(o.invalid for o in operands))
+    return Term(value, both(*(o.defined for o in operands), either(invalid, when)), invalid)
 
 
 def comparison(value: Expr, *operands: Term) -> Term:

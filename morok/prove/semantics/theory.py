@@ -132,8 +132,10 @@ class MorokWorld(World):
             return n.infinity(-1 if least else 1), TRUE
         if d.is_bool:
             value = n.n.variable(name, 1)
-            sound = n.compare("<=", Num(value), self.number_of(dtype, term)) if least else n.compare(
-                ">=", Num(value), self.number_of(dtype, term)
+            sound = (
+                n.compare("<=", Num(value), self.number_of(dtype, term))
+                if least
+                else n.compare(">=", Num(value), self.number_of(dtype, term))
             )
             inside = both(n.compare("<=", n.const(0), Num(value))[1], n.compare("<=", Num(value), n.const(1))[1])
             return Num(value), both(inside, either(negation(term.defined), sound[1]))
@@ -186,24 +188,37 @@ class Attempt:
 
     name: str
     share: float
-    options: tuple[tuple[str, bool], ...]
+    integers: bool = False
+    builtin: bool = False
+    witnesses: bool = False
+    one_division: bool = False
+    homomorphic: bool = False
+    reals: bool = False
 
     def world(self) -> MorokWorld:
-        return MorokWorld(self.name, **dict(self.options))
+        return MorokWorld(
+            self.name,
+            witnesses=self.witnesses,
+            one_division=self.one_division,
+            integers=self.integers,
+            builtin=self.builtin,
+            homomorphic=self.homomorphic,
+            reals=self.reals,
+        )
 
 
-def _attempt(name: str, share: float, **options: bool) -> Attempt:
-    return Attempt(name, share, tuple(options.items()))
+STRUCTURAL = frozenset({"Gep", "Vectorize", "Cat", "Index", "Load", "Store", "Reduce"})
 
 
-def _divisions(stem: str, share: float, reals: bool) -> list[Attempt]:
+def _divisions(stem: str, share: float, reals: bool, structural: bool) -> list[Attempt]:
     """Integers, with divisions said in each way: which one the solver sees through differs from rule to rule."""
-    return [
-        _attempt(stem, share, integers=True, witnesses=True, reals=reals),
-        _attempt(f"{stem}, division built in", share, integers=True, builtin=True, reals=reals),
-        _attempt(f"{stem}, quotients as functions", share, integers=True, reals=reals),
-        _attempt(f"{stem}, one division", share, integers=True, witnesses=True, one_division=True, reals=reals),
+    found = [
+        Attempt(stem, share, integers=True, witnesses=True, reals=reals),
+        Attempt(f"{stem}, division built in", share, integers=True, builtin=True, reals=reals),
+        Attempt(f"{stem}, quotients as functions", share, integers=True, reals=reals),
+        Attempt(f"{stem}, one division", share, integers=True, witnesses=True, one_division=True, reals=reals),
     ]
+    return [found[2], *found[:2], found[3]] if structural else found  # where the same quotient is only moved about
 
 
 class MorokTheory:
@@ -217,19 +232,20 @@ class MorokTheory:
         index = any(BY_NAME[d].is_index for d in dtypes if d in BY_NAME)
         ints = any(BY_NAME[d].is_int for d in dtypes if d in BY_NAME)
         divides = bool(ops & DIVISIONS)
+        structural = bool(ops & STRUCTURAL)
         if index:
             if not divides and not numeric_guards:
-                return [_attempt("integers", 1.0, integers=True, reals=reals)]
-            return [a for share in (0.1, 1.0) for a in _divisions("integers", share, reals)]
+                return [Attempt("integers", 1.0, integers=True, reals=reals)]
+            return [a for share in (0.1, 1.0) for a in _divisions("integers", share, reals, structural)]
         if not ints:
-            return [_attempt("floats and bools" if not reals else "real numbers", 1.0, reals=reals)]
+            return [Attempt("floats and bools" if not reals else "real numbers", 1.0, reals=reals)]
         hard = divides or numeric_guards
         found: list[Attempt] = []
         if ops <= RING | {"Const"} and "Mul" in ops:
-            found.append(_attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
+            found.append(Attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
         lift = not ops & BITWISE - {"Shl", "Shr", "And", "Not"}
-        found.append(_attempt("bit vectors", 0.02 if hard and lift else 0.5, reals=reals))
+        found.append(Attempt("bit vectors", 0.02 if hard and lift else 0.5, reals=reals))
         if lift:
-            found += [a for share in (0.1, 1.0) for a in _divisions("lifted integers", share, reals)]
-        found.append(_attempt("bit vectors", 4.0, reals=reals))
+            found += [a for share in (0.1, 1.0) for a in _divisions("lifted integers", share, reals, structural)]
+        found.append(Attempt("bit vectors", 4.0, reals=reals))
         return found

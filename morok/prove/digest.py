@@ -1,0 +1,82 @@
+"""Which rule a proof is of: a name for exactly one meaning, from the rule's tree and from what its ops mean."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
+from morok.prove import sources
+from morok.prove.stamp import digest
+
+
+def canonical(tree: S.Syntax) -> str:
+    """A syntax tree as text: everything that carries meaning, nothing of places, comments, documentation and examples."""
+    out: list[str] = []
+    todo: list[Any] = [tree]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, S.Syntax):
+            names = [n for n in at.__dataclass_fields__ if n not in ("span", "doc", "examples", "comments", "text")]
+            out.append(f"{type(at).__name__}(")
+            todo.append(_END)
+            todo.extend(getattr(at, n) for n in reversed(names))
+        elif isinstance(at, tuple):
+            out.append("[")
+            todo.append(_CLOSE)
+            todo.extend(reversed(at))
+        elif at is _END or at is _CLOSE:
+            out.append(str(at.value))
+        else:
+            out.append(f"{type(at).__name__}:{at!r} ")
+    return "".join(out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    value: str
+
+
+_END: Final = _Mark(")")
+_CLOSE: Final = _Mark("]")
+
+
+def names_in(tree: S.Syntax) -> set[str]:
+    """Every string in a syntax tree, among them the names of ops and helpers."""
+    found: set[str] = set()
+    todo: list[Any] = [tree]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, S.Span):
+            continue
+        if isinstance(at, S.Syntax):
+            todo.extend(getattr(at, n) for n in at.__dataclass_fields__)
+        elif isinstance(at, tuple):
+            todo.extend(at)
+        elif isinstance(at, str):
+            found.add(at)
+    return found
+
+
+def ops_of(rule: CheckedRule) -> list[str]:
+    """The ops that a rule mentions, in its text and in its helpers' contracts."""
+    names = names_in(rule.syntax)
+    for extern in rule.externs.values():
+        names |= names_in(extern)
+    return sorted(n for n in names if n in rule.dialect.ops)
+
+
+def rule_digest(rule: CheckedRule) -> str:
+    """A name for exactly this meaning of a rule."""
+    parts = [
+        sources.core_digest(),
+        sources.theory_digest(rule.dialect),
+        rule.dialect.name,
+        canonical(dataclasses.replace(rule.syntax, name="")),
+        *(canonical(e) for _, e in sorted(rule.externs.items())),
+        *(str(i) for i in rule.instances),
+        *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in ops_of(rule)),
+    ]
+    return digest("\n".join(parts))

@@ -1,0 +1,35 @@
+"""Digests of bytes: of a rule file, and of all that its proofs depend on. While they stay, nothing need be parsed."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from pathlib import Path
+from typing import Final
+
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+
+
+def digest(text: str | bytes) -> str:
+    """A short name for a text: 128 bits of its SHA-256."""
+    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
+
+
+@functools.cache
+def source_bytes() -> str:
+    """The bytes of every file that a verdict on a built-in rule depends on: while they stay, no digest needs computing."""
+    files: list[Path] = []
+    for folder, pattern in (
+        ("prove", "*.py"),
+        ("prove/semantics", "*.py"),
+        ("ir/ops", "*.py"),
+        ("dsl", "*.py"),
+        ("dsl", "*.lark"),
+    ):
+        files += sorted((_PACKAGE / folder).glob(pattern))
+    files += [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "dialect.py")] + [_PACKAGE / "dialect.py"]
+    h = hashlib.sha256()
+    for file in files:
+        h.update(file.name.encode())
+        h.update(file.read_bytes())
+    return h.hexdigest()[:32]
