@@ -33,6 +33,11 @@ def _lark() -> tuple[Any, Vocabulary]:
     return parser, Vocabulary.of(parser.terminals)
 
 
+def vocabulary() -> Vocabulary:
+    """The words and signs of the grammar, for `lexer.tokenize`."""
+    return _lark()[1]
+
+
 class Parsed(NamedTuple):
     """A file, as much of it as could be understood, and what could not."""
 
@@ -124,7 +129,7 @@ class _Parser:
 
     def _unexpected(self, e: Any, tokens: list[Tok], whole_file: bool) -> RuleError:
         t: Tok = e.token
-        _, vocabulary = _lark()
+        words = vocabulary()
         if t.type == "BAD_STRING":
             return self.error("this string is not closed", t, 'a closing "', "a doc string stands on one line; several in a row are joined")
         if t.type == "BAD":
@@ -136,7 +141,7 @@ class _Parser:
                 "example EXPR ~> EXPR, with all brackets closed",
                 "an example goes on only in lines indented deeper than its first",
             )
-        texts = {name: text for text, name in (*vocabulary.words.items(), *vocabulary.signs.items())}
+        texts = {name: text for text, name in (*words.words.items(), *words.signs.items())}
         accepted: set[str] = e.interactive_parser.accepts() if e.interactive_parser else set(e.expected)
         expected = _in_words(accepted, texts)
         ended = t.type == "$END"
@@ -148,7 +153,7 @@ class _Parser:
             last = tokens[-1]
             return self.error("the rule ends too early", replace(last.span, column=last.end_column, end_column=last.end_column + 1), expected)
         hint = ""
-        if t.type in vocabulary.words.values() and "NAME" in accepted:
+        if t.type in words.words.values() and "NAME" in accepted:
             hint = f"`{t.value}` is a reserved word"
         elif t.value == "=":
             hint = "comparison is written =="
@@ -157,7 +162,7 @@ class _Parser:
         elif t.value == ":" and t.type == "COLON" and "COMMA" not in accepted:
             hint = "a dtype constraint belongs to a variable of the pattern: x: int"
         elif t.type == "NAME" and "NAME" not in accepted:
-            hint = suggest(t.value, [w for w, n in vocabulary.words.items() if n in accepted])
+            hint = suggest(t.value, [w for w, n in words.words.items() if n in accepted])
         return self.error("the file ends too early" if ended else f"unexpected `{t.value}`", t, expected, hint)
 
     def piece(self, tokens: list[Tok], start: str) -> Any:
@@ -175,9 +180,8 @@ class _Parser:
             raise self.error(e.message, e.span, e.expected, e.hint) from None
 
     def parse(self) -> Parsed:
-        _, vocabulary = _lark()
         check_text(self.text, self.path)
-        tokens, comments = tokenize(self.text, self.path, vocabulary)
+        tokens, comments = tokenize(self.text, self.path, vocabulary())
         if not tokens:
             return Parsed(S.File(self.path, "morok", None, (), ()), comments, [])
         errors: list[MorokError] = []
@@ -423,4 +427,4 @@ def parse_file(path: str | Path) -> S.File:
     return parse_text(read(path), str(path))
 
 
-__all__ = ["Parsed", "excerpt", "parse_file", "parse_text", "raise_all", "read", "recover", "suggest"]
+__all__ = ["Parsed", "excerpt", "parse_file", "parse_text", "raise_all", "read", "recover", "suggest", "vocabulary"]

@@ -102,9 +102,9 @@ class PConst(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class PLiteral(Pattern):
-    """A number or a bool as a pattern; `text` keeps how it was written."""
+    """A number or a bool as a pattern; `text` keeps how it was written, and alone decides equality (nan is not equal to nan)."""
 
-    value: int | float | bool
+    value: int | float | bool = field(compare=False)
     text: str
 
 
@@ -213,7 +213,7 @@ class EName(Expr):
 
 @dataclass(frozen=True, slots=True)
 class ENumber(Expr):
-    value: int | float | bool
+    value: int | float | bool = field(compare=False)
     text: str
 
 

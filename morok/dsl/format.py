@@ -1,0 +1,378 @@
+"""The canonical layout of rule files.
+
+A rule stands on one line where it fits, its doc string on the next; else its clauses and its target have a line each. Comments
+keep their places: one on a line of its own stays above what it stood above, one behind something stays behind it. Blank lines
+between rules are kept, as one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from morok.dsl import syntax as S
+from morok.dsl import text as X
+from morok.dsl.lexer import Comment, Tok, tokenize
+from morok.dsl.parse import raise_all, recover, vocabulary
+
+WIDTH: Final = 130
+_INDENT: Final = "    "
+Key = tuple[int, str]
+
+
+class _Line(NamedTuple):
+    """A line of output; `key` names the part of the tree it ends, for comments."""
+
+    text: str
+    key: Key | None = None
+
+
+@dataclass(slots=True)
+class _Notes:
+    """Which comments stand above and behind which parts of the tree, and which parts had a blank line above them."""
+
+    above: dict[Key, list[tuple[str, bool]]] = field(default_factory=dict)
+    behind: dict[Key, str] = field(default_factory=dict)
+    blank: set[Key] = field(default_factory=set)
+
+
+def format_text(text: str, file: str = "<text>") -> str:
+    """Rule text in the canonical layout. Raises a RuleError, with every mistake, where the text does not parse."""
+    parsed = recover(text, file)
+    raise_all(parsed.errors)
+    tokens, _ = tokenize(text, file, vocabulary())
+    return _Printer(_attach(parsed.file, tokens, parsed.comments, text)).file(parsed.file)
+
+
+def format_file(file: S.File) -> str:
+    """A syntax tree as text in the canonical layout (also a checked one)."""
+    return _Printer(_Notes()).file(file)
+
+
+def format_rule(rule: S.Rule, doc: bool = False) -> str:
+    """The canonical text of one rule: without comments and examples, and without its doc string unless asked for."""
+    lines = [line.text for line in _Printer(_Notes()).rule(rule, "")]
+    keep = len(lines) - len(rule.examples) - (0 if doc else len(doc_lines(rule.doc, _INDENT)))
+    return "\n".join(lines[:keep] if not doc else lines[: len(lines) - len(rule.examples)])
+
+
+def doc_lines(doc: str, indent: str) -> list[str]:
+    """A doc string, in several pieces where it is long; the parser joins them with single blanks."""
+    if not doc:
+        return []
+    room = WIDTH - len(indent) - 2
+    lines: list[str] = []
+    rest = doc
+    while len(X.quote(rest)) > room + 2:
+        at = rest.rfind(" ", 1, room)
+        if at <= 0:
+            at = rest.find(" ", room)
+            if at <= 0:
+                break
+        lines.append(indent + X.quote(rest[:at]))
+        rest = rest[at + 1 :]
+    return [*lines, indent + X.quote(rest)]
+
+
+# Where comments belong
+
+
+def _attach(file: S.File, tokens: list[Tok], comments: list[Comment], text: str) -> _Notes:
+    anchors = sorted(_anchors(file, tokens))
+    places = [(line, column) for line, column, _ in anchors]
+    lines = text.split("\n")
+
+    def after_blank(line: int) -> bool:
+        return line >= 2 and not lines[line - 2].strip()
+
+    notes = _Notes()
+    for line, _, key in anchors:
+        if after_blank(line):
+            notes.blank.add(key)
+    # What a file begins with stays above helpers that are declared further down and printed first.
+    first = anchors[0][0] if anchors else 0
+    head = 0
+    if file.externs and anchors[0][2][1] == "head" and anchors[0][2][0] != id(file.externs[0]):
+        while head < len(comments) and comments[head].line == head + 1 < first:
+            notes.above.setdefault((0, "top"), []).append((comments[head].text.rstrip(), False))
+            head += 1
+    for c in comments[head:]:
+        at = bisect_right(places, (c.line, c.column))
+        if c.own_line or at == 0:
+            key = anchors[at][2] if at < len(anchors) else (0, "end")
+            notes.above.setdefault(key, []).append((c.text.rstrip(), after_blank(c.line)))
+            continue
+        key = anchors[at - 1][2]
+        earlier = notes.behind.get(key)
+        if earlier is not None:
+            notes.above.setdefault(key, []).append((earlier, False))
+        notes.behind[key] = c.text.rstrip()
+    return notes
+
+
+def _anchors(file: S.File, tokens: list[Tok]) -> Iterator[tuple[int, int, Key]]:
+    """(line, column, part) of everything that is printed on lines of its own."""
+    strings = [(t.line, t.column) for t in tokens if t.type == "STRING"]
+    braces = [(t.line, t.column) for t in tokens if t.type == "RBRACE"]
+    starts = {(t.line, t.column): i for i, t in enumerate(tokens)}
+
+    def before(node: S.Syntax) -> tuple[int, int]:
+        """The keyword in front of the name at which the node's span begins."""
+        t = tokens[starts[(node.span.line, node.span.column)] - 1]
+        return t.line, t.column
+
+    head = [t for t in tokens if t.type in ("DIALECT", "HELPERS")]
+    for t in head:
+        yield t.line, t.column, (0, t.value)
+    ends: list[tuple[int, int]] = []
+    for e in file.externs:
+        ends.append(before(e))
+    for g in file.groups:
+        ends.append(before(g))
+        for i in g.items:
+            ends += [before(i), *((r.span.line, r.span.column) for r in i.rules)] if isinstance(i, S.Template) else [(i.span.line, i.span.column)]
+    ends = sorted([*ends, (len(tokens) and tokens[-1].end_line + 1, 0)])
+
+    def next_after(place: tuple[int, int]) -> tuple[int, int]:
+        return ends[bisect_right(ends, place)]
+
+    def rule(r: S.Rule) -> Iterator[tuple[int, int, Key]]:
+        place = (r.span.line, r.span.column)
+        yield *place, (id(r), "head")
+        for n, c in enumerate(r.clauses):
+            if not (n and isinstance(c, S.Let) and isinstance(r.clauses[n - 1], S.Let)):
+                yield c.span.line, c.span.column, (id(r), f"clause {n}")
+        target = r.target.span if r.target.span != S.NOWHERE else r.span
+        yield target.line, target.column, (id(r), "target")
+        docs = [s for s in strings if (target.line, target.column) < s < next_after(place)]
+        if docs and r.doc:
+            yield *docs[0], (id(r), "doc")
+        for n, e in enumerate(r.examples):
+            yield e.span.line, e.span.column, (id(r), f"example {n}")
+
+    for e in file.externs:
+        place = before(e)
+        yield *place, (id(e), "head")
+        for n, c in enumerate((*e.requires, *e.ensures)):
+            yield c.span.line, c.span.column, (id(e), f"contract {n}")
+        docs = [s for s in strings if place < s < next_after(place)]
+        if docs and e.doc:
+            yield *docs[0], (id(e), "doc")
+    for g in file.groups:
+        yield *before(g), (id(g), "head")
+        for i in g.items:
+            if isinstance(i, S.Rule):
+                yield from rule(i)
+                continue
+            place = before(i)
+            yield *place, (id(i), "head")
+            for r in i.rules:
+                yield from rule(r)
+            last = (i.rules[-1].span.line, i.rules[-1].span.column) if i.rules else place
+            closing = [b for b in braces if last < b < next_after(last)]
+            if closing:
+                yield *closing[-1], (id(i), "close")
+
+
+# Printing
+
+
+class _Printer:
+    def __init__(self, notes: _Notes) -> None:
+        self.notes = notes
+        self.lines: list[str] = []
+
+    def blank(self) -> None:
+        if self.lines and self.lines[-1]:
+            self.lines.append("")
+
+    def comments(self, key: Key, indent: str, blanks: bool) -> None:
+        for text, after_blank in self.notes.above.get(key, ()):
+            if after_blank and blanks:
+                self.blank()
+            self.lines.append(indent + text)
+
+    def put(self, text: str, key: Key | None) -> None:
+        behind = self.notes.behind.get(key) if key is not None else None
+        self.lines += text.split("\n")
+        if behind is not None:
+            self.lines[-1] += f"  {behind}"
+
+    def item(self, key: Key, indent: str) -> None:
+        """What stands above an item: comments, and a blank line where there was one."""
+        self.comments(key, indent, True)
+        if key in self.notes.blank:
+            self.blank()
+
+    def file(self, file: S.File) -> str:
+        self.comments((0, "top"), "", False)
+        if file.dialect != "morok" or (0, "dialect") in self.notes.blank or (0, "dialect") in self.notes.above:
+            self.item((0, "dialect"), "")
+            self.put(f"dialect {file.dialect}", (0, "dialect"))
+        if file.helpers is not None:
+            self.item((0, "helpers"), "")
+            self.put(f"helpers {X.quote(file.helpers)}", (0, "helpers"))
+        for e in file.externs:
+            self.blank()
+            self.extern(e)
+        for g in file.groups:
+            self.blank()
+            self.group(g)
+        self.comments((0, "end"), "", True)
+        while self.lines and not self.lines[-1]:
+            self.lines.pop()
+        return "\n".join(self.lines) + "\n" if self.lines else ""
+
+    def extern(self, e: S.Extern) -> None:
+        key = (id(e), "head")
+        self.comments(key, "", True)
+        self.put(_broken_signature(e), key)
+        words = ["requires"] * len(e.requires) + ["ensures"] * len(e.ensures)
+        for n, (word, c) in enumerate(zip(words, (*e.requires, *e.ensures), strict=True)):
+            part = (id(e), f"contract {n}")
+            self.comments(part, _INDENT, False)
+            self.put(f"{_INDENT}{word} {X.expr_text(c)}", part)
+        self.doc(e.doc, _INDENT, (id(e), "doc"))
+
+    def doc(self, doc: str, indent: str, key: Key) -> None:
+        self.comments(key, indent, False)
+        lines = doc_lines(doc, indent)
+        for n, line in enumerate(lines):
+            self.put(line, key if n == len(lines) - 1 else None)
+
+    def group(self, g: S.Group) -> None:
+        key = (id(g), "head")
+        self.item(key, "")
+        head = f"group {g.name}"
+        docs = doc_lines(g.doc, _INDENT)
+        if len(docs) == 1 and len(head) + 1 + len(docs[0].strip()) <= WIDTH:
+            head += f" {docs[0].strip()}"
+            docs = []
+        self.put(head, key)
+        self.lines += docs
+        if g.context is not None:
+            self.lines.append(f"@context {g.context};")
+        self.blank()
+        for i in g.items:
+            if isinstance(i, S.Rule):
+                self.item((id(i), "head"), "")
+                self.rule_lines(i, "")
+            else:
+                self.template(i)
+
+    def template(self, t: S.Template) -> None:
+        key = (id(t), "head")
+        self.item(key, "")
+        opening = f"for {t.variable} in {t.kind} ["
+        text = f"{opening}{', '.join(t.ops) if t.ops else '*'}] {{"
+        if len(text) > WIDTH:
+            text = f"{opening}\n{_wrap(t.ops, _INDENT * 2)}] {{"
+        self.put(text, key)
+        for n, r in enumerate(t.rules):
+            self.comments((id(r), "head"), _INDENT, n > 0)
+            if n and (id(r), "head") in self.notes.blank:
+                self.blank()
+            self.rule_lines(r, _INDENT)
+        self.comments((id(t), "close"), _INDENT, False)
+        self.put("}", (id(t), "close"))
+
+    def rule_lines(self, r: S.Rule, indent: str) -> None:
+        for line in self.rule(r, indent):
+            if line.key is not None and line.key != (id(r), "head"):
+                self.comments(line.key, indent + _INDENT, False)
+            self.put(line.text, line.key)
+
+    def rule(self, r: S.Rule, indent: str) -> Iterator[_Line]:
+        """The lines of a rule; above each the comments of its part are still to be put."""
+        inner = indent + _INDENT
+        clauses = X.clause_texts(r.clauses)
+        keys = [
+            (id(r), f"clause {n}")
+            for n, c in enumerate(r.clauses)
+            if not (n and isinstance(c, S.Let) and isinstance(r.clauses[n - 1], S.Let))
+        ]
+        assuming = f" assuming {', '.join(r.assuming)}" if r.assuming else ""
+        target = f"{'=>' if r.partial else '~>'} {X.expr_text(r.target)}{assuming}"
+        whole = " ".join((f"{indent}{r.name}: {X.pattern_text(r.pattern)}", *clauses, target))
+        head, last = (id(r), "head"), (id(r), "target")
+        inside = any(k in self.notes.behind for k in (head, *keys)) or any(k in self.notes.above for k in (*keys, last))
+        if len(whole) <= WIDTH and not inside:
+            yield _Line(whole, last)
+        else:
+            yield _Line(_broken_pattern(f"{indent}{r.name}: ", r.pattern, inner), head)
+            for text, key in zip(clauses, keys, strict=True):
+                yield _Line(_broken_condition(inner + text, inner), key)
+            yield _Line(_broken_target(inner + target[:3], r.target, assuming, inner), last)
+        lines = doc_lines(r.doc, inner)
+        for n, text in enumerate(lines):
+            yield _Line(text, (id(r), "doc") if n == len(lines) - 1 else None)
+        for n, e in enumerate(r.examples):
+            yield _Line(f"{inner}example {e.source} ~> {e.result}", (id(r), f"example {n}"))
+
+
+def _wrap(words: tuple[str, ...], indent: str) -> str:
+    lines = [indent]
+    for n, w in enumerate(words):
+        piece = w + ("," if n < len(words) - 1 else "")
+        if len(lines[-1]) + len(piece) + 1 > WIDTH:
+            lines.append(indent)
+        lines[-1] += piece if lines[-1] == indent else f" {piece}"
+    return "\n".join(lines)
+
+
+def _listed(start: str, opening: str, parts: list[str], closing: str, inner: str) -> str:
+    """An op whose operands do not fit on one line has a line for each."""
+    deep = inner + _INDENT
+    return f"{start}{opening}\n" + ",\n".join(deep + p for p in parts) + closing
+
+
+def _broken_pattern(start: str, p: S.Pattern, inner: str) -> str:
+    text = start + X.pattern_text(p)
+    if len(text) <= WIDTH:
+        return text
+    if isinstance(p, S.POp) and p.args and p.type is None:
+        brackets = "[]" if p.commutative else "()"
+        return _listed(start, X.op_names(p) + brackets[0], [X.pattern_text(a) for a in p.args], brackets[1], inner)
+    if isinstance(p, S.PStruct) and p.fields:
+        return _listed(start, f"{p.op} {{", X.struct_fields(p), " }", inner)
+    return text
+
+
+def _broken_target(start: str, e: S.Expr, end: str, inner: str) -> str:
+    text = start + X.expr_text(e) + end
+    if len(text) <= WIDTH:
+        return text
+    if isinstance(e, S.ECall) and len(e.args) > 1:
+        return _listed(start, f"{e.name}(", X.call_arguments(e), ")", inner) + end
+    if isinstance(e, S.EStruct) and e.fields:
+        return _listed(start, f"{e.op} {{", X.struct_arguments(e), " }", inner) + end
+    return text
+
+
+def _broken_condition(text: str, inner: str) -> str:
+    """A long guard is broken in front of its last `and` or `or` that stands in no bracket and fits."""
+    lines = [text]
+    while len(lines[-1]) > WIDTH:
+        line = lines[-1]
+        depth, at = 0, 0
+        for i, ch in enumerate(line[:WIDTH]):
+            depth += (ch in "([{") - (ch in ")]}")
+            if depth == 0 and i > len(inner) + len(_INDENT) and (line.startswith(" and ", i) or line.startswith(" or ", i)):
+                at = i
+        if not at:
+            break
+        lines[-1:] = [line[:at], inner + _INDENT + line[at + 1 :]]
+    return "\n".join(lines)
+
+
+def _broken_signature(e: S.Extern) -> str:
+    text = X.signature(e)
+    if len(text) <= WIDTH:
+        return text
+    head, arrow, results = text.partition(" -> ")
+    return f"{head}\n{_INDENT}{arrow.strip()} {results}"
+
+
+__all__ = ["format_file", "format_rule", "format_text"]
