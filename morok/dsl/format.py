@@ -1,6 +1,7 @@
 """The canonical layout of rule files.
 
-A rule stands on one line where it fits, its doc string on the next; else its clauses and its target have a line each. Comments
+A rule with at most one clause, and no helper that may decline, stands on one line where it fits, its doc string on the next;
+else its clauses and its target have a line each. Comments
 keep their places: one on a line of its own stays above what it stood above, one behind something stays behind it. Blank lines
 between rules are kept, as one.
 """
@@ -227,7 +228,7 @@ class _Printer:
 
     def extern(self, e: S.Extern) -> None:
         key = (id(e), "head")
-        self.comments(key, "", True)
+        self.item(key, "")
         self.put(_broken_signature(e), key)
         words = ["requires"] * len(e.requires) + ["ensures"] * len(e.ensures)
         for n, (word, c) in enumerate(zip(words, (*e.requires, *e.ensures), strict=True)):
@@ -298,7 +299,7 @@ class _Printer:
         whole = " ".join((f"{indent}{r.name}: {X.pattern_text(r.pattern)}", *clauses, target))
         head, last = (id(r), "head"), (id(r), "target")
         inside = any(k in self.notes.behind for k in (head, *keys)) or any(k in self.notes.above for k in (*keys, last))
-        if len(whole) <= WIDTH and not inside:
+        if len(whole) <= WIDTH and len(clauses) <= 1 and not (clauses and r.partial) and not inside:
             yield _Line(whole, last)
         else:
             yield _Line(_broken_pattern(f"{indent}{r.name}: ", r.pattern, inner), head)

@@ -124,7 +124,11 @@ def _expr(e: S.Expr) -> tuple[str, int]:
             return f"{e.op}{' ' if e.op == 'not' else ''}{expr_text(e.operand, own)}", own
         case S.EBinary():
             own = _LEVELS[e.op]
-            return f"{expr_text(e.left, own)} {e.op} {expr_text(e.right, own + 1)}", own
+            left, right = own, own + 1
+            if e.op in ("<<", ">>", "&", "^", "|"):  # nobody knows by heart how these bind
+                left = own if isinstance(e.left, S.EBinary) and e.left.op == e.op else _UNARY
+                right = _UNARY
+            return f"{expr_text(e.left, left)} {e.op} {expr_text(e.right, right)}", own
         case S.ECompare():
             parts = [expr_text(e.operands[0], _COMPARE + 1)]
             for op, operand in zip(e.ops, e.operands[1:], strict=True):
