@@ -108,6 +108,45 @@ class ExampleError(RuleError):
     code = "MRK107"
 
 
+# Findings of `morok check --strict`
+
+
+class LintError(MorokError):
+    """The base of findings about rules that are not wrong, but probably not meant."""
+
+    code = "MRK110"
+
+
+class UnusedNameError(LintError):
+    """A rule binds a name and never uses it."""
+
+    code = "MRK111"
+
+
+class MissingDocError(LintError):
+    """A rule of several lines does not say what it does."""
+
+    code = "MRK112"
+
+
+class ShadowedRuleError(LintError):
+    """A rule can never apply: one before it in its group matches the same, without a guard."""
+
+    code = "MRK113"
+
+
+class IdleRuleError(LintError):
+    """A rule's target is its pattern."""
+
+    code = "MRK114"
+
+
+class SelfMatchingRuleError(LintError):
+    """A rule without guards matches its own target, so that it applies again and again."""
+
+    code = "MRK115"
+
+
 # Proofs
 
 

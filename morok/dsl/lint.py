@@ -1,0 +1,223 @@
+"""Cheap findings about rules that are not wrong, but probably not meant: for `morok check --strict`. No solver is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedFile, CheckedRule
+from morok.dsl.parse import excerpt
+from morok.dsl.text import expr_text
+from morok.errors import (
+    IdleRuleError,
+    LintError,
+    MissingDocError,
+    MorokError,
+    Place,
+    SelfMatchingRuleError,
+    ShadowedRuleError,
+    UnusedNameError,
+)
+
+
+def lint(checked: CheckedFile) -> list[MorokError]:
+    """Every finding in a file, in the order of its lines; each has a class, and so a code, of its own."""
+    findings: dict[tuple[type, int, str], MorokError] = {}
+    text = _text(checked.path)
+    for group in checked.groups:
+        for rule, found in _group(group.rules):
+            kind, message, span, hint = found
+            key = (kind, span.line, message)  # a finding in a template is one finding
+            if key not in findings:
+                place = Place(rule.file, span.line, max(span.column, 1))
+                width = span.end_column - span.column if span.end_line == span.line else 1
+                findings[key] = kind(message, place=place, excerpt=excerpt(text, span.line, span.column, width), hint=hint)
+    return sorted(findings.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
+
+
+@lru_cache(maxsize=1)
+def _read(path: str, stamp: float) -> str:
+    return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+def _text(path: str) -> str:
+    """The file's text, for excerpts; nothing for text that came from elsewhere."""
+    return _read(path, Path(path).stat().st_mtime) if Path(path).is_file() else ""
+
+
+Finding = tuple[type[LintError], str, S.Span, str]
+
+
+def _group(rules: Iterable[CheckedRule]) -> Iterator[tuple[CheckedRule, Finding]]:
+    earlier: dict[str, CheckedRule] = {}
+    for rule in rules:
+        for found in _rule(rule):
+            yield rule, found
+        pattern = _canonical(rule.syntax.pattern)
+        above = earlier.get(pattern)
+        if above is not None and set(rule.syntax.assuming) >= set(above.syntax.assuming):
+            name = rule.name.rpartition(".")[2]
+            message = f"`{name}` never applies: `{above.name}` (line {above.line}) matches the same and has no guard"
+            yield rule, (ShadowedRuleError, message, rule.syntax.span, "put it first, or remove it")
+        if above is None and not rule.syntax.clauses and not rule.syntax.partial:
+            earlier[pattern] = rule
+
+
+def _rule(rule: CheckedRule) -> Iterator[Finding]:
+    syntax = rule.syntax
+    if not syntax.doc and _several_lines(syntax):
+        message = f"`{syntax.name}` has no doc string"
+        yield MissingDocError, message, syntax.span, 'a rule of several lines says what it does: "..." below its target'
+    used = _used(syntax)
+    for node, name in _bound(syntax):
+        if name not in used and not name.startswith("_"):
+            yield UnusedNameError, f"`{name}` is bound and never used", node.span, f"write _{name}"
+    same = _as_expression(syntax.pattern)
+    if same is not None and same == expr_text(syntax.target):
+        yield IdleRuleError, f"`{syntax.name}` rewrites its pattern to itself", syntax.span, "it would never come to an end"
+    elif not syntax.clauses and _matches(syntax.pattern, syntax.target, {}):
+        yield SelfMatchingRuleError, f"`{syntax.name}` applies to its own result, again and again", syntax.span, "add a guard that its target fails"
+
+
+def _several_lines(rule: S.Rule) -> bool:
+    nodes: list[S.Syntax] = [rule.pattern, *rule.clauses, rule.target]
+    lines = {rule.span.line}
+    while nodes:
+        n = nodes.pop()
+        if n.span.line:
+            lines |= {n.span.line, n.span.end_line}
+        nodes += S.children(n)
+    return len(lines) > 1
+
+
+def _walk(root: S.Syntax) -> Iterator[S.Syntax]:
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        yield node
+        todo += reversed(S.children(node))
+
+
+def _bound(rule: S.Rule) -> Iterator[tuple[S.Syntax, str]]:
+    """Names that the pattern and `let` bind, each once."""
+    seen: set[str] = set()
+    for root in (rule.pattern, *rule.clauses):
+        for n in _walk(root):
+            names: tuple[str, ...] = ()
+            if isinstance(n, S.PVar | S.PBind | S.PSequence) or (isinstance(n, S.PConst) and n.name):
+                names = (n.name or "",)
+            elif isinstance(n, S.Let):
+                names = n.names
+            for name in names:
+                if name not in seen:
+                    seen.add(name)
+                    yield n, name
+
+
+def _used(rule: S.Rule) -> set[str]:
+    """Names that clauses and target read, and names that the pattern binds twice."""
+    used: set[str] = set()
+    for root in (*rule.clauses, rule.target):
+        for n in _walk(root):
+            if isinstance(n, S.EName | S.ECall):
+                used.add(n.name)
+            elif isinstance(n, S.TName):
+                used.add(n.name)
+            elif isinstance(n, S.TVector) and isinstance(n.lanes, str):
+                used.add(n.lanes)
+            elif isinstance(n, S.EStruct):
+                used |= {v.name for _, v in n.fields if isinstance(v, S.EName)}
+    once: set[str] = set()
+    for n in _walk(rule.pattern):
+        if isinstance(n, S.PVar | S.PSequence | S.PBind):
+            (used if n.name in once else once).add(n.name)
+    for n in _walk(rule.pattern):  # alternatives bind the same names on every side
+        if isinstance(n, S.PAlternatives):
+            for option in n.options[1:]:
+                used -= {m.name for m in _walk(option) if isinstance(m, S.PVar | S.PSequence)} - _read_names(rule)
+    return used
+
+
+def _read_names(rule: S.Rule) -> set[str]:
+    return {n.name for root in (*rule.clauses, rule.target) for n in _walk(root) if isinstance(n, S.EName)}
+
+
+def _canonical(p: S.Pattern) -> str:
+    """The text of a pattern with its variables numbered, so that patterns that match the same are the same text."""
+    names: dict[str, str] = {}
+    parts: list[str] = []
+    for n in _walk(p):
+        kind = type(n).__name__
+        match n:
+            case S.PVar() | S.PSequence():
+                name = f"_{len(parts)}" if n.name.startswith("_") else names.setdefault(n.name, f"v{len(names)}")
+                parts.append(f"{kind} {name}")
+            case S.PBind():
+                names.setdefault(n.name, f"v{len(names)}")
+            case S.PConst():
+                parts.append(f"{kind} {n.kind}")
+            case S.PLiteral() | S.ENumber():
+                parts.append(f"{kind} {n.text}")
+            case S.POp():
+                parts.append(f"{kind} {n.ops} {n.commutative} {len(n.args)}")
+            case S.PStruct():
+                parts.append(f"{kind} {n.op} {[f.name for f in n.fields]} {n.rest}")
+            case S.TName() | S.EName():
+                parts.append(f"{kind} {n.name}")
+            case S.TVector():
+                parts.append(f"{kind} {n.lanes}")
+            case S.PField():
+                parts.append(f"{kind} {n.name}" + (f" {names.setdefault(n.name, f'v{len(names)}')}" if n.value is None else ""))
+            case _:
+                parts.append(f"{kind} {len(S.children(n))}")
+    return "; ".join(parts)
+
+
+def _as_expression(p: S.Pattern) -> str | None:
+    """A pattern as the text of a target, if it can be one."""
+    match p:
+        case S.PVar() if not p.name.startswith("_"):
+            return p.name
+        case S.PLiteral():
+            return p.text
+        case S.PBind() if isinstance(p.inner, S.PConst):
+            return p.name
+        case S.PBind():
+            return _as_expression(p.inner)
+        case S.PConst() if p.name is not None:
+            return p.name
+        case S.POp() if len(p.ops) == 1:
+            args = [a.type.name if isinstance(a, S.PType) and isinstance(a.type, S.TName) else _as_expression(a) for a in p.args]
+            return None if None in args else f"{p.ops[0]}({', '.join(a for a in args if a is not None)})"
+        case S.PSequence():
+            return f"{p.name}.."
+    return None
+
+
+def _matches(p: S.Pattern, e: S.Expr, bound: dict[str, str]) -> bool:
+    """Whether the pattern certainly matches what the target builds, whatever its variables stand for."""
+    match p:
+        case S.PVar():
+            return p.type is None and (p.name.startswith("_") or bound.setdefault(p.name, expr_text(e)) == expr_text(e))
+        case S.PBind():
+            return _matches(p.inner, e, bound)
+        case S.POp() if isinstance(e, S.ECall) and e.name in p.ops and p.type is None:
+            args = [a for a in p.args if not isinstance(a, S.PType)]
+            given = [a for a in e.args if not isinstance(a, S.EType)]
+            if len(args) != len(p.args) or len(args) != len(given) or any(isinstance(a, S.PSequence) for a in args):
+                return False
+            if all(_matches(a, g, bound) for a, g in zip(args, given, strict=True)):
+                return True
+            swapped = p.commutative and len(args) == 2
+            return swapped and all(_matches(a, g, {}) for a, g in zip(args, reversed(given), strict=True)) and _linear(p)
+    return False
+
+
+def _linear(p: S.Pattern) -> bool:
+    names = [n.name for n in _walk(p) if isinstance(n, S.PVar)]
+    return len(names) == len(set(names))
+
+
+__all__ = ["lint"]
