@@ -116,7 +116,9 @@ class Builder(Transformer[Tok, Any]):
 
     def template_head(self, c: Children) -> S.Template:
         if c[1].value not in ("unary", "binary", "ternary"):
-            raise Mistake(f"`{c[1].value}` is no kind of op", c[1], "unary, binary or ternary", "for op in binary [Add, Mul] { ... }")
+            raise Mistake(
+                f"`{c[1].value}` is no kind of op", c[1], "unary, binary or ternary", "for op in binary [Add, Mul] { ... }"
+            )
         return S.Template(c[0].value, c[1].value, c[2], (), span=c[0].span)
 
     def every_op(self, c: Children) -> tuple[str, ...]:
@@ -261,10 +263,12 @@ class Builder(Transformer[Tok, Any]):
 
     def _choice(self, c: Children) -> tuple[str, ...]:
         options = c[0].options if isinstance(c[0], S.PAlternatives) else (c[0],)
+        names: list[str] = []
         for o in options:
             if not isinstance(o, S.PVar) or o.type is not None:
                 raise Mistake("operands follow what is no choice of ops", o, "op names, as in (Add | Mul)(x, y)")
-        return tuple(o.name for o in options)
+            names.append(o.name)
+        return tuple(names)
 
     def ordered_choice(self, c: Children) -> S.POp:
         return self._op(self._choice(c), c, False)

@@ -10,7 +10,6 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-
 from morok.dialect import Dialect
 from morok.dsl import syntax as S
 
@@ -83,9 +82,9 @@ class CheckedRule:
 
     name        "group.rule", "group.rule.Add" from a template, with its pack's name in front outside the built-in rules
     syntax      after template expansion, and made explicit: every op name is an op of the dialect; `Invalid` is POp("Invalid") or
-                ECall("Invalid"); the B of `Cast(x, B)` is a PType or EType, as is every dtype name in an expression; an op that is
-                given fields is a PStruct or EStruct, so a POp or ECall holds operands only (and that last dtype); in a struct a
-                field that is a fixed value holds an Expr, one that binds holds a PVar, and a list of operands a PList
+                ECall("Invalid"); the B of `Cast(x, B)` is a PType or EType, as is every dtype name in an expression; an op
+                that is given fields is a PStruct or EStruct, so a POp or ECall holds operands only (and that last dtype); in a
+                struct a field that is a fixed value holds an Expr, one that binds holds a PVar, a list of operands a PList
     bindings    every name bound by the pattern and by `let`
     types       dtype of every pattern and expression node of `syntax` that is a node or a constant, by `id(node)` of the
                 syntax node (the rule keeps its syntax alive, so ids are stable)

@@ -85,11 +85,18 @@ class Expressions:
             return S.EType(S.TName(name, span=e.span), span=e.span), Value("dtype")
         info = self.r.dialect.ops.get(name)
         if info is not None:
-            if not any(not (o.many or o.optional) for o in info.operands) and not [f for f in info.fields if f not in DERIVED_FIELDS]:
+            if not any(not (o.many or o.optional) for o in info.operands) and not [
+                f for f in info.fields if f not in DERIVED_FIELDS
+            ]:
                 return self._call(S.ECall(name, (), span=e.span))
             return e, Value("op")
         if name.startswith("_"):
-            self.r.report(UnknownNameError, f"`{name}` is matched, not bound", e, hint=f"a name without `_` can be used: {name.lstrip('_') or 'x'}")
+            self.r.report(
+                UnknownNameError,
+                f"`{name}` is matched, not bound",
+                e,
+                hint=f"a name without `_` can be used: {name.lstrip('_') or 'x'}",
+            )
             return e, Value("unknown")
         self.r.report(UnknownNameError, f"`{name}` is not bound", e, hint=self._suggest(name))
         return e, Value("unknown")
@@ -211,7 +218,11 @@ class Expressions:
         if v.kind in ("other", "unknown"):
             parts = (Value("other"),) * len(e.names)
         if len(parts) != len(e.names):
-            self.r.fail(f"{len(e.names)} names for {max(len(parts), 1)} values", e, hint="zip(xs, ys) pairs sequences: for x, y in zip(xs, ys)")
+            self.r.fail(
+                f"{len(e.names)} names for {max(len(parts), 1)} values",
+                e,
+                hint="zip(xs, ys) pairs sequences: for x, y in zip(xs, ys)",
+            )
         for name, part in zip(e.names, parts, strict=True):
             if self.r.reserved(name):
                 self.r.fail(f"`{name}` is a dtype, not a variable", e, hint="dtype names are reserved words")
@@ -305,7 +316,9 @@ class Expressions:
             t = self.types.fresh()
             if not (e.name in self.r.universe.bits or e.name in self.types.named or self.r.universe.vector(e.name)):
                 known = (*self.types.named, *self.r.universe.bits)
-                self.r.unknown(f"there is no dtype `{e.name}`", e, e.name, known, "dtype variables are bound by the pattern: x: T")
+                self.r.unknown(
+                    f"there is no dtype `{e.name}`", e, e.name, known, "dtype variables are bound by the pattern: x: T"
+                )
             type_ = S.TName(e.name, span=e.span)
             self.r.annotate(t, type_, "the dtype")
             made: S.Expr = S.EType(type_, span=e.span)
@@ -509,7 +522,7 @@ class Expressions:
         many = any(o.many for o in info.operands)
         fields_given: list[S.Expr] = []
         if not many:
-            plain = [o for o in info.operands]
+            plain = list(info.operands)
             operands, rest = pending[: len(plain)], pending[len(plain) :]
             if len(operands) < sum(not o.optional for o in plain):
                 self.r.fail(f"{info.name} has too few operands", e, ", ".join(o.name for o in plain))
@@ -525,12 +538,20 @@ class Expressions:
             operands = pending
             wanted = [f for f in info.fields if f not in DERIVED_FIELDS]
             if wanted:
-                self.r.fail(f"{info.name} needs {', '.join(wanted)}", e, hint=f"by name: {info.name} {{ {', '.join(f'{o.name}: ..' for o in info.operands)}, {wanted[0]}: .. }}")
+                self.r.fail(
+                    f"{info.name} needs {', '.join(wanted)}",
+                    e,
+                    hint=f"by name: {info.name} {{ {', '.join(f'{o.name}: ..' for o in info.operands)}, {wanted[0]}: .. }}",
+                )
         made_operands: list[S.Expr] = []
         singles = [o for o in info.operands if not o.many]
         least = len([o for o in info.operands if not (o.many or o.optional)])
         for n, a in enumerate(operands):
-            o = singles[n] if n < len(singles) and n < least else next((q for q in info.operands if q.many), singles[min(n, len(singles) - 1)] if singles else None)
+            o = (
+                singles[n]
+                if n < len(singles) and n < least
+                else next((q for q in info.operands if q.many), singles[min(n, len(singles) - 1)] if singles else None)
+            )
             assert o is not None
             if isinstance(a, S.ESpread | S.EComprehension) and not many:
                 self.r.fail(f"{info.name} takes no sequence", a)
@@ -555,15 +576,28 @@ class Expressions:
             fields.append(("dtype", extra[0]))
         return S.EStruct(e.name, tuple(fields), span=e.span), result
 
-    def _result_lanes(self, info: OpInfo, slots: dict[str, list[T]], operands: list[S.Expr], fields: list[S.Expr], result: T) -> None:
+    def _result_lanes(
+        self, info: OpInfo, slots: dict[str, list[T]], operands: list[S.Expr], fields: list[S.Expr], result: T
+    ) -> None:
         """The number of lanes of what is made by listing them."""
-        listed = operands if info.name == "Vectorize" else fields[0].items if info.name == "Gep" and fields and isinstance(fields[0], S.EList) else None
+        listed = (
+            operands
+            if info.name == "Vectorize"
+            else fields[0].items
+            if info.name == "Gep" and fields and isinstance(fields[0], S.EList)
+            else None
+        )
         if listed is not None and not any(isinstance(i, S.ESpread | S.EComprehension) for i in listed):
             self.types.same_lanes(result.lanes, self.types.lane(len(listed)))
 
     def _static(self, info: OpInfo, field: str, e: S.Expr) -> S.Expr:
         """The value of a static field."""
-        if isinstance(e, S.EName) and e.name[:1].isupper() and e.name not in self.types.named and e.name not in self.r.dialect.ops:
+        if (
+            isinstance(e, S.EName)
+            and e.name[:1].isupper()
+            and e.name not in self.types.named
+            and e.name not in self.r.dialect.ops
+        ):
             self.r.sort(e, Sort.OTHER)  # a member of the field's own enumeration
             return e
         made, v = self.value(e)

@@ -133,7 +133,11 @@ def _anchors(file: S.File, tokens: list[Tok]) -> Iterator[tuple[int, int, Key]]:
     for g in file.groups:
         ends.append(before(g))
         for i in g.items:
-            ends += [before(i), *((r.span.line, r.span.column) for r in i.rules)] if isinstance(i, S.Template) else [(i.span.line, i.span.column)]
+            ends += (
+                [before(i), *((r.span.line, r.span.column) for r in i.rules)]
+                if isinstance(i, S.Template)
+                else [(i.span.line, i.span.column)]
+            )
     ends = sorted([*ends, (len(tokens) and tokens[-1].end_line + 1, 0)])
 
     def next_after(place: tuple[int, int]) -> tuple[int, int]:

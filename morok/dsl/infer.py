@@ -87,7 +87,9 @@ def _universe(key: int, dialect: Any) -> Universe:
 
 
 def universe(dialect: Dialect) -> Universe:
-    return _universe(id(dialect), dialect)
+    """The universe of a dialect, made once."""
+    found: Any = dialect
+    return _universe(id(dialect), found)
 
 
 class T:

@@ -79,7 +79,9 @@ class Vocabulary:
                 classes[t.name] = text
                 continue
             plain = t.pattern.type == "str"
-            options = [text] if plain else [re.sub(r"\\(.)", r"\1", o) for o in text.removeprefix("(?:").removesuffix(")").split("|")]
+            options = (
+                [text] if plain else [re.sub(r"\\(.)", r"\1", o) for o in text.removeprefix("(?:").removesuffix(")").split("|")]
+            )
             for o in options:
                 (words if o.isalpha() else signs)[o] = t.name
         ordered = sorted(signs, key=lambda s: (-len(s), s))
@@ -95,11 +97,13 @@ class Vocabulary:
 class TokenLexer(Lexer):
     """Hands tokens made by `tokenize` to lark's parser."""
 
-    def __init__(self, lexer_conf: Any) -> None:
-        pass
+    __future_interface__ = 2  # lark hands over its state, and in it what `parse` was given
 
-    def lex(self, data: Any) -> Iterator[Tok]:
-        return iter(data)
+    def __init__(self, lexer_conf: Any) -> None:
+        """Lark makes one of each parser's configuration; what to read comes with each parse."""
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:
+        return iter(lexer_state.text)
 
 
 def check_text(text: str, file: str) -> None:

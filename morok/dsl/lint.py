@@ -78,7 +78,12 @@ def _rule(rule: CheckedRule) -> Iterator[Finding]:
     if same is not None and same == expr_text(syntax.target):
         yield IdleRuleError, f"`{syntax.name}` rewrites its pattern to itself", syntax.span, "it would never come to an end"
     elif not syntax.clauses and _matches(syntax.pattern, syntax.target, {}):
-        yield SelfMatchingRuleError, f"`{syntax.name}` applies to its own result, again and again", syntax.span, "add a guard that its target fails"
+        yield (
+            SelfMatchingRuleError,
+            f"`{syntax.name}` applies to its own result, again and again",
+            syntax.span,
+            "add a guard that its target fails",
+        )
 
 
 def _several_lines(rule: S.Rule) -> bool:
@@ -121,9 +126,7 @@ def _used(rule: S.Rule) -> set[str]:
     used: set[str] = set()
     for root in (*rule.clauses, rule.target):
         for n in _walk(root):
-            if isinstance(n, S.EName | S.ECall):
-                used.add(n.name)
-            elif isinstance(n, S.TName):
+            if isinstance(n, S.EName | S.ECall | S.TName):
                 used.add(n.name)
             elif isinstance(n, S.TVector) and isinstance(n.lanes, str):
                 used.add(n.lanes)

@@ -68,18 +68,26 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 # What the parser could have taken, in words: (all of these tokens are acceptable, so say this). The first that fits is used up.
 _PHRASES: Final = (
-    ({"NAME", "INTEGER", "CONSTANT", "LPAR"}, {"NAME", "INTEGER", "FLOAT", "SPECIAL", "TRUTH", "CONSTANT", "LPAR", "MINUS"}, "a pattern"),
+    (
+        {"NAME", "INTEGER", "CONSTANT", "LPAR"},
+        {"NAME", "INTEGER", "FLOAT", "SPECIAL", "TRUTH", "CONSTANT", "LPAR", "MINUS"},
+        "a pattern",
+    ),
     (
         {"NAME", "INTEGER", "TILDE", "LPAR"},
         {"NAME", "INTEGER", "FLOAT", "SPECIAL", "TRUTH", "LPAR", "LSQB", "MINUS", "TILDE", "NOT", "NONE", "SOME"},
         "an expression",
     ),
-    ({"PLUS", "STAR"}, {"PLUS", "MINUS", "STAR", "PRODUCT", "SHIFT", "AMPERSAND", "BAR", "CARET", "COMPARE", "AND", "OR"}, "an operator"),
+    (
+        {"PLUS", "STAR"},
+        {"PLUS", "MINUS", "STAR", "PRODUCT", "SHIFT", "AMPERSAND", "BAR", "CARET", "COMPARE", "AND", "OR"},
+        "an operator",
+    ),
     ({"INTEGER", "FLOAT"}, {"INTEGER", "FLOAT", "SPECIAL"}, "a number"),
 )
 _WORDS: Final = {
-    "NAME": "a name", "STRING": "a doc string", "EXAMPLE": "`example`", "CONSTANT": "a constant such as @zero", "INTEGER": "a number",
-    "FLOAT": "a number", "SPECIAL": "a number", "TRUTH": "true or false", "COMPARE": "a comparison", "REST": "`..`", "BAR": "`|`",
+    "NAME": "a name", "STRING": "a doc string", "EXAMPLE": "`example`", "CONSTANT": "a constant such as @zero",
+    "INTEGER": "a number", "FLOAT": "a number", "SPECIAL": "a number", "TRUTH": "true or false", "COMPARE": "a comparison", "REST": "`..`", "BAR": "`|`",
     "PRODUCT": "`//`", "SHIFT": "`<<`", "AMPERSAND": "`&`", "CARET": "`^`", "$END": "the end of the file",
 }  # fmt: skip
 
@@ -124,14 +132,20 @@ class _Parser:
         line, column = at.line, at.column
         width = at.end_column - column if at.end_line == line else 1
         return kind(
-            message, place=Place(self.path, line, column), excerpt=excerpt(self.text, line, column, width), expected=expected, hint=hint
+            message,
+            place=Place(self.path, line, column),
+            excerpt=excerpt(self.text, line, column, width),
+            expected=expected,
+            hint=hint,
         )
 
     def _unexpected(self, e: Any, tokens: list[Tok], whole_file: bool) -> RuleError:
         t: Tok = e.token
         words = vocabulary()
         if t.type == "BAD_STRING":
-            return self.error("this string is not closed", t, 'a closing "', "a doc string stands on one line; several in a row are joined")
+            return self.error(
+                "this string is not closed", t, 'a closing "', "a doc string stands on one line; several in a row are joined"
+            )
         if t.type == "BAD":
             return self.error(f"unexpected character {t.value!r}", t)
         if t.type == "BAD_EXAMPLE":
@@ -151,7 +165,9 @@ class _Parser:
             return self.error(f"this `{at.value}` is never closed", at, f"`{_CLOSES[at.value]}`")
         if ended and not whole_file:
             last = tokens[-1]
-            return self.error("the rule ends too early", replace(last.span, column=last.end_column, end_column=last.end_column + 1), expected)
+            return self.error(
+                "the rule ends too early", replace(last.span, column=last.end_column, end_column=last.end_column + 1), expected
+            )
         hint = ""
         if t.type in words.words.values() and "NAME" in accepted:
             hint = f"`{t.value}` is a reserved word"
@@ -273,7 +289,11 @@ class _Parser:
                 externs.append(made)
             elif piece.kind == "rules":
                 if head is None and not any(e.place and e.place.line <= piece.tokens[0].line for e in errors):
-                    errors.append(self.error("this rule stands in no group", piece.tokens[0], hint='write `group NAME "what it does"` above it'))
+                    errors.append(
+                        self.error(
+                            "this rule stands in no group", piece.tokens[0], hint='write `group NAME "what it does"` above it'
+                        )
+                    )
                 for r in made or ():
                     (items if template is None else template[1]).append(r)
         close_group()
@@ -339,7 +359,9 @@ def _pieces(tokens: list[Tok]) -> Iterator[_Piece]:
             if piece:
                 yield _Piece(kind, piece)
             outer = indent[0] if indent else 1
-            if template is not None and (found in ("group_head", "template_head") or (found == "rules" and t.first and t.column <= outer < _inner(indent))):
+            if template is not None and (
+                found in ("group_head", "template_head") or (found == "rules" and t.first and t.column <= outer < _inner(indent))
+            ):
                 yield _Piece("unclosed", template)
                 template = None
                 if found == "rules":
@@ -377,7 +399,7 @@ def _inner(indent: list[int]) -> int:
 
 
 def recover(text: str, file: str = "<text>") -> Parsed:
-    """As much of `text` as can be understood, and its mistakes. Raises only where nothing can be read: RuleLimitError, RuleEncodingError."""
+    """As much of `text` as can be understood, and its mistakes. Raises RuleLimitError or RuleEncodingError where nothing can."""
     parsed = _Parser(text, file).parse()
     parsed.errors.sort(key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
     return parsed
@@ -418,7 +440,10 @@ def read(path: str | Path) -> str:
         line = before.count(b"\n") + 1
         column = e.start - before.rfind(b"\n")
         raise RuleEncodingError(
-            f"byte 0x{data[e.start]:02x} is no UTF-8", place=Place(name, line, column), expected="UTF-8 text", hint="save the file as UTF-8"
+            f"byte 0x{data[e.start]:02x} is no UTF-8",
+            place=Place(name, line, column),
+            expected="UTF-8 text",
+            hint="save the file as UTF-8",
         ) from None
 
 

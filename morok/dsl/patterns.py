@@ -94,7 +94,9 @@ class Patterns:
         if p.commutative:
             for i in infos:
                 if not i.commutative:
-                    self.r.fail(f"{i.name} is not commutative", p, f"{i.name}(x, y)", "square brackets try every order of the operands")
+                    self.r.fail(
+                        f"{i.name} is not commutative", p, f"{i.name}(x, y)", "square brackets try every order of the operands"
+                    )
         slots: dict[str, list[T]] = {}
         args, fields = self._arguments(p, infos, slots, t)
         if p.type is not None:
@@ -134,7 +136,12 @@ class Patterns:
             if not args or isinstance(args[0], S.PList):
                 if o.optional or not (needed := [q.name for q in first.operands[n:] if not (q.many or q.optional)]):
                     break
-                self.r.fail(f"{first.name} has too few operands", p, f"{', '.join(q.name for q in first.operands)}", f"{needed[0]} is missing")
+                self.r.fail(
+                    f"{first.name} has too few operands",
+                    p,
+                    f"{', '.join(q.name for q in first.operands)}",
+                    f"{needed[0]} is missing",
+                )
             made.append(self._operand(first, o, args.pop(0), slots, last=False))
         fields: list[S.PField] = []
         for name in first.fields:
@@ -148,7 +155,11 @@ class Patterns:
             most = len(first.operands) + len(first.fields) + self.r.gives_dtype(first)
             self.r.fail(f"{first.name} has too many arguments", args[0], f"at most {most}" if most else "none")
         for other in infos[1:]:
-            if len(other.operands) != len(first.operands) or other.fields or self.r.gives_dtype(other) != self.r.gives_dtype(first):
+            if (
+                len(other.operands) != len(first.operands)
+                or other.fields
+                or self.r.gives_dtype(other) != self.r.gives_dtype(first)
+            ):
                 self.r.fail(f"{first.name} and {other.name} take different operands", p)
         return tuple(made), fields
 
@@ -176,7 +187,9 @@ class Patterns:
         slots.setdefault(o.name, []).append(t)
         if isinstance(p, S.PSequence):
             if not o.many:
-                self.r.fail(f"`{p.name}..` stands for operands of {info.name} that are no sequence", p, f"one pattern for {o.name}")
+                self.r.fail(
+                    f"`{p.name}..` stands for operands of {info.name} that are no sequence", p, f"one pattern for {o.name}"
+                )
             if not last and sum(q.many for q in info.operands) < 2:
                 self.r.fail(f"`{p.name}..` takes all remaining operands, so it stands last", p)
             return self._sequence(p, t)
@@ -325,7 +338,9 @@ class Patterns:
         for o, other in zip(p.options[1:], found[1:], strict=True):
             odd = sorted(names ^ set(other))
             if odd:
-                self.r.report(UnknownNameError, f"`{odd[0]}` is bound on one side of `|` only", o, "the same names in every alternative")
+                self.r.report(
+                    UnknownNameError, f"`{odd[0]}` is bound on one side of `|` only", o, "the same names in every alternative"
+                )
                 self.r.bound.update(found[0])
         for name, b in found[0].items():
             self.r.bound[name] = b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl import syntax as S
@@ -91,7 +91,9 @@ class Resolver:
         return info
 
     def reserved(self, name: str) -> bool:
-        return name in self.universe.bits or name in self.universe.classes or name == "ptr" or self.universe.vector(name) is not None
+        return (
+            name in self.universe.bits or name in self.universe.classes or name == "ptr" or self.universe.vector(name) is not None
+        )
 
     def bind(self, name: str, value: Value, at: S.Syntax, invalid_ok: bool = False, constant: bool = False) -> None:
         """Bind `name`, or, for a node bound before, say that both are the same node."""
@@ -182,7 +184,9 @@ class Resolver:
                 if type_.name in u.classes:
                     return u.classes[type_.name]
                 if self.is_dtype_variable(type_.name):
-                    self.fail(f"the dtype variable `{type_.name}` stands alone in a constraint", type_, "a dtype or a class of dtypes")
+                    self.fail(
+                        f"the dtype variable `{type_.name}` stands alone in a constraint", type_, "a dtype or a class of dtypes"
+                    )
                 hint = "dtype variables begin with a capital letter"
                 self.unknown(f"there is no dtype `{type_.name}`", type_, type_.name, (*u.bits, *u.classes, "ptr"), hint)
             case S.TNot():
@@ -258,4 +262,4 @@ def field_value(kind: str) -> Value:
     }.get(kind, Value("other"))
 
 
-__all__ = ["Any", "Resolver", "Stop", "field_value"]
+__all__ = ["Resolver", "Stop", "field_value"]

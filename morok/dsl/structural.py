@@ -182,8 +182,8 @@ STRUCTURAL: Final[Mapping[str, Rule]] = {
 
 # Ops that take the dtype of their result as a last argument: `Bitcast(x, B)`.
 DTYPE_ARGUMENT: Final = frozenset(
-    {"Bitcast", "Precast", "Const", "VConst", "DefineVar", "Buffer", "BufferView", "Param", "DefineGlobal", "DefineLocal", "DefineReg",
-     "PointerIndex", "Custom", "CustomI", "Load", "Noop", "Range"}
+    {"Bitcast", "Precast", "Const", "VConst", "DefineVar", "Buffer", "BufferView", "Param", "DefineGlobal", "DefineLocal",
+     "DefineReg", "PointerIndex", "Custom", "CustomI", "Load", "Noop", "Range"}
 )  # fmt: skip
 
 # Operands that hold storage: pointers and buffers alike.

@@ -12,7 +12,7 @@ from morok.dsl import syntax as S
 
 
 @lru_cache(maxsize=64)
-def _field_names(kind: type) -> tuple[str, ...]:
+def _field_names(kind: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind) if f.name != "span")
 
 
