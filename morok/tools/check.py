@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
     for path in files:
         try:
             checked = check_file(path)
-        except RuleError as problem:
-            errors += problem.errors
+        except RuleError as refused:
+            errors += refused.errors
             continue
         rules += sum(1 for _ in checked.rules())
         findings += lint(checked)

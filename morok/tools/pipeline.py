@@ -14,21 +14,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from morok.passes.pipeline import STAGES
 
-    rows = [
-        {
-            "number": s.number,
-            "name": s.name,
-            "groups": list(s.groups),
-            "direction": s.direction,
-            "algorithm": s.algorithm_name,
-        }
-        for s in STAGES
-    ]
     if args.json:
-        emit_json({"stages": rows})
-    else:
-        emit_table(
-            [(str(r["number"]), r["name"], " ".join(r["groups"]) or "-", r["direction"], r["algorithm"] or "-") for r in rows],
-            ("stage", "name", "rule groups", "direction", "algorithm"),
+        emit_json(
+            {
+                "stages": [
+                    {
+                        "number": s.number,
+                        "name": s.name,
+                        "groups": list(s.groups),
+                        "direction": s.direction,
+                        "algorithm": s.algorithm_name,
+                    }
+                    for s in STAGES
+                ]
+            }
         )
+        return 0
+    rows = [(str(s.number), s.name, " ".join(s.groups) or "-", s.direction, s.algorithm_name or "-") for s in STAGES]
+    emit_table(rows, ("stage", "name", "rule groups", "direction", "algorithm"))
     return 0
