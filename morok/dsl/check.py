@@ -275,11 +275,12 @@ class _RuleChecker:
             if b is not None and b.value.kind == "int":
                 lanes |= {i for i in lanes if r.types.lane_value(i) == n}
         u = r.universe
+        addresses = {r.types.find(t.elem) for t in r.addresses}
         for e, t in r.constants:
             root = r.types.find(t.elem)
             mask = r.types.masks[root]
             if root not in known and mask & (mask - 1):
-                if u.integral and mask == u.integral:
+                if u.integral and mask == u.integral and root in addresses:
                     r.types.restrict(t.elem, u.bits["index"])  # an address is an index where nothing says otherwise
                 else:
                     r.fail(

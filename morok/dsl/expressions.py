@@ -11,7 +11,7 @@ from morok.dsl.checked import Sort
 from morok.dsl.infer import T
 from morok.dsl.resolve import Resolver
 from morok.dsl.scope import FUNCTIONS, SPECIAL_FUNCTIONS, Bound, Value
-from morok.dsl.structural import DERIVED_FIELDS, STORAGE, field_kind
+from morok.dsl.structural import ADDRESSES, DERIVED_FIELDS, STORAGE, field_kind
 from morok.errors import UnknownNameError
 
 _VALUE_PARAMETERS = {"const": "int", "int": "int", "bool": "bool", "dtype": "dtype", "seq": "seq"}
@@ -510,6 +510,8 @@ class Expressions:
             return made
         t = self.types.fresh(form=form)
         slots.setdefault(name, []).append(t)
+        if (info.name, name) in ADDRESSES:
+            self.r.addresses.append(t)
         return self.operand(e, t, what)
 
     def _build(self, e: S.ECall) -> tuple[S.Expr, T]:

@@ -160,7 +160,7 @@ class Types:
             raise Clash(f"{na}, not {nb} (where both must be one dtype, give them one name)")
         new = self.masks[ra] & self.masks[rb]
         if not new:
-            raise Clash(f"{self.universe.describe(self.masks[rb])}, not {self.universe.describe(self.masks[ra])}")
+            raise Clash(f"{self.universe.describe(self.masks[ra])}, not {self.universe.describe(self.masks[rb])}")
         if nb:
             ra, rb = rb, ra
         self._parent[rb] = ra
@@ -190,7 +190,7 @@ class Types:
             return
         va, vb = self._lane_value[ra], self._lane_value[rb]
         if va is not None and vb is not None and va != vb:
-            raise Clash(f"{vb} lanes, not {va}")
+            raise Clash(f"{va} lanes, not {vb}")
         self._lane_parent[rb] = ra
         self._lane_value[ra] = va if va is not None else vb
 

@@ -87,7 +87,8 @@ _PHRASES: Final = (
 )
 _WORDS: Final = {
     "NAME": "a name", "STRING": "a doc string", "EXAMPLE": "`example`", "CONSTANT": "a constant such as @zero",
-    "INTEGER": "a number", "FLOAT": "a number", "SPECIAL": "a number", "TRUTH": "true or false", "COMPARE": "a comparison", "REST": "`..`", "BAR": "`|`",
+    "INTEGER": "a number", "FLOAT": "a number", "SPECIAL": "a number", "TRUTH": "true or false",
+    "COMPARE": "a comparison", "REST": "`..`", "BAR": "`|`",
     "PRODUCT": "`//`", "SHIFT": "`<<`", "AMPERSAND": "`&`", "CARET": "`^`", "$END": "the end of the file",
 }  # fmt: skip
 
@@ -263,7 +264,7 @@ class _Parser:
                 items.append(replace(template[0], rules=tuple(template[1])))
             template = None
 
-        for piece in _pieces(tokens):
+        for piece in _Cutter(tokens).pieces():
             if piece.kind == "close":
                 if template is None:
                     errors.append(self.error("unexpected `}`", piece.tokens[0], hint="no `for` block is open here"))
@@ -305,7 +306,7 @@ def _too_deep(root: S.Syntax) -> bool:
     if span.end_line == span.line and span.end_column - span.column < MAX_DEPTH:
         return False  # too short to be deep
     level = [root]
-    for _ in range(2 * MAX_DEPTH):
+    for _ in range(MAX_DEPTH + MAX_DEPTH // 2):
         level = [c for n in level for c in S.children(n)]
         if not level:
             return False
@@ -317,85 +318,85 @@ class _Piece(NamedTuple):
     tokens: list[Tok]
 
 
-def _pieces(tokens: list[Tok]) -> Iterator[_Piece]:
-    """Cut a file at the lines that begin something, whatever brackets are open."""
-    kind = "heads"
-    piece: list[Tok] = []
-    indent: list[int] = []  # of the rules of the open group, then of the open `for` block
-    template: list[Tok] | None = None
-    braces = 0
+class _Cutter:
+    """Cuts the tokens of a file at the lines that begin something, whatever brackets are open."""
 
-    def is_rule(i: int) -> bool:
-        t = tokens[i]
-        return t.type == "NAME" and i + 1 < len(tokens) and tokens[i + 1].value == ":"
+    def __init__(self, tokens: list[Tok]) -> None:
+        self.tokens = tokens
+        self.kind = "heads"  # of the piece being collected; "start" where a `for` block has just been opened or closed
+        self.piece: list[Tok] = []
+        self.head: Tok | None = None  # the first token of that piece
+        self.indent: int | None = None  # of the rules of the open group
+        self.template: list[Tok] | None = None  # the head of the open `for` block
+        self.inner: int | None = None  # the indentation of the rules in it
 
-    def begins(i: int) -> str | None:
-        t = tokens[i]
-        if not t.first and kind != "start":
+    def begins(self, i: int) -> str | None:
+        """The kind of piece that token `i` begins, if it begins one."""
+        t = self.tokens[i]
+        if not t.first and self.kind != "start":
             return None
         if t.value == "group":
             return "group_head"
-        if t.value == "for" and i + 2 < len(tokens) and tokens[i + 2].value == "in":
+        if t.value == "for" and i + 2 < len(self.tokens) and self.tokens[i + 2].value == "in":
             return "template_head"
         if t.value == "extern":
             return "extern"
-        if is_rule(i):
-            depth = 2 if template is not None else 1
-            del indent[depth:]
-            if len(indent) < depth:
-                if kind not in ("group_head", "template_head", "start", "heads", "extern", "rules"):
-                    return None
-                if len(indent) == depth - 1:
-                    indent.append(t.column)
-            # a column further left than the first rule of the group begins a rule too: nothing else can stand there
-            return "rules" if t.column <= indent[-1] or kind == "start" else None
-        return None
+        if t.type != "NAME" or i + 1 >= len(self.tokens) or self.tokens[i + 1].value != ":":
+            return None
+        if self.kind == "extern" and self.head is not None and t.column > self.head.column:
+            return None  # a parameter
+        if self.template is not None:
+            if self.inner is None:
+                self.inner = t.column
+            return "rules" if t.column <= self.inner else None
+        if self.indent is None:
+            self.indent = t.column
+        return "rules" if t.column <= self.indent or self.kind == "start" else None
 
-    i = 0
-    while i < len(tokens):
-        t = tokens[i]
-        found = begins(i)
-        if found is not None:
-            if piece:
-                yield _Piece(kind, piece)
-            outer = indent[0] if indent else 1
-            if template is not None and (
-                found in ("group_head", "template_head") or (found == "rules" and t.first and t.column <= outer < _inner(indent))
-            ):
-                yield _Piece("unclosed", template)
-                template = None
-                if found == "rules":
-                    del indent[1:]
-            if found == "group_head":
-                indent.clear()
-            kind, piece, braces = found, [t], 0
-        elif t.value == "}" and t.type != "STRING" and braces == 0 and template is not None:
-            if piece:
-                yield _Piece(kind, piece)
-            yield _Piece("close", [t])
-            template, kind, piece = None, "start", []
-            del indent[1:]
-        elif kind == "template_head" and t.value == "{":
-            piece.append(t)
-            yield _Piece(kind, piece)
-            template, kind, piece, braces = piece, "start", [], 0
-        else:
-            if kind == "start":
-                kind = "rules"
-            piece.append(t)
-            if t.value == "{":
-                braces += 1
-            elif t.value == "}":
-                braces = max(0, braces - 1)
-        i += 1
-    if piece:
-        yield _Piece(kind, piece)
-    if template is not None:
-        yield _Piece("unclosed", template)
+    def left(self, kind: str, t: Tok) -> bool:
+        """Whether the open `for` block must have ended before `t`, which begins a piece of that kind."""
+        if self.template is None:
+            return False
+        if kind in ("group_head", "template_head"):
+            return True
+        column = self.template[0].column
+        return kind == "rules" and t.first and t.column <= column and self.inner is not None and self.inner > column
 
+    def flush(self) -> Iterator[_Piece]:
+        if self.piece:
+            yield _Piece(self.kind, self.piece)
+        self.piece = []
 
-def _inner(indent: list[int]) -> int:
-    return indent[1] if len(indent) > 1 else 1 << 30
+    def pieces(self) -> Iterator[_Piece]:
+        braces = 0
+        for i, t in enumerate(self.tokens):
+            kind = self.begins(i)
+            if kind is not None:
+                yield from self.flush()
+                if self.left(kind, t) and self.template is not None:
+                    yield _Piece("unclosed", self.template)
+                    self.template, self.inner = None, None
+                if kind == "group_head":
+                    self.indent = None
+                elif kind == "template_head" and self.indent is None:
+                    self.indent = t.column
+                self.kind, self.piece, self.head, braces = kind, [t], t, 0
+            elif t.type == "RBRACE" and braces == 0 and self.template is not None:
+                yield from self.flush()
+                yield _Piece("close", [t])
+                self.kind, self.template, self.inner = "start", None, None
+            elif self.kind == "template_head" and t.type == "LBRACE":
+                self.template = [*self.piece, t]
+                yield _Piece(self.kind, self.template)
+                self.kind, self.piece, self.inner, braces = "start", [], None, 0
+            else:
+                if self.kind == "start":
+                    self.kind = "rules"
+                self.piece.append(t)
+                braces = max(0, braces + (t.type == "LBRACE") - (t.type == "RBRACE"))
+        yield from self.flush()
+        if self.template is not None:
+            yield _Piece("unclosed", self.template)
 
 
 def recover(text: str, file: str = "<text>") -> Parsed:

@@ -37,6 +37,7 @@ class Resolver:
         self.kept: list[S.Syntax] = []  # the nodes that `sorts` knows by id
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
         self.same_width: list[tuple[T, T]] = []
+        self.addresses: list[T] = []  # operands that are an index where nothing says otherwise
         self.pointwise = True
 
     # errors

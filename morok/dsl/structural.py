@@ -189,6 +189,9 @@ DTYPE_ARGUMENT: Final = frozenset(
 # Operands that hold storage: pointers and buffers alike.
 STORAGE: Final = frozenset({("Index", "buffer"), ("PointerIndex", "ptr"), ("BufferView", "base"), ("Assign", "target")})
 
+# Operands that count elements or iterations.
+ADDRESSES: Final = frozenset({("Index", "indices"), ("PointerIndex", "offset"), ("Range", "end"), ("Special", "end")})
+
 # Fields that follow from the operands, so that nobody need give them.
 DERIVED_FIELDS: Final = frozenset({"gated"})
 
@@ -220,4 +223,4 @@ def takes_dtype(info: OpInfo) -> bool:
     return (info.result in info.domains and info.result not in info.params) or info.name in DTYPE_ARGUMENT
 
 
-__all__ = ["DERIVED_FIELDS", "STORAGE", "STRUCTURAL", "field_kind", "takes_dtype"]
+__all__ = ["ADDRESSES", "DERIVED_FIELDS", "STORAGE", "STRUCTURAL", "field_kind", "takes_dtype"]

@@ -24,7 +24,8 @@ def substitute(node: Any, name: str, op: str) -> Any:
     if not isinstance(node, S.Syntax):
         return node
     changed: dict[str, Any] = {}
-    for f in _field_names(type(node)):
+    kind: Any = type(node)
+    for f in _field_names(kind):
         old = getattr(node, f)
         if old.__class__ is str:
             # the places where an op is named; a rule or a binding keeps its name
