@@ -1,0 +1,169 @@
+"""Loading rules: the gate, packs, tiers, what is kept on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import morok
+from morok.errors import RuleError, UnknownNameError, UnprovedRuleError
+from morok.ir.uop import UOp, dtypes
+from morok.rewrite import library, store
+from morok.rewrite.matchers import matcher_for
+from morok.rewrite.ruleset import RuleSet
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = 'group double "doubling"\n\nshift: Add(x: int, x) ~> Shl(x, 1)\n    "a sum of equals"\nzero: Add[x: !float, @zero] ~> x\n'
+X = UOp.var("x", dtypes.i32)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory):
+    with morok.config.settings(cache_dir=tmp_path_factory.mktemp("cache")):
+        yield
+
+
+@pytest.fixture
+def pack(tmp_path):
+    path = tmp_path / "mine.rules"
+    path.write_text(GOOD)
+    return path
+
+
+def test_a_pack_is_proved_on_the_spot_and_named_for_its_file(pack):
+    rules = morok.load_rules(pack)
+    assert rules.names == ("mine.double.shift", "mine.double.zero")
+    assert rules["mine.double.shift"].apply(X + X) is X << 1
+    assert rules["double.shift"].apply(X + X) is X << 1
+    assert rules["double.shift"].apply(X + 1) is None
+    with pytest.raises(KeyError):
+        rules["double.none"]
+
+
+def test_the_package_is_the_function(pack):
+    assert morok.rewrite((X + 0) + X, morok.load_rules(pack)) is X << 1
+
+
+def test_without_proving_what_is_not_proved_is_refused(pack):
+    with pytest.raises(UnprovedRuleError) as caught:
+        morok.load_rules(pack, prove=False)
+    assert "double.shift" in str(caught.value)
+    assert f"{pack}:3" in str(caught.value)
+
+
+def test_once_proved_a_pack_stays_proved(pack):
+    morok.load_rules(pack)
+    assert len(morok.load_rules(pack, prove=False)) == 2
+
+
+def test_a_changed_pack_is_not_proved(pack):
+    morok.load_rules(pack)
+    pack.write_text(GOOD.replace("Shl(x, 1)", "Shl(x, 2)"))
+    with pytest.raises(UnprovedRuleError, match=r"double\.shift"):
+        morok.load_rules(pack)
+
+
+def test_a_folder_is_a_pack(tmp_path):
+    folder = tmp_path / "several"
+    folder.mkdir()
+    (folder / "a.rules").write_text(GOOD)
+    (folder / "b.rules").write_text('group other "other"\n\nself: Sub(x: int, x) ~> zero(x)\n')
+    assert morok.load_rules(folder).names == ("several.double.shift", "several.double.zero", "several.other.self")
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(RuleError, match="cannot read"):
+        morok.load_rules(tmp_path / "none.rules")
+    with pytest.raises(RuleError, match="no rules"):
+        morok.load_rules(tmp_path)
+
+
+def test_unknown_groups():
+    with pytest.raises(UnknownNameError, match="no_such_group"):
+        library.group("no_such_group")
+
+
+def test_simplify_and_tiers():
+    x = UOp.var("x", dtypes.index, 0, 31)
+    assert morok.simplify((x * 4 + 3).idiv(4)) is x
+    assert len(library.tier("sym")) > len(library.tier("symbolic")) > len(library.tier("symbolic_simple"))
+    assert library.groups("constant_folding", "cast") is library.groups("constant_folding", "cast")
+    a, b = library.simplify_all([(x + 0) * 2, x + 0])
+    assert (a, b) == (x * 2, x)
+
+
+def test_rules_that_assume_more_than_is_allowed_stay_out():
+    f = UOp.var("f", dtypes.f32)
+    rules = library.group("identity_and_zero")
+    assert rules.rewrite_node(f + 0.0) is None
+    with morok.config.settings(fast_math="nsz"):
+        assert rules.rewrite_node(f + 0.0) == (f, "identity_and_zero.add_zero_float")
+        assert morok.simplify(f + 0.0) is f
+    assert morok.simplify(f + 0.0) is not f
+
+
+def test_the_catalogue_knows_every_rule():
+    entries = library.catalogue()
+    names = [e.name for e in entries]
+    assert len(names) == len(set(names)) > 300
+    assert {n.partition(".")[0] for n in names} == set(library.group_names())
+    one = next(e for e in entries if e.name == "identity_and_zero.add_zero")
+    assert one.verdict == "proved"
+    assert one.file == "rules/algebra/identity.rules"
+    assert ROOT.joinpath(one.file).read_text().splitlines()[one.line - 1].startswith("add_zero:")
+
+
+def test_spoiled_caches_do_no_harm(pack, tmp_path):
+    for spoil in (b"", b"x" * 500, None):
+        folder = morok.config.cache_dir() / "rules"
+        for kept in folder.glob("*") if folder.is_dir() else ():
+            if spoil is None:
+                kept.unlink()
+            else:
+                kept.write_bytes(spoil)
+        assert morok.load_rules(pack).rewrite_node(X + 0) == (X, "mine.double.zero")
+
+
+def test_a_cache_that_cannot_be_written_does_no_harm(pack, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with morok.config.settings(cache_dir=blocked / "cache"):
+        store.save("key", b"value")
+        assert store.load("key") is None
+        rules = RuleSet(morok.load_rules(pack).parts)
+        assert rules.rewrite_node(X + 0) == (X, "mine.double.zero")
+
+
+def test_what_is_kept_is_used(pack, monkeypatch):
+    flags = morok.config.FAST_MATH.value
+    first = matcher_for(morok.load_rules(pack), flags, False)
+    import morok.dsl.compile as compiler
+
+    monkeypatch.setattr(compiler, "compile_rules", None)
+    again = matcher_for(morok.load_rules(pack), flags, False)
+    assert again.names == first.names
+    assert again.source() == first.source()
+
+
+PROBE = """
+import sys, time
+begin = time.perf_counter()
+import morok
+from morok import UOp, dtypes
+x = UOp.var("x", dtypes.index, 0, 31)
+assert morok.simplify((x * 4 + 3).idiv(4)) is x
+print(time.perf_counter() - begin)
+print([m for m in ("lark", "z3", "numpy", "llvmlite", "rich", "morok.dsl.syntax") if m in sys.modules])
+"""
+
+
+def test_the_first_simplify_of_a_process_loads_no_parser_and_no_solver():
+    env = {**os.environ, "MOROK_CACHE_DIR": str(morok.config.cache_dir()), "PYTHONPATH": str(ROOT)}
+    run = [sys.executable, "-c", PROBE]
+    subprocess.run(run, check=True, env=env, capture_output=True)
+    out = subprocess.run(run, check=True, env=env, capture_output=True, text=True).stdout.splitlines()
+    assert out[1] == "[]"
