@@ -137,6 +137,15 @@ def divides(x: UOp, n: int) -> UOp | None:
 # Division by constants.
 
 
+def digits(x: UOp, d: int, k: int) -> tuple[UOp, UOp, UOp]:
+    """(high, digit, low) with x = d*k*high + d*digit + low, in mixed radix, for an x that is not negative."""
+    from morok.ir.uop import UOp
+
+    by = UOp.const(d, x.dtype)
+    whole = x // by
+    return x // UOp.const(d * k, x.dtype), whole % UOp.const(k, x.dtype), x % by
+
+
 def residue(x: UOp, d: int) -> UOp | None:
     """A simpler sum that leaves the remainder of x by d, and is not negative if x and its inner dividends are not."""
     parts, k = terms(x)
