@@ -27,6 +27,8 @@ LENGTHS: Final = (1, 2, 3)
 RANKS: Final = (1, 2, 3, 4)
 ELEMENT: Final = z3.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
 NOTHING: Final = z3.Const("nothing", ELEMENT)
+# Structure that treats every lane alike, so that one stands for all.
+LANEWISE: Final = frozenset({"Invalid", "Const", "Reduce", "Range", "End", "Noop", "After"})
 OPAQUE: Final = frozenset({"any", "void"})
 REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 
@@ -97,6 +99,8 @@ class StructureEncoder(Encoder):
     def __init__(self, *args: Any, phase: str = "before") -> None:
         super().__init__(*args)
         self.phase = phase
+        ops = self.rule.dialect.ops
+        self.one_lane = all(ops[n].params or ops[n].solver or n in LANEWISE for n in ops_of(self.rule))
         self.by_induction = not any(n in ("Range", "End") for n in ops_of(self.rule))
         self.places: dict[int, tuple[Place, ...]] = {}
         self.loops: dict[str, Any] = {}
@@ -117,6 +121,8 @@ class StructureEncoder(Encoder):
     def lanes_of(self, ty: Ty) -> int:
         if isinstance(ty.lanes, int):
             return ty.lanes
+        if self.one_lane:
+            return 1
         if ty.lanes not in self.lane_counts:
             self.bounded()
             self.lane_counts[ty.lanes] = LANES[self.choices.pick(len(LANES))]
@@ -162,14 +168,21 @@ class StructureEncoder(Encoder):
 
     def name(self, e: S.EName) -> Any:
         found = super().name(e)
-        if isinstance(found, Node) and self.side == "target" and not self.asking and self.escapes(e.name):
-            return self.elsewhere(e.name, found)
+        if isinstance(found, Node) and self.side == "target" and not self.asking:
+            loops = self.escaped(e.name)
+            if loops:
+                if not all(isinstance(x, Loop) and x.counted for x in loops):
+                    return self.elsewhere(e.name, found)
+                self.must.append(self.run_once(loops))
         return found
 
-    def escapes(self, name: str) -> bool:
-        """Whether a name bound under a binder is used where that binder does not reach, and nothing says that it is free of it."""
-        loops = self.varies.get(name, ())
-        return any(loop not in self.inside and not self.said_free(name, loop) for loop in loops)
+    def escaped(self, name: str) -> list[Any]:
+        """The loops under which a name is bound and which do not reach its use, where nothing says that it is free of them."""
+        return [x for x in self.varies.get(name, ()) if x not in self.inside and not self.said_free(name, x)]
+
+    def run_once(self, loops: Seq[Any]) -> Expr:
+        """Whether all of these run exactly once: then what depends on them has one value."""
+        return both(*(self.numbers.compare("==", self.iterations(x), self.numbers.const(1))[1] for x in loops))
 
     def said_free(self, name: str, loop: Any) -> bool:
         return (name, loop.name) in self.free
@@ -468,9 +481,7 @@ class StructureEncoder(Encoder):
 
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A place, and the element there: 0 at a false gate or an Invalid index."""
-        buffer = self.value_of(parts["buffer"])
-        if not isinstance(buffer, (Buffer, View)):
-            raise Unsupported("an address in what is no buffer")
+        buffer = self.tensor(self.value_of(parts["buffer"]))
         indices = self.of_length(self.rank(buffer), parts.get("indices"))
         gate_part = parts.get("gate")
         gate = None if gate_part is None or isinstance(gate_part, (S.PNone, S.ENone)) else self.value_of(gate_part)
@@ -519,19 +530,26 @@ class StructureEncoder(Encoder):
         return Place(b, indices, valid, defined)
 
     def moved(self, parts: dict[str, Any]) -> Any:
-        x = self.value_of(parts["src"])
-        if isinstance(x, Node) and x.made is None and len(x.lanes) == 1:
+        return self.tensor(self.value_of(parts["src"]))
+
+    def tensor(self, x: Any) -> Any:
+        """A tensor: a buffer, a view, or any node in such a position, whose elements are then what it is."""
+        if isinstance(x, Node) and x.made is None:
+            if len(x.lanes) != 1:
+                raise Inapplicable  # its lanes are not looked at: one stands for all
             return Buffer(str(x.term.value), x.dtype)
         if not isinstance(x, (Buffer, View)):
-            raise Unsupported("a view of what is no tensor")
+            raise Unsupported("a tensor of this form")
         return x
 
     def sizes(self, part: Any, length: int | None) -> tuple[Expr, ...]:
         """Dimensions, or edges: integers that are not negative, as every shape's are."""
         nodes = self.of_length(length, part)
         for n in nodes:
-            if not isinstance(n, Node) or len(n.lanes) != 1:
+            if not isinstance(n, Node):
                 raise Unsupported("a dimension that is no number")
+            if len(n.lanes) != 1:
+                raise Inapplicable  # dimensions are scalars
         values = tuple(z3.Int(f"{n.term.value}.size") if n.dtype in OPAQUE else n.term.value for n in nodes)
         if not all(z3.is_int(v) for v in values):
             raise Unsupported("dimensions as bit vectors")
@@ -800,7 +818,7 @@ class StructureEncoder(Encoder):
             many = repeat(value, count.value if z3.is_int(count.value) else z3.IntVal(0), label)
             one = n.compare("==", count, n.const(1))[1]
             none = n.compare("<=", count, n.const(0))[1]
-            value = choose(none, NOTHING, choose(one, value, many))
+            value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))
             defined = either(none, defined)
         # the body's value and whether it has one depend on the loops; where none runs neither matters
         return Node((Term(value, defined),), body.dtype)
