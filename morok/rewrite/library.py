@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
-from morok.errors import Place, RuleError, UnknownNameError
+from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
@@ -28,14 +28,24 @@ _files: dict[Path, RuleFile] = {}
 _sets: dict[tuple[Path, tuple[str, ...]], RuleSet] = {}
 
 
-def _home_of(group_name: str) -> Path:
-    """The built-in file that holds a group; the files are searched for their group lines only."""
+def _group_homes() -> dict[str, Path]:
+    """The file of each built-in group; the files are searched for their group lines only."""
     folder = rules_dir()
     homes = _homes.get(folder)
     if homes is None:
-        homes = {m.group(1).decode(): p for p in sorted(folder.rglob("*.rules")) for m in _HEADS.finditer(p.read_bytes())}
+        homes = {}
+        for path in sorted(folder.rglob("*.rules")):
+            for m in _HEADS.finditer(path.read_bytes()):
+                name = m.group(1).decode()
+                if name in homes:
+                    raise DuplicateRuleError(f"the rule group {name} is in {homes[name]} already", place=Place(str(path), 1))
+                homes[name] = path
         _homes[folder] = homes
-    found = homes.get(group_name)
+    return homes
+
+
+def _home_of(group_name: str) -> Path:
+    found = _group_homes().get(group_name)
     if found is None:
         raise UnknownNameError(f"there is no built-in rule group {group_name!r}", hint="`morok rules` lists them")
     return found
@@ -80,8 +90,7 @@ def symbolic() -> RuleSet:
 
 def group_names() -> list[str]:
     """Every built-in group, file by file."""
-    folder = rules_dir()
-    return [m.group(1).decode() for p in sorted(folder.rglob("*.rules")) for m in _HEADS.finditer(p.read_bytes())]
+    return list(_group_homes())
 
 
 class Catalogued(NamedTuple):
