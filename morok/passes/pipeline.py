@@ -47,8 +47,8 @@ UP: Final = "bottom-up"
 
 # fmt: off
 STAGES: Final[tuple[Stage, ...]] = (
-    Stage(1,  "Early movement ops",   ("nested_index",),                       UP),
-    Stage(2,  "Load collapse",        ("load_collapse",),                      DOWN),
+    Stage(1,  "Early movement ops",   (),                                      "-"),
+    Stage(2,  "Load collapse",        (),                                      "-"),
     Stage(3,  "Split ranges",         (),                                      "-",  steps.split_ranges),
     Stage(4,  "Initial symbolic",     SYMBOLIC,                                DOWN, steps.flatten_ranges),
     Stage(5,  "Simplify ranges",      (),                                      "-",  steps.merge_ranges),
@@ -56,7 +56,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(7,  "Apply opts",           (),                                      "-",  steps.apply_opts),
     Stage(8,  "Post-opt symbolic",    SYM,                                     DOWN),
     Stage(9,  "Expander",             SYMBOLIC_SIMPLE,                         DOWN, steps.expand),
-    Stage(10, "Add local buffers",    ("strip_hints",),                        DOWN, steps.add_local_buffers),
+    Stage(10, "Add local buffers",    (),                                      "-",  steps.add_local_buffers),
     Stage(11, "Remove reduce",        (),                                      "-",  steps.remove_reduce),
     Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
     Stage(13, "Add loads",            (),                                      "-",  steps.add_loads),
@@ -75,7 +75,7 @@ STAGES: Final[tuple[Stage, ...]] = (
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
     if stage.number == 18:
-        return (*stage.groups, *(["multiply_add"] if target.fma else []))
+        return (*stage.groups, "multiply_add") if target.fma else stage.groups
     return stage.groups
 
 
