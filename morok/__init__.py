@@ -25,18 +25,21 @@ _HOME = {
     "prove": "morok.prove.api",
     "settings": "morok.config",
 }
+_PACKAGES = frozenset({"errors", "ir"})
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOME.get(name)
-    if home is None:
-        raise AttributeError(f"module 'morok' has no attribute {name!r}")
     import importlib
 
+    home = _HOME.get(name)
+    if home is None:
+        if name in _PACKAGES:
+            return importlib.import_module(f"morok.{name}")
+        raise AttributeError(f"module 'morok' has no attribute {name!r}")
     value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, *_PACKAGES])
