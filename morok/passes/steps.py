@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from morok import config
@@ -22,16 +23,19 @@ from morok.rewrite.tiers import SYMBOLIC
 
 def rewrite(x: UOp, groups: Sequence[str], stage: int, bottom_up: bool = False) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires."""
-    found = []
-    for g in groups:
-        try:
-            library.group(g)
-        except (ModuleNotFoundError, UnknownNameError, UnprovedRuleError):
-            continue
-        found.append(g)
+    found = tuple(g for g in groups if _usable(g))
     if not found:
         return x
     return graph_rewrite(x, library.groups(*found), bottom_up=bottom_up, stage=str(stage))
+
+
+@functools.cache
+def _usable(group: str) -> bool:
+    try:
+        library.group(group)
+    except (UnknownNameError, UnprovedRuleError):
+        return False
+    return True
 
 
 def simplify(x: UOp) -> UOp:
