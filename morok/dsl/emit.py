@@ -190,12 +190,22 @@ class Emitter:
         self.line(f"    return {result}, {self.number}")
 
     def _is_new(self) -> bool:
-        """Whether the target cannot be the node that was matched: it is a node of another op."""
+        """Whether the target cannot be the node that was matched, because it is a node of another op."""
         target = self.rule.syntax.target
         root = self.row.ops.get(())
-        if not isinstance(target, S.ECall) or target.name not in self.dialect.ops:
+        const = self.access.const_op
+        if root is None or root in (const, "VConst"):
             return False
-        return root is not None and root != target.name and bool(self.dialect.ops[target.name].params)
+        match target:
+            case S.ECall() if target.name in self.dialect.ops:
+                return root != target.name
+            case S.EStruct():
+                return root != target.op
+            case S.ECall(name="zero" | "one" | "const") | S.ENumber() | S.EBinary() | S.EUnary():
+                return const is not None
+            case S.EName() | S.ECall():
+                return const is not None and self.sort(target) is Sort.VALUE
+        return False
 
     # expressions
 

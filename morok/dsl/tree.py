@@ -138,7 +138,10 @@ class Tree:
         for row in rows:
             if id(row.tail) in self.called:
                 out += [f"def {name}_{tail_name(row)}(context, {self.parameters(row)}):"]
-                out += [f"    {line}" for line in [f"# {row.name}", *row.tail.lines]]
+                lines = row.tail.lines
+                if lines[0].startswith("if "):  # tested where it is called
+                    lines = [line[4:] for line in lines[1:]]
+                out += [f"    {line}" for line in [f"# {row.name}", *lines]]
                 out += ["", ""]
                 self.called.discard(id(row.tail))
         body = self.lines or ["    return None"]
@@ -313,6 +316,9 @@ class Tree:
             self.load_value(p, row.variant, known, depth)
         self.uses[id(tail)] = self.uses.get(id(tail), 0) + 1
         if id(tail) in self.called:
+            if tail.lines[0].startswith("if "):
+                self.put(depth, tail.lines[0])
+                depth += 1
             call = f"@@{tail_name(row)}(context, {self.parameters(row)})"
             if tail.certain:
                 self.put(depth, f"return {call}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
-from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError
+from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
@@ -24,7 +24,7 @@ proofs_dir = ledger.proofs_folder
 _HEADS: Final = re.compile(rb"^group[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _lock: Final = threading.RLock()
 _homes: dict[Path, dict[str, Path]] = {}
-_files: dict[Path, RuleFile] = {}
+_files: dict[Path, _Built] = {}
 _sets: dict[tuple[Path, tuple[str, ...]], RuleSet] = {}
 
 
@@ -51,14 +51,47 @@ def _home_of(group_name: str) -> Path:
     return found
 
 
-def _built_in(path: Path) -> RuleFile:
-    """A built-in file whose rules may run; UnprovedRuleError otherwise."""
+Stamp = tuple[int, int, int]  # of a rule file and of its page of the ledger: what the gate's answer depends on
+
+
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    page = ledger.page_path(path)
+    return status.st_mtime_ns, status.st_size, page.stat().st_mtime_ns if page.is_file() else 0
+
+
+class _Built:
+    """A built-in file, and what the gate said about its groups."""
+
+    def __init__(self, path: Path, stamp: Stamp) -> None:
+        self.stamp = stamp
+        self.file = RuleFile(path, path.read_bytes(), "")
+        self.whole = ledger.unchanged(path) is not None  # every rule is as it was proved: nothing need be parsed
+        self.refused: dict[str, UnprovedRuleError] = {}
+        self.parts: dict[str, GroupPart] = {}
+
+    def part(self, name: str) -> GroupPart:
+        """A group whose rules may run; UnprovedRuleError otherwise."""
+        if name in self.refused:
+            raise self.refused[name].with_traceback(None)
+        part = self.parts.get(name)
+        if part is None:
+            part = self.file.part(name)
+            if not self.whole:
+                try:
+                    ledger.admit(part.rules())
+                except UnprovedRuleError as refusal:
+                    self.refused[name] = refusal
+                    raise
+            self.parts[name] = part
+        return part
+
+
+def _built_in(path: Path) -> _Built:
+    stamp = _stamp(path)
     found = _files.get(path)
-    if found is None:
-        found = RuleFile(path, path.read_bytes(), "")
-        if ledger.unchanged(path) is None:
-            ledger.admit(found.checked.rules())
-        _files[path] = found
+    if found is None or found.stamp != stamp:
+        found = _files[path] = _Built(path, stamp)
     return found
 
 
@@ -107,7 +140,7 @@ def catalogue() -> list[Catalogued]:
     out = []
     folder = rules_dir()
     for path in sorted(folder.rglob("*.rules")):
-        file = RuleFile(path, path.read_bytes(), "")
+        file = _built_in(path).file
         verdicts = _verdicts(file)
         shown = str(path.relative_to(folder.parent))
         for g in file.index.groups:
