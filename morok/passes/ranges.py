@@ -182,6 +182,21 @@ def cut(end: UOp, r: UOp, points: list[int], id: int) -> list[UOp]:
     return out
 
 
+def _apart(pieces: list[UOp], id: int) -> tuple[list[UOp], int]:
+    """`pieces` with no range in common, since each is a loop nest of its own; and the next free id."""
+    seen: set[UOp] = set()
+    out: list[UOp] = []
+    for piece in pieces:
+        fresh: dict[UOp, UOp] = {}
+        for r in piece.src[1:] if len(pieces) > 1 else ():
+            if r in seen:
+                fresh[r] = UOp.new(Op.Range, r.src, (id, *r.arg[1:]))
+                id += 1
+            seen.add(r)
+        out.append(substitute((piece,), fresh)[0] if fresh else piece)
+    return out, id
+
+
 def split_store(root: UOp) -> UOp:
     """Stage 6, CPU only: a loop over a store whose conditions compare its range with numbers becomes one loop a piece.
 
@@ -203,5 +218,6 @@ def split_store(root: UOp) -> UOp:
                         parts += cut(p, r, points, id)
                         id += len(points) + 1
                     pieces = parts
+        pieces, id = _apart(pieces, id)
         out += pieces
     return root if tuple(out) == root.src else root.replace(tuple(out))
