@@ -1,0 +1,213 @@
+"""Input that is no rule file ends in an error of ours: no RecursionError, no hang, no crash."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from morok.dsl.check import check_text
+from morok.dsl.format import format_text
+from morok.dsl.lexer import MAX_BYTES, MAX_DEPTH
+from morok.dsl.parse import parse_file, parse_text
+from morok.errors import RuleEncodingError, RuleError, RuleLimitError
+
+N = 10_000
+DEEP = {
+    "calls": "a: " + "Neg(" * N + "x" + ")" * N + " ~> x",
+    "unclosed": "a: " + "Neg(" * N,
+    "closed": "a: " + ")" * N,
+    "groups": "a: " + "(" * N + "x" + ")" * N + " ~> x",
+    "lists": "a: Neg(x) ~> " + "[" * N + "]" * N,
+    "structs": "a: " + "Load { index: " * N + "x" + " }" * N + " ~> x",
+    "not": "a: x: int if " + "not " * N + "true ~> x",
+    "minus": "a: x: int if " + "- " * N + "1 > 0 ~> x",
+    "complement": "a: x: int if " + "~" * N + "1 > 0 ~> x",
+    "sum": "a: x: int if " + "1 + " * N + "1 > 0 ~> x",
+    "and": "a: x: int if " + "true and " * N + "true ~> x",
+    "binds": "a: " + "".join(f"x{i} @ " for i in range(N)) + "x ~> x",
+    "not types": "a: Neg(x: " + "!" * N + "float) ~> x",
+    "indices": "a: Vectorize(xs..) ~> xs" + "[0]" * N,
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_nesting(name: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        check_text(f"group g\n\n{DEEP[name]}\n")
+    if name != "closed":
+        assert any(isinstance(e, RuleLimitError) for e in caught.value.errors)
+
+
+def test_the_deepest_nesting_that_is_accepted() -> None:
+    n = MAX_DEPTH - 1
+    text = f"group g\n\na: {'Neg(' * n}x{')' * n} ~> {'Neg(' * n}x{')' * n}\n"
+    assert len(list(check_text(text).rules())) == 1
+    assert parse_text(format_text(text)) == parse_text(text)
+
+
+WIDE = {
+    "operands": "a: Vectorize(" + ", ".join(f"x{i}" for i in range(N)) + ") ~> x0",
+    "alternatives": "a: " + " | ".join(["Neg(x)"] * 2000) + " ~> Neg(x)",
+    "comparisons": "a: x: int if " + " < ".join(["1"] * N) + " ~> x",
+    "guards": "a: x: int " + "if true " * N + " ~> x",
+    "names": "a: " + "x" * 100_000 + " ~> y",
+}
+
+
+@pytest.mark.parametrize("name", WIDE)
+def test_wide_rules(name: str) -> None:
+    start = time.process_time()
+    with contextlib.suppress(RuleError):
+        check_text(f"group g\n\n{WIDE[name]}\n")
+    assert time.process_time() - start < 20
+
+
+def test_a_file_beyond_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "big.rules"
+    path.write_text("# " + "x" * MAX_BYTES)
+    with pytest.raises(RuleLimitError, match="at most"):
+        parse_file(path)
+    with pytest.raises(RuleLimitError):
+        parse_text("# " + "x" * MAX_BYTES)
+
+
+def test_nul_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "nul.rules"
+    path.write_bytes(b"group g\n\na: Neg(\0x) ~> x\n")
+    with pytest.raises(RuleEncodingError) as caught:
+        parse_file(path)
+    assert str(caught.value.place) == f"{path}:3:8"
+
+
+def test_invalid_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "latin.rules"
+    path.write_bytes('group g "ä"\n\n'.encode() + b"# \xe4\n")
+    with pytest.raises(RuleEncodingError) as caught:
+        parse_file(path)
+    assert str(caught.value.place) == f"{path}:3:3"
+
+
+def test_other_line_ends_and_marks(tmp_path: Path) -> None:
+    path = tmp_path / "windows.rules"
+    path.write_bytes("\ufeffgroup g\r\n\r\na: Neg(Neg(x)) ~> x # a comment\r\n".encode())
+    assert parse_file(path).groups == parse_text("group g\n\na: Neg(Neg(x)) ~> x\n").groups
+
+
+def test_long_numbers() -> None:
+    with pytest.raises(RuleLimitError, match="digits"):
+        parse_text(f"group g\n\na: Add[x, {'9' * 100_000}] ~> x\n")
+
+
+def test_many_mistakes() -> None:
+    text = "group g\n\n" + "".join(f"a{i}: Add(x, y ~> x\n" for i in range(500))
+    with pytest.raises(RuleError) as caught:
+        check_text(text)
+    assert len(caught.value.errors) == 100
+    assert "500 mistakes (the first 100 are shown)" in caught.value.message
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# nothing", "group g", 'group g "doc"\n', "dialect morok\n", "group a group b"])
+def test_next_to_nothing(text: str) -> None:
+    assert list(check_text(text).rules()) == []
+    assert parse_text(format_text(text)) == parse_text(text)
+
+
+PIECES = [
+    *(
+        "group g\n",
+        "group",
+        "a: ",
+        "\nb: ",
+        "Add(",
+        "Mul[",
+        "x",
+        "y",
+        ", ",
+        ")",
+        "]",
+        "{",
+        "}",
+        " ~> ",
+        " => ",
+        " if ",
+        " let ",
+        "=",
+    ),
+    *(
+        "@zero",
+        "@const(v)",
+        "@",
+        ":",
+        " int",
+        "..",
+        "..=",
+        " for op in binary [Add] {",
+        "\n",
+        '"doc"',
+        '"',
+        "#",
+        " example ",
+        "?",
+    ),
+    *(
+        "extern f(x: index) -> ",
+        "(y: index)",
+        " assuming nsz",
+        "1",
+        "-2.5",
+        "1e400",
+        " not ",
+        " and ",
+        "<",
+        "|",
+        "!",
+        "ptr(",
+        " x 4",
+    ),
+    *("Some(", "None", "$", "\\", "dialect morok\n", 'helpers "m"\n', "@context C;"),
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=30))
+@settings(max_examples=300)
+def test_any_pieces(pieces: list[str]) -> None:
+    _no_surprise("group g\n\na: " + "".join(pieces))
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=200)
+def test_any_text(text: str) -> None:
+    _no_surprise(text)
+
+
+def _no_surprise(text: str) -> None:
+    try:
+        checked = check_text(text)
+    except RuleError as e:
+        for problem in e.errors:
+            assert problem.code.startswith("MRK1")
+            assert problem.place is not None
+            assert str(problem)
+        return
+    assert parse_text(format_text(text)) == checked.syntax
+
+
+def test_speed() -> None:
+    """A library of 3,000 lines parses in well under two seconds."""
+    lines = (
+        "r{i}: Add[Mod(x: index, n), Mul[Idiv(x, n), n]] if vmin(x) >= {i} and vmax(n) < 9",
+        "    ~> Idiv(Add(x, {i}), n)",
+        '    "doc"',
+    )
+    rules = "\n".join("\n".join(lines).format(i=i) for i in range(1000))
+    text = f"group g\n\n{rules}\n"
+    assert text.count("\n") >= 3000
+    parse_text("group warm\n")
+    start = time.process_time()
+    parse_text(text)
+    assert time.process_time() - start < 2
