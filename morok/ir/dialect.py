@@ -145,6 +145,8 @@ class _Morok:
 
     def build(self, op: str, operands: Sequence[UOp], attrs: Mapping[str, Any], dtype: Any) -> UOp:
         entry = TABLE.entries[Op[op]]
+        if entry.op is Op.Index and "gated" not in attrs:
+            attrs = {"gated": operands[-1].dtype.is_bool}  # indices are integers, a gate is a bool
         values = [attrs[f] for f in entry.fields]
         arg = None if not values else values[0] if len(values) == 1 else tuple(values)
         return UOp.new(entry.op, tuple(operands), arg, dtype)
