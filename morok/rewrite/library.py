@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,8 +19,18 @@ from morok.rewrite.ruleset import Part, RuleSet
 from morok.rewrite.tiers import TIERS
 from morok.rewrite.trace import Trace
 
-rules_dir = ledger.rules_folder
-proofs_dir = ledger.proofs_folder
+
+@cache
+def rules_dir() -> Path:
+    """The folder of the built-in rule files, in a checkout or a wheel."""
+    return ledger.rules_folder()
+
+
+@cache
+def proofs_dir() -> Path:
+    """The folder of the built-in ledger."""
+    return ledger.proofs_folder()
+
 
 _HEADS: Final = re.compile(rb"^group[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _lock: Final = threading.RLock()
@@ -116,6 +127,7 @@ def tier(name: str) -> RuleSet:
     return groups(*TIERS[name])
 
 
+@cache
 def symbolic() -> RuleSet:
     """What `simplify` rewrites with."""
     return tier("symbolic")
