@@ -100,7 +100,7 @@ FORMS = {
     "several lets": ("r: Add[x: int, @const(a)] let b = a * 2, c = b - a if c > 0 ~> Add(x, c)", [INTS]),
     "chained comparison": ("r: Add[x: int, @const(a)] if 0 <= a < 9 and not a == 3 or a != 4 ~> Add(x, a)", [INTS]),
     "arithmetic": (
-        "r: Add[x: int, @const(a)] if -a + a - a * a // 3 % 5 & 6 | 7 ^ 8 << 1 >> ~a == abs(a) + min(a, 1) + gcd(a, max(a, 6)) ~> x",
+        "r: Add[x: int, @const(a)] if -a - a * a // 3 % 5 & 6 | 7 ^ 8 << 1 >> ~a == abs(a) + min(a, 1) + gcd(a, max(a, 6)) ~> x",
         [INTS],
     ),
     "truncating": ("r: Add[x: int, @const(a)] if a != 0 and tdiv(7, a) == tmod(7, a) ~> x", [INTS]),
