@@ -33,7 +33,7 @@ def array(elements: Sequence[Any], like: Tensor) -> np.ndarray[Any, Any]:
 
 
 def compute(t: Tensor) -> np.ndarray[Any, Any]:
-    """The value of a tensor."""
+    """The value of a tensor, computed by the interpreter; constants are known without it."""
     if schedule.constant(t.uop) is not None or not schedule._wanted([t]):
         return t.numpy()
     return run(t)[0]

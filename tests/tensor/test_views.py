@@ -101,6 +101,14 @@ def test_chains_of_views(chain: tuple[Tensor, Array]) -> None:
     agree(compute(chain[0] + 0.0), chain[1] + np.float32(0))
 
 
+@given(chains())
+@settings(max_examples=40)
+def test_compiled_chains_of_views(chain: tuple[Tensor, Array]) -> None:
+    t, a = chain
+    agree((t + 0.0).numpy(), a + np.float32(0))
+    agree((t * 2 + t.sum()).numpy(), a * 2 + a.sum())
+
+
 @given(chains(), st.data())
 @settings(max_examples=100)
 def test_reductions_of_views(chain: tuple[Tensor, Array], data: st.DataObject) -> None:
