@@ -64,9 +64,8 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
         raise HelperContractError(f"helper {extern.name} returned {len(results)} results, not {len(extern.results)}")
     given = {p.name: a for p, a in zip(extern.params, args, strict=True)}
     made = {p.name: r for p, r in zip(extern.results, results, strict=True)}
-    nodes = {
-        p.name for p in (*extern.params, *extern.results) if not (isinstance(p.type, S.TName) and p.type.name in COMPILE_TIME)
-    }
+    kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
+    nodes = {name for name, thing in (given | made).items() if _is_node(kinds[name], thing)}
     rng = random.Random(0)
     for _ in range(SAMPLES):
         at = Assignment(dialect, rng)
@@ -82,6 +81,13 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
                     excerpt=_call(extern, dialect, {**given, **made}),
                 )
         _hold(extern, "ensures", extern.ensures, names, dialect, {**given, **made})
+
+
+def _is_node(kind: S.TypeSyntax, thing: Any) -> bool:
+    """Whether a parameter was given a node: a `bool` may be one, or a compile-time truth value."""
+    if isinstance(kind, S.TName) and kind.name in COMPILE_TIME:
+        return kind.name == "bool" and not isinstance(thing, bool)
+    return True
 
 
 def _hold(
@@ -102,11 +108,7 @@ def _hold(
 
 def _call(extern: S.Extern, dialect: Dialect, objects: Mapping[str, Any]) -> str:
     kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
-    shown = []
-    for k, v in objects.items():
-        ty = kinds[k]
-        plain = isinstance(ty, S.TName) and ty.name in COMPILE_TIME
-        shown.append(f"{k} = {v if plain else brief(dialect, v)}")
+    shown = [f"{k} = {brief(dialect, v) if _is_node(kinds[k], v) else v}" for k, v in objects.items()]
     return "  " + ", ".join(shown)
 
 
