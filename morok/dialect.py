@@ -79,7 +79,8 @@ class Dialect(Protocol):
     names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
     recall       (node) -> the dict that it carries for derived facts
     maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;
-                 derive  (node, rule): called before a rule builds its target
+                 derive  (node, rule): called before a rule builds its target;  keep  (node, result, rule): called where the
+                 target is a node that was there before
     """
 
     name: str

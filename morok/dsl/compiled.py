@@ -54,6 +54,7 @@ def link(made: Generated, dialect: Dialect, wrap: Callable[[str, Any], Any] | No
         "_d": dialect,
         "_failures": (*values.FAILURES, getattr(dialect, "undefined", values.NoValue)),
         "_derive": getattr(dialect, "derive", None),
+        "_keep": getattr(dialect, "keep", None),
         "_subst": dialect.facts.get("subst"),
         "NOT_CONST": NOT_CONST,
         "__name__": code.co_filename,

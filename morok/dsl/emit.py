@@ -163,6 +163,8 @@ class Emitter:
         root = self.node_at(())
         operand = code in {node_name(p) for p in self.tail.nodes if p}
         if operand:  # never the node itself
+            if hasattr(self.dialect, "keep"):
+                self.line(f"_keep({root}, {code}, {self.rule.name!r})")
             self.line(f"return {code}, {self.number}")
             return
         made = code not in self.locals.values()
@@ -187,6 +189,8 @@ class Emitter:
             for text in lines:
                 self.line(text)
         self.line(f"if not ({self.access.same(result, root)}):")
+        if not made and hasattr(self.dialect, "keep"):
+            self.line(f"    _keep({root}, {result}, {self.rule.name!r})")
         self.line(f"    return {result}, {self.number}")
 
     def _is_new(self) -> bool:

@@ -9,7 +9,7 @@ from morok.dialect import NOT_CONST, OperandInfo, OpInfo
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
 from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
-from morok.ir.provenance import Origin, rewritten
+from morok.ir.provenance import Origin, record, rewritten
 from morok.ir.uop import UOp, binary, intern, maker
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
@@ -172,6 +172,9 @@ class _Morok:
 
     def derive(self, node: UOp, rule: str) -> None:
         maker.origin = rewritten(node.origin, maker.stage, rule)
+
+    def keep(self, node: UOp, result: UOp, rule: str) -> None:
+        record(result, rewritten(node.origin, maker.stage, rule))
 
 
 MOROK: Final = _Morok()

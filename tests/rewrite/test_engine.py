@@ -234,6 +234,15 @@ def test_provenance_names_rule_and_stage():
     assert "stage 4 rule `t.abs`" in describe(out.origin)
 
 
+def test_provenance_of_a_node_that_was_there():
+    from morok.ir.provenance import describe
+
+    x = index("kept")
+    assert graph_rewrite(x + 0, rules(FOLD)) is x
+    assert describe(x.origin)[0].endswith("`x + 0`")
+    assert describe(x.origin)[1:] == ["rule `t.add_zero`"]
+
+
 def test_trace_records_before_after_and_stage():
     trace = Trace()
     graph_rewrite(index("traced") + 0, rules(FOLD), trace=trace, stage="s")
