@@ -25,7 +25,7 @@ from morok.ir.uop import UOp
 def evaluate(node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buffers | None = None) -> Any:
     """The value of a scalar or vector expression: a Python value, or a tuple of lanes; INVALID where it is Invalid.
 
-    variables  a value by name, or by node (a DefineVar, an open Range, a Special)
+    variables  a value by name, or by node (a DefineVar, an open Range, a Special); of a vector its lanes, or one value for all
     buffers    a list of elements by storage node or slot
     Raises UndefinedError where the expression has no value.
     """

@@ -15,7 +15,7 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.loops import PerThread, Task, run_tasks
 from morok.ir.interpret.places import MOVEMENT, Places
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive
-from morok.ir.interpret.values import INVALID, NOTHING, Pointer, Poison, fold, known, lane, scalar_value
+from morok.ir.interpret.values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
 from morok.ir.interpret.walk import order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
@@ -39,7 +39,7 @@ class Graph(Places):
         if op is Op.Invalid:
             return [(INVALID,) * count] * len(each)
         if op is Op.DefineVar:
-            return [(self._variable(node),) * count] * len(each)
+            return [self._variable(node)] * len(each)
         if op is Op.Range:
             return [(self.bound(node),)] * len(each)
         if op is Op.Special:
@@ -65,17 +65,21 @@ class Graph(Places):
             vs.append(self.ready(s) or (yield self.value(s)))
         return [scalar_value(node, [v[t] for v in vs]) for t in each]
 
-    def _variable(self, node: UOp) -> Any:
-        name = node.arg[0]
+    def _variable(self, node: UOp) -> Lanes:
+        name, count = node.arg[0], node.dtype.count
         if node in self.variables:
             v = self.variables[node]
         elif name in self.variables:
             v = self.variables[name]
         else:
             raise IRError(f"variable {name} has no value")
-        if not node.dtype.is_float and not node.vmin <= v <= node.vmax:
-            raise IRError(f"variable {name} lies in {node.vmin}..={node.vmax}, not {v}")
-        return v
+        lanes = tuple(v) if isinstance(v, (tuple, list)) else (v,) * count
+        if len(lanes) != count:
+            raise IRError(f"variable {name} has {count} lanes, not {len(lanes)}")
+        for x in lanes:
+            if not node.dtype.is_float and not node.vmin <= x <= node.vmax:
+                raise IRError(f"variable {name} lies in {node.vmin}..={node.vmax}, not {x}")
+        return lanes
 
     def _special(self, node: UOp, thread: int) -> int:
         found = self.threads[thread].get(node)
