@@ -1,4 +1,4 @@
-"""Which optimizations a kernel gets when nobody measures: fixed rules from the shape of its loops and the strides of its accesses."""
+"""Which optimizations a kernel gets when nobody measures: rules from the shape of its loops and the strides of its accesses."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from morok.passes.target import Target
 
 ROWS: Final = 8  # rows of a matrix product's register tile
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
+COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
 STREAM_VECTORS: Final = 2  # vectors a step of an elementwise loop
 GPU_THREADS: Final = (256, 128, 64, 32)
 
@@ -24,18 +25,22 @@ class Accesses:
 
     loads: list[Linear]
     stores: list[Linear]
+    reduces: bool
 
     @staticmethod
     def of(ast: UOp) -> Accesses:
         nodes = ast.toposort()
         stored = {n.src[0] for n in nodes if n.op is Op.Store}
         sums = place_sums(nodes)
-        return Accesses([s for p, s in sums if p not in stored], [s for p, s in sums if p in stored])
+        return Accesses(
+            [s for p, s in sums if p not in stored], [s for p, s in sums if p in stored], any(n.op is Op.Reduce for n in nodes)
+        )
 
     def unit(self, r: UOp) -> int:
-        """How many accesses move by one element along `r`, less those that move by more; stores count double."""
+        """How many accesses move by one element along `r`, less those that move by more. Stores count double, but not beside a
+        reduction, which reads much more than it writes."""
         score = 0
-        for weight, sums in ((1, self.loads), (2, self.stores)):
+        for weight, sums in ((1, self.loads), (0 if self.reduces else 2, self.stores)):
             for s in sums:
                 c = s.terms.get(r, 0)
                 score += weight if c == 1 else -weight if c else 0
@@ -87,15 +92,20 @@ def _cpu(s: Scheduler) -> None:
         _tile(s, *tile)
         return
     lanes = native(s.target)
+    if reduced and (dots := _dot_products(s.ast, accesses, outputs, reduced, lanes)) is not None:
+        row, column, along = dots
+        _unroll(s, along, lanes, 1)
+        for r in (column, row):
+            _upcast(s, r, 1, next((n for n in (4, 2) if _length(r) % n == 0), 1))
+        return
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
     if across is not None and accesses.unit(across) > 0 and (_length(across) >= lanes // 2 or not reduced):
-        along = [r for r in reduced if accesses.unit(r) > accesses.unit(across)]
-        if not along:
-            _upcast(s, across, lanes, SUM_VECTORS if reduced else STREAM_VECTORS)
+        if not any(accesses.unit(r) > accesses.unit(across) for r in reduced):
+            _upcast(s, across, lanes, COLUMN_VECTORS if reduced else STREAM_VECTORS)
             return
     for r in reduced:
         if accesses.unit(r) > 0 and _length(r) >= lanes:
-            _unroll(s, r, lanes)
+            _unroll(s, r, lanes, SUM_VECTORS)
 
 
 def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
@@ -112,8 +122,8 @@ def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
                 return
 
 
-def _unroll(s: Scheduler, r: UOp, lanes: int) -> None:
-    amount = _widest(_length(r), lanes, SUM_VECTORS)
+def _unroll(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
+    amount = _widest(_length(r), lanes, vectors)
     if amount * s.lanes(r) <= MAX_LANES:
         _apply(s, OptOp.UNROLL, r, amount)
 
@@ -133,6 +143,22 @@ def _matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]
         ]
         if rows:
             return rows[-1], columns[0]
+    return None
+
+
+def _dot_products(
+    ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int
+) -> tuple[UOp, UOp, UOp] | None:
+    """The row, column and reduced ranges of a sum of products both of whose factors run along the reduced range; else None."""
+    if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in ast.toposort()):
+        return None
+    for k in reduced:
+        along = [s for s in accesses.loads if s.terms.get(k) == 1]
+        if len(along) == 2 and _length(k) >= 2 * lanes:
+            a, b = ([r for r in outputs if r in s.terms] for s in along)
+            rows, columns = [r for r in a if r not in b], [r for r in b if r not in a]
+            if rows and columns:
+                return rows[-1], columns[-1], k
     return None
 
 

@@ -205,7 +205,8 @@ class Scheduler:
     def split(self, r: UOp, amount: int, axis: AxisType) -> UOp:
         """The range `r` as an outer range and an inner one of `amount` iterations and kind `axis`, which is returned."""
         end = const_end(r)
-        assert end is not None and end % amount == 0
+        assert end is not None
+        assert end % amount == 0
         id = next_range_id(self.ast)
         inner = new_range(amount, id, axis, r)
         if amount == end:
@@ -219,11 +220,12 @@ class Scheduler:
     def cut(self, r: UOp, at: int) -> UOp:
         """Two loops in place of the loop over `r`: over [0, at), whose range is returned, and over what remains.
 
-        Outputs are stored by one and by the other, inside the same outer loops; a reduction becomes the sum (or product, maximum ..)
-        of the two, which is the same fold in another order.
+        Outputs are stored by one and by the other, inside the same outer loops; a reduction becomes the sum (or product,
+        maximum ..) of the two, which is the same fold in another order.
         """
         end = const_end(r)
-        assert end is not None and 0 < at < end
+        assert end is not None
+        assert 0 < at < end
         id = next_range_id(self.ast)
         first = new_range(at, r.arg[0], r.arg[1], r)
         rest = new_range(end - at, id, r.arg[1], r)

@@ -43,7 +43,11 @@ def known_factor(term: UOp) -> int:
     if term.op is Op.Const:
         return abs(int(term.arg)) or 1
     if term.op is Op.Mul:
-        return known_factor(term.src[0]) * known_factor(term.src[1]) if term.src[0].op is Op.Const or term.src[1].op is Op.Const else 1
+        return (
+            known_factor(term.src[0]) * known_factor(term.src[1])
+            if term.src[0].op is Op.Const or term.src[1].op is Op.Const
+            else 1
+        )
     return 1
 
 

@@ -1,7 +1,7 @@
 """Stage 14: vectors of any width become vectors that the target has.
 
-Work is driven by what is wanted: a store wants its lanes in runs that are one memory access each, an accumulator wants one register;
-each op is then asked for just those lanes, and asks its operands in turn. Four things happen on the way:
+Work is driven by what is wanted: a store wants its lanes in runs that are one memory access each, an accumulator wants one
+register; each op is then asked for just those lanes, and asks its operands in turn. Four things happen on the way:
 
 1. the places of a vector access are grouped into runs of consecutive elements behind one base and one gate;
 2. choosing lanes moves through loads, stores and arithmetic to where the lanes come from;
@@ -61,7 +61,7 @@ def access_widths(target: Target, d: DType) -> list[int]:
 
 
 def arithmetic_lanes(target: Target) -> int:
-    """The widest vector in arithmetic: a register of 32-bit lanes. Wider elements take two registers, which code generation does well."""
+    """The widest vector in arithmetic: a register of 32-bit lanes. Wider elements take two registers, which LLVM does well."""
     return max(1, target.vector_bytes // 4)
 
 
@@ -258,7 +258,7 @@ class _Splitter:
         return out
 
     def allowed(self, size: int, start: int, factor: int) -> bool:
-        """Whether an access of `size` elements may begin there: targets that insist on alignment know it from the base's factor."""
+        """Whether an access of `size` elements may begin there; `factor` divides the base, which tells how it is aligned."""
         return not self.target.aligned or (start % size == 0 and factor % size == 0)
 
     # Loads and stores.

@@ -1,7 +1,7 @@
 """Stage 19: no division can trap, also in a branch that is not taken.
 
-A graph may hold `Where(Eq(y, 0), 0, Idiv(x, y))`: only the chosen branch need be defined. Machines compute both, so a divisor that may
-be 0, or -1 under the least integer, gives way to 1 where the division has no value anyway.
+A graph may hold `Where(Eq(y, 0), 0, Idiv(x, y))`: only the chosen branch need be defined. Machines compute both, so a divisor
+that may be 0, or -1 under the least integer, gives way to 1 where the division has no value anyway.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
 
 
 def guard_divisions(root: UOp) -> UOp:
+    """`root` with a safe divisor in every division whose operands' bounds do not show that it has a value."""
+
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
         if node.op not in DIVISIONS:
             return None

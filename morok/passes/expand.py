@@ -4,7 +4,7 @@ A range that is to be vectorized, or an Unroll, stands for several values at onc
 all its values and the axes that the vector runs over; operands with fewer axes are repeated to match. A Contract, a
 Store, or the Reduce that closes an axis ends it. One visit a node: the lanes of a node depend on its operands' alone.
 
-Layout of a vector with axes ((a, 2), (b, 3)) and an own width of 4: lane = (ia * 3 + ib) * 4 + own, so the last axis runs fastest.
+Layout of a vector with axes ((a, 2), (b, 3)) and an own width of 4: lane = (ia * 3 + ib) * 4 + own: the last axis runs fastest.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from morok.passes.walk import rebuild
 
 
 def add_local_buffers(root: UOp) -> UOp:
-    """`root` without Bufferize: `Bufferize(value, ranges..)` in shared memory is DefineLocal, filled over the ranges in row-major order."""
+    """`root` without Bufferize: shared memory is DefineLocal, filled over the ranges of the Bufferize in row-major order."""
     ids = [n.arg for n in root.toposort() if n.op is Op.DefineLocal]
     next_id = max(ids, default=-1) + 1
 

@@ -53,7 +53,9 @@ class _Lowering:
         parts = [self.valid.get(s, _TRUE) for s in node.src]
         if node.op is Op.Where:
             c, (_, t, f) = self.done[node.src[0]], parts
-            return _and(c, t) if f is _FALSE else _and(UOp.new(Op.Not, (c,)), f) if t is _FALSE else c.where(*_same_lanes(c, t, f))
+            return (
+                _and(c, t) if f is _FALSE else _and(UOp.new(Op.Not, (c,)), f) if t is _FALSE else c.where(*_same_lanes(c, t, f))
+            )
         out = _TRUE
         for p in parts:
             out = _and(out, p)

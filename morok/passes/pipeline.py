@@ -1,7 +1,7 @@
 """The page: the 22 stages from a kernel to its instructions, in order.
 
-Each stage is at most one graph algorithm, which runs first, and the rules of some groups, applied until none fires. Order is said here and
-nowhere else.
+Each stage is at most one graph algorithm, which runs first, and the rules of some groups, applied until none fires. Order is
+said here and nowhere else.
 """
 
 from __future__ import annotations
@@ -82,9 +82,10 @@ def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
 def lower(ast: UOp, target: Target, observer: Observer | None = None) -> list[UOp]:
     """The instructions of the kernel `ast` (a Sink) for `target`.
 
-    observer  called after each stage with its number, its name, and the program before and after; from stage 21 on a program is a list
+    observer  called after each stage with its number, its name, and the program before and after: a list from stage 21 on
 
-    Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization, VerifyError under MOROK_CHECK.
+    Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization, VerifyError under
+    MOROK_CHECK where a stage breaks its promise.
     """
     from morok.ir.verify import verify
 

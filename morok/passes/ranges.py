@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import Final
@@ -109,7 +110,7 @@ def _merge_one(root: UOp) -> UOp | None:
     sums = _index_sums(nodes)
     for closer in closers:
         ranges = closer.src[CLOSES[closer.op] :]
-        for outer, inner in zip(ranges, ranges[1:], strict=False):
+        for outer, inner in itertools.pairwise(ranges):
             if _mergeable(outer, inner, nodes, sums):
                 return _merge(root, outer, inner, sums)
     return None
@@ -131,7 +132,8 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
 
 def _merge(root: UOp, outer: UOp, inner: UOp, sums: dict[UOp, Linear]) -> UOp:
     n0, n1 = const_end(outer), const_end(inner)
-    assert n0 is not None and n1 is not None
+    assert n0 is not None
+    assert n1 is not None
     both = new_range(n0 * n1, next_range_id(root), outer.arg[1], outer)
     mapping: dict[UOp, UOp] = {}
     for node, total in sums.items():

@@ -19,6 +19,7 @@ from morok.passes.target import Target
 from morok.passes.walk import next_range_id
 
 MAX_ACCUMULATORS: Final = 8  # vectors that one scalar result may be spread over: enough to hide an add's latency
+MAX_SPREAD: Final = 24  # vectors that several results together may be spread over
 _BOOL_OP: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
 
 
@@ -60,12 +61,14 @@ class _Fold:
 
 
 def _plan(source: UOp, result: DType, op: Op, native: int) -> _Fold:
-    """How to accumulate `source`, whose lanes are those of `result` times the lanes to fold (fastest), on vectors of `native` lanes."""
+    """How to accumulate `source` (the lanes of `result`, times those to fold, which run fastest) in vectors of `native` lanes."""
     n = result.count
     folded = source.dtype.count // n
     f = _combine(op, result)
     keep = 1
-    if n < native:
+    if native > 1 and folded % native == 0 and n * folded <= MAX_SPREAD * native:
+        keep = folded
+    elif n < native:
         limit = MAX_ACCUMULATORS * native // n
         keep = max(k for k in range(1, folded + 1) if folded % k == 0 and k <= limit)
     steps = folded // keep
@@ -80,6 +83,9 @@ def _plan(source: UOp, result: DType, op: Op, native: int) -> _Fold:
         if n == 1:
             whole = [p for p in pieces if p.dtype is pieces[0].dtype]
             return _fold([_halves(_fold(whole, f), f), *[_halves(p, f) for p in pieces[len(whole) :]]], f)
+        if keep % native == 0:
+            each = keep // native
+            return UOp.vectorize(*[_halves(_fold(pieces[at : at + each], f), f) for at in range(0, len(pieces), each)])
         joined = pieces[0] if len(pieces) == 1 else UOp.new(Op.Cat, tuple(pieces))
         return _fold([take(joined, tuple(range(k, n * keep, keep))) for k in range(keep)], f)
 

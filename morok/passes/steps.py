@@ -12,7 +12,9 @@ from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
 from morok.passes import devectorize as _devectorize
 from morok.passes import expand as _expand
-from morok.passes import gpudims, linearize as _linearize, loads, local, lower_index as _lower_index, ranges, reduce
+from morok.passes import gpudims, loads, local, ranges, reduce
+from morok.passes import linearize as _linearize
+from morok.passes import lower_index as _lower_index
 from morok.passes.divisions import guard_divisions
 from morok.passes.target import KernelInfo, Target
 from morok.passes.transcendental import expand_transcendental
@@ -26,7 +28,8 @@ def rewrite(x: UOp, groups: Sequence[str], stage: int, bottom_up: bool = False) 
     found = tuple(g for g in groups if _usable(g))
     if not found:
         return x
-    return graph_rewrite(x, library.groups(*found), bottom_up=bottom_up, stage=str(stage))
+    out: UOp = graph_rewrite(x, library.groups(*found), bottom_up=bottom_up, stage=str(stage))
+    return out
 
 
 @functools.cache

@@ -2,8 +2,8 @@
 
 Written for f32 and f64; narrower floats compute in f32. Accuracy (tests/passes/test_transcendental.py measures it): Exp2 and Exp
 within 1 ulp, Log2 and Log within 2, Tanh within 3.5, subnormal results and operands included; infinities, zeros, NaN and
-overflow as IEEE wants them. There are no branches and no conversions between floats and integers: a float plus 1.5 * 2^p, p the bits of
-its fraction, has its nearest integer in its low bits (and NaN stays NaN all the way).
+overflow as IEEE wants them. There are no branches and no conversions between floats and integers: a float plus 1.5 * 2^p, p the
+bits of its fraction, has its nearest integer in its low bits (and NaN stays NaN all the way).
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def exp(x: UOp, f: Format) -> UOp:
 
 
 def _log_parts(x: UOp, f: Format) -> tuple[UOp, UOp]:
-    """(e, l) with log x = e * log 2 + l, e a whole number as a float, for positive finite x: x = 2^e * m, m near 1, l = log m."""
+    """(e, rest) with log x = e * log 2 + rest, e a whole float, for positive finite x = 2^e * m, m near 1: rest = log m."""
     d = x.dtype.scalar()
     least = 2.0 ** (1 - f.bias)
     small = x < _like(x, least)
@@ -141,14 +141,14 @@ def _log_specials(x: UOp, value: UOp) -> UOp:
 
 
 def log(x: UOp, f: Format) -> UOp:
-    e, l = _log_parts(x, f)
+    e, rest = _log_parts(x, f)
     high, low = _ln2_parts(f)
-    return _log_specials(x, e * _like(x, high) + (l + e * _like(x, low)))
+    return _log_specials(x, e * _like(x, high) + (rest + e * _like(x, low)))
 
 
 def log2(x: UOp, f: Format) -> UOp:
-    e, l = _log_parts(x, f)
-    return _log_specials(x, e + l * _like(x, LOG2_E))
+    e, rest = _log_parts(x, f)
+    return _log_specials(x, e + rest * _like(x, LOG2_E))
 
 
 def _tanh_fraction(depth: int) -> tuple[list[float], list[float]]:

@@ -1,4 +1,4 @@
-"""Every stage keeps the value: the interpreter runs each kernel before and after each of the 22 stages, and the verifier reads it."""
+"""Every stage keeps the value: the interpreter runs each kernel after each of the 22 stages, and the verifier reads it."""
 
 from __future__ import annotations
 
@@ -105,14 +105,18 @@ def test_two_axes(kernel: str, target: str) -> None:
 @pytest.mark.parametrize("d", [i8, u8, i32, i64, f64, dtypes.f16], ids=str)
 @pytest.mark.parametrize("target", ["avx512", "gpu"])
 def test_dtypes(d: DType, target: str) -> None:
-    for ast in (K.elementwise(20, d), K.total(35, Op.Add, d), K.total(35, Op.Max, d), K.rows(3, 20, Op.Min, d), K.matmul(4, 3, 5, d)):
+    for ast in (
+        K.elementwise(20, d),
+        K.total(35, Op.Add, d),
+        K.total(35, Op.Max, d),
+        K.rows(3, 20, Op.Min, d),
+        K.matmul(4, 3, 5, d),
+    ):
         check(ast, TARGETS[target])
 
 
 @pytest.mark.parametrize("op", [Op.Add, Op.Mul, Op.Max, Op.Min])
 def test_reductions_of_bools(op: Op) -> None:
-    if op is Op.Add:
-        pytest.raises(Exception, K.total, 3, Op.Sub, dtypes.bool)
     check(K.total(40, op, dtypes.bool), K.CPU)
     check(K.rows(3, 20, op, dtypes.bool), K.CPU)
 
@@ -201,8 +205,8 @@ def test_two_outputs() -> None:
 
 def _shapes() -> list[UOp]:
     return [
-        K.elementwise(24), K.total(24), K.rows(6, 12), K.columns(12, 6), K.matmul(6, 4, 8), K.matmul_transposed(4, 8, 6), K.spread(4, 12),
-        K.normalize(4, 6), K.transpose(6, 8), K.pad(13, 2, 3), K.flip(12), K.gather(12, 5),
+        K.elementwise(24), K.total(24), K.rows(6, 12), K.columns(12, 6), K.matmul(6, 4, 8), K.matmul_transposed(4, 8, 6),
+        K.spread(4, 12), K.normalize(4, 6), K.transpose(6, 8), K.pad(13, 2, 3), K.flip(12), K.gather(12, 5),
     ]  # fmt: skip
 
 

@@ -1,0 +1,373 @@
+"""What single stages promise: the acceptance rows of the 22 stages, input and output by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from morok.errors import LoweringError, OptError
+from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp, vconst
+from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.passes.expand import expand
+from morok.passes.gpudims import limit_dims
+from morok.passes.linearize import PRIORITY, linearize, order_loops, split_ends
+from morok.passes.lower_index import lower_index
+from morok.passes.magic import magic
+from morok.passes.pipeline import STAGES, Program, listing, lower, section
+from morok.passes.ranges import merge_ranges, split_ranges, split_store
+from morok.passes.reduce import remove_reduce
+from tests.passes import kernels as K
+
+f32, i32, i64, index = dtypes.f32, dtypes.i32, dtypes.i64, dtypes.index
+
+
+def ops(program: Program) -> list[Op]:
+    return [n.op for n in (program if isinstance(program, list) else program.toposort())]
+
+
+def ranges(program: UOp) -> list[tuple[int, AxisType]]:
+    return [(int(n.src[0].arg), n.arg[1]) for n in program.toposort() if n.op is Op.Range]
+
+
+def after(ast: UOp, stage: int, target: K.Target = K.CPU) -> Program:
+    found: list[Program] = []
+    lower(ast, target, lambda number, name, before, program: found.append(program))
+    return found[stage - 1]
+
+
+def test_the_page() -> None:
+    assert [s.number for s in STAGES] == list(range(1, 23))
+    assert len({s.name for s in STAGES}) == 22
+    for s in STAGES:
+        assert (s.direction == "-") == (not s.groups)
+
+
+def test_split_ranges() -> None:
+    r = K.loop(12, 0)
+    ast = K.kernel(K.buffer(0, 12).index(r).store(K.buffer(1, 4).index(r % 4)).end(r))
+    assert sorted(ranges(split_ranges(ast))) == [(3, AxisType.Loop), (4, AxisType.Loop)]
+    r = K.loop(10, 0)
+    ast = K.kernel(K.buffer(0, 10).index(r).store(K.buffer(1, 4).index(r % 4)).end(r))
+    assert split_ranges(ast) is ast  # 4 does not divide 10
+
+
+def test_merge_ranges() -> None:
+    i, j = K.loop(4, 0), K.loop(8, 1)
+    at = i * 8 + j
+    ast = K.kernel(K.buffer(0, 32).index(at).store(K.buffer(1, 32).index(at) + K.buffer(2, 32).index(at)).end(i, j))
+    assert ranges(merge_ranges(ast)) == [(32, AxisType.Loop)]
+    ast = K.kernel(K.buffer(0, 32).index(at).store(K.buffer(1, 32).index(at) + K.buffer(2, 32).index(j * 4 + i)).end(i, j))
+    assert merge_ranges(ast) is ast  # transposed: one loop would divide
+
+
+def test_split_store() -> None:
+    r = K.loop(100, 0)
+    value = (r < 50).where(K.buffer(1, 100).index(r), K.buffer(2, 100).index(r))
+    ast = K.kernel(K.buffer(0, 100).index(r).store(value).end(r))
+    assert ranges(split_store(ast)) == [(50, AxisType.Loop), (50, AxisType.Loop)]
+    program = after(ast, 8)
+    assert Op.Where not in ops(program)
+    assert ranges(after(ast, 6, K.GPU)) == [(100, AxisType.Loop)]  # CPU only
+
+
+def test_expand_makes_vectors() -> None:
+    ast = K.kernel(*K.elementwise(100).src, name="k")
+    scheduler = Scheduler(ast, K.CPU)
+    scheduler.apply(Opt(OptOp.UPCAST, 0, 4))
+    out = expand(scheduler.kernel())
+    assert {n.dtype for n in out.toposort() if n.op is Op.Add and n.dtype.is_float} == {f32.vec(4)}
+    assert not {Op.Unroll, Op.Contract} & set(ops(out))
+
+
+def lanes(x: UOp) -> UOp:
+    return expand(UOp.sink(x)).src[0] if x.dtype is dtypes.void else expand(x)
+
+
+def unroll(values: list[int], *axes: tuple[int, int]) -> UOp:
+    return UOp.new(Op.Unroll, (vconst(i32, values),), axes)
+
+
+def contract(x: UOp, *axes: tuple[int, int]) -> UOp:
+    return UOp.new(Op.Contract, (x,), axes)
+
+
+def test_contract_of_unroll() -> None:
+    """Axis by axis: what Unroll spread, Contract collects, in its own order."""
+    assert lanes(contract(unroll([0, 1, 2, 3], (0, 4)), (0, 4))) is vconst(i32, [0, 1, 2, 3])
+    both = unroll(list(range(8)), (0, 2), (1, 4))
+    assert lanes(contract(both, (0, 2), (1, 4))) is vconst(i32, list(range(8)))
+    assert lanes(contract(both, (1, 4), (0, 2))) is vconst(i32, [0, 4, 1, 5, 2, 6, 3, 7])
+    # an axis that stays open is in the Unroll around the result
+    half = lanes(contract(both, (1, 4)))
+    assert half.op is Op.Unroll
+    assert half.arg == ((0, 2),)
+    assert half.src[0] is vconst(i32, list(range(8)))
+    half = lanes(contract(both, (0, 2)))
+    assert half.src[0] is vconst(i32, [0, 4, 1, 5, 2, 6, 3, 7])
+
+
+def test_contract_without_the_axis_repeats() -> None:
+    x = UOp.var("x", i32)
+    assert lanes(contract(x, (0, 2))) is UOp.vectorize(x, x)
+
+
+def test_unrolled_operands_meet() -> None:
+    a, b = unroll([0, 4], (0, 2)), unroll([0, 1, 2], (1, 3))
+    out = lanes(contract(a + b, (0, 2), (1, 3)))
+    assert out is vconst(i32, [0, 0, 0, 4, 4, 4]) + vconst(i32, [0, 1, 2, 0, 1, 2])
+    same = unroll([5, 6], (0, 2))
+    assert lanes(contract(a + same, (0, 2))) is vconst(i32, [0, 4]) + vconst(i32, [5, 6])
+
+
+@pytest.mark.parametrize("op", [Op.Neg, Op.Add, Op.Mul, Op.Max, Op.Lt, Op.Cast, Op.Where, Op.MulAcc, Op.Bitcast])
+def test_expandable_ops(op: Op) -> None:
+    a = unroll([1, 2], (0, 2))
+    p = UOp.var("p", dtypes.bool)
+    x = {
+        Op.Cast: lambda: a.cast(f32),
+        Op.Bitcast: lambda: a.bitcast(f32),
+        Op.Neg: lambda: -a,
+        Op.Where: lambda: p.where(a, a),
+        Op.MulAcc: lambda: UOp.new(op, (a, a, a)),
+    }.get(op, lambda: UOp.new(op, (a, a)))()
+    out = lanes(contract(x, (0, 2)))
+    assert out.op is op
+    assert out.dtype.count == 2
+
+
+def test_remove_reduce() -> None:
+    r = K.fold(32, 0)
+    ast = K.kernel(K.buffer(0, 1).index(0).store(K.buffer(1, 32).index(r).reduce(Op.Max, r)))
+    out = remove_reduce(ast, K.SCALAR)
+    assert Op.Reduce not in ops(out)
+    start = [n for n in out.toposort() if n.op is Op.Store and n.src[1].op is Op.Const]
+    assert [s.src[1].arg for s in start] == [float("-inf")]
+
+
+def test_two_reductions_keep_two_accumulators() -> None:
+    r, s = K.fold(8, 0), K.fold(9, 1)
+    a = K.buffer(1, 8).index(r).reduce(Op.Add, r) + K.buffer(2, 9).index(s).reduce(Op.Add, s)
+    out = remove_reduce(K.kernel(K.buffer(0, 1).index(0).store(a)), K.SCALAR)
+    assert ops(out).count(Op.DefineReg) == 2
+
+
+def test_unrolled_sum_keeps_partial_sums() -> None:
+    """8 lanes over registers of 4: two vectors accumulate, and are folded after the loop."""
+    target = K.Target("LLVM", vector_bytes=16, memory_bytes=16)
+    scheduler = Scheduler(K.total(64), target)
+    scheduler.apply(Opt(OptOp.UNROLL, 0, 8))
+    out = remove_reduce(expand(scheduler.kernel()), target)
+    registers = [n.dtype.base for n in out.toposort() if n.op is Op.DefineReg]  # type: ignore[attr-defined]
+    assert registers == [f32.vec(4), f32.vec(4)]
+
+
+def test_gpu_dimensions() -> None:
+    assert limit_dims((64, 3, 4), (16, 16, 16)) == (16, 12, 4)
+    assert limit_dims((2, 3, 4, 5), (16, 16, 16)) == (6, 4, 5)
+    assert limit_dims((256, 256, 256), (65536, 256)) == (65536, 256)
+    assert limit_dims((2048,), (1024, 1024)) == (1024, 2)
+    for dims, limits in (((256, 256, 256), (256, 256)), ((17, 17), (16, 16)), ((2048,), (1024,))):
+        with pytest.raises(LoweringError, match="cannot fit"):
+            limit_dims(dims, limits)
+
+
+def test_global_axes_become_specials() -> None:
+    names = {n.arg for n in lower(K.elementwise(4096), K.GPU) if n.op is Op.Special}
+    assert names == {"gidx0", "lidx0"}
+
+
+def test_unused_threads_do_not_store() -> None:
+    """Threads that a store does not tell apart: only the first one stores."""
+    i, t = K.loop(4, 0), UOp.range(8, 1, AxisType.Local, True)
+    first = K.buffer(0, 32).index(i * 8 + t).store(K.buffer(2, 4).index(i))
+    second = K.buffer(1, 4).index(i).store(K.buffer(2, 4).index(i))
+    program = after(K.kernel(first.end(i, t), second.end(i, t)), 12, K.GPU)
+    assert isinstance(program, UOp)
+    gates = [n.src[0].arg for n in program.toposort() if n.op is Op.Store]
+    assert sorted(gates) == [False, True]
+
+
+def test_contiguous_loads_are_wide() -> None:
+    for target, lanes_wanted in ((K.CPU, 16), (K.AVX2, 8), (K.GPU, 4)):
+        loads = [n.dtype.count for n in lower(K.elementwise(4096), target) if n.op is Op.Load]
+        assert set(loads) == {lanes_wanted}
+    # scalar arithmetic where the target has no vectors
+    adds = [n.dtype.count for n in lower(K.elementwise(4096), K.GPU) if n.op is Op.Sub and n.dtype.is_float]
+    assert set(adds) == {1}
+
+
+def test_matmul_tile() -> None:
+    """Accumulators are one register each, rows are broadcast, columns are wide loads, and products are fused."""
+    program = lower(K.matmul(64, 64, 64), K.CPU)
+    registers = [n.dtype.base for n in program if n.op is Op.DefineReg]  # type: ignore[attr-defined]
+    assert registers == [f32.vec(16)] * 16
+    assert max(n.dtype.count for n in program) == 16
+    assert len(program) < 400
+
+
+def test_lower_index_by_bounds() -> None:
+    def dtype_of(top: int) -> set[str]:
+        x = UOp.var("x", index, 0, top)
+        out = lower_index(UOp.sink(K.buffer(0, 1).index(x).store(UOp.const(0.0))))
+        return {n.dtype.name for n in out.toposort() if n.op is Op.DefineVar}
+
+    assert dtype_of(2**31 - 1) == {"i32"}
+    assert dtype_of(2**31) == {"i64"}
+    with pytest.raises(LoweringError, match="fits neither"):
+        dtype_of(2**64)
+
+
+def test_lower_index_widens_products() -> None:
+    """i32 operands whose product does not fit: computed in i64."""
+    x = UOp.var("x", index, 0, 2**20)
+    out = lower_index(UOp.sink(K.buffer(0, 1).index(x * 4096).store(UOp.const(0.0))))
+    assert {n.dtype for n in out.toposort() if n.op is Op.Mul} == {i64}
+    assert not any(n.dtype.is_index for n in out.toposort())
+
+
+def test_invalid_becomes_a_gate() -> None:
+    x = UOp.var("x", index, -5, 20)
+    place = K.buffer(1, 10).index((x.ge(0) & x.lt(10)).where(x, UOp.invalid_at()))
+    out = lower_index(UOp.sink(K.buffer(0, 1).index(0).store(place.load())))
+    (gated,) = [n for n in out.toposort() if n.op is Op.Index and n.arg]
+    assert gated.src[2].op is Op.And
+    assert Op.Invalid not in ops(out)
+
+
+def test_magic_numbers() -> None:
+    assert magic(1000, 7) == (1171, 13)
+    for d in (3, 5, 6, 7, 9, 10, 11, 13, 100, 641):
+        for top in (1, d - 1, d, 2 * d, 999, 5000):
+            found = magic(top, d)
+            assert found is not None
+            m, s = found
+            assert all(x // d == (x * m) >> s for x in range(top + 1))
+
+
+def test_split_ends() -> None:
+    i, j = K.loop(3, 0), K.loop(4, 1)
+    out = split_ends(K.kernel(K.buffer(0, 12).index(i * 4 + j).store(UOp.const(1.0)).end(i, j)))
+    end = out.src[0]
+    assert end.src[1] is i
+    assert end.src[0].op is Op.End
+    assert end.src[0].src[1] is j
+
+
+def test_sibling_loops_are_ordered() -> None:
+    r, s = K.loop(8, 0), K.loop(9, 1)
+    ast = K.kernel(K.buffer(0, 8).index(r).store(UOp.const(1.0)).end(r), K.buffer(1, 9).index(s).store(UOp.const(2.0)).end(s))
+    out = order_loops(ast)
+    second = [n for n in out.toposort() if n.op is Op.Range and len(n.src) > 1]
+    assert len(second) == 1
+    assert second[0].src[1].op is Op.End
+
+
+def test_linear_order() -> None:
+    """Every op after its operands, definitions first, what does not depend on a loop before it, loops closed inside out."""
+    for ast in (K.matmul(64, 64, 64), K.normalize(8, 40), K.rows(5, 100)):
+        program = lower(ast, K.CPU)
+        place = {n: i for i, n in enumerate(program)}
+        for n in program:
+            assert all(place[s] < place[n] for s in n.src if s in place)
+        first_range = min(i for i, n in enumerate(program) if n.op is Op.Range)
+        assert all(i < first_range for i, n in enumerate(program) if n.op in (Op.DefineGlobal, Op.DefineReg))
+        open_loops: list[UOp] = []
+        for n in program:
+            if n.op is Op.Range:
+                open_loops.append(n)
+            elif n.op is Op.End:
+                assert open_loops.pop() is n.src[1]
+        assert not open_loops
+    assert (
+        PRIORITY[Op.DefineGlobal]
+        < PRIORITY[Op.Const]
+        < PRIORITY[Op.End]
+        < PRIORITY[Op.Load]
+        < PRIORITY[Op.Store]
+        < PRIORITY[Op.Range]
+    )
+
+
+def test_gated_stores_branch() -> None:
+    x = UOp.var("x", index, 0, 20)
+    ast = UOp.sink(K.buffer(0, 10).index(x, gate=x.lt(10)).store(UOp.const(1.0)))
+    program = lower(ast, K.SCALAR)
+    kinds = ops(program)
+    at = kinds.index(Op.If)
+    assert kinds[at : at + 3] == [Op.If, Op.Store, Op.EndIf]
+    predicated = K.Target("P", predicated=True)
+    assert Op.If not in ops(lower(ast, predicated))
+
+
+def test_shared_memory() -> None:
+    """A Bufferize in local memory is one DefineLocal, filled, then a barrier."""
+    i, t, k = K.loop(4, 0), UOp.range(8, 1, AxisType.Local, True), K.fold(8, 2)
+    held = UOp.new(Op.Bufferize, (K.buffer(1, 32).index(i * 8 + t), t), (None, AddrSpace.LOCAL))
+    total = held.index(k).reduce(Op.Add, k)
+    program = after(K.kernel(K.buffer(0, 4).index(i).store(total).end(i)), 10, K.GPU)
+    assert ops(program).count(Op.DefineLocal) == 1
+    assert Op.Barrier in ops(program)
+    assert Op.Bufferize not in ops(program)
+
+
+def test_optimizations_are_checked() -> None:
+    s = Scheduler(K.matmul(6, 4, 8), K.GPU)
+    assert [r.arg[1] for r in s.ranges] == [AxisType.Global, AxisType.Global, AxisType.Reduce]
+    for opt in (
+        Opt(OptOp.UPCAST, 2, 2),  # reduced
+        Opt(OptOp.UPCAST, 0, 4),  # 4 does not divide 6
+        Opt(OptOp.UPCAST, 5, 2),
+        Opt(OptOp.UNROLL, 1, 2),
+        Opt(OptOp.SWAP, 0, 2),
+        Opt(OptOp.LOCAL, 2, 2),
+        Opt(OptOp.TC, 0, 0),
+        Opt(OptOp.GROUP, 0, 2),
+        Opt(OptOp.GROUPTOP, 0, 2),
+        Opt(OptOp.THREAD, 0, 2),
+        Opt(OptOp.PADTO, 0, 8),
+    ):
+        before = s.ast
+        with pytest.raises(OptError):
+            s.apply(opt)
+        assert s.ast is before
+    for opt, axis in (
+        (Opt(OptOp.UPCAST, 1, 4), AxisType.Upcast),
+        (Opt(OptOp.LOCAL, 0, 3), AxisType.Local),
+        (Opt(OptOp.UNROLL, 0, 0), AxisType.Unroll),
+    ):
+        s.apply(opt)
+        assert axis in [r.arg[1] for r in s.ranges]
+    assert [str(o) for o in s.kernel().arg.opts] == ["UPCAST(1, 4)", "LOCAL(0, 3)", "UNROLL(0, 0)"]
+    with pytest.raises(OptError, match="has no blocks"):
+        Scheduler(K.matmul(6, 4, 8), K.CPU).apply(Opt(OptOp.LOCAL, 0, 2))
+
+
+def test_remainders() -> None:
+    """A CPU vectorizes what a vector divides and loops over the rest."""
+    s = Scheduler(K.elementwise(37), K.CPU)
+    s.apply(Opt(OptOp.UPCAST, 0, 16))
+    assert sorted(n for n, _ in ranges(s.ast)) == [2, 5, 16]
+
+
+def test_a_trace_has_22_sections() -> None:
+    ast = K.elementwise(10000)
+    sections: list[str] = []
+    stages = iter(STAGES)
+    lower(ast, K.CPU, lambda number, name, before, program: sections.append(section(ast, next(stages), before, program)))
+    assert len(sections) == 22
+    for stage, text in zip(STAGES, sections, strict=True):
+        assert text.startswith(f"=== elementwise: stage {stage.number}: {stage.name}")
+    assert "(no change)" in sections[1]
+    assert "(no change)" not in sections[8]
+    assert len(listing(lower(ast, K.CPU)).splitlines()) == len(lower(ast, K.CPU))
+
+
+def test_run_counts_put_constants_outside() -> None:
+    r = K.loop(8, 0)
+    a = UOp.new(Op.DefineGlobal, (), 0, f32.ptr(8))
+    at = UOp.new(Op.Index, (a, UOp.range(UOp.const(8, i32), 0, AxisType.Loop, True)), False)
+    program = linearize(UOp.sink(at.store(UOp.const(2.0)).end(at.src[1])))
+    assert program[0] is a
+    assert program.index(UOp.const(2.0)) < program.index(at.src[1])
+    assert r.dtype is index
