@@ -357,7 +357,7 @@ class Emitter:
         return info.result in info.domains and info.result not in info.params
 
     def build(self, info: OpInfo, e: S.ECall) -> str:
-        args = [a for a in e.args if not (isinstance(a, S.EType) or self.sort(a) is Sort.DTYPE)]
+        args = [a for a in e.args if not self._is_dtype(a)]
         if info.params and not self._given_dtype(info) and len(args) == len(info.params) and not info.fields:
             operands = [self.node(a) for a in args]
             return self.pointwise(info.name, operands)
@@ -365,7 +365,7 @@ class Emitter:
         count = len(args) if many else min(len(args), len(info.operands))
         operands = self._operand_items(args[:count])
         fields = dict(zip(info.fields, args[count:], strict=False))
-        return self.assemble(info, operands, {k: self.field(k, v) for k, v in fields.items()}, self.type(e))
+        return self.assemble(info, operands, {k: self.field(k, v) for k, v in fields.items()}, self.wanted_dtype(info, e))
 
     def pointwise(self, op: str, operands: Sequence[str]) -> str:
         matched = self.matched.get((op, tuple(operands)))
@@ -376,11 +376,26 @@ class Emitter:
             return f"_d.build({op!r}, ({', '.join(operands)},), {{}}, None)"
         return template.format(op=self.key(op), **dict(zip("abc", map(_bare, operands), strict=False)))
 
-    def assemble(self, info: OpInfo, operands: Sequence[str], fields: dict[str, str], ty: Ty | None) -> str:
+    def assemble(self, info: OpInfo, operands: Sequence[str], fields: dict[str, str], dtype: str) -> str:
         given = ", ".join(f"{k!r}: {v}" for k, v in fields.items())
-        dtype = "None" if ty is None or ty.pointer or ty.place or ty.element == ANY else self.dtype_of(ty)
         tupled = f"({', '.join(operands)},)" if operands else "()"
         return f"_d.build({info.name!r}, {tupled}, {{{given}}}, {dtype})"
+
+    def wanted_dtype(self, info: OpInfo, e: S.ECall | S.EStruct) -> str:
+        """The dtype that a node is built with: the matched node's for the target; elsewhere the one that is written, or that
+        follows from the pattern; "None" where the op finds it by its operands.
+        """
+        if e is self.rule.syntax.target:
+            return self.access.type(self.node_at(()))
+        ty = self.type(e)
+        if ty is None or ty.pointer or ty.place or ty.element == ANY:
+            return "None"
+        written = self._given_dtype(info) or not info.operands or (isinstance(e, S.ECall) and any(map(self._is_dtype, e.args)))
+        known = isinstance(ty.lanes, int) or any(t.lanes == ty.lanes for t in self.row.types.values())
+        return self.dtype_of(ty) if written or known else "None"
+
+    def _is_dtype(self, e: S.Expr) -> bool:
+        return isinstance(e, S.EType) or self.sort(e) is Sort.DTYPE
 
     def build_struct(self, info: OpInfo, e: S.EStruct) -> str:
         given = dict(e.fields)
@@ -402,11 +417,7 @@ class Emitter:
                 operands.append(_bare(self.node(value)))
         dtype = given.pop("dtype", None)
         fields = {k: self.field(k, v) for k, v in given.items()}
-        if dtype is not None:
-            tupled = f"({', '.join(operands)},)" if operands else "()"
-            given_fields = ", ".join(f"{k!r}: {v}" for k, v in fields.items())
-            return f"_d.build({info.name!r}, {tupled}, {{{given_fields}}}, {self.value(dtype)})"
-        return self.assemble(info, operands, fields, self.type(e))
+        return self.assemble(info, operands, fields, self.wanted_dtype(info, e) if dtype is None else self.value(dtype))
 
     def field(self, name: str, e: S.Expr) -> str:
         """A static field: sequences become tuples, names that nothing binds are members of the field's enum."""
@@ -604,7 +615,7 @@ class Emitter:
         assert isinstance(op, S.EName)
         info = self.dialect.ops[op.name]
         self.raises = True
-        values = [a for a in e.args[1:] if not (isinstance(a, S.EType) or self.sort(a) is Sort.DTYPE)]
+        values = [a for a in e.args[1:] if not self._is_dtype(a)]
         function = f"E_{op.name}"
         codes = ", ".join(_bare(self.finite(a)) for a in values)
         if self._given_dtype(info):

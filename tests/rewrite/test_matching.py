@@ -435,3 +435,21 @@ def test_symmetric_orders_are_tried_once():
 def test_text_of_the_notation_matches():
     node = load("Add(Mod(x: index[0..=31], 4), Mul(Idiv(x, 4), 4))")
     assert fires("core: Add[Mod(x, n), Mul[Idiv(x, n), n]] ~> x", node) is node.src[0].src[0]
+
+
+def test_a_vector_read_stays_one():
+    text = "r: Load { index: Index { buffer: b, indices: [i: index], gate: None }, .. } ~> Load(Index(b, Add(i, 1)))"
+    wide = dtypes.f32.vec(4)
+    assert fires(text, BUFFER.index(X).load(wide)) is BUFFER.index(X + 1).load(wide)
+    assert fires(text, BUFFER.index(X).load()) is BUFFER.index(X + 1).load()
+
+
+def test_a_gate_in_the_target():
+    text = "r: Load(Index { buffer: b, indices: is, gate: Some(g) }) ~> Load(Index { buffer: b, indices: is, gate: Not(g) })"
+    assert fires(text, BUFFER.index(X, gate=B).load()) is BUFFER.index(X, gate=~B).load()
+
+
+def test_a_bitcast_and_back():
+    text = "r: Bitcast(Bitcast(x: A, B), A) ~> x"
+    assert fires(text, F.bitcast(dtypes.i32).bitcast(dtypes.f32)) is F
+    assert fires(text, F.bitcast(dtypes.i32).bitcast(dtypes.u32)) is None
