@@ -165,7 +165,15 @@ class RuleSet:
         """What the first rule that applies makes of `node`, once, at the root, and the rule's name."""
         matcher = self.matcher
         match = matcher.table.get(self.dialect.opkey(node), matcher.default)
-        hit = None if match is None else match(node, context)
+        if match is None:
+            return None
+        maker = getattr(self.dialect, "maker", None)
+        origin = None if maker is None else maker.origin
+        try:
+            hit = match(node, context)
+        finally:
+            if maker is not None:
+                maker.origin = origin
         return None if hit is None else (hit[0], matcher.names[hit[1]])
 
 

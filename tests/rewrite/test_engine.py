@@ -243,6 +243,15 @@ def test_provenance_of_a_node_that_was_there():
     assert describe(x.origin)[1:] == ["rule `t.add_zero`"]
 
 
+def test_a_single_firing_leaves_no_trace_in_what_is_built_later():
+    from morok.ir.provenance import describe
+
+    x = index("single")
+    assert rules("abs: Abs(x: index) ~> Max(x, 78)").rewrite_node(UOp.new(Op.Abs, (x,))) is not None
+    later = x * 12345
+    assert describe(later.origin)[-1].endswith("`x * 12345`")
+
+
 def test_trace_records_before_after_and_stage():
     trace = Trace()
     graph_rewrite(index("traced") + 0, rules(FOLD), trace=trace, stage="s")
