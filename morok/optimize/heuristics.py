@@ -100,7 +100,8 @@ def _cpu(s: Scheduler) -> None:
         return
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
     if across is not None and accesses.unit(across) > 0 and (_length(across) >= lanes // 2 or not reduced):
-        if not any(accesses.unit(r) > accesses.unit(across) for r in reduced):
+        best = max([accesses.unit(r) for r in reduced], default=0)
+        if best <= accesses.unit(across):
             _upcast(s, across, lanes, COLUMN_VECTORS if reduced else STREAM_VECTORS)
             return
     for r in reduced:
