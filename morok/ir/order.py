@@ -42,38 +42,45 @@ def precedes(a: UOp, b: UOp) -> bool:
 
 def order(node: UOp) -> Key:
     """The sort key of a node."""
-    memo = node.memo
-    if memo is not None:
-        found: Key | None = memo.get(_KEY)
-        if found is not None:
-            return found
+    found: Key | None = node.memo.get(_KEY)
+    if found is not None:
+        return found
     stack = [node]
     while stack:
         at = stack[-1]
-        waiting = [s for s in at.src if s.memo is None or _KEY not in s.memo]
-        if waiting:
-            stack.extend(waiting)
-        else:
+        for s in at.src:
+            if _KEY not in s.memo:
+                stack.append(s)
+        if stack[-1] is at:
             stack.pop()
-            if at.memo is None or _KEY not in at.memo:
-                remember(at, _KEY, _key(at))
-    assert node.memo is not None
-    result: Key = node.memo[_KEY]
-    return result
+            found = at.memo[_KEY] = _key(at)
+    assert found is not None
+    return found
 
 
 def _known(node: UOp) -> Key:
-    assert node.memo is not None
     key: Key = node.memo[_KEY]
     return key
+
+
+_type_codes: dict[DType, int] = {}
+
+
+def _type_code(d: DType) -> int:
+    """A number for a dtype that is the same in every process."""
+    code = _type_codes.get(d)
+    if code is None:
+        code = _type_codes[d] = crc32(d.name.encode())
+    return code
 
 
 def _key(node: UOp) -> Key:
     """The key of a node whose operands have theirs."""
     op = node.op
     src = node.src
+    arg = node.arg
     code = _CODE[op]
-    structure = hash((code, crc32(node.dtype.name.encode()), _stable(node.arg), *[_known(s)[5] for s in src]))
+    structure = hash((code, _type_code(node.dtype), 0 if arg is None else _stable(arg), *[s.memo[_KEY][5] for s in src]))
     if op is _ADD:
         return (0, "", 0, 1, code, structure)
     if op is _MUL:

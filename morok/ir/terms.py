@@ -137,13 +137,12 @@ def divides(x: UOp, n: int) -> UOp | None:
 # Division by constants.
 
 
-def digits(x: UOp, d: int, k: int) -> tuple[UOp, UOp, UOp]:
-    """(high, digit, low) with x = d*k*high + d*digit + low, in mixed radix, for an x that is not negative."""
+def digits(x: UOp, m: int, d: int) -> tuple[UOp, UOp, UOp]:
+    """(high, digit, low) with x = m*high + d*digit + low, digits of an x that is not negative."""
     from morok.ir.uop import UOp
 
     by = UOp.const(d, x.dtype)
-    whole = x // by
-    return x // UOp.const(d * k, x.dtype), whole % UOp.const(k, x.dtype), x % by
+    return x // UOp.const(m, x.dtype), x // by % UOp.const(m // d, x.dtype), x % by
 
 
 def residue(x: UOp, d: int) -> UOp | None:
@@ -201,13 +200,16 @@ def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     return build(whole, 0, x.dtype), build(rest, k, x.dtype)
 
 
-def two_values(x: UOp) -> tuple[UOp, int, int] | None:
-    """(v, f, k) with x = f*v + k, where v takes two values."""
+def two_values(x: UOp) -> tuple[UOp, int, int, int] | None:
+    """(v, low, first, second): x is `first` where v is low, and `second` where v is low + 1, its only other value."""
     parts, k = terms(x)
     if len(parts) != 1:
         return None
-    v, f = parts[0]
-    return (v, f, k) if v.vmax - v.vmin == 1 else None
+    v, c = parts[0]
+    low = v.vmin
+    if isinstance(low, float) or v.vmax != low + 1:
+        return None
+    return v, low, c * low + k, c * low + c + k
 
 
 def exact_factor(x: UOp, d: int) -> tuple[int, UOp] | None:
