@@ -13,7 +13,6 @@ from zlib import crc32
 
 from morok.ir.dtype import DType
 from morok.ir.op import Op
-from morok.ir.ranges import remember
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
