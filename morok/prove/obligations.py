@@ -116,9 +116,13 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
     return tuple(out)
 
 
-def label(instance: Instance) -> str:
+def label(rule: CheckedRule, instance: Instance) -> str:
+    """The instance in a word: its dtypes, or the dtypes that the rule itself names."""
     values = list(instance.dtypes.values())
-    return "any" if not values else values[0] if len(set(values)) == 1 else "/".join(values)
+    if not values:
+        named = {t.element for t in rule.types.values() if t.fixed and t.element not in ("bool", "void", "any")}
+        values = sorted(named) or ["bool" if any(t.element == "bool" for t in rule.types.values()) else "any"]
+    return values[0] if len(set(values)) == 1 else "/".join(values)
 
 
 def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress: Progress) -> None:
@@ -135,7 +139,7 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
         if not choices.advance():
             break
     if not applicable and not stopped:
-        progress.excluded.append(label(instance))
+        progress.excluded.append(label(rule, instance))
 
 
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
@@ -151,7 +155,7 @@ def _is_eval(e: S.Expr) -> bool:
 def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Choices, progress: Progress) -> bool:
     """One alternative at one instance. Whether pattern and guards can hold together."""
     reasons: list[str] = []
-    where = label(instance)
+    where = label(rule, instance)
     maybe: Counterexample | None = None
     attempts = list(encodings(rule, instance, theory))
     for attempt in [*(f for f in progress.favourites if f in attempts), *(a for a in attempts if a not in progress.favourites)]:
@@ -182,6 +186,9 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
             progress.favourites = [attempt, *(f for f in progress.favourites if f != attempt)]  # likely for the next dtype too
             progress.bounds.extend(b for b in world.bounds if b not in progress.bounds)
             return True
+        if state is Answer.SAT and getattr(world, "homomorphic", False):
+            reasons.append(f"{attempt.name}: no identity of integers")
+            continue
         if state is Answer.SAT:
             found = read(rule, instance, obligation, world, model)
             if world.exact or found.confirmed:
@@ -269,8 +276,9 @@ def by_flags(
     return Answer.UNSAT, None
 
 
-PROBES = {"float": (0.0, -0.0, 1.0, float("nan"), float("inf"), -1.0, 3.0), "int": (0, 1, -1, 2, -3, 5, 7, -8)}
-MOST_PROBES = 600
+# 2^11, 2^24 and 2^53 are where f16, f32 and f64 stop holding every integer, 0.1 is no float at all
+PROBES = {"float": (0.0, 1.0, 2048.0, -0.0, 0.1, float("nan"), -3.0, float("inf"), 2.0**24, 2.0**53), "int": (0, 1, -1, 2, -3, 5, 7, -8)}
+MOST_PROBES = 1000
 
 
 def probe(o: Obligation, conditions: list[Any], world: Any, progress: Progress) -> tuple[Answer, Any] | None:

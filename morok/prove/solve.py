@@ -52,11 +52,13 @@ def ask(conditions: Sequence[Expr], budget: int) -> Result:
     plain = [c for c in conditions if not z3.is_true(c)]
     if any(z3.is_false(c) for c in plain):
         return Result(Answer.UNSAT)
+    # as text, so that the solver meets the same question whatever was built before in this process
+    text = question(plain)
     context = z3.Context()
     solver = _solver(plain, context)
     solver.set("rlimit", budget)
     solver.set("timeout", WALL_LIMIT_MS)
-    solver.add(*(c.translate(context) for c in plain))
+    solver.from_string(text)
     said = solver.check()
     used = _resources(solver)
     if said == z3.unsat:

@@ -107,6 +107,8 @@ class MorokWorld(World):
         d = self.dtype(dtype)
         if self.homomorphic and not d.is_bool and not is_leaf(term.value):
             raise Unsupported("the number of a sum that was not wrapped")
+        if self.homomorphic and d.is_int:  # elsewhere any representative will do; a number is the one in range
+            self.assume(term.value >= int(d.min), term.value <= int(d.max))
         if d.is_bool:
             n = self.numbers.n
             return Num(n.choose(term.value, n.const(1), n.const(0)), bits=1)
@@ -238,7 +240,7 @@ class MorokTheory:
                 return [Attempt("integers", 1.0, integers=True, reals=reals)]
             return [a for share in (0.1, 1.0) for a in _divisions("integers", share, reals, structural)]
         if not ints:
-            return [Attempt("floats and bools" if not reals else "real numbers", 1.0, reals=reals)]
+            return [Attempt("floats and bools" if not reals else "real numbers", share, reals=reals) for share in (1.0, 6.0)]
         hard = divides or numeric_guards
         found: list[Attempt] = []
         if ops <= RING | {"Const"} and "Mul" in ops:

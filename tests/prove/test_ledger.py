@@ -1,0 +1,165 @@
+"""The ledger and the gate: a proof holds for exactly one meaning of a rule."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from morok.dsl.check import check_file, check_text
+from morok.dsl.checked import CheckedRule
+from morok.errors import LedgerError, UnprovedRuleError
+from morok.prove import api, ledger
+
+RULES = """\
+# a small pack
+group pack "two rules"
+
+double: Add(x: i32, x) ~> Mul(x, 2)
+bounded: Mod(x: index, @const(n)) if 0 <= vmin(x) and vmax(x) < n ~> x
+"""
+
+
+@pytest.fixture
+def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    file = tmp_path / "pack.rules"
+    file.write_text(RULES)
+    return file
+
+
+def checked(text: str, file: str = "<text>") -> list[CheckedRule]:
+    return list(check_text(text, file).rules())
+
+
+def digests(text: str) -> list[str]:
+    return [ledger.rule_digest(r) for r in checked(text)]
+
+
+def test_layout_comments_names_and_documentation_carry_no_meaning() -> None:
+    same = RULES.replace("Add(x: i32, x)", "Add( x : i32 ,\n        x )").replace("# a small pack", "# words")
+    same = same.replace("double:", "renamed:").replace("Mul(x, 2)", 'Mul(x, 2)\n    "twice"')
+    assert digests(RULES) == digests(same)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("x, 2", "x, 3"), ("i32", "i64"), ("Add", "Sub"), ("vmax(x) < n", "vmax(x) <= n"), ("0 <=", "0 <"), ("vmin(x)", "vmax(x)"), ("~> x\n", "~> n\n")],
+)
+def test_every_change_of_meaning_is_another_digest(old: str, new: str) -> None:
+    assert old in RULES
+    assert digests(RULES) != digests(RULES.replace(old, new))
+
+
+def test_contracts_are_part_of_the_meaning() -> None:
+    text = """\
+helpers "nowhere"
+extern half(x: index) -> (h: index)?
+    ensures x == 2 * h
+group g "one"
+r: Idiv(x: index, 2)
+    let h = half(x)
+    => h
+"""
+    assert digests(text) != digests(text.replace("2 * h", "3 * h"))
+
+
+def test_the_gate_refuses_what_is_not_proved_and_names_it(pack: Path) -> None:
+    rules = list(check_file(pack).rules())
+    with pytest.raises(UnprovedRuleError) as refused:
+        ledger.admit(rules)
+    assert refused.value.place is not None
+    assert refused.value.place.file == str(pack)
+    assert refused.value.place.line == 4
+    assert "pack.double" in refused.value.message
+    ledger.admit(rules, prove=True)
+    ledger.admit(rules)  # this machine remembers
+
+
+def test_one_character_closes_the_gate_and_a_comment_does_not(pack: Path) -> None:
+    api.prove(pack, jobs=1, remember=True)
+    ledger.admit(check_file(pack).rules())
+    assert ledger.unchanged(pack) is not None
+    pack.write_text(RULES.replace("# a small pack", "# a pack"))
+    assert ledger.unchanged(pack) is None  # other bytes: the slow path decides
+    ledger.admit(check_file(pack).rules())
+    pack.write_text(RULES.replace("Mul(x, 2)", "Mul(x, 3)"))
+    with pytest.raises(UnprovedRuleError):
+        ledger.admit(check_file(pack).rules())
+
+
+def test_a_refuted_rule_does_not_pass_when_proved_on_the_spot(pack: Path) -> None:
+    pack.write_text('group g "false"\n\nr: Idiv(x: i32, 4) ~> Shr(x, 2)\n')
+    with pytest.raises(UnprovedRuleError, match="refuted"):
+        ledger.admit(check_file(pack).rules(), prove=True)
+
+
+def test_a_pack_is_evidence_and_not_trust(pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verdicts = api.prove(pack, jobs=1, write=True)
+    assert [v.verdict for v in verdicts] == ["proved", "proved"]
+    page = ledger.read_page(ledger.page_path(pack))
+    assert page is not None
+    assert set(page.records) == {"pack.double", "pack.bounded"}
+    assert (tmp_path / "proofs" / "pack.smt2.xz").exists()
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "another machine"))
+    rules = list(check_file(pack).rules())
+    with pytest.raises(UnprovedRuleError):
+        ledger.admit(rules)
+    ledger.admit(rules, trust_ledger=True)
+    assert ledger.unchanged(pack) is None
+    assert ledger.unchanged(pack, trust_ledger=True) is not None
+
+
+def test_a_broken_page_is_an_error_of_its_own(pack: Path) -> None:
+    path = ledger.page_path(pack)
+    path.parent.mkdir()
+    path.write_text("{")
+    with pytest.raises(LedgerError):
+        ledger.admit(check_file(pack).rules(), trust_ledger=True)
+
+
+def test_what_is_unchanged_loads_no_solver(pack: Path, tmp_path: Path) -> None:
+    api.prove(pack, jobs=1, remember=True)
+    code = (
+        "import sys\nfrom morok.prove import api\n"
+        f"v = api.prove({str(pack)!r})\n"
+        "assert [x.verdict for x in v] == ['proved', 'proved'], v\n"
+        "assert not {'z3', 'lark', 'morok.ir.uop'} & set(sys.modules)\n"
+    )
+    import os
+
+    environment = {**os.environ, "MOROK_CACHE_DIR": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_obligations_are_questions_another_solver_can_check(pack: Path, tmp_path: Path) -> None:
+    import z3
+
+    api.prove(pack, jobs=1, use_cache=False, smt2=tmp_path / "smt2")
+    files = sorted((tmp_path / "smt2").glob("*.smt2"))
+    assert [f.name for f in files] == ["pack.bounded.smt2", "pack.double.smt2"]
+    for file in files:
+        scripts = [s for s in file.read_text().split("(reset)") if "(check-sat)" in s]
+        assert scripts
+        for script in scripts:
+            solver = z3.Solver(ctx=z3.Context())
+            solver.from_string(script.replace("(check-sat)", ""))
+            assert solver.check() == z3.unsat
+
+
+def test_only_selects_rules_and_keeps_the_others_records(pack: Path) -> None:
+    api.prove(pack, jobs=1, write=True)
+    verdicts = api.prove(pack, jobs=1, write=True, use_cache=False, only="*.double")
+    assert [v.name for v in verdicts] == ["pack.double"]
+    page = ledger.read_page(ledger.page_path(pack))
+    assert page is not None
+    assert set(page.records) == {"pack.double", "pack.bounded"}
+
+
+def test_the_answer_does_not_depend_on_how_many_work(pack: Path) -> None:
+    alone = api.prove(pack, jobs=1, use_cache=False)
+    together = api.prove(pack, jobs=2, use_cache=False)
+    key = [(v.name, v.verdict, v.scope, v.resources) for v in alone]
+    assert key == [(v.name, v.verdict, v.scope, v.resources) for v in together]

@@ -1,0 +1,68 @@
+"""Verdicts as text, JSON, JUnit, SARIF and GitHub annotations; exit statuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from morok.prove import report
+from morok.prove.verdict import Verdict, exit_status
+
+GOOD = Verdict("g.good", "a.rules", 3, "proved", ("i8: bit vectors",), 0.25, ("split",))
+BAD = Verdict(
+    "g.bad", "a.rules", 7, "refuted", message='x = 1: "<&>" 100%\nmore',
+    counterexample={"dtype": "i8", "bindings": {"x": 1}, "lhs": 0, "rhs": 1, "confirmed": True},
+)  # fmt: skip
+HARD = Verdict("g.hard", "b.rules", 9, "unknown", message="out of resources")
+ALL = [GOOD, BAD, HARD]
+
+
+def test_json_is_what_is_promised() -> None:
+    data = json.loads(report.render(ALL, "json"))
+    assert set(data) == {"rules", "summary"}
+    assert {"name", "file", "line", "verdict", "scope", "seconds", "helpers"} <= set(data["rules"][0])
+    assert data["rules"][0]["scope"] == ["i8: bit vectors"]
+    assert data["rules"][1]["counterexample"]["confirmed"] is True
+    assert data["summary"]["total"] == 3
+    assert data["summary"]["refuted"] == 1
+
+
+def test_text_names_place_and_reason_of_what_cannot_be_used() -> None:
+    text = report.render(ALL, "text")
+    assert "a.rules:7: g.bad is refuted" in text
+    assert "b.rules:9: g.hard is unknown" in text
+    assert "3 rules: 1 proved, 1 refuted, 1 unknown" in text
+    stream = io.StringIO()
+    report.print_text(ALL, stream)
+    assert stream.getvalue() == text  # plain where it is no terminal
+
+
+def test_junit_sarif_and_github_are_well_formed() -> None:
+    suite = ET.fromstring(report.render(ALL, "junit"))
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
+    sarif = json.loads(report.render(ALL, "sarif"))
+    results = sarif["runs"][0]["results"]
+    assert [r["level"] for r in results] == ["error", "warning"]
+    assert results[0]["locations"][0]["physicalLocation"]["region"]["startLine"] == 7
+    lines = report.render(ALL, "github").splitlines()
+    assert lines[0].startswith("::error file=a.rules,line=7,")
+    assert "100%25%0Amore" in lines[0]
+    assert lines[1].startswith("::warning file=b.rules,line=9,")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status"),
+    [
+        (("proved", "bounded", "approximate", "defined"), 0),
+        (("proved", "refuted", "unknown"), 1),
+        (("inapplicable",), 1),
+        (("unknown", "proved"), 3),
+        (("error", "unknown"), 4),
+        ((), 0),
+    ],
+)
+def test_exit_status(verdicts: tuple[str, ...], status: int) -> None:
+    assert exit_status([Verdict("r", "f", 1, v) for v in verdicts]) == status

@@ -1,0 +1,149 @@
+"""Ways in which "proved" turns out to mean nothing, each with the check against it (proofs.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from morok.dsl.check import check_text
+from morok.dsl.checked import CheckedRule
+from morok.prove.obligations import is_definition
+from morok.prove.solve import DEFAULT_BUDGET
+from morok.prove.verdict import Verdict, exit_status
+from morok.prove.workers import failure, judge
+
+
+def rule(text: str, head: str = "") -> CheckedRule:
+    return next(iter(check_text(f'{head}group g "trap"\n\nr: {text}\n    "a trap"\n').rules()))
+
+
+def verdict(text: str, head: str = "", budget: int = DEFAULT_BUDGET) -> Verdict:
+    return judge(rule(text, head), budget, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mod(x: i32, @const(n)) if n > 5 and n < 3 ~> x",
+        "Add(x: u8, @const(c)) if c < 0 ~> x",
+        "Lt(x: index, y) if vmin(x) > vmax(x) ~> true",
+        "Add[x: i8, @const(c)] if c == 300 ~> Mul(x, x)",
+    ],
+)
+def test_guards_that_never_hold(text: str) -> None:
+    assert verdict(text).verdict == "inapplicable"
+
+
+def test_an_instance_that_guards_exclude_is_listed_and_not_claimed() -> None:
+    found = verdict("Add[x: int, @const(c)] if c == 300 ~> Add(x, 300)")
+    assert found.verdict == "proved"
+    assert "excluded by the guards: i8, u8" in found.scope
+    assert not any(s.startswith("i8") for s in found.scope)
+
+
+def test_out_of_resources_is_not_proved() -> None:
+    found = verdict("Mul(x: f64, Mul(y, z)) ~> Mul(x, Mul(z, y))", budget=DEFAULT_BUDGET)
+    assert found.verdict in ("unknown", "proved")
+    hard = verdict("Idiv(Mul(Idiv(x: i64, y), y), y) ~> Idiv(x, y)", budget=50)
+    assert hard.verdict == "unknown"
+
+
+def test_errors_are_not_proved() -> None:
+    found = failure(rule("Add(x: i32, y) ~> Add(y, x)"), "error", "broken")
+    assert not found.usable
+    assert not found.final
+    assert exit_status([found]) == 4
+
+
+def test_an_integer_lift_assumes_nothing_about_overflow() -> None:
+    found = verdict("Lt(Neg(x: i8), Neg(y)) ~> Lt(y, x)")
+    assert found.verdict == "refuted"
+    assert found.counterexample is not None
+    assert found.counterexample["confirmed"] is True
+
+
+def test_guards_are_mathematical_where_operands_wrap() -> None:
+    # at u8 the product 16 * 16 is 0 in the dtype and 256 in a guard
+    assert verdict("Mul[Mul[x: u8, @const(a)], @const(b)] if a * b == 256 ~> zero(x)").verdict == "proved"
+    assert verdict("Mul[Mul[x: u8, @const(a)], @const(b)] if a * b == 0 ~> x").verdict == "refuted"
+
+
+def test_a_clause_without_a_value_is_a_premise_and_no_licence() -> None:
+    assert verdict("Mul[x: i32, @const(c)] if 6 // c == 6 ~> x").verdict == "proved"
+    assert verdict("Mul[x: i32, @const(c)] if 6 // c >= 3 ~> x").verdict == "refuted"
+
+
+def test_both_orders_are_covered_because_the_op_commutes() -> None:
+    from dataclasses import replace
+
+    checked = rule("Add[x: i32, y] ~> Add(y, x)")
+    assert judge(checked, DEFAULT_BUDGET, False).verdict == "proved"
+    pattern = replace(checked.syntax.pattern, ops=("Sub",))  # a dialect that claims that Sub commutes
+    target = replace(checked.syntax.target, name="Sub", args=checked.syntax.target.args[::-1])  # type: ignore[attr-defined, call-arg]
+    types = {**checked.types, id(pattern): checked.types[id(checked.syntax.pattern)], id(target): checked.types[id(checked.syntax.target)]}
+    lying = replace(checked, syntax=replace(checked.syntax, pattern=pattern, target=target), types=types)
+    found = judge(lying, DEFAULT_BUDGET, False)
+    assert found.verdict == "refuted"
+    assert "commutes" in found.message
+
+
+def test_every_alternative_is_judged() -> None:
+    assert verdict("(Add | Sub)(x: i32, @zero) ~> x").verdict == "proved"
+    assert verdict("(Add | Mul)(x: i32, @zero) ~> x").verdict == "refuted"
+    assert verdict("(Mul | Add)(x: i32, @zero) ~> x").verdict == "refuted"
+
+
+HELPER = """\
+helpers "nowhere"
+extern split(n: index, d: const) -> (q: index, r: index)?
+    requires d > 0
+    ensures n == d * q + r
+"""
+
+
+def test_helpers_are_known_by_their_contracts_alone() -> None:
+    good = "Idiv(x: index, @const(d)) if d > 0 and vmin(x) >= 0 let (q, r) = split(x, d) if vmin(r) >= 0 => Add(q, Idiv(r, d))"
+    found = verdict(good, HELPER)
+    assert found.verdict == "proved"
+    assert found.helpers == ("split",)
+    assert verdict(good, HELPER.replace("d * q + r", "d * q - r")).verdict == "refuted"
+    assert verdict(good.replace("if d > 0 and", "if"), HELPER).verdict != "proved"  # what it requires is not shown
+
+
+def test_bounds_are_any_sound_bounds() -> None:
+    assert verdict("Lt(x: i32, y) if vmax(x) < vmin(y) ~> true").verdict == "proved"
+    assert verdict("Lt(x: i32, y) if vmin(x) < vmin(y) ~> true").verdict == "refuted"
+    assert verdict("n @ Lt(x: index, y) if vmin(n) == 1 ~> true").verdict == "proved"
+    assert verdict("Add(x: index, y) if vmin(x) + vmin(y) >= 0 ~> Add(Abs(x), y)").verdict == "refuted"
+
+
+def test_floats_are_equal_by_bits() -> None:
+    assert verdict("Add[x: f32, @zero] ~> x").verdict == "refuted"
+    assert verdict("Add[x: f32, @zero] ~> x assuming nsz").verdict == "proved"
+    assert verdict("Sub(x: f32, @zero) ~> x").verdict == "proved"
+    assert verdict("Max(x: f32, y) ~> Max(y, x)").verdict == "proved"
+
+
+def test_reassociation_is_labelled() -> None:
+    found = verdict("Add(Add(x: f32, y), z) ~> Add(x, Add(y, z)) assuming reassoc")
+    assert found.verdict == "proved"
+    assert "over the real numbers" in found.scope
+    assert verdict("Add(Add(x: f16, y), z) ~> Add(x, Add(y, z))").verdict == "refuted"
+
+
+def test_only_the_meaning_of_an_op_is_a_definition() -> None:
+    assert is_definition(rule("Add(@const(a), @const(b)) let v = eval(Add, a, b) ~> v").syntax)
+    for other in (
+        "Add(@const(a), @const(b)) let v = eval(Add, b, a) ~> v",
+        "Add(@const(a), @const(b)) let v = eval(Sub, a, b) ~> v",
+        "And(@const(a), @const(b)) let u = eval(And, a, b), v = eval(And, a, u) ~> v",
+    ):
+        assert not is_definition(rule(other).syntax)
+    assert verdict("Sub(@const(a), @const(b)) let v = eval(Add, a, b) ~> v").verdict == "refuted"
+    assert verdict("Idiv(@const(a), @const(b)) let v = eval(Idiv, a, b) ~> v").verdict == "defined"
+
+
+def test_undefined_may_become_defined_and_not_the_reverse() -> None:
+    assert verdict("Idiv(x: i32, x) ~> one(x)").verdict == "proved"
+    assert verdict("Mul[x: i32, @zero] ~> Idiv(zero(x), x)").verdict == "refuted"
+    assert verdict("Where(c, Idiv(x: i32, y), x) ~> Idiv(x, Where(c, y, one(x)))").verdict == "proved"
+    assert verdict("Where(Ne(y: i32, 0), Mod(x, y), 0) ~> Mod(x, y)").verdict == "refuted"
