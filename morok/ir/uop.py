@@ -51,6 +51,10 @@ _GT: Final = Op.Gt
 _GE: Final = Op.Ge
 _EQ: Final = Op.Eq
 _NE: Final = Op.Ne
+_CAST: Final = Op.Cast
+_INVALID: Final = Op.Invalid
+_VCONST: Final = Op.VConst
+_WHERE: Final = Op.Where
 _BOOL: Final = dtypes.bool
 _NO_CAST: Final = frozenset({"void", "image"})
 _INDEX: Final = dtypes.index
@@ -139,7 +143,7 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
     cell.arg = arg
     cell.vmin = vmin
     cell.vmax = vmax
-    cell.invalid = invalid or op is Op.Invalid
+    cell.invalid = invalid or op is _INVALID
     cell.memo = {}  # made here, so that two threads never make one each
     origin = maker.origin
     if origin is None:
@@ -165,7 +169,7 @@ def _keeps_invalid(op: Op, dtype: DType, src: tuple[UOp, ...]) -> bool:
     """Whether a node with an operand that may be Invalid may be Invalid itself: arithmetic is strict in it."""
     if not dtype.is_index:
         return False  # a comparison with it is undefined, a load at it is a number
-    if op is Op.Where:
+    if op is _WHERE:
         return src[1].invalid or src[2].invalid
     return True
 
@@ -216,12 +220,12 @@ class UOp(_Cell):
         Raises IRTypeError with the caller's line.
         """
         entry = _DEFS[op]
-        if entry.pointwise and op is not Op.Cast:
+        if entry.pointwise and op is not _CAST:
             found = _cache.get((op, *src))
             if found is not None and (node := found()) is not None:
                 return node
             return _make((op, *src), op, pointwise_type(entry, src), src, None)
-        if op is Op.Cast:
+        if op is _CAST:
             return cast(src[0], dtype) if len(src) == 1 else _arity(entry, src)
         assert entry.typing is not None
         _check_arity(entry, src)
@@ -319,7 +323,7 @@ class UOp(_Cell):
     def replace(self, src: tuple[UOp, ...]) -> UOp:
         """This node with other operands; the dtype is computed anew where the op determines it."""
         entry = _DEFS[self.op]
-        if entry.pointwise and self.op is not Op.Cast:
+        if entry.pointwise and self.op is not _CAST:
             return UOp.new(self.op, src)
         if self.op in _OWN_DTYPE:
             return intern(self.op, self.dtype, src, self.arg)
@@ -432,7 +436,7 @@ class UOp(_Cell):
 
     @property
     def is_const(self) -> bool:
-        return self.op is Op.Const
+        return self.op is _CONST
 
     def field(self, name: str) -> Any:
         """A named part of `arg`, or `dtype`; AttributeError if the op has none such."""
@@ -553,11 +557,11 @@ def binary(op: Op, a: UOp, b: UOp) -> UOp:
 
 def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
     """The node of these parts, unchecked: for code that copies or rebuilds nodes that were checked once."""
-    if op is Op.Const:
+    if op is _CONST:
         return UOp.const(arg, dtype)
-    if op is Op.VConst:
+    if op is _VCONST:
         return vconst(dtype.scalar(), arg)
-    key = (op, *src) if op in _PARAMS and op is not Op.Cast else (op, dtype, _arg_key(arg), src)
+    key = (op, *src) if op in _PARAMS and op is not _CAST else (op, dtype, _arg_key(arg), src)
     found = _cache.get(key)
     if found is not None and (node := found()) is not None:
         return node
@@ -587,7 +591,7 @@ def _arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
 def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
     """The result's dtype of a pointwise op, all its operands of one lane count; a scalar condition governs all lanes."""
     op = entry.op
-    if op is Op.Where:
+    if op is _WHERE:
         if len(src) != 3:
             _arity(entry, src)
         c, t, f = src
