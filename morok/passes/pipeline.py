@@ -47,8 +47,8 @@ UP: Final = "bottom-up"
 
 # fmt: off
 STAGES: Final[tuple[Stage, ...]] = (
-    Stage(1,  "Early movement ops",   (),                                      "-"),
-    Stage(2,  "Load collapse",        (),                                      "-"),
+    Stage(1,  "Early movement ops",   ("movement",),                           UP),
+    Stage(2,  "Load collapse",        (),                                      "-",  steps.collapse_loads),
     Stage(3,  "Split ranges",         (),                                      "-",  steps.split_ranges),
     Stage(4,  "Initial symbolic",     SYMBOLIC,                                DOWN, steps.flatten_ranges),
     Stage(5,  "Simplify ranges",      (),                                      "-",  steps.merge_ranges),

@@ -10,9 +10,9 @@ from morok.errors import UnknownNameError, UnprovedRuleError
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
+from morok.passes import collapse, gpudims, loads, local, ranges, reduce
 from morok.passes import devectorize as _devectorize
 from morok.passes import expand as _expand
-from morok.passes import gpudims, loads, local, ranges, reduce
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.divisions import guard_divisions
@@ -44,6 +44,10 @@ def _usable(group: str) -> bool:
 def simplify(x: UOp) -> UOp:
     """The index of one lane, by the symbolic rules."""
     return rewrite(x, SYMBOLIC, 14)
+
+
+def collapse_loads(ast: UOp, target: Target) -> UOp:
+    return collapse.collapse_loads(ast)
 
 
 def split_ranges(ast: UOp, target: Target) -> UOp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from morok.errors import LoweringError, OptError
+from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
@@ -41,6 +42,31 @@ def test_the_page() -> None:
     assert len({s.name for s in STAGES}) == 22
     for s in STAGES:
         assert (s.direction == "-") == (not s.groups)
+
+
+def test_load_collapse() -> None:
+    """Sums that only count: no Range is left, and the numbers are right on both sides of the clamp."""
+    k = K.fold(64, 0)
+    length = UOp.var("length", index, -10, 100)
+    one, none = UOp.const(3, i32), UOp.const(0, i32)
+    cases = {
+        k.ge(length).where(one, none): lambda n: 3 * sum(j >= n for j in range(64)),
+        (k < length).where(none, one): lambda n: 3 * sum(j >= n for j in range(64)),
+        (k * -1 + 20 < length).where(one, none): lambda n: 3 * sum(20 - j < n for j in range(64)),
+        (k + 5).gt(length).cast(i32): lambda n: sum(j + 5 > n for j in range(64)),
+        (length + 1).le(k).cast(i32): lambda n: sum(n + 1 <= j for j in range(64)),
+        one: lambda n: 192,
+    }
+    for body, wanted in cases.items():
+        ast = K.kernel(K.buffer(0, 1, i32).index(0).store(body.reduce(Op.Add, k)))
+        out = after(ast, 2)
+        assert not {Op.Range, Op.Reduce} & set(ops(out))
+        for n in (-10, 0, 1, 20, 63, 64, 65, 100):
+            held: dict[int, list[int]] = {0: [0]}
+            interpret.run(out, held, {"length": n})
+            assert held[0] == [wanted(n)]
+    floats = K.kernel(K.buffer(0, 1).index(0).store(UOp.const(0.1).reduce(Op.Add, k)))
+    assert Op.Reduce in ops(after(floats, 2))  # adding rounds every time
 
 
 def test_split_ranges() -> None:
