@@ -1,0 +1,215 @@
+"""Nodes that a rule builds, as Python text: constants, pointwise ops, structs, sequences of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from morok.dialect import OpInfo
+from morok.dsl import syntax as S
+from morok.dsl.checked import Sort
+from morok.dsl.emit_names import bare
+from morok.dsl.emit_values import Values
+from morok.dsl.rows import BoundCode, BoundNode
+from morok.dsl.slots import ANY
+
+
+class Nodes(Values):
+    """Expressions of every sort."""
+
+    def any(self, e: S.Expr) -> str:
+        """The code of an expression of whatever sort it has."""
+        sort = self.sort(e)
+        if sort is Sort.NODE:
+            return self.node(e)
+        if sort is Sort.NODES:
+            return self.sequence(e)
+        return self.value(e)
+
+    def node(self, e: S.Expr) -> str:
+        """A node: an expression of sort NODE, or a compile-time value in operand position, which becomes a constant."""
+        match e:
+            case S.EName():
+                bound = self.row.names.get(e.name)
+                if e.name not in self.locals and isinstance(bound, BoundNode):
+                    return self.node_at(bound.path)
+                if self._is_node(e):
+                    return self.name(e.name)
+                return self.constant(e)
+            case S.ECall():
+                if e.name in self.dialect.ops:
+                    return self.build(self.dialect.ops[e.name], e)
+                if e.name in ("zero", "one", "const"):
+                    return self.special_constant(e)
+                if e.name == "subst":
+                    return f"_subst({', '.join(bare(self.node(a)) for a in e.args)})"
+                if e.name in self.rule.externs and self.sort(e) is Sort.NODE:
+                    return self.helper(e)
+                return self.constant(e)
+            case S.EStruct():
+                return self.build_struct(self.dialect.ops[e.op], e)
+            case S.EIndex():
+                if self.sort(e) is Sort.NODE:
+                    return f"{self.any(e.sequence)}[{self.value(e.index)}]"
+                return self.constant(e)
+        return self.constant(e)
+
+    def _is_node(self, e: S.EName) -> bool:
+        if self.sort(e) is Sort.NODE:
+            return True
+        binding = self.rule.bindings.get(e.name)
+        return binding is not None and binding.sort is Sort.NODE
+
+    def constant(self, e: S.Expr) -> str:
+        code = self.finite(e)
+        ty = self.type(e)
+        assert ty is not None, f"{self.rule.name}: the dtype of a constant is not known"
+        return self.const_of(code, self.dtype_of(ty))
+
+    def const_of(self, value: str, dtype: str) -> str:
+        template = self.access.inline.get("const")
+        if template is None:
+            return f"_d.const({dtype}, {bare(value)})"
+        return template.format(v=bare(value), d=dtype)
+
+    def special_constant(self, e: S.ECall) -> str:
+        ty = self.type(e)
+        if e.name == "const":
+            value = self.finite(e.args[0])
+            assert ty is not None
+            return self.const_of(value, self.dtype_of(ty))
+        dtype = self.access.type(self.node(e.args[0])) if ty is None else self.dtype_of(ty)
+        return self.const_of("0" if e.name == "zero" else "1", dtype)
+
+    def sequence(self, e: S.Expr) -> str:
+        """A sequence of nodes or values."""
+        match e:
+            case S.EName():
+                return self.name(e.name)
+            case S.EList():
+                return f"[{', '.join(self._items(e.items))}]"
+            case S.EComprehension():
+                return f"[{self.comprehension(e)}]"
+            case S.ERange():
+                return self.range(e)
+            case S.ECall(name="zip"):
+                return f"zip({', '.join(self.sequence(a) for a in e.args)}, strict=True)"
+            case S.ECall() if e.name in self.rule.externs:
+                return self.helper(e)
+            case S.EIndex():
+                return f"{self.sequence(e.sequence)}[{self.value(e.index)}]"
+        return self.value(e)
+
+    def _items(self, items: Iterable[S.Expr]) -> list[str]:
+        out = []
+        for item in items:
+            if isinstance(item, S.ESpread):
+                out.append(f"*{self.sequence(item.sequence)}")
+            elif isinstance(item, S.EComprehension):
+                out.append(f"*[{self.comprehension(item)}]")
+            else:
+                out.append(bare(self.any(item)))
+        return out
+
+    def _operand_items(self, items: Iterable[S.Expr]) -> list[str]:
+        out = []
+        for item in items:
+            if isinstance(item, S.ESpread):
+                out.append(f"*{self.sequence(item.sequence)}")
+            elif isinstance(item, S.EComprehension):
+                out.append(f"*[{self.comprehension(item, nodes=True)}]")
+            elif isinstance(item, S.EName) and self._is_sequence(item):
+                out.append(f"*{self.sequence(item)}")
+            else:
+                out.append(bare(self.node(item)))
+        return out
+
+    def _is_sequence(self, e: S.EName) -> bool:
+        binding = self.rule.bindings.get(e.name)
+        return self.sort(e) is Sort.NODES or (binding is not None and binding.sort is Sort.NODES)
+
+    def comprehension(self, e: S.EComprehension, nodes: bool = False) -> str:
+        source = self.sequence(e.sequence)
+        saved, outer = dict(self.locals), self.shadowing
+        self.shadowing = outer | set(e.names)
+        names = [f"u_{n}" for n in e.names]
+        self.locals.update(zip(e.names, names, strict=True))
+        body = bare(self.node(e.body) if nodes else self.any(e.body))
+        condition = "" if e.condition is None else f" if {bare(self.boolean(e.condition, strict=True))}"
+        self.locals, self.shadowing = saved, outer
+        return f"{body} for {', '.join(names)} in {source}{condition}"
+
+    def range(self, e: S.ERange) -> str:
+        stop = self.finite(e.stop)
+        return (
+            f"range({bare(self.finite(e.start))}, {stop} + 1)"
+            if e.inclusive
+            else f"range({bare(self.finite(e.start))}, {bare(stop)})"
+        )
+
+    def build(self, info: OpInfo, e: S.ECall) -> str:
+        args = [a for a in e.args if not self.is_dtype(a)]
+        if info.params and not self.given_dtype(info) and len(args) == len(info.params) and not info.fields:
+            operands = [self.node(a) for a in args]
+            return self.pointwise(info.name, operands)
+        many = any(o.many for o in info.operands)
+        count = len(args) if many else min(len(args), len(info.operands))
+        operands = self._operand_items(args[:count])
+        fields = dict(zip(info.fields, args[count:], strict=False))
+        return self.assemble(info, operands, {k: self.field(k, v) for k, v in fields.items()}, self.wanted_dtype(info, e))
+
+    def pointwise(self, op: str, operands: Sequence[str]) -> str:
+        matched = self.matched.get((op, tuple(operands)))
+        if matched is not None:
+            return self.node_at(matched)
+        template = self.access.inline.get(f"pointwise{len(operands)}")
+        if template is None:
+            return f"_d.build({op!r}, ({', '.join(operands)},), {{}}, None)"
+        return template.format(op=self.key(op), **dict(zip("abc", map(bare, operands), strict=False)))
+
+    def assemble(self, info: OpInfo, operands: Sequence[str], fields: dict[str, str], dtype: str) -> str:
+        given = ", ".join(f"{k!r}: {v}" for k, v in fields.items())
+        tupled = f"({', '.join(operands)},)" if operands else "()"
+        return f"_d.build({info.name!r}, {tupled}, {{{given}}}, {dtype})"
+
+    def wanted_dtype(self, info: OpInfo, e: S.ECall | S.EStruct) -> str:
+        """The dtype that a node is built with: the matched node's for the target; elsewhere the one that is written, or that
+        follows from the pattern; "None" where the op finds it by its operands.
+        """
+        if e is self.rule.syntax.target:
+            return self.access.type(self.node_at(()))
+        ty = self.type(e)
+        if ty is None or ty.pointer or ty.place or ty.element == ANY:
+            return "None"
+        written = self.given_dtype(info) or not info.operands or (isinstance(e, S.ECall) and any(map(self.is_dtype, e.args)))
+        known = isinstance(ty.lanes, int) or any(t.lanes == ty.lanes for t in self.row.types.values())
+        return self.dtype_of(ty) if written or known else "None"
+
+    def build_struct(self, info: OpInfo, e: S.EStruct) -> str:
+        given = dict(e.fields)
+        operands: list[str] = []
+        for o in info.operands:
+            value = given.pop(o.name, None)
+            if value is None or isinstance(value, S.ENone):
+                continue
+            if o.many and isinstance(value, S.EList):
+                operands += self._operand_items(value.items)
+            elif o.many and isinstance(value, S.EComprehension):
+                operands += self._operand_items((value,))
+            elif o.many:
+                operands.append(f"*{self.sequence(value)}")
+            elif o.optional and isinstance(value, S.EName) and isinstance(self.row.names.get(value.name), BoundCode):
+                name = self.name(value.name)  # bound as it was: a node or None
+                operands.append(f"*(() if {name} is None else ({name},))")
+            else:
+                operands.append(bare(self.node(value)))
+        dtype = given.pop("dtype", None)
+        fields = {k: self.field(k, v) for k, v in given.items()}
+        return self.assemble(info, operands, fields, self.wanted_dtype(info, e) if dtype is None else self.value(dtype))
+
+    def field(self, name: str, e: S.Expr) -> str:
+        """A static field: sequences become tuples, names that nothing binds are members of the field's enum."""
+        if isinstance(e, S.EName) and name != "op" and e.name not in self.locals and e.name not in self.row.names:
+            return f"_d.members[{e.name!r}]"
+        if isinstance(e, (S.EList, S.EComprehension)) or self.sort(e) is Sort.VALUES:
+            return f"tuple({self.sequence(e)})"
+        return bare(self.value(e))
