@@ -9,8 +9,8 @@ from typing import Final
 from morok.ir.op import Op
 from morok.passes.target import Target
 
-# What no machine has an instruction for.
-TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Log2, Op.Sin, Op.Exp, Op.Log, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Rsqrt, Op.Pow})
+# What stage 18 writes as polynomials, so that it vectorizes. Other functions are calls of the math library, lane by lane.
+TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Tanh})
 
 
 @dataclass(frozen=True, slots=True)
