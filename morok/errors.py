@@ -162,7 +162,7 @@ class UnprovedRuleError(ProofError):
     code = "MRK201"
 
 
-class VacuousRuleError(ProofError):
+class VacuousRuleError(UnprovedRuleError):
     """A rule's pattern and guards can never hold together."""
 
     code = "MRK202"

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from morok.errors import LedgerError, Place, UnprovedRuleError
+from morok.errors import LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.prove import stamp
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
@@ -215,7 +215,8 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
     rule, record = missing[0]
     why = "no proof of its present text is recorded" if record is None else f"its verdict is {record.verdict}"
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-    raise UnprovedRuleError(
+    kind = VacuousRuleError if record is not None and record.verdict == "inapplicable" else UnprovedRuleError
+    raise kind(
         f"rule {rule.name} is not proved: {why}{more}" + (f"\n  {record.message}" if record and record.message else ""),
         place=Place(rule.file, rule.line),
         expected="a rule whose verdict is proved, bounded, approximate or defined",

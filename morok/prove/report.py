@@ -38,7 +38,8 @@ def as_text(verdicts: Sequence[Verdict]) -> str:
     lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(v.scope)}".rstrip() for v in verdicts]
     for v in verdicts:
         if not v.usable:
-            lines += ["", f"{v.file}:{v.line}: {v.name} is {v.verdict}", *(f"  {line}" for line in v.message.splitlines())]
+            lines += ["", f"{v.file}:{v.line}: {v.code}: {v.name} is {v.verdict}"]
+            lines += [f"  {line}" for line in v.message.splitlines()]
     return "\n".join([*lines, "", _sentence(verdicts)]) + "\n"
 
 
@@ -60,7 +61,7 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO) -> None:
     console.print(table)
     for v in verdicts:
         if not v.usable:
-            console.print(Text(f"\n{v.file}:{v.line}: {v.name} is {v.verdict}", style="bold"))
+            console.print(Text(f"\n{v.file}:{v.line}: {v.code}: {v.name} is {v.verdict}", style="bold"))
             console.print(Text(f"  {v.message}"))
     console.print(Text(_sentence(verdicts), style="bold"))
 

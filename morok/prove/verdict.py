@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from morok.errors import UnprovedRuleError, VacuousRuleError
 from morok.prove.ledger import USABLE, Record
 
 REFUSED: Final = ("refuted", "inapplicable")
@@ -34,6 +35,11 @@ class Verdict:
     solver: str = ""
     obligations: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     final: bool = True
+
+    @property
+    def code(self) -> str:
+        """The error that a rule of this verdict is: `morok explain CODE` says more."""
+        return (VacuousRuleError if self.verdict == "inapplicable" else UnprovedRuleError).code
 
     @property
     def usable(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from morok import config
+from morok.rewrite.trace import current
 from morok.tools.run import execute
 
 
@@ -16,5 +17,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with config.settings(debug="ir", **({"trace": args.save} if args.save else {})):
+        current()  # the file is written at the end, also of a program in which no rule fires
         execute(args.file, args.args)
     return 0
