@@ -44,6 +44,7 @@ class Stage:
 
 DOWN: Final = "top-down"
 UP: Final = "bottom-up"
+LATE: Final = ("floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off
 STAGES: Final[tuple[Stage, ...]] = (
@@ -64,7 +65,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(15, "Lower index dtype",    (),                                      "-",  steps.lower_index),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      "-",  steps.pre_match),
-    Stage(18, "Decompositions",       ("floor_division", "powers_of_two", "late_forms"), DOWN, steps.decompose),
+    Stage(18, "Decompositions",       LATE,                                    DOWN, steps.decompose),
     Stage(19, "Final rewrite",        ("render",),                             DOWN, steps.final),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
@@ -74,9 +75,8 @@ STAGES: Final[tuple[Stage, ...]] = (
 
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
-    if stage.number == 18:
-        return (*stage.groups, "multiply_add") if target.fma else stage.groups
-    return stage.groups
+    """The stage's groups, without those for instructions that `target` lacks."""
+    return stage.groups if target.fma else tuple(g for g in stage.groups if g != "multiply_add")
 
 
 def lower(ast: UOp, target: Target, observer: Observer | None = None) -> list[UOp]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from morok import config
 from morok.errors import LoweringError, OptError
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, dtypes
@@ -397,3 +398,35 @@ def test_run_counts_put_constants_outside() -> None:
     assert program[0] is a
     assert program.index(UOp.const(2.0)) < program.index(at.src[1])
     assert r.dtype is index
+
+
+def test_debug_prints_every_stage(capsys: pytest.CaptureFixture[str]) -> None:
+    with config.settings(debug="ir"):
+        lower(K.elementwise(64), K.CPU)
+    shown = capsys.readouterr().err
+    assert [line for line in shown.splitlines() if line.startswith("=== elementwise: stage ")] != []
+    assert shown.count("=== elementwise: stage ") == 22
+
+
+def test_no_optimizations() -> None:
+    with config.settings(noopt=True):
+        assert {n.dtype.count for n in lower(K.elementwise(64), K.CPU)} == {1}
+
+
+def test_products_are_fused_where_the_target_can() -> None:
+    fused = lower(K.matmul(8, 8, 32), K.CPU)
+    assert Op.MulAcc in ops(fused)
+    plain = lower(K.matmul(8, 8, 32), K.Target("LLVM", vector_bytes=64, memory_bytes=64, registers=32, fma=False))
+    assert Op.MulAcc not in ops(plain)
+    with config.settings(fast_math=""):
+        assert Op.MulAcc not in ops(lower(K.matmul(8, 8, 32), K.CPU))
+
+
+def test_long_chains() -> None:
+    """20,000 ops in one kernel, at Python's default recursion limit."""
+    r = K.loop(4, 0)
+    value = K.buffer(1, 4).index(r)
+    for i in range(20_000):
+        value = value.max(value.like(float(i))) if i % 2 else value * -1.0
+    program = lower(K.kernel(K.buffer(0, 4).index(r).store(value).end(r)), K.CPU)
+    assert len(program) > 20_000
