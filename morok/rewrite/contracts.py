@@ -186,6 +186,8 @@ class Assignment:
         scalar = getattr(self.dialect, "element", lambda d: d)
         if info.name == "Where" and args[0] is not UNDEFINED:
             return args[1] if args[0] else args[2]
+        if (info.name == "And" and any(a is False for a in args)) or (info.name == "Or" and any(a is True for a in args)):
+            return info.name == "Or"  # one side decides, whatever the other is
         if UNDEFINED in args:
             return UNDEFINED
         try:
