@@ -8,25 +8,28 @@ from __future__ import annotations
 import argparse
 import sys
 
-from morok.tools.output import read_text, rule_files
+from morok.tools.output import emit_json, read_text, rule_files
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="+", metavar="PATH", help=".rules files or folders")
     parser.add_argument("--check", action="store_true", help="change nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     from morok.dsl.format import format_text
 
-    changed = 0
+    changed: list[str] = []
     for path in rule_files(args.paths):
         before = read_text(path)
         after = format_text(before, str(path))
         if before == after:
             continue
-        changed += 1
+        changed.append(str(path))
         print(f"{'would change' if args.check else 'changed'} {path}", file=sys.stderr)
         if not args.check:
             path.write_text(after, encoding="utf-8")
+    if args.json:
+        emit_json({"changed": changed, "written": not args.check})
     return 1 if changed and args.check else 0

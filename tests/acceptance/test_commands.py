@@ -164,6 +164,9 @@ def test_several_mistakes_are_all_reported(tmp_path: Path, capsys: Captured) -> 
 def test_fmt(tmp_path: Path, capsys: Captured) -> None:
     file = write(tmp_path, 'group   t  "t"\n# a comment\na:   Sub( x:i32,y )   ~>   x\n')
     assert main(["fmt", "--check", str(file)]) == 1
+    capsys.readouterr()
+    assert main(["fmt", "--check", "--json", str(file)]) == 1
+    assert document(capsys) == {"changed": [str(file)], "written": False}
     before = file.read_text()
     assert before == 'group   t  "t"\n# a comment\na:   Sub( x:i32,y )   ~>   x\n'
     assert main(["fmt", str(file)]) == 0
@@ -175,13 +178,21 @@ def test_fmt(tmp_path: Path, capsys: Captured) -> None:
     capsys.readouterr()
 
 
-def test_explain(capsys: Captured) -> None:
+def test_explain(tmp_path: Path, capsys: Captured) -> None:
     assert main(["explain", "identity_and_zero.add_zero"]) == 0
     said = capsys.readouterr().out
-    assert "Add[" in said
-    assert "proved" in said
+    assert "add_zero: Add[x: !float, @zero] ~> x" in said
+    assert "verdict: proved" in said
     assert main(["explain", "MRK201"]) == 0
     assert "usable verdict" in capsys.readouterr().out
+    assert main(["explain", "--json", "add_zero"]) == 0
+    (row,) = document(capsys)["rules"]
+    assert (row["name"], row["verdict"]) == ("identity_and_zero.add_zero", "proved")
+    assert main(["explain", "--json", "mrk101"]) == 0
+    assert document(capsys)["code"] == "MRK101"
+    assert main(["explain", "shift", "--json", "--rules", str(write(tmp_path, FALSE))]) == 0
+    (row,) = document(capsys)["rules"]
+    assert (row["verdict"], row["counterexample"]["confirmed"]) == ("refuted", True)
     assert main(["explain", "no_such.rule"]) == 2
     assert main(["explain", "MRK999"]) == 2
     capsys.readouterr()

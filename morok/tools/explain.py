@@ -1,0 +1,140 @@
+"""Explain a rule: its text, what it says, its verdict and what that covers, and where it runs; or an error code.
+
+morok explain add_zero
+morok explain shifts.halve --rules shifts.rules
+morok explain MRK201
+
+Exit status: 0; 2 where there is no such rule or code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from morok import errors
+from morok.errors import MorokError, UsageError
+from morok.tools.output import emit_json, rule_files
+
+if TYPE_CHECKING:
+    from morok.dsl.checked import CheckedRule
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", metavar="RULE|CODE", help="group.rule, a rule's own name, or a code such as MRK201")
+    parser.add_argument("--rules", nargs="+", default=[], metavar="PATH", help="where the rule is (default: the built-in rules)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _codes() -> dict[str, type[MorokError]]:
+    """Every error class by its code; of a class that only groups others, itself."""
+    found: dict[str, type[MorokError]] = {}
+    for value in vars(errors).values():
+        if inspect.isclass(value) and issubclass(value, MorokError):
+            found.setdefault(value.code, value)
+    return found
+
+
+def _code(code: str) -> dict[str, Any]:
+    known = _codes()
+    found = known.get(code)
+    if found is None:
+        raise UsageError(f"there is no error code {code}", expected=f"a code in {min(known)}..{max(known)}")
+    return {"code": code, "error": f"morok.errors.{found.__name__}", "meaning": inspect.cleandoc(found.__doc__ or "")}
+
+
+def _answers(name: str, wanted: str) -> bool:
+    return name == wanted or name.endswith("." + wanted) or f".{wanted}." in f".{name}."
+
+
+def _find(wanted: str, paths: list[str]) -> Iterator[tuple[Path, CheckedRule]]:
+    from morok.dsl.check import check_file
+    from morok.rewrite.library import catalogue, rules_dir
+
+    if paths:
+        files = rule_files(paths)
+    else:  # only the files that hold such a rule are parsed
+        root = rules_dir().parent
+        files = [root / f for f in dict.fromkeys(e.file for e in catalogue() if _answers(e.name, wanted))]
+    for file in files:
+        yield from ((file, rule) for rule in check_file(file).rules() if _answers(rule.name, wanted))
+
+
+def _stages(group: str) -> list[str]:
+    from morok.passes.pipeline import STAGES
+
+    return [f"{s.number} {s.name}" for s in STAGES if group in s.groups]
+
+
+def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
+    from morok.dsl.format import format_rule
+    from morok.prove import ledger
+    from morok.prove.verdict import Verdict
+
+    record = ledger.recorded(rule)
+    if record is not None:
+        verdict: Verdict | None = Verdict.recorded(record, str(file), rule.line)
+    elif built_in:
+        verdict = None
+    else:
+        from morok.prove.api import prove
+
+        (verdict,) = prove([rule])
+    syntax = rule.syntax
+    return {
+        "name": rule.name,
+        "text": format_rule(syntax),
+        "meaning": syntax.doc,
+        "place": f"{file}:{rule.line}",
+        "dtypes": {variable: list(names) for variable, names in rule.domains.items()},
+        "assuming": list(syntax.assuming),
+        "helpers": sorted(rule.externs),
+        "verdict": "unproved" if verdict is None else verdict.verdict,
+        "scope": [] if verdict is None else list(verdict.scope),
+        "message": "" if verdict is None else verdict.message,
+        "counterexample": None if verdict is None else verdict.counterexample,
+        "stages": _stages(rule.name.split(".")[0]) if built_in else [],
+    }
+
+
+def _show(row: dict[str, Any]) -> None:
+    lines = [row["text"]]
+    if row["meaning"]:
+        lines.append(f"  {row['meaning']}")
+    lines.append(f"  {row['name']} at {row['place']}")
+    for variable, names in row["dtypes"].items():  # a variable that the rule does not name has a number
+        lines.append(f"  {'at' if variable.startswith('$') else variable + ':'} {', '.join(names)}")
+    for key in ("assuming", "helpers"):
+        if row[key]:
+            lines.append(f"  {key} {', '.join(row[key])}")
+    lines.append(f"  verdict: {row['verdict']}" + (f" ({'; '.join(row['scope'])})" if row["scope"] else ""))
+    lines += [f"    {line}" for line in row["message"].splitlines()]
+    lines += [f"  runs in stage {stage}" for stage in row["stages"]]
+    print("\n".join(lines))
+
+
+def run(args: argparse.Namespace) -> int:
+    what: str = args.what
+    if what.upper().startswith("MRK"):
+        row = _code(what.upper())
+        if args.json:
+            emit_json(row)
+        else:
+            print(f"{row['code']} {row['error']}\n{row['meaning']}")
+        return 0
+    rows = [_rule(file, rule, not args.rules) for file, rule in _find(what, args.rules)]
+    if not rows:
+        raise UsageError(
+            f"there is no rule {what!r}", hint="`morok rules` lists the built-in ones; --rules names a file of yours"
+        )
+    if args.json:
+        emit_json({"rules": rows})
+        return 0
+    for n, row in enumerate(rows):
+        if n:
+            print()
+        _show(row)
+    return 0
