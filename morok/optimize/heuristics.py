@@ -47,9 +47,10 @@ class Accesses:
         return score
 
 
-def native(target: Target) -> int:
-    """Lanes of f32 in a register."""
-    return max(1, target.vector_bytes // 4)
+def native(s: Scheduler) -> int:
+    """Lanes of a register, for the widest numbers that the kernel computes with; narrow ones count as 32 bits."""
+    widest = max((n.dtype.scalar().itemsize for n in s.ast.toposort() if n.op in (Op.Reduce, Op.Index)), default=4)
+    return max(1, s.target.vector_bytes // max(4, widest))
 
 
 def optimize(ast: UOp, target: Target) -> UOp:
@@ -91,7 +92,7 @@ def _cpu(s: Scheduler) -> None:
     if reduced and (tile := _matmul(s.ast, accesses, outputs, reduced)) is not None:
         _tile(s, *tile)
         return
-    lanes = native(s.target)
+    lanes = native(s)
     if reduced and (dots := _dot_products(s.ast, accesses, outputs, reduced, lanes)) is not None:
         row, column, along = dots
         _unroll(s, along, lanes, 1)
@@ -171,7 +172,7 @@ def _product(x: UOp) -> bool:
 
 def _tile(s: Scheduler, row: UOp, column: UOp) -> None:
     """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors."""
-    lanes = native(s.target)
+    lanes = native(s)
     vectors = 2 if s.target.registers >= 16 else 1
     _upcast(s, column, lanes, vectors)
     rows = _length(row)
