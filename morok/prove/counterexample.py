@@ -62,6 +62,9 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     """The counterexample that a model is, evaluated where the dialect can."""
     bindings: dict[str, Any] = {}
     for name, dtype, term in o.variables:
+        if not z3.is_true(model.value(term.defined)):
+            bindings[name] = UNDEFINED
+            continue
         bindings[name] = INVALID if z3.is_true(model.value(term.invalid)) else scalar(rule, world, dtype, model.value(term.value))
     for name, _, number in o.facts:
         bindings[name] = _number(world, model, number)
@@ -196,7 +199,7 @@ class _Interpreter:
         if made is None or made.op == "Const":
             value = _leaf(self.world, self.model, node)
             if value == UNDEFINED:
-                raise Unreplayable
+                return self.undefined(dtype)
             if value == INVALID:
                 return UOp.invalid_at(dtype)
             name = self.names.get(node.term.value.get_id())
@@ -205,3 +208,14 @@ class _Interpreter:
                 return UOp.var(name, dtype)
             return UOp.const(value, dtype)
         return self.rule.dialect.build(made.op, [self.build(n) for n in made.operands], dict(made.fields), dtype)
+
+    def undefined(self, dtype: Any) -> Any:
+        """An expression of this dtype without a value: what a variable may stand for where nobody looks."""
+        from morok.ir.dtype import dtypes
+        from morok.ir.uop import UOp
+
+        if not (dtype.is_integral or dtype.is_bool or dtype.is_float):
+            raise Unreplayable
+        base = dtype if dtype.is_integral else dtypes.index
+        none = UOp.const(1, base) // UOp.const(0, base)
+        return none if base is dtype else none.cast(dtype)

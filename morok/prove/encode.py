@@ -161,7 +161,9 @@ class Encoder:
         terms = []
         for i in range(lanes):
             label = name if lanes == 1 else f"{name}.{i}"
-            term = self.world.variable(label, dtype, maybe_invalid)
+            found = self.world.variable(label, dtype, maybe_invalid)
+            # a node need not have a value: under a Where it may stand where nobody looks
+            term = Term(found.value, z3.Bool(f"{label}.defined"), found.invalid)
             self.out.variables.append((label, dtype, term))
             self.assume_flags(dtype, term)
             terms.append(term)
@@ -432,7 +434,8 @@ class Encoder:
             number = Num(self.numbers.n.variable(label))
             self.out.facts.append((label, "value", number))
             return number
-        if kind == "bool" and not self.is_node_type(extern, r):
+        nodes = any(isinstance(v, Node) and v.dtype == "bool" for v in arguments.values())
+        if kind == "bool" and not nodes:  # of a condition that is a node, a helper makes conditions that are nodes
             return Truth(z3.Bool(label))
         if kind in ("seq", "dtype"):
             raise Unsupported(f"helpers that return {kind}")
@@ -440,9 +443,6 @@ class Encoder:
         term = self.world.variable(label, dtype)
         self.out.variables.append((label, dtype, term))
         return Node((Term(term.value, defined, invalid if self.world.is_index(dtype) else FALSE),), dtype)
-
-    def is_node_type(self, extern: S.Extern, r: S.Param) -> bool:
-        return False
 
     def result_dtype(self, kind: str, arguments: dict[str, Any]) -> str:
         """A dtype by name, or the dtype of the node arguments where the contract names a class or a variable."""

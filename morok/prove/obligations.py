@@ -16,7 +16,7 @@ from morok.prove.counterexample import Counterexample, read
 from morok.prove.digest import ops_of
 from morok.prove.encode import Choices, Encoder, Inapplicable, Obligation
 from morok.prove.semantics.term import Unsupported, negation
-from morok.prove.solve import Answer, ask, question, version
+from morok.prove.solve import Answer, Result, ask, question, version
 from morok.prove.verdict import Verdict
 
 
@@ -39,6 +39,13 @@ class Progress:
     favourites: list[Any] = field(default_factory=list)
 
     def ask(self, name: str, conditions: list[Any], share: float) -> Any:
+        plain = [s for c in conditions if not z3.is_true(s := z3.simplify(c))]
+        if any(z3.is_false(c) for c in plain):
+            if self.keep:
+                self.obligations.append((name, question(conditions)))
+            return Result(Answer.UNSAT)
+        if not plain:
+            return Result(Answer.SAT, model=ask([], 1).model)
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
             share = min(share, 0.1)
         result = ask(conditions, max(1, int(self.budget * share)))
@@ -205,7 +212,14 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
 
 
 def by_induction(
-    rule: CheckedRule, instance: Instance, world: Any, choices: Choices, where: str, before: Obligation, attempt: Any, progress: Progress
+    rule: CheckedRule,
+    instance: Instance,
+    world: Any,
+    choices: Choices,
+    where: str,
+    before: Obligation,
+    attempt: Any,
+    progress: Progress,
 ) -> Obligation:
     """A rule about folds: true of no iterations (a lemma), and where it is true of some it is true of one more (what is returned)."""
     from morok.prove.structure import StructureEncoder
@@ -277,7 +291,10 @@ def by_flags(
 
 
 # 2^11, 2^24 and 2^53 are where f16, f32 and f64 stop holding every integer, 0.1 is no float at all
-PROBES = {"float": (0.0, 1.0, 2048.0, -0.0, 0.1, float("nan"), -3.0, float("inf"), 2.0**24, 2.0**53), "int": (0, 1, -1, 2, -3, 5, 7, -8)}
+PROBES = {
+    "float": (0.0, 1.0, 2048.0, -0.0, 0.1, float("nan"), -3.0, float("inf"), 2.0**24, 2.0**53),
+    "int": (0, 1, -1, 2, -3, 5, 7, -8),
+}
 MOST_PROBES = 1000
 
 

@@ -205,7 +205,11 @@ class StructureEncoder(Encoder):
         return Truth(TRUE)
 
     def call_all(self, xs: S.Expr) -> Truth:
-        if isinstance(xs, S.EComprehension) and isinstance(xs.sequence, S.EName) and isinstance(self.names.get(xs.sequence.name), Loops):
+        if (
+            isinstance(xs, S.EComprehension)
+            and isinstance(xs.sequence, S.EName)
+            and isinstance(self.names.get(xs.sequence.name), Loops)
+        ):
             if isinstance(xs.body, S.ECall) and xs.body.name == "free_of":
                 return Truth(TRUE)  # what it says of names, `free_names` has read
             raise Unsupported("a condition on every loop")
@@ -464,7 +468,11 @@ class StructureEncoder(Encoder):
         v = self.expression(x)
         dtype = v.dtype if isinstance(v, (Buffer, Node)) else None
         if isinstance(v, Buffer) and dtype not in OPAQUE:
-            return Node((self.world.constant(v.dtype, float(value) if self.world.is_float(v.dtype) else value),), v.dtype, Made("Const", ()))
+            return Node(
+                (self.world.constant(v.dtype, float(value) if self.world.is_float(v.dtype) else value),),
+                v.dtype,
+                Made("Const", ()),
+            )
         if dtype in OPAQUE and dtype is not None:
             if value:
                 raise Unsupported("one, of a dtype that the rule does not look at")
@@ -492,7 +500,10 @@ class StructureEncoder(Encoder):
         for i in range(lanes):
             terms = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in indices]
             open_ = TRUE if gate is None else (gate.lanes[i] if len(gate.lanes) > 1 else gate.lanes[0])
-            defined = both(*(t.defined for t in terms), TRUE if gate is None else open_.defined)
+            # behind a false gate nothing is read, the indices neither
+            defined = both(*(t.defined for t in terms))
+            if gate is not None:
+                defined = both(open_.defined, either(negation(open_.value), defined))
             valid = both(*(negation(t.invalid) for t in terms), TRUE if gate is None else open_.value)
             places.append(self.resolve(buffer, tuple(t.value for t in terms), valid, defined))
         dtype = places[0].buffer.dtype
@@ -755,6 +766,13 @@ class StructureEncoder(Encoder):
         self.kept = [*getattr(self, "kept", []), node, x, *tokens]
         return node
 
+    def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """Marks for the scheduler: the value is the operand's."""
+        return self.value_of(parts["src"])
+
+    op_contiguous = op_detach
+    op_contiguousbackward = op_detach
+
     # Loops.
 
     def op_range(self, parts: dict[str, Any], at: S.Syntax) -> Node:
@@ -819,7 +837,8 @@ class StructureEncoder(Encoder):
             one = n.compare("==", count, n.const(1))[1]
             none = n.compare("<=", count, n.const(0))[1]
             value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))
-            defined = either(none, defined)
+            assert loop.end is not None
+            defined = both(loop.end.term.defined, either(none, defined))
         # the body's value and whether it has one depend on the loops; where none runs neither matters
         return Node((Term(value, defined),), body.dtype)
 
@@ -911,7 +930,8 @@ class StructureEncoder(Encoder):
         once = both(*(n.compare("==", self.iterations(x), n.const(1))[1] for x in single))
         others = tuple(loop for loop in loops if loop not in single)
         inner = self.unknown(op, body, others) if others else body.term
-        return self.select(none, self.identity(op, body.dtype), self.select(once, inner, self.unknown(op, body, loops)))
+        found = self.select(none, self.identity(op, body.dtype), self.select(once, inner, self.unknown(op, body, loops)))
+        return replace(found, defined=both(found.defined, *(x.end.term.defined for x in single if x.end is not None)))
 
     def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
         """Some fold: the same for the same op, body and loops, and nothing more is known of it."""

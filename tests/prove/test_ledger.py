@@ -46,7 +46,15 @@ def test_layout_comments_names_and_documentation_carry_no_meaning() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("x, 2", "x, 3"), ("i32", "i64"), ("Add", "Sub"), ("vmax(x) < n", "vmax(x) <= n"), ("0 <=", "0 <"), ("vmin(x)", "vmax(x)"), ("~> x\n", "~> n\n")],
+    [
+        ("x, 2", "x, 3"),
+        ("i32", "i64"),
+        ("Add", "Sub"),
+        ("vmax(x) < n", "vmax(x) <= n"),
+        ("0 <=", "0 <"),
+        ("vmin(x)", "vmax(x)"),
+        ("~> x\n", "~> n\n"),
+    ],
 )
 def test_every_change_of_meaning_is_another_digest(old: str, new: str) -> None:
     assert old in RULES

@@ -19,7 +19,14 @@ def rule(text: str) -> CheckedRule:
 def test_mutants_differ_from_the_rule_and_from_each_other() -> None:
     checked = rule("Mod(x: index, @const(n)) if 0 <= vmin(x) and vmax(x) < n ~> x")
     changes = [m.change for m in mutate.mutants(checked.syntax, checked.dialect)]
-    for expected in ("guard 1 dropped", "guard 1: <= to <", "guard 1: < to <=", "guard 1: and to or", "guard 1: vmin to vmax", "guard 1: 0 to 1"):
+    for expected in (
+        "guard 1 dropped",
+        "guard 1: <= to <",
+        "guard 1: < to <=",
+        "guard 1: and to or",
+        "guard 1: vmin to vmax",
+        "guard 1: 0 to 1",
+    ):
         assert expected in changes
     assert all(m.rule != checked.syntax for m in mutate.mutants(checked.syntax, checked.dialect))
 
@@ -27,7 +34,14 @@ def test_mutants_differ_from_the_rule_and_from_each_other() -> None:
 def test_guards_are_needed() -> None:
     checked = rule("Mod(x: index, @const(n)) if 0 <= vmin(x) and vmax(x) < n ~> x")
     found = {o.change: o for o in mutate.run([checked], BUDGET)}
-    for change in ("guard 1 dropped", "guard 1: < to <=", "guard 1: vmin to vmax", "guard 1: vmax to vmin", "guard 1: and to or", "guard 1: 0 to -1"):
+    for change in (
+        "guard 1 dropped",
+        "guard 1: < to <=",
+        "guard 1: vmin to vmax",
+        "guard 1: vmax to vmin",
+        "guard 1: and to or",
+        "guard 1: 0 to -1",
+    ):
         assert found[change].kind == "refuted", change
     # the only survivors ask for more than is needed, or say the same
     assert {o.change for o in found.values() if not o.noticed} == {"guard 1: <= to <", "guard 1: 0 to 1"}

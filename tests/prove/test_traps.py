@@ -79,7 +79,11 @@ def test_both_orders_are_covered_because_the_op_commutes() -> None:
     assert judge(checked, DEFAULT_BUDGET, False).verdict == "proved"
     pattern = replace(checked.syntax.pattern, ops=("Sub",))  # a dialect that claims that Sub commutes
     target = replace(checked.syntax.target, name="Sub", args=checked.syntax.target.args[::-1])  # type: ignore[attr-defined, call-arg]
-    types = {**checked.types, id(pattern): checked.types[id(checked.syntax.pattern)], id(target): checked.types[id(checked.syntax.target)]}
+    types = {
+        **checked.types,
+        id(pattern): checked.types[id(checked.syntax.pattern)],
+        id(target): checked.types[id(checked.syntax.target)],
+    }
     lying = replace(checked, syntax=replace(checked.syntax, pattern=pattern, target=target), types=types)
     found = judge(lying, DEFAULT_BUDGET, False)
     assert found.verdict == "refuted"
