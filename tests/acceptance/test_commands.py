@@ -262,6 +262,11 @@ def test_config(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     } <= set(rows)
     assert (rows["MOROK_NOOPT"]["source"], rows["MOROK_DEVICE"]["source"]) == ("environment", "default")
     assert all(r["meaning"] for r in rows.values())
+    monkeypatch.setenv("MOROK_DEVICE", "TOASTER")
+    assert main(["config"]) == 2
+    said = capsys.readouterr().err
+    assert "MRK901" in said
+    assert "CPU, CUDA or NULL" in said
 
 
 def test_doctor(capsys: Captured) -> None:
