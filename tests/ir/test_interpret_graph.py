@@ -287,3 +287,13 @@ def test_deep_graphs() -> None:
         u = u + 1
     assert evaluate(u, {"x": 5}) == 100_005
     assert x is not u
+
+
+def test_one_operand_may_decide_a_connective_alone() -> None:
+    """`Where(c, x, false) ~> And(c, x)` holds although x may have no value where c is false."""
+    nothing = UOp.const(1, dtypes.i32) // UOp.const(0, dtypes.i32) < 2
+    assert evaluate(UOp.const(False) & nothing) is False
+    assert evaluate(nothing & UOp.const(False)) is False
+    assert evaluate(nothing | UOp.const(True)) is True
+    with pytest.raises(UndefinedError):
+        evaluate(UOp.const(True) & nothing)

@@ -69,6 +69,10 @@ def zero(d: DType) -> Any:
     return False if d.is_bool else 0.0 if d.is_float else 0
 
 
+# The operand that decides a connective of bools alone.
+_DECIDES: Final = {Op.And: False, Op.Or: True}
+
+
 def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
     """The value of a pointwise node, lane by lane; a scalar condition governs all lanes."""
     entry = node.entry
@@ -81,6 +85,9 @@ def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
         vs = [lanes[i] if len(lanes) > 1 else lanes[0] for lanes in operands]
         if node.op is Op.Where:
             out.append(vs[0] if vs[0].__class__ is Poison else vs[1] if vs[0] else vs[2])
+            continue
+        if d.is_bool and node.op in _DECIDES and any(v is _DECIDES[node.op] for v in vs):
+            out.append(_DECIDES[node.op])  # the other operand need not have a value
             continue
         bad = next((v for v in vs if v.__class__ is Poison), None)
         if bad is not None:

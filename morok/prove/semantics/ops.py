@@ -14,7 +14,7 @@ import z3
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats, Reals
 from morok.prove.semantics.integers import Integers, numeral
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, choose, comparison, negation, strict
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, choose, comparison, either, negation, strict
 
 W = Any  # a MorokWorld
 D = Any  # a scalar DType
@@ -99,11 +99,20 @@ def min(w: W, d: D, a: Term, b: Term) -> Term:
 
 
 def and_(w: W, d: D, a: Term, b: Term) -> Term:
-    return strict(z3.And(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_and(a.value, b.value), a, b)
+    if not d.is_bool:
+        return strict(w.arithmetic(d).bit_and(a.value, b.value), a, b)
+    return _decided(z3.And(a.value, b.value), negation(a.value), negation(b.value), a, b)
 
 
 def or_(w: W, d: D, a: Term, b: Term) -> Term:
-    return strict(z3.Or(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_or(a.value, b.value), a, b)
+    if not d.is_bool:
+        return strict(w.arithmetic(d).bit_or(a.value, b.value), a, b)
+    return _decided(z3.Or(a.value, b.value), a.value, b.value, a, b)
+
+
+def _decided(value: Expr, by_a: Expr, by_b: Expr, a: Term, b: Term) -> Term:
+    """A connective that one operand may decide alone; the other then need not have a value."""
+    return Term(value, either(both(a.defined, b.defined), both(a.defined, by_a), both(b.defined, by_b)))
 
 
 def xor(w: W, d: D, a: Term, b: Term) -> Term:
