@@ -1,0 +1,104 @@
+"""Prove rule files or folders of them (default: the built-in rules).
+
+Exit status: 0 every rule is usable; 1 some rule is refuted or can never fire; 2 usage, parse or type error; 3 none of
+these, but some verdict is unknown; 4 an internal error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from morok.errors import MorokError, UsageError
+from morok.prove.report import FORMATS, print_text, render
+from morok.prove.verdict import Verdict
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document; the same as --format json")
+    parser.add_argument(
+        "--format",
+        action="append",
+        default=[],
+        metavar="F[=FILE]",
+        help=f"{', '.join(FORMATS)}; with =FILE into a file; repeatable",
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one a core)")
+    parser.add_argument("--budget", type=int, metavar="UNITS", help="solver resource units an obligation; deterministic")
+    parser.add_argument("--no-cache", action="store_true", help="prove everything anew")
+    parser.add_argument("--write", action="store_true", help="record the verdicts in the ledger")
+    parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
+    parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Verdict], None] | None]:
+    """A counter on a terminal's stderr; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    count = 0
+    with Console(stderr=True).status("proving") as status:
+
+        def done(verdict: Verdict) -> None:
+            nonlocal count
+            count += 1
+            status.update(f"{count} proved or refuted; last {verdict.name}: {verdict.verdict}")
+
+        yield done
+
+
+def _forms(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """(format, file) pairs; the file is empty for stdout."""
+    wanted = [*args.format, *(["json"] if args.json else [])] or ["text"]
+    pairs = []
+    for item in wanted:
+        form, _, file = item.partition("=")
+        if form not in FORMATS:
+            raise UsageError(f"there is no format {form!r}", expected=", ".join(FORMATS))
+        pairs.append((form, file))
+    if sum(not file for _, file in pairs) > 1:
+        raise UsageError("two formats for one standard output", hint="give all but one a file: --format junit=report.xml")
+    return pairs
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.prove.api import exit_status, prove
+
+    forms = _forms(args)
+    for option in ("jobs", "budget"):
+        if (value := getattr(args, option)) is not None and value < 1:
+            raise UsageError(f"--{option} is at least 1, not {value}")
+    try:
+        with _progress() as done:
+            verdicts = prove(
+                args.paths or None,
+                budget=args.budget,
+                jobs=args.jobs,
+                use_cache=not args.no_cache,
+                write=args.write,
+                only=args.only,
+                smt2=args.smt2,
+                done=done,
+            )
+    except MorokError:
+        raise
+    except Exception as problem:
+        print(f"morok prove: internal error: {type(problem).__name__}: {problem}", file=sys.stderr)
+        return 4
+    if args.only and not verdicts:
+        raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
+    for form, file in forms:
+        if file:
+            Path(file).write_text(render(verdicts, form), encoding="utf-8")
+        elif form == "text":
+            print_text(verdicts, sys.stdout)
+        else:
+            sys.stdout.write(render(verdicts, form))
+    return exit_status(verdicts)
