@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
 _AND: Final = Op.And
+_WHERE: Final = Op.Where
+_INVALID: Final = Op.Invalid
 _MEMORY: Final = frozenset({Op.Index, Op.Load})
 
 
@@ -42,16 +44,24 @@ def conjunction(conditions: list[UOp]) -> UOp:
     return out
 
 
-def movable(c: UOp, place: UOp) -> tuple[UOp, UOp] | None:
-    """(inside, outside) with c = inside & outside: inside are the clauses over the place's loops that read no memory."""
-    if c.dtype.count != 1:
-        return None
+def _inside(c: UOp, place: UOp) -> tuple[list[UOp], list[UOp]]:
+    """The clauses of `c`, and those over the loops of `place` alone that read no memory."""
     loops = place.ranges
-    inside: list[UOp] = []
-    outside: list[UOp] = []
-    for clause in clauses(c):
-        (inside if clause.ranges <= loops and not _reads_memory(clause) else outside).append(clause)
-    return (conjunction(inside), conjunction(outside)) if inside else None
+    found = clauses(c)
+    return found, [clause for clause in found if clause.ranges <= loops and not _reads_memory(clause)]
+
+
+def gate(c: UOp, place: UOp) -> UOp | None:
+    """`c`, if all of it may become the gate of a load at `place`."""
+    found, inside = _inside(c, place)
+    return conjunction(inside) if len(inside) == len(found) else None
+
+
+def partial_gate(c: UOp, place: UOp) -> UOp | None:
+    """What `c` says about the loops of `place` alone, if `place` has no such gate yet."""
+    _, inside = _inside(c, place)
+    known = set(clauses(place.src[0])) if place.op is _WHERE and place.src[2].op is _INVALID else set()
+    return conjunction(inside) if set(inside) - known else None
 
 
 def _reads_memory(c: UOp) -> bool:

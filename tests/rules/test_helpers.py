@@ -68,7 +68,7 @@ def externs() -> dict[str, S.Extern]:
 
 
 EXTERNS = externs()
-MODULES = {"movable": clauses}
+MODULES = {"gate": clauses, "partial_gate": clauses}
 
 
 def keeps_contract(name: str, *arguments: Any) -> bool:
@@ -162,9 +162,18 @@ def test_remainder_pair(x: UOp, n: int, shift: int, k: int, other: UOp, mod_last
 
 
 @given(st.lists(st.sampled_from([X < 3, Y < 2, Z < 1, X.ne(5)]), min_size=1, max_size=4))
-def test_movable(conditions: list[UOp]) -> None:
+def test_gates(conditions: list[UOp]) -> None:
     c = clauses.conjunction(conditions)
-    assert keeps_contract("movable", c, X + Y)
+    assert keeps_contract("gate", c, X + Y)
+    assert keeps_contract("partial_gate", c, X + Y)
+
+
+def test_clauses_about_other_loops_stay_outside() -> None:
+    r, s = UOp.range(4, 0), UOp.range(4, 1)
+    assert clauses.gate((r < 3) & (s < 2), r + 1) is None
+    assert clauses.partial_gate((r < 3) & (s < 2), r + 1) is (r < 3)
+    place = (r < 3).where(r + 1, UOp.invalid_at())
+    assert clauses.partial_gate((r < 3) & (s < 2), place) is None
 
 
 def test_divides() -> None:
