@@ -283,6 +283,13 @@ def test_wrong_use(tmp_path: Path, capsys: Captured) -> None:
         said = capsys.readouterr()
         assert str(missing) in said.err
         assert said.out == ""
+    nowhere = missing / "report"
+    file = write(tmp_path, GOOD)
+    for arguments in (["--format", f"json={nowhere}"], ["--no-cache", "--smt2", str(file / "folder")]):
+        assert main(["prove", *arguments, str(file)]) == 2
+        assert str(arguments[-1]).removeprefix("json=") in capsys.readouterr().err
+    assert main(["trace", "--save", str(nowhere), str(write(tmp_path, PROGRAM, "program.py"))]) == 2
+    assert str(nowhere) in capsys.readouterr().err
     assert main([]) == 2
     assert main(["--help"]) == 0
     said = capsys.readouterr().out
