@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
                 smt2=args.smt2,
                 done=done,
             )
-    except MorokError:
+    except (MorokError, OSError):
         raise
     except Exception as problem:
         print(f"morok prove: internal error: {type(problem).__name__}: {problem}", file=sys.stderr)
