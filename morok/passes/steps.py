@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 from morok import config
-from morok.errors import UnknownNameError, UnprovedRuleError
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
@@ -24,21 +22,11 @@ from morok.rewrite.tiers import SYMBOLIC
 
 
 def rewrite(x: UOp, groups: Sequence[str], stage: int, bottom_up: bool = False) -> UOp:
-    """`x` by the rules of these built-in groups, applied until none fires."""
-    found = tuple(g for g in groups if _usable(g))
-    if not found:
+    """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved."""
+    if not groups:
         return x
-    out: UOp = graph_rewrite(x, library.groups(*found), bottom_up=bottom_up, stage=str(stage))
+    out: UOp = graph_rewrite(x, library.groups(*groups), bottom_up=bottom_up, stage=str(stage))
     return out
-
-
-@functools.cache
-def _usable(group: str) -> bool:
-    try:
-        library.group(group)
-    except (UnknownNameError, UnprovedRuleError):
-        return False
-    return True
 
 
 def simplify(x: UOp) -> UOp:
