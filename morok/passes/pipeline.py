@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from morok import config
 from morok.ir.op import Op
-from morok.ir.uop import UOp
+from morok.ir.uop import UOp, maker
 from morok.passes import steps
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
@@ -87,8 +87,15 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None) -> list[UO
     Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization, VerifyError under
     MOROK_CHECK where a stage breaks its promise.
     """
-    from morok.ir.verify import verify
+    origin = maker.origin
+    maker.origin = ast.origin  # nodes come from the kernel, unless an algorithm knows better
+    try:
+        return _lower(ast, target, observer)
+    finally:
+        maker.origin = origin
 
+
+def _lower(ast: UOp, target: Target, observer: Observer | None) -> list[UOp]:
     check, show = config.CHECK.value, config.DEBUG.value == "ir"
     program: Program = ast
     for stage in STAGES:
@@ -99,6 +106,8 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None) -> list[UO
         if groups and isinstance(program, UOp):
             program = steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP)
         if check:
+            from morok.ir.verify import verify
+
             verify(program, stage.number, target.unsupported)
         if show:
             print(section(ast, stage, before, program), file=sys.stderr)

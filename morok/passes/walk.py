@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from morok.ir.op import Op
-from morok.ir.uop import UOp, toposort
+from morok.ir.uop import UOp, maker, toposort
 
 Visit = Callable[[UOp, tuple[UOp, ...]], "UOp | None"]
 
@@ -13,10 +13,15 @@ Visit = Callable[[UOp, tuple[UOp, ...]], "UOp | None"]
 def rebuild(root: UOp, visit: Visit) -> UOp:
     """`root` with every node replaced by `visit(node, its new operands)`; None keeps the node, over its new operands."""
     done: dict[UOp, UOp] = {}
-    for node in toposort((root,)):
-        src = tuple([done[s] for s in node.src])
-        made = visit(node, src)
-        done[node] = made if made is not None else node if src == node.src else node.replace(src)
+    origin = maker.origin
+    try:
+        for node in toposort((root,)):
+            maker.origin = node.origin  # whatever takes a node's place comes from where it came from
+            src = tuple([done[s] for s in node.src])
+            made = visit(node, src)
+            done[node] = made if made is not None else node if src == node.src else node.replace(src)
+    finally:
+        maker.origin = origin
     return done[root]
 
 
