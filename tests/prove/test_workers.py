@@ -1,0 +1,66 @@
+"""Proving in processes: the same verdicts, and an answer for every rule whatever happens to a process."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from morok.dsl.check import check_text
+from morok.dsl.checked import CheckedRule
+from morok.prove import workers
+from morok.prove.verdict import Verdict
+
+TEXT = 'group g "some"\n\n' + "\n".join(f"r{i}: Add(x: i32, {i}) ~> Add({i}, x)" for i in range(4))
+
+
+def rules() -> list[CheckedRule]:
+    return list(check_text(TEXT).rules())
+
+
+def test_verdicts_come_in_the_order_of_the_rules_and_are_heard_of() -> None:
+    heard: list[str] = []
+    found = workers.prove_all(rules(), 10_000, 2, False, lambda v: heard.append(v.name))
+    assert [v.name for v in found] == [f"g.r{i}" for i in range(4)]
+    assert sorted(heard) == [v.name for v in found]
+    assert all(v.verdict == "proved" for v in found)
+
+
+def test_a_process_that_dies_is_an_error_of_its_rule_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+        if rule.name == "g.r1":
+            os._exit(9)
+        return Verdict(rule.name, rule.file, rule.line, "proved")
+
+    monkeypatch.setattr(workers, "judge", judge)
+    found = workers.prove_all(rules(), 1, 2, False)
+    assert [v.verdict for v in found] == ["proved", "error", "proved", "proved"]
+    assert not found[1].final
+
+
+def test_a_process_that_hangs_is_killed_and_its_answer_never_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+        if rule.name == "g.r2":
+            time.sleep(60)
+        return Verdict(rule.name, rule.file, rule.line, "proved")
+
+    monkeypatch.setattr(workers, "judge", judge)
+    monkeypatch.setattr(workers, "WALL_LIMIT", 0.5)
+    started = time.monotonic()
+    found = workers.prove_all(rules(), 1, 2, False)
+    assert time.monotonic() - started < 30
+    assert [v.verdict for v in found] == ["proved", "proved", "unknown", "proved"]
+    assert not found[2].final
+
+
+def test_what_goes_wrong_inside_is_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    from morok.prove import obligations
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(obligations, "prove_rule", broken)
+    found = workers.judge(rules()[0], 1, False)
+    assert found.verdict == "error"
+    assert "RuntimeError: broken" in found.message
