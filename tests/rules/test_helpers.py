@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from expressions import DIVISOR, NESTED_SUM, SUM, VARIABLES, X, Y, Z, constant, environments, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +21,6 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.order import order, precedes
 from morok.ir.uop import UOp
-from expressions import DIVISOR, NESTED_SUM, SUM, VARIABLES, X, Y, Z, constant, environments, value
 
 RULES = Path(morok.__file__).parent.parent / "rules"
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -128,7 +128,7 @@ def test_two_values(x: UOp) -> None:
 
 @given(NESTED_SUM, st.integers(-30, 60))
 def test_below(x: UOp, b: int) -> None:
-    parts, k = terms.terms(x)
+    parts, _ = terms.terms(x)
     keeps_contract("below", terms.build(parts, 0, x.dtype), b)
 
 
@@ -187,10 +187,13 @@ def test_order_is_structural() -> None:
     names = [UOp.var(n, dtypes.index, 0, 9) for n in ("b", "a", "c")]
     assert [v.arg[0] for v in sorted(names, key=order)] == ["a", "b", "c"]
     a, b, _ = sorted(names, key=order)
-    assert precedes(a, b) and not precedes(b, a) and not precedes(a, a)
+    assert precedes(a, b)
+    assert not precedes(b, a)
+    assert not precedes(a, a)
     assert precedes(a + b, a), "sums stand first: a chain leans to the left"
     assert precedes(b, constant(3)), "constants stand last"
-    assert precedes(a % 8, a // 8) and precedes(a // 8, b), "what is about one variable stands together"
+    assert precedes(a % 8, a // 8)
+    assert precedes(a // 8, b), "what is about one variable stands together"
 
 
 def test_order_of_a_deep_graph() -> None:

@@ -1,0 +1,145 @@
+"""Random graphs that a rule's pattern matches: made from the same checked tree as the matcher and the proof."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Instance
+from morok.ir.dtype import BY_NAME, DType
+from morok.ir.op import TABLE, Op
+from morok.ir.uop import UOp, vconst
+
+SMALL = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, -1, -2, -3, -4, -8)
+FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.25, float("inf"), float("-inf"), float("nan"), 1e-40, 65504.0, 1e30)
+
+
+class Maker:
+    """Makes one graph for one instance of a rule; `lanes` other than 1 makes vectors of everything."""
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, lanes: int = 1) -> None:
+        self.rule, self.instance, self.rng, self.lanes = rule, instance, rng, lanes
+        self.nodes: dict[str, UOp] = {}
+        self.count = 0
+        self.factors: list[int] = []
+        self.leaves: list[UOp] = []
+
+    def scalar(self, node: S.Syntax) -> DType:
+        return BY_NAME[self.instance.element(self.rule.type_of(node))]
+
+    def constant(self, d: DType) -> Any:
+        rng = self.rng
+        if d.is_bool:
+            return rng.random() < 0.5
+        if d.is_float:
+            return rng.choice(FLOATS)
+        if d.is_int and rng.random() < 0.15:
+            return rng.choice((int(d.min), int(d.max), int(d.min) + 1, int(d.max) - 1))
+        # constants of one rule are often equal, or products of each other: that is what guards ask
+        if self.factors and rng.random() < 0.6:
+            a = rng.choice(self.factors)
+            v = rng.choice((a, a, -a, a * rng.choice(self.factors), a + 1, a - 1))
+        else:
+            v = rng.choice(SMALL)
+        self.factors.append(v)
+        return v
+
+    def const(self, d: DType, v: Any) -> UOp:
+        return UOp.const(v, d.vec(self.lanes))
+
+    def variable(self, d: DType) -> UOp:
+        """A variable, a constant, or for indices something made of variables."""
+        self.count += 1
+        name = f"v{self.count}"
+        rng = self.rng
+        if rng.random() < 0.1:
+            return self.const(d, self.constant(d))
+        if not d.is_integral:
+            return UOp.var(name, d.vec(self.lanes))
+        low = rng.choice((0, 0, 0, 0, 1, 2, -6, -20))
+        low = max(low, int(d.min) if d.is_int else low)
+        leaf = UOp.var(name, d.vec(self.lanes), low, low + rng.choice((0, 1, 1, 3, 5, 9, 20)))
+        if d.is_index:
+            self.leaves.append(leaf)
+            if rng.random() < 0.6:
+                return self.compound(leaf)
+        return leaf
+
+    def compound(self, leaf: UOp) -> UOp:
+        """A sum, multiple, product, or a quotient and a remainder over a leaf and an earlier one."""
+        rng = self.rng
+        other = rng.choice(self.leaves)
+        k = leaf.like(rng.choice((1, 2, 4, 6, 8)))
+        form = rng.randrange(6)
+        if form == 0:
+            return leaf + other * k
+        if form == 1:
+            return leaf * k
+        if form == 2:
+            return leaf * k * leaf.like(-1) + leaf.like(rng.choice((0, 40)))
+        if form == 3:
+            return other * leaf * k
+        if form == 4:
+            return other + other.like(1)
+        n = leaf.like(2)
+        return rng.choice((other // n * n + leaf, other % n + leaf, other // n * n, other % n, (other + n) // n * n))
+
+    def make(self, p: S.Pattern) -> UOp:
+        match p:
+            case S.PVar(name=name):
+                found = self.nodes.get(name)
+                if found is None:
+                    found = self.variable(self.scalar(p))
+                    if not p.ignored:
+                        self.nodes[name] = found
+                return found
+            case S.PConst(kind=kind):
+                d = self.scalar(p)
+                if kind in ("vconst", "anyconst"):
+                    return vconst(d, [self.constant(d) for _ in range(max(self.lanes, 2))])
+                special = {"zero": 0, "one": 1, "true": True, "false": False}
+                return self.const(d, special[kind] if kind in special else self.constant(d))
+            case S.PLiteral(value=v):
+                return self.const(self.scalar(p), v)
+            case S.PBind(name=name, inner=inner):
+                found = self.nodes.get(name)
+                if found is None:
+                    found = self.nodes[name] = self.make(inner)
+                return found
+            case S.PAlternatives(options=options):
+                return self.make(self.rng.choice(options))
+            case S.POp(ops=ops, args=args):
+                op = Op[self.rng.choice(ops)]
+                dtype = None
+                if args and isinstance(args[-1], S.PType):
+                    dtype = self.scalar(p).vec(self.lanes)
+                    args = args[:-1]
+                operands = [self.make(a) for a in args]
+                if p.commutative and self.rng.random() < 0.5:
+                    operands.reverse()
+                if not TABLE[op].pointwise:
+                    return UOp.new(op, tuple(operands), dtype=dtype)
+                return UOp.new(op, tuple(operands), dtype=dtype)
+        raise NotImplementedError(type(p).__name__)
+
+
+def environment(node: UOp, rng: random.Random) -> dict[UOp, Any]:
+    """Values for the variables below `node`, within their bounds; ends of the bounds and of the dtype more often."""
+    values: dict[UOp, Any] = {}
+    for n in node.toposort():
+        if n.op is not Op.DefineVar:
+            continue
+        d = n.dtype.scalar()
+        lanes = []
+        for _ in range(n.dtype.count):
+            if d.is_bool:
+                lanes.append(rng.random() < 0.5)
+            elif d.is_float:
+                lanes.append(UOp.const(rng.choice((*FLOATS, rng.uniform(-9, 9))), d).arg)
+            else:
+                low = int(max(n.vmin, -1000))
+                high = int(min(n.vmax, 1000))
+                lanes.append(rng.choice((low, high, rng.randint(low, high), rng.randint(low, high))))
+        values[n] = lanes[0] if n.dtype.count == 1 else tuple(lanes)
+    return values
