@@ -38,6 +38,9 @@ def value(node: UOp, environment: Mapping[UOp, Any]) -> Any:
             values[n] = None if c is None else values[n.src[1] if c else n.src[2]]
         else:
             operands = [values[s] for s in n.src]
+            if n.op in (Op.And, Op.Or) and n.dtype.is_bool and (n.op is Op.Or) in [o for o in operands if o is not None]:
+                values[n] = n.op is Op.Or  # one operand decides: the other need not have a value
+                continue
             if None in operands:
                 values[n] = None
                 continue

@@ -15,6 +15,7 @@ from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
 INVALID = UOp.invalid_at()
 TRUE, FALSE = UOp.const(True), UOp.const(False)
+ONE, TWO = constant(1), constant(2)
 
 
 def V(name: str, low: int, high: int) -> UOp:
@@ -152,7 +153,7 @@ ROWS = [
     # 20, 21 power, negation
     ("power", f.pow(0.0), f32(1.0)),
     ("power", i.pow(1), i),
-    ("negation", -(-f), f),
+    ("negation", f.neg().neg(), f),
     # 22 range_based_mod_div, fold_divmod_general
     ("range_based_mod_div", R(3) % 3, R(3)),
     ("range_based_mod_div", R(3) // 3, constant(0)),
