@@ -36,6 +36,11 @@ _CODE: Final[dict[Op, int]] = {op: crc32(op.name.encode()) for op in Op}
 
 def precedes(a: UOp, b: UOp) -> bool:
     """Whether `a` stands strictly before `b` in the structural order."""
+    first, second = a.memo, b.memo
+    if first is not None and second is not None:
+        x, y = first.get(_KEY), second.get(_KEY)
+        if x is not None and y is not None:
+            return bool(x < y)
     return order(a) < order(b)
 
 
@@ -55,6 +60,13 @@ def order(node: UOp) -> Key:
             found = at.memo[_KEY] = _key(at)
     assert found is not None
     return found
+
+
+_DTYPES: Final[dict[DType, int]] = {}
+
+
+def _dtype_code(d: DType) -> int:
+    return _DTYPES.setdefault(d, crc32(d.name.encode()))
 
 
 def _known(node: UOp) -> Key:
@@ -97,7 +109,7 @@ def _key(node: UOp) -> Key:
         return (3, f"{node.arg[0]:08d}" if isinstance(node.arg[0], int) else str(node.arg[0]), 0, 1, code, structure)
     if (op is _IDIV or op is _MOD) and src[1].op is _CONST:
         kind, about, divisor, _, _, inside = _known(src[0])
-        if kind < 2:  # a sum or product: what it is stands for itself
+        if kind < 2 or kind > 7:  # sums, products and constants have places of their own in a chain
             kind, about = 4, f"{inside:x}"
         divisor = max(divisor, 1)
         return (kind, about, divisor * abs(src[1].arg) if op is _IDIV else divisor, 1, code, structure)
