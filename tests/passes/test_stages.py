@@ -430,3 +430,12 @@ def test_long_chains() -> None:
         value = value.max(value.like(float(i))) if i % 2 else value * -1.0
     program = lower(K.kernel(K.buffer(0, 4).index(r).store(value).end(r)), K.CPU)
     assert len(program) > 20_000
+
+
+def test_a_target_adds_rules_before_decomposition() -> None:
+    r = K.loop(4, 0)
+    ast = K.kernel(K.buffer(0, 4).index(r).store(K.buffer(1, 4).index(r) * -1.0).end(r))
+    target = K.Target("LLVM", pre_matcher=("late_forms",))
+    assert ops(after(ast, 16, target)).count(Op.Neg) == 0
+    assert ops(after(ast, 17, target)).count(Op.Neg) == 1
+    assert ops(after(ast, 17, K.SCALAR)).count(Op.Neg) == 0
