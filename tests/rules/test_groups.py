@@ -290,7 +290,7 @@ LANES = [
     (vconst(dtypes.i32, (5, 6, 7)).gep(1), c32(6)),
     ((vec + vec).gep(1), vec.gep(1) + vec.gep(1)),
     ((fvec + fvec).gep(1), (fvec + fvec).gep(1)),
-    (fvec.cast(dtypes.i32).gep(1), fvec.gep(1).cast(dtypes.i32)),
+    (vec.cast(dtypes.i32).gep(1), vec.gep(1).cast(dtypes.i32)),
     (UOp.new(Op.Cat, (fvec, UOp.var("other", dtypes.f32.vec(4)))).gep(5), UOp.var("other", dtypes.f32.vec(4)).gep(1)),
     (UOp.vectorize(fvec.gep(2), fvec.gep(0)), fvec.gep(2, 0)),
     (UOp.vectorize(*[fvec.gep(n) for n in range(4)]), fvec),

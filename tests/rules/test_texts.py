@@ -191,7 +191,6 @@ TEXTS = {
     "gep.cat": "gep_pushing.cat_first gep_pushing.cat_rest",
     "gep.ptrcat": "gep_pushing.ptrcat",
     "gep.cast": "gep_pushing.cast",
-    "gep.bitcast": "gep_pushing.bitcast",
     "gep.void": "gep_pushing.void",
     "vec.recollect": "gep_pushing.recollect_2 gep_pushing.recollect_4",
     "ptrcat.one": "gep_pushing.ptrcat_one",
