@@ -1,7 +1,7 @@
 """The ledger: which rules are proved, and the gate that every pipeline passes them through.
 
-A record holds for exactly one meaning of a rule: its text, the contracts of its helpers, the ops it uses and the prover itself are
-hashed together. No solver is imported here.
+A record holds for exactly one meaning of a rule: its text, the contracts of its helpers, the ops it uses and the prover
+itself are hashed together. No solver is imported here.
 """
 
 from __future__ import annotations
@@ -170,9 +170,9 @@ def unchanged(file: str | Path, trust_ledger: bool = False) -> dict[str, Record]
     except OSError:
         return None
     for page in _pages(str(file), trust_ledger):
-        if page.bytes == content and page.sources == stamp.source_bytes() and page.records:
-            if all(r.verdict in USABLE for r in page.records.values()):
-                return dict(page.records)
+        current = page.bytes == content and page.sources == stamp.source_bytes()
+        if current and page.records and all(r.verdict in USABLE for r in page.records.values()):
+            return dict(page.records)
     return None
 
 

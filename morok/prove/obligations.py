@@ -221,7 +221,7 @@ def by_induction(
     attempt: Any,
     progress: Progress,
 ) -> Obligation:
-    """A rule about folds: true of no iterations (a lemma), and where it is true of some it is true of one more (what is returned)."""
+    """A rule about folds: true of no iterations (a lemma), and of one more where it is true of some (what is returned)."""
     from morok.prove.structure import StructureEncoder
 
     choices.restart()

@@ -74,7 +74,8 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
     out.append(f'<testsuite name="morok prove" tests="{len(verdicts)}" failures="{len(bad) - errors}" errors="{errors}">')
     for v in verdicts:
         group, _, name = v.name.rpartition(".")
-        head = f'  <testcase classname={quoteattr(group)} name={quoteattr(name)} file={quoteattr(v.file)} line="{v.line}" time="{v.seconds:.3f}"'
+        place = f'file={quoteattr(v.file)} line="{v.line}" time="{v.seconds:.3f}"'
+        head = f"  <testcase classname={quoteattr(group)} name={quoteattr(name)} {place}"
         if v.usable:
             out.append(f"{head}/>")
             continue

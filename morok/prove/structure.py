@@ -16,8 +16,8 @@ import z3
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort, Ty
-from morok.prove.encode import Encoder, Inapplicable, Obligation, mentions_maybe_invalid, solver_function
 from morok.prove.digest import ops_of
+from morok.prove.encode import Encoder, Inapplicable, Obligation, mentions_maybe_invalid, solver_function
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, choose, either, negation
@@ -679,8 +679,9 @@ class StructureEncoder(Encoder):
     def flag(self, f: Any) -> Expr:
         if isinstance(f, Truth):
             return f.value
-        value = f.value.value if isinstance(f, S.PExpr) else f.value
-        return z3.BoolVal(bool(value))
+        written = f.value if isinstance(f, S.PExpr) else f
+        assert isinstance(written, (S.ENumber, S.PLiteral))
+        return z3.BoolVal(bool(written.value))
 
     def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
@@ -921,7 +922,7 @@ class StructureEncoder(Encoder):
         return term
 
     def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
-        """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over its iterations."""
+        """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over iterations."""
         single = [loop for loop in loops if isinstance(loop, Loop) and loop.counted]
         if not single:
             return self.step(op, info, body, loops)

@@ -380,7 +380,7 @@ def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Exp
 
 
 def _float_of_integer(w: W, n: Floats, source: D, a: Expr) -> Expr:
-    """A function of the integer alone, whatever dtype holds it: known at numerals, else only that dtypes which fit stay finite."""
+    """A function of the integer alone, whatever dtype holds it: known at numerals, else finite where the dtype fits."""
     v = numeral(a)
     if v is not None:
         return z3.simplify(z3.fpRealToFP(z3.RNE(), z3.RealVal(v), n.sort))
@@ -394,7 +394,7 @@ def _float_of_integer(w: W, n: Floats, source: D, a: Expr) -> Expr:
 
 
 def _integer_of_float(w: W, s: Floats, a: Expr) -> Expr:
-    """The integer toward zero: known at numerals, and of floats that were integers and fitted exactly; else any function of it."""
+    """The integer toward zero: known at numerals and of floats that were integers that fit; else any function of it."""
     a = z3.simplify(a)
     if z3.is_fp_value(a):
         finite = not z3.is_true(z3.simplify(z3.Or(z3.fpIsNaN(a), z3.fpIsInf(a))))
