@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from morok.dsl.check import check_text
-
 from morok.rewrite.ruleset import RuleSet
 
 
