@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # type checkers take it for true; importing typing would double the time of `import morok`
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from morok.ir.dtype import dtypes as dtypes
     from morok.ir.uop import UOp as UOp
 
