@@ -152,14 +152,17 @@ class _Morok:
         return UOp.new(entry.op, tuple(operands), arg, dtype)
 
     def rebuild(self, node: UOp, operands: Sequence[UOp]) -> UOp:
-        maker.origin = node.origin
-        src = tuple(operands)
-        if len(src) == len(node.src):
-            for a, b in zip(src, node.src, strict=False):
-                if a.dtype is not b.dtype:
-                    return node.replace(src)
-            return intern(node.op, node.dtype, src, node.arg)  # of the same dtypes as a node that was checked
-        return node.replace(src)
+        outer, maker.origin = maker.origin, node.origin
+        try:
+            src = tuple(operands)
+            if len(src) == len(node.src):
+                for a, b in zip(src, node.src, strict=False):
+                    if a.dtype is not b.dtype:
+                        return node.replace(src)
+                return intern(node.op, node.dtype, src, node.arg)  # of the same dtypes as a node that was checked
+            return node.replace(src)
+        finally:
+            maker.origin = outer
 
     def element(self, d: DType) -> DType:
         return d.scalar()
