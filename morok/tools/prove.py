@@ -68,6 +68,13 @@ def _forms(args: argparse.Namespace) -> list[tuple[str, str]]:
     return pairs
 
 
+def _write_catalogue(verdicts: list[Verdict]) -> None:
+    from morok.rewrite.library import proofs_dir, rules_dir
+    from morok.tools import catalogue
+
+    catalogue.write(rules_dir(), proofs_dir(), {v.name: v.verdict for v in verdicts})
+
+
 def run(args: argparse.Namespace) -> int:
     from morok.prove.api import exit_status, prove
 
@@ -92,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
     except Exception as problem:
         print(f"morok prove: internal error: {type(problem).__name__}: {problem}", file=sys.stderr)
         return 4
+    if args.write and not args.paths and not args.only:
+        _write_catalogue(verdicts)
     if args.only and not verdicts:
         raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
     for form, file in forms:

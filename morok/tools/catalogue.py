@@ -1,0 +1,136 @@
+"""The account of the texts that the library began with: for each of their rules, what says it here, or why nothing does.
+
+`rules/catalogue.toml` holds the decisions, the ledger the verdicts; `proofs/catalogue.md` is made of both.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from morok.errors import LedgerError, Place
+
+SOURCE: Final = "catalogue.toml"
+PAGE: Final = "catalogue.md"
+# A key of an entry -> what the page says. An entry has at most one of them; one without has rules that say it as it stands.
+DECISIONS: Final = {"repaired": "repaired", "replaced": "replaced", "rejected": "rejected", "open": "open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One rule of the texts.
+
+    text      what the text says
+    rules     the library's rules that say it; the name of a `for` block stands for all the rules it makes
+    decision  "stated" as it stands, "repaired", "replaced", "rejected" or "open"
+    reason    why it is not as it stands
+    code      the function, `module:name`, of an algorithm that does it
+    """
+
+    id: str
+    section: str
+    text: str
+    rules: tuple[str, ...]
+    decision: str
+    reason: str
+    code: str
+
+
+def entries(rules: Path) -> list[Entry]:
+    """The entries of the folder's catalogue.toml, in its order. LedgerError where one does not say what became of it."""
+    path = rules / SOURCE
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as problem:
+        raise LedgerError(f"the catalogue cannot be read: {problem}", place=Place(str(path), 1)) from None
+    return [_entry(path, section, id, row) for section, rows in document.items() for id, row in rows.items()]
+
+
+def _entry(path: Path, section: str, id: str, row: Mapping[str, Any]) -> Entry:
+    unknown = sorted(row.keys() - DECISIONS.keys() - {"text", "rules", "code"})
+    made = [key for key in DECISIONS if key in row]
+    found = Entry(
+        id,
+        section,
+        row.get("text", ""),
+        tuple(row.get("rules", "").split()),
+        DECISIONS[made[0]] if made else "stated",
+        str(row[made[0]]) if made and made[0] != "open" else "",
+        row.get("code", ""),
+    )
+    needs_rules = found.decision in ("stated", "repaired")
+    if unknown or len(made) > 1 or not found.text or (needs_rules and not (found.rules or found.code)):
+        raise LedgerError(
+            f"the catalogue's entry {id} does not say what became of it" + (f": unknown {', '.join(unknown)}" if unknown else ""),
+            place=Place(str(path), 1),
+            expected=f"text, and rules or code, or one of {', '.join(DECISIONS)}",
+        )
+    return found
+
+
+def answers(name: str, wanted: str) -> bool:
+    """Whether the rule is meant: by its own name, or by that of the `for` block that made it."""
+    return name == wanted or name.startswith(wanted + ".")
+
+
+def verdicts(entry: Entry, known: Mapping[str, str]) -> list[str]:
+    """The verdicts of an entry's rules, each once; `known` maps names of rules to verdicts. LedgerError where a rule is missing."""
+    found: dict[str, None] = {}
+    for wanted in entry.rules:
+        made = [verdict for name, verdict in known.items() if answers(name, wanted)]
+        if not made:
+            raise LedgerError(f"the catalogue's entry {entry.id} names the rule {wanted}, which does not exist")
+        found |= dict.fromkeys(made)
+    return list(found)
+
+
+def citing(rules: Path) -> dict[str, list[Entry]]:
+    """The entries by the rules that they name."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries(rules):
+        for name in entry.rules:
+            found.setdefault(name, []).append(entry)
+    return found
+
+
+def page(rules: Path, known: Mapping[str, str]) -> str:
+    """The table, as Markdown."""
+    return "\n".join(_lines(entries(rules), known)) + "\n"
+
+
+def _lines(all_entries: list[Entry], known: Mapping[str, str]) -> Iterator[str]:
+    counts: dict[str, int] = {}
+    for entry in all_entries:
+        counts[entry.decision] = counts.get(entry.decision, 0) + 1
+    yield "# What became of the texts' rules"
+    yield ""
+    yield "Made by `morok prove --write` from `rules/catalogue.toml` and the ledger: do not edit. A rule of the texts is *stated*"
+    yield "as it stands, *repaired* where it is false as it stands, *replaced* by something stronger, or *rejected*."
+    yield ""
+    yield f"{len(all_entries)} rules: " + ", ".join(f"{n} {decision}" for decision, n in sorted(counts.items())) + "."
+    section = ""
+    for entry in all_entries:
+        if entry.section != section:
+            section = entry.section
+            yield from (
+                "",
+                f"## {section}",
+                "",
+                "| id | the text's rule | decision | rules | verdict | reason |",
+                "|---|---|---|---|---|---|",
+            )
+        does = [f"`{name}`" for name in entry.rules] + ([f"`{entry.code}`"] if entry.code else [])
+        verdict = ", ".join(verdicts(entry, known)) or ("algorithm" if entry.code else "")
+        cells = (entry.id, f"`{entry.text}`", entry.decision, "<br>".join(does), verdict, entry.reason)
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def write(rules: Path, proofs: Path, known: Mapping[str, str]) -> None:
+    """Write the page beside the ledger, where it is not as it should be."""
+    path = proofs / PAGE
+    text = page(rules, known)
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
