@@ -77,7 +77,7 @@ def answers(name: str, wanted: str) -> bool:
 
 
 def verdicts(entry: Entry, known: Mapping[str, str]) -> list[str]:
-    """The verdicts of an entry's rules, each once; `known` maps names of rules to verdicts. LedgerError where a rule is missing."""
+    """The verdicts of an entry's rules, each once; `known` maps names of rules to verdicts. LedgerError if one is missing."""
     found: dict[str, None] = {}
     for wanted in entry.rules:
         made = [verdict for name, verdict in known.items() if answers(name, wanted)]
