@@ -12,6 +12,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp, caller
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, as_dtype, show
+from morok.tensor.division import float_floor_divide, float_floor_modulo, floor_divide, floor_modulo
 from morok.tensor.movement import Movement, broadcast_shapes, expanded
 
 Number = bool | int | float
@@ -68,58 +69,6 @@ def _float_to_int(x: UOp, d: DType) -> UOp:
     safe = inside.where(x, UOp.const(0.0, x.dtype)).cast(wide)
     out = inside.where(safe, UOp.const(wide.min, wide))
     return out if wide is d else out.cast(d)
-
-
-def _floor_divide(a: UOp, b: UOp) -> UOp:
-    """NumPy's //: 0 for a divisor 0, INT_MIN for INT_MIN // -1."""
-    d = a.dtype
-    if b.op is Op.Const and b.arg not in (0, -1):
-        return a.floordiv(b)
-    zero = b.eq(0)
-    # dividing by 1 instead gives INT_MIN // -1 its result
-    return zero.where(UOp.const(0, d), a.floordiv(_safe_divisor(a, b)))
-
-
-def _floor_modulo(a: UOp, b: UOp) -> UOp:
-    """NumPy's %: 0 for a divisor 0 and for INT_MIN % -1."""
-    if b.op is Op.Const and b.arg not in (0, -1):
-        return a.floormod(b)
-    # the remainder of a division by 1 is the wanted 0
-    return a.floormod(_safe_divisor(a, b))
-
-
-def _safe_divisor(a: UOp, b: UOp) -> UOp:
-    d = a.dtype
-    bad = b.eq(0)
-    if d.is_signed:
-        bad = bad | (a.eq(d.min) & b.eq(-1))
-    return bad.where(UOp.const(1, d), b)
-
-
-def _float_floor_divide(a: UOp, b: UOp) -> UOp:
-    """The floor of the exact quotient (the rounded one may lie on the integer above it); as NumPy, NaN for an infinite dividend,
-    and 0 or -1 for an infinite divisor."""
-    inf, zero, one = (UOp.const(v, a.dtype) for v in (math.inf, 0.0, 1.0))
-    q = (a / b).floor()
-    rest = UOp.new(Op.MulAcc, (-q, b, a))
-    over = rest.ne(zero) & (rest.lt(zero) ^ b.lt(zero)) & q.abs().lt(inf)
-    finite = over.where(q - one, q)
-    under_infinity = a.abs().lt(inf).where(_same_side(a, b).where(zero, -one), UOp.const(math.nan, a.dtype))
-    out = b.abs().eq(inf).where(under_infinity, finite)
-    return (a.abs().eq(inf) & b.ne(zero)).where(UOp.const(math.nan, a.dtype), out)
-
-
-def _same_side(a: UOp, b: UOp) -> UOp:
-    """Whether a is 0 or has the sign of b."""
-    zero = UOp.const(0.0, a.dtype)
-    return a.eq(zero) | a.lt(zero).eq(b.lt(zero))
-
-
-def _float_modulo(a: UOp, b: UOp) -> UOp:
-    """The remainder with the divisor's sign; NaN for a divisor 0 or an infinite dividend."""
-    inf = UOp.const(math.inf, a.dtype)
-    rest = UOp.new(Op.MulAcc, (-_float_floor_divide(a, b), b, a))
-    return (b.abs().eq(inf) & a.abs().lt(inf)).where(_same_side(a, b).where(a, b), rest)
 
 
 def _shift_left(a: UOp, n: UOp) -> UOp:
@@ -306,16 +255,16 @@ class Math(Movement):
         return self._divide(other, reverse=True)
 
     def __floordiv__(self, other: Any) -> Self:
-        return self._total(other, False, "//", _floor_divide, _float_floor_divide)
+        return self._total(other, False, "//", floor_divide, float_floor_divide)
 
     def __rfloordiv__(self, other: Any) -> Self:
-        return self._total(other, True, "//", _floor_divide, _float_floor_divide)
+        return self._total(other, True, "//", floor_divide, float_floor_divide)
 
     def __mod__(self, other: Any) -> Self:
-        return self._total(other, False, "%", _floor_modulo, _float_modulo)
+        return self._total(other, False, "%", floor_modulo, float_floor_modulo)
 
     def __rmod__(self, other: Any) -> Self:
-        return self._total(other, True, "%", _floor_modulo, _float_modulo)
+        return self._total(other, True, "%", floor_modulo, float_floor_modulo)
 
     def __pow__(self, other: Any) -> Self:
         return self._total(other, False, "**", _power, _power)
@@ -510,7 +459,9 @@ class Math(Movement):
         return self * self
 
     def sign(self) -> Self:
-        return self._numeric(Op.Sign)
+        """-1, 0 or 1; 0 also for -0, and NaN for NaN."""
+        signs = self._numeric(Op.Sign)
+        return signs + 0.0 if self.dtype.is_float else signs  # adding 0 turns -0 into 0 and nothing else into something else
 
     def _rounded(self, op: Op) -> Self:
         return self._like(UOp.new(op, (self.uop,))) if self.dtype.is_float else self
