@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from morok.codegen.bounded import amount_fits, cannot_wrap, may_be_zero, may_overflow
 from morok.codegen.cuda.types import REGISTER, literal, unsigned
 from morok.ir.dtype import DType, dtypes
 from morok.ir.uop import UOp
@@ -59,24 +60,13 @@ def wrapped(d: DType, x: str, y: str, op: str) -> str:
     return f"({REGISTER[d]})(({u}){x} {op} ({u}){y})"
 
 
-def _fits(d: DType, low: int | float, high: int | float) -> bool:
-    return d.bits >= 32 and d.min <= low and high <= d.max
-
-
 def _arithmetic(name: str, symbol: str) -> None:
     def emit(need: Need, u: UOp, x: str, y: str) -> str:
         d = u.dtype.scalar()
         if d.is_float:
             return in_float(d, (x, y), lambda x, y: f"{x} {symbol} {y}")
-        a, b = u.src
-        if name == "mul":
-            corners = [p * q for p in (a.vmin, a.vmax) for q in (b.vmin, b.vmax)]
-            bounds = min(corners), max(corners)
-        elif name == "add":
-            bounds = a.vmin + b.vmin, a.vmax + b.vmax
-        else:
-            bounds = a.vmin - b.vmax, a.vmax - b.vmin
-        return f"{x} {symbol} {y}" if (d.is_unsigned and d.bits >= 32) or _fits(d, *bounds) else wrapped(d, x, y, symbol)
+        plain = d.bits >= 32 and (d.is_unsigned or cannot_wrap(u))  # narrower types are promoted to int
+        return f"{x} {symbol} {y}" if plain else wrapped(d, x, y, symbol)
 
     OPS[name] = emit
 
@@ -134,9 +124,9 @@ def _divisor(u: UOp, x: str, y: str) -> str:
     d = u.dtype.scalar()
     dividend, divisor = u.src
     tests: list[str] = []
-    if divisor.vmin <= 0 <= divisor.vmax:
+    if may_be_zero(divisor):
         tests.append(f"{y} == 0")
-    if d.is_signed and dividend.vmin <= d.min and divisor.vmin <= -1 <= divisor.vmax:
+    if may_overflow(dividend, divisor):
         tests.append(f"({y} == -1 && {x} == {literal(d, d.min)})")
     return f"({' || '.join(tests)} ? {literal(d, 1)} : {y})" if tests else y
 
@@ -239,15 +229,20 @@ for _name, _symbol in (("and", "&"), ("or", "|"), ("xor", "^")):
     _bitwise(_name, _symbol)
 
 
+def _amount(u: UOp, y: str) -> str:
+    """The amount of a shift, without the bits that would make it too many: C gives such a shift no meaning."""
+    return y if amount_fits(u) else f"({y} & {u.dtype.scalar().bits - 1})"
+
+
 @emits("shl")
 def shl(need: Need, u: UOp, x: str, y: str) -> str:
     d = u.dtype.scalar()
-    return f"({REGISTER[d]})(({unsigned(d)}){x} << {y})"
+    return f"({REGISTER[d]})(({unsigned(d)}){x} << {_amount(u, y)})"
 
 
 @emits("shr")
 def shr(need: Need, u: UOp, x: str, y: str) -> str:
-    return f"({REGISTER[u.dtype.scalar()]})({x} >> {y})"
+    return f"({REGISTER[u.dtype.scalar()]})({x} >> {_amount(u, y)})"
 
 
 @emits("threefry")

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from morok.codegen.bounded import amount_fits, cannot_wrap, may_be_zero, may_overflow
 from morok.codegen.llvm import casts
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.casts import WORK, narrow, widen
@@ -54,16 +55,6 @@ def in_double(b: Builder, d: DType, operands: tuple[str, ...], f: Callable[..., 
 _WRAPS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
 
 
-def _exact_range(name: str, x: UOp, y: UOp) -> tuple[int | float, int | float]:
-    """The bounds of the sum, difference or product of two integers, before it wraps."""
-    if name == "add":
-        return x.vmin + y.vmin, x.vmax + y.vmax
-    if name == "sub":
-        return x.vmin - y.vmax, x.vmax - y.vmin
-    corners = [x.vmin * y.vmin, x.vmin * y.vmax, x.vmax * y.vmin, x.vmax * y.vmax]
-    return min(corners), max(corners)
-
-
 def _arithmetic(name: str) -> None:
     floating = _WRAPS[name]
 
@@ -71,9 +62,8 @@ def _arithmetic(name: str) -> None:
         d = u.dtype
         if d.is_float:
             return in_float(b, d, (x, y), lambda b, base, n, x, y: b.floating(floating, base, n, x, y))
-        low, high = _exact_range(name, *u.src)
         # an address folds into its load only if LLVM knows that the sum does not wrap
-        op = name + (" nsw" if d.is_signed and d.min <= low and high <= d.max else "")
+        op = name + (" nsw" if d.is_signed and cannot_wrap(u) else "")
         return b.emit(f"{op} {type_of(d)} {x}, {y}")
 
     OPS[name] = emit
@@ -166,9 +156,9 @@ def _safe_divisor(b: Builder, u: UOp, x: str, y: str) -> str:
     base, n = type_of(d.scalar()), d.count
     dividend, divisor = u.src
     trap = ""
-    if divisor.vmin <= 0 <= divisor.vmax:
+    if may_be_zero(divisor):
         trap = b.compare("eq", base, n, y, b.const(base, n, 0))
-    if d.is_signed and dividend.vmin <= d.min and divisor.vmin <= -1 <= divisor.vmax:
+    if may_overflow(dividend, divisor):
         least = b.compare("eq", base, n, x, b.const(base, n, int(d.min)))
         overflow = b.binary("and", "i1", n, least, b.compare("eq", base, n, y, b.const(base, n, -1)))
         trap = b.binary("or", "i1", n, trap, overflow) if trap else overflow
@@ -281,13 +271,26 @@ def _bitwise(name: str) -> None:
     OPS[name] = emit
 
 
-for _name in ("and", "or", "xor", "shl"):
+for _name in ("and", "or", "xor"):
     _bitwise(_name)
+
+
+def _amount(b: Builder, u: UOp, y: str) -> str:
+    """The amount of a shift, without the bits that would make it too many: to LLVM such a shift is no number at all, and what
+    is made of it neither, also where a connective of bools ignores it.
+    """
+    base, n = type_of(u.dtype.scalar()), u.dtype.count
+    return y if amount_fits(u) else b.binary("and", base, n, y, b.const(base, n, u.dtype.scalar().bits - 1))
+
+
+@emits("shl")
+def shl(b: Builder, u: UOp, x: str, y: str) -> str:
+    return b.emit(f"shl {type_of(u.dtype)} {x}, {_amount(b, u, y)}")
 
 
 @emits("shr")
 def shr(b: Builder, u: UOp, x: str, y: str) -> str:
-    return b.emit(f"{'ashr' if u.dtype.is_signed else 'lshr'} {type_of(u.dtype)} {x}, {y}")
+    return b.emit(f"{'ashr' if u.dtype.is_signed else 'lshr'} {type_of(u.dtype)} {x}, {_amount(b, u, y)}")
 
 
 # Comparisons and choice.

@@ -1,0 +1,79 @@
+"""Which values keep the bounds that their nodes state, whatever a program leaves undefined.
+
+Bounds hold where a node has a value. Machine code computes something in the other places too, and a choice or a connective of
+bools may then ignore it: it must be an arbitrary number, not one that the compiler was promised never to see. So what is said to
+the compiler about overflow, shift amounts and divisors rests on bounds only where this module says that they always hold.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.ir.op import TABLE, Op
+from morok.ir.ranges import remember, unknown
+from morok.ir.uop import UOp
+
+_FACT: Final = "bounded"
+_SHIFTS: Final = frozenset({Op.Shl, Op.Shr})
+_DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
+_PASSING: Final = frozenset({Op.Gep, Op.Vectorize, Op.Cat, Op.After})
+
+
+def bounded(u: UOp) -> bool:
+    """Whether the integer or bool `u` lies within its bounds even where it, or something that it is made of, is undefined."""
+    if _FACT not in u.memo:
+        for node in unknown(u, _FACT):
+            remember(node, _FACT, _holds(node))
+    found: bool = u.memo[_FACT]
+    return found
+
+
+def _holds(u: UOp) -> bool:
+    d = u.dtype.scalar()
+    if d.is_float:
+        return True  # floats have no bounds
+    if not TABLE.entries[u.op].pointwise and u.op not in _PASSING:
+        return True  # constants, counters and what is read: nothing is computed that could go astray
+    operands = u.src[:1] if u.op is Op.After else u.src
+    if d.is_int and d.min == u.vmin and u.vmax == d.max:
+        return True
+    if not all(s.memo[_FACT] for s in operands):
+        return False
+    if u.op in _SHIFTS:
+        return amount_fits(u)
+    if u.op in _DIVISIONS:
+        return not may_be_zero(u.src[1]) and not may_overflow(*u.src)
+    return u.op is not Op.Pow
+
+
+def exact_range(op: Op, x: UOp, y: UOp) -> tuple[int | float, int | float]:
+    """The bounds of the sum, difference or product of two integers, before it wraps."""
+    if op is Op.Add:
+        return x.vmin + y.vmin, x.vmax + y.vmax
+    if op is Op.Sub:
+        return x.vmin - y.vmax, x.vmax - y.vmin
+    corners = [x.vmin * y.vmin, x.vmin * y.vmax, x.vmax * y.vmin, x.vmax * y.vmax]
+    return min(corners), max(corners)
+
+
+def cannot_wrap(u: UOp) -> bool:
+    """Whether the integer sum, difference or product `u` never leaves its dtype."""
+    low, high = exact_range(u.op, *u.src)
+    return u.dtype.min <= low and high <= u.dtype.max and all(map(bounded, u.src))
+
+
+def amount_fits(u: UOp) -> bool:
+    """Whether the amount of the shift `u` is never negative and never the dtype's width or more."""
+    n = u.src[1]
+    return n.vmin >= 0 and n.vmax < u.dtype.scalar().bits and bounded(n)
+
+
+def may_be_zero(y: UOp) -> bool:
+    """Whether a divisor may be 0."""
+    return y.vmin <= 0 <= y.vmax or not bounded(y)
+
+
+def may_overflow(x: UOp, y: UOp) -> bool:
+    """Whether the signed division x / y may be that of the least number by -1."""
+    least = x.vmin <= x.dtype.min or not bounded(x)
+    return x.dtype.is_signed and least and (y.vmin <= -1 <= y.vmax or not bounded(y))
