@@ -203,7 +203,8 @@ def _gpu(s: Scheduler) -> None:
         _apply(s, OptOp.UPCAST, across, 4)
     threads = 1
     sizes = (16, 8, 4) if tile is not None else GPU_THREADS
-    for r in sorted(s.output_ranges, key=lambda r: (accesses.unit(r), r.arg[0]), reverse=True)[:2]:
+    known = [r for r in s.output_ranges if _length(r) > 1]  # a block has a fixed number of threads
+    for r in sorted(known, key=lambda r: (accesses.unit(r), r.arg[0]), reverse=True)[:2]:
         limit = 256 // threads
         amount = next((n for n in sizes if n <= limit and _length(r) % n == 0), 0) or _divisor(_length(r), min(limit, sizes[0]))
         if amount > 1:

@@ -11,7 +11,7 @@ import pytest
 from cuda_runner import build, launch
 from nvrtc import compile_ptx
 
-from morok import Tensor
+from morok import Tensor, Variable
 from morok.codegen.cuda import render as render_cuda
 from morok.codegen.rendered import Rendered
 from morok.codegen.targets import CUDA, host
@@ -132,3 +132,24 @@ def test_cuda_kernels_are_shown_and_refused_without_a_gpu() -> None:
     if not gpu.status().usable:
         with pytest.raises(DeviceError, match="CUDA cannot be used"):
             Tensor([1.0, 2.0], device="CUDA")
+
+
+SYMBOLIC: dict[str, Callable[[Tensor], Tensor]] = {
+    "map": lambda x: x * 2,
+    "sum": lambda x: x.sum(),
+    "rows": lambda x: x.sum(1),
+    "columns": lambda x: x.sum(0),
+    "matmul": lambda x: x @ Tensor(data(64, 64)),
+    "softmax": lambda x: x.softmax(0),
+    "transposed": lambda x: x.T.contiguous(),
+    "one column": lambda x: x[:, 3] + 1,
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_symbolic_lengths_compile_for_cuda(name: str) -> None:
+    n = Variable("n", 1, 4096).bind(7)
+    program = SYMBOLIC[name](Tensor(data(4096, 64)).shrink(((0, n), (0, 64))))
+    for kernel in program.kernels(device="CUDA"):
+        assert "var0" in kernel.code
+        assert compile_ptx(kernel.code, kernel.name).ptx
