@@ -7,7 +7,6 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from matching_graphs import Maker, environment
 
 from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
@@ -16,6 +15,7 @@ from morok.ir import number
 from morok.ir.dtype import DType
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.uop import UOp
+from morok.prove.trust.graphs import Maker, environment
 from morok.rewrite.library import rules_dir
 from morok.rewrite.ruleset import RuleSet
 

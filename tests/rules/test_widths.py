@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from matching_graphs import FLOATS, environment
 from rulesets import rw
 
 from morok.errors import UndefinedError
@@ -14,6 +13,7 @@ from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.interpret import evaluate
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp
+from morok.prove.trust.graphs import FLOATS, environment
 
 INTEGER = (
     Op.Add,

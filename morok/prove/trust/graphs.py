@@ -15,6 +15,10 @@ SMALL = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, -1, -2, -3, -4, -8)
 FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.25, float("inf"), float("-inf"), float("nan"), 1e-40, 65504.0, 1e30)
 
 
+class Unmakeable(Exception):
+    """The pattern has a form that no graph is made for."""
+
+
 class Maker:
     """Makes one graph for one instance of a rule; `lanes` other than 1 makes vectors of everything."""
 
@@ -26,7 +30,10 @@ class Maker:
         self.leaves: list[UOp] = []
 
     def scalar(self, node: S.Syntax) -> DType:
-        return BY_NAME[self.instance.element(self.rule.type_of(node))]
+        name = self.instance.element(self.rule.type_of(node))
+        if name not in BY_NAME:
+            raise Unmakeable(f"a node of dtype {name}")
+        return BY_NAME[name]
 
     def constant(self, d: DType) -> Any:
         rng = self.rng
@@ -48,14 +55,19 @@ class Maker:
     def const(self, d: DType, v: Any) -> UOp:
         return UOp.const(v, d.vec(self.lanes))
 
-    def variable(self, d: DType) -> UOp:
-        """A variable, a constant, or for indices something made of variables."""
+    def variable(self, d: DType, maybe_invalid: bool = False) -> UOp:
+        """A variable, a constant, or for indices something made of variables; perhaps Invalid where the rule admits that."""
         self.count += 1
         name = f"v{self.count}"
         rng = self.rng
+        if maybe_invalid and d.is_index and rng.random() < 0.3:
+            nowhere = UOp.invalid_at(d.vec(self.lanes))
+            return rng.choice((nowhere, UOp.var(f"p{self.count}", BY_NAME["bool"]).where(self.variable(d), nowhere)))
         if rng.random() < 0.1:
             return self.const(d, self.constant(d))
         if not d.is_integral:
+            return UOp.var(name, d.vec(self.lanes))
+        if d.is_int and rng.random() < 0.2:
             return UOp.var(name, d.vec(self.lanes))
         low = rng.choice((0, 0, 0, 0, 1, 2, -6, -20))
         low = max(low, int(d.min) if d.is_int else low)
@@ -90,7 +102,8 @@ class Maker:
             case S.PVar(name=name):
                 found = self.nodes.get(name)
                 if found is None:
-                    found = self.variable(self.scalar(p))
+                    bound = self.rule.bindings.get(name)
+                    found = self.variable(self.scalar(p), bound is not None and bound.invalid_ok)
                     if not p.ignored:
                         self.nodes[name] = found
                 return found
@@ -121,7 +134,7 @@ class Maker:
                 if not TABLE[op].pointwise:
                     return UOp.new(op, tuple(operands), dtype=dtype)
                 return UOp.new(op, tuple(operands), dtype=dtype)
-        raise NotImplementedError(type(p).__name__)
+        raise Unmakeable(type(p).__name__)
 
 
 def environment(node: UOp, rng: random.Random) -> dict[UOp, Any]:
@@ -131,7 +144,7 @@ def environment(node: UOp, rng: random.Random) -> dict[UOp, Any]:
         if n.op is not Op.DefineVar:
             continue
         d = n.dtype.scalar()
-        lanes = []
+        lanes: list[Any] = []
         for _ in range(n.dtype.count):
             if d.is_bool:
                 lanes.append(rng.random() < 0.5)
