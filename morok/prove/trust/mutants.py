@@ -15,9 +15,8 @@ COMPARISONS: Final = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=
 ARITHMETIC: Final = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//", "<<": ">>", ">>": "<<", "and": "or", "or": "and"}
 OPPOSITE: Final = {"zero": "one", "one": "zero", "true": "false", "false": "true", "vmin": "vmax", "vmax": "vmin"}
 NEIGHBOURS: Final = 2  # other ops tried in place of one
-UNDECIDED: Final = frozenset(
-    {"Pow", "Threefry"}
-)  # ops that no solver decides much about: nothing is learnt from a mutant with one
+# ops of which solvers know little: a mutant with one teaches nothing
+UNDECIDED: Final = frozenset({"Pow", "Threefry"})
 STRONGER: Final = {("<", "<="), (">", ">=")}
 
 

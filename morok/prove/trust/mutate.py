@@ -32,9 +32,9 @@ CROSS_CHECK: Final = 10  # of so many mutants that evaluation refutes, one is sh
 class Outcome:
     """What became of a mutant.
 
-    kind    "evaluated" (evaluation refuted it), "refuted" (the solver did), "ill-typed", "inapplicable", "true" (proved: a true rule
-            itself), "wider" (proved, and it fires where the original does not, by its guard), "unknown", "error", "disputed"
-            (refuted by evaluation, and yet proved)
+    kind    "evaluated" (evaluation refuted it), "refuted" (the solver did), "ill-typed", "inapplicable", "true" (proved: a true
+            rule itself), "wider" (proved, and by its guard it fires where the original does not), "unknown", "error",
+            "disputed" (refuted by evaluation, and yet proved)
     detail  the counterexample, the scope of the proof, the graph on which it fires and the original does not
     """
 
