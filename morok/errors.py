@@ -130,7 +130,7 @@ class MissingDocError(LintError):
 
 
 class ShadowedRuleError(LintError):
-    """A rule can never apply: one before it in its group matches the same, without a guard."""
+    """A rule can never apply: one before it in its group applies wherever it would."""
 
     code = "MRK113"
 
@@ -142,9 +142,21 @@ class IdleRuleError(LintError):
 
 
 class SelfMatchingRuleError(LintError):
-    """A rule without guards matches its own target, so that it applies again and again."""
+    """A rule matches its own target, and its guards hold there too, so that it applies again and again."""
 
     code = "MRK115"
+
+
+class IdleGuardError(LintError):
+    """A part of a guard always holds, or never, where the pattern has a value and the guards before it hold."""
+
+    code = "MRK116"
+
+
+class EndlessGroupError(LintError):
+    """No measure shows that a group's rules come to an end, and its `@ends` does not say why they do."""
+
+    code = "MRK117"
 
 
 # Proofs

@@ -99,12 +99,16 @@ class Builder(Transformer[Tok, Any]):
         head: S.Group = c[0]
         items = tuple(i for i in c[1:] if not isinstance(i, S.Extern))
         externs = tuple(i for i in c[1:] if isinstance(i, S.Extern))
-        return _Group(S.Group(head.name, head.doc, head.context, items, span=head.span), externs)
+        return _Group(S.Group(head.name, head.doc, head.context, items, head.ends, span=head.span), externs)
 
     def group_head(self, c: Children) -> S.Group:
         doc = next((str(i) for i in c[1:] if isinstance(i, _Doc)), "")
         context = next((i.value for i in c[1:] if isinstance(i, Tok)), None)
-        return S.Group(c[0].value, doc, context, (), span=c[0].span)
+        ends = tuple(i for i in c[1:] if isinstance(i, S.Ends))
+        return S.Group(c[0].value, doc, context, (), ends, span=c[0].span)
+
+    def ends(self, c: Children) -> S.Ends:
+        return S.Ends(tuple(t.value for t in c[:-1]), str(c[-1]), span=c[0].span)
 
     def context(self, c: Children) -> Tok:
         name: Tok = c[0]

@@ -259,6 +259,8 @@ class _Printer:
         self.lines += docs
         if g.context is not None:
             self.lines.append(f"@context {g.context};")
+        for e in g.ends:
+            self.ends(e)
         self.blank()
         for i in g.items:
             if isinstance(i, S.Rule):
@@ -266,6 +268,16 @@ class _Printer:
                 self.rule_lines(i, "")
             else:
                 self.template(i)
+
+    def ends(self, e: S.Ends) -> None:
+        head = f"@ends {', '.join(e.names)}"
+        if len(head) > WIDTH:
+            head = f"@ends\n{_wrap(e.names, _INDENT * 2)}"
+        docs = doc_lines(e.reason, _INDENT)
+        if "\n" not in head and len(docs) == 1 and len(head) + 1 + len(docs[0].strip()) <= WIDTH:
+            head += f" {docs[0].strip()}"
+            docs = []
+        self.lines += [*head.split("\n"), *docs]
 
     def template(self, t: S.Template) -> None:
         key = (id(t), "head")

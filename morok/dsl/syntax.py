@@ -380,11 +380,20 @@ class Extern(Syntax):
 
 
 @dataclass(frozen=True, slots=True)
+class Ends(Syntax):
+    """`@ends lean, sort "reason"`: these rules come to an end, though no measure shows it."""
+
+    names: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Group(Syntax):
     name: str
     doc: str
     context: str | None
     items: tuple[Rule | Template, ...]
+    ends: tuple[Ends, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

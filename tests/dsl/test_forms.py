@@ -7,7 +7,7 @@ import pytest
 from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule, Sort
-from morok.dsl.format import format_text
+from morok.dsl.format import WIDTH, format_text
 from morok.dsl.parse import parse_text
 from morok.errors import RuleError
 
@@ -206,6 +206,20 @@ def test_template_variables_stand_on_both_sides() -> None:
     made = list(check_text("group g\n\nfor op in binary [Lt, Le] {\n    f: Not(op(x: int, y)) ~> op(y, x)\n}\n").rules())
     assert [r.syntax.target.name for r in made] == ["Lt", "Le"]
     assert [r.syntax.pattern.args[0].ops for r in made] == [("Lt",), ("Le",)]
+
+
+def test_ends() -> None:
+    text = 'group g "doc"\n@ends a, b "why"\n@ends c "because"\n\na: Neg(Neg(x)) ~> x\n'
+    (group,) = check_text(text).syntax.groups
+    assert [(e.names, e.reason, e.span.line) for e in group.ends] == [(("a", "b"), "why", 2), (("c",), "because", 3)]
+    assert format_text(text) == text
+    names = ", ".join(f"a_long_name_of_rule_{n}" for n in range(9))
+    once = format_text(text.replace("a, b", names))
+    assert once.split("\n")[1] == "@ends"
+    assert all(len(line) <= WIDTH for line in once.split("\n"))
+    assert format_text(once) == once
+    with pytest.raises(RuleError, match="doc string"):
+        check_text("group g\n@ends a\n\na: Neg(Neg(x)) ~> x\n")
 
 
 def test_context_and_pack() -> None:

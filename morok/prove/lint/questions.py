@@ -1,0 +1,273 @@
+"""What the solver is asked about guards: whether they always hold, never hold, or hold wherever another rule applies.
+
+An answer is True only where it was proved, at every dtype that the rule admits. Whatever cannot be said to the solver, or takes
+longer than the budget, is False: a finding is certain, its absence is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Instance, Sort
+from morok.prove.encode import Choices, Encoder, Inapplicable
+from morok.prove.kinds import Constant, Node, Truth
+from morok.prove.lint.cover import Matching, variants
+from morok.prove.obligations import encoder_for, encodings, lanewise, theory_of
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import Unsupported, both, negation
+from morok.prove.solve import Answer, ask
+
+BUDGET: Final = 300_000  # solver units a question: about 0.1 s
+
+
+class _Aside(Encoder):
+    """Reads a rule's pattern and remembers which node each part of it stands for."""
+
+    def __init__(self, rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> None:
+        super().__init__(rule, instance, world, choices)
+        self.nodes: dict[int, Any] = {}
+
+    def pattern(self, p: S.Pattern) -> Any:
+        found = self.nodes[id(p)] = super().pattern(p)
+        return found
+
+
+def _unsatisfiable(conditions: list[Any]) -> bool:
+    plain = [s for c in conditions if not z3.is_true(s := z3.simplify(c))]
+    if any(z3.is_false(c) for c in plain):
+        return True
+    return bool(plain) and ask(plain, BUDGET).answer is Answer.UNSAT
+
+
+Reading = Callable[[Encoder], list[Any]]  # conditions besides the premises, read when the clauses before have been
+
+
+def _never(rule: CheckedRule, upto: int, read: Reading) -> bool:
+    """Whether pattern, the first `upto` clauses and what `read` gives cannot hold together, at any instance and alternative."""
+    theory = theory_of(rule)
+    for instance in rule.instances:
+        choices = Choices()
+        while True:
+            if not _never_at(rule, instance, theory, choices, upto, read):
+                return False
+            if not choices.advance():
+                break
+    return True
+
+
+def _never_at(rule: CheckedRule, instance: Instance, theory: Any, choices: Choices, upto: int, read: Reading) -> bool:
+    for attempt in encodings(rule, instance, theory):
+        choices.restart()
+        world = attempt.world()
+        encoder = encoder_for(rule, instance, world, choices)
+        try:
+            pattern = encoder.pattern(rule.syntax.pattern)
+            encoder.start_clauses(pattern)
+            for clause in rule.syntax.clauses[:upto]:
+                encoder.clause(clause)
+            conditions = read(encoder)
+        except Inapplicable:
+            return True
+        except Unsupported:
+            continue
+        if getattr(world, "homomorphic", False):
+            continue
+        return _unsatisfiable([*encoder.out.premises, *world.axioms, *conditions])
+    return False
+
+
+def parts(e: S.Expr, op: str) -> list[S.Expr]:
+    """The operands of a chain of `and` or `or`, left to right."""
+    if isinstance(e, S.EBinary) and e.op == op:
+        return [*parts(e.left, op), *parts(e.right, op)]
+    return [e]
+
+
+def guards(rule: CheckedRule) -> Iterator[tuple[S.Expr, str]]:
+    """The parts of a rule's guards that decide nothing, each with "always" or "never"."""
+    for number, clause in enumerate(rule.syntax.clauses):
+        if not isinstance(clause, S.If):
+            continue
+        earlier: list[S.Expr] = []
+        for part in parts(clause.condition, "and"):
+            before = list(earlier)
+            if _never(rule, number, lambda e, p=part, b=before: [*_hold(e, b), negation(_holds(e, p))]):  # type: ignore[misc]
+                yield part, "always"
+            for option in parts(part, "or"):
+                if _never(rule, number, lambda e, o=option, b=before: [*_hold(e, b), _holds(e, o)]):  # type: ignore[misc]
+                    yield option, "never"
+            earlier.append(part)
+
+
+def _holds(encoder: Encoder, e: S.Expr) -> Any:
+    """That a condition has a value, and it is true."""
+    truth: Truth = encoder.truth(e)
+    return both(truth.exists, truth.value)
+
+
+def _hold(encoder: Encoder, conditions: list[S.Expr]) -> list[Any]:
+    return [_holds(encoder, c) for c in conditions]
+
+
+_PARTIAL: Final = ("vmin", "vmax", "eval", "log2", "tdiv", "tmod")
+
+
+def fires_always(rule: CheckedRule) -> bool:
+    """Whether a rule surely fires once its pattern and guards hold: nothing in its target may be without a value."""
+    if rule.syntax.partial or rule.externs:
+        return False
+    todo: list[Any] = [rule.syntax.target]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, S.EBinary) and at.op in ("//", "%", "<<", ">>"):
+            return False
+        if isinstance(at, S.EIndex | S.EComprehension) or (isinstance(at, S.ECall) and at.name in _PARTIAL):
+            return False
+        todo += S.children(at)
+    return True
+
+
+def covers(above: CheckedRule, below: CheckedRule) -> bool:
+    """Whether the earlier rule fires wherever the later one would."""
+    if not fires_always(above) or not set(above.syntax.assuming) <= set(below.syntax.assuming):
+        return False
+    chosen = variants(below.syntax.pattern)
+    return bool(chosen) and all(_covers_variant(above, below, q) for q in chosen)
+
+
+def _covers_variant(above: CheckedRule, below: CheckedRule, q: S.Pattern) -> bool:
+    matching = Matching(above, below)
+    known = _types_of_copies(below, q)
+    for pairs, names in matching.ways(above.syntax.pattern, q, [], {}):
+        originals = [(p, known.get(id(part), part)) for p, part in pairs]
+        at = matching.instances(originals)
+        if at is None:
+            continue
+        if not above.syntax.clauses:
+            return True
+        if lanewise(above) and lanewise(below):
+            bound = {name: known.get(id(part), part) for name, part in names.items()}
+            if all(_implied(above, at[n], below, instance, bound) for n, instance in enumerate(below.instances)):
+                return True
+    return False
+
+
+def _types_of_copies(rule: CheckedRule, q: S.Pattern) -> dict[int, S.Syntax]:
+    """The parts of the written pattern that a variant's parts are copies of: the written ones are those that have types."""
+    copies: dict[int, S.Syntax] = {}
+    spans: dict[Any, S.Syntax] = {}
+    walk: list[Any] = [rule.syntax.pattern]
+    while walk:
+        at = walk.pop()
+        spans[(type(at), at.span)] = at
+        walk += S.children(at)
+    todo: list[Any] = [q]
+    while todo:
+        at = todo.pop()
+        if id(at) not in rule.types and (type(at), at.span) in spans:
+            copies[id(at)] = spans[(type(at), at.span)]
+        todo += S.children(at)
+    return copies
+
+
+def _implied(above: CheckedRule, at: Instance, below: CheckedRule, instance: Instance, names: dict[str, S.Syntax]) -> bool:
+    """Whether the earlier rule's clauses hold wherever the later rule applies, the names standing for parts of its pattern."""
+    theory = theory_of(below)
+    for attempt in encodings(below, instance, theory):
+        world = attempt.world()
+        if getattr(world, "homomorphic", False):
+            continue
+        encoder = _Aside(below, instance, world, Choices())
+        try:
+            pattern = encoder.pattern(below.syntax.pattern)
+            encoder.start_clauses(pattern)
+            for clause in below.syntax.clauses:
+                encoder.clause(clause)
+            claim, premises = _clauses(above, at, world, {n: _stands_for(encoder, above, n, part) for n, part in names.items()})
+        except Inapplicable:
+            return True
+        except (Unsupported, KeyError):
+            continue
+        return _unsatisfiable([*encoder.out.premises, *premises, *world.axioms, negation(claim)])
+    return False
+
+
+def _stands_for(encoder: _Aside, above: CheckedRule, name: str, part: S.Syntax) -> Any:
+    node = encoder.nodes[id(part)]
+    if above.bindings[name].sort is Sort.VALUE:
+        return Constant(node.term, node.dtype)
+    return node
+
+
+def _clauses(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> tuple[Any, list[Any]]:
+    """That all clauses of a rule hold where its names stand for these nodes; and the facts about bounds that this reads."""
+    reader = Encoder(rule, instance, world, Choices())
+    reader.names = dict(names)
+    held: list[Any] = []
+    for clause in rule.syntax.clauses:
+        if isinstance(clause, S.If):
+            held.append(_holds(reader, clause.condition))
+            continue
+        value = reader.expression(clause.value)
+        if len(clause.names) != 1:
+            raise Unsupported("several names at once")
+        if isinstance(value, Num):
+            held.append(both(value.exists, value.finite))
+        elif isinstance(value, Constant | Truth):
+            held.append(value.exists)
+        elif not isinstance(value, Node):
+            raise Unsupported("a value of this kind")
+        reader.names[clause.names[0]] = value
+    return both(*held), reader.out.premises
+
+
+def returns(rule: CheckedRule) -> bool:
+    """Whether a rule surely applies again to what it made, whatever its names stand for."""
+    if not rule.syntax.clauses or not fires_always(rule) or not lanewise(rule):
+        return False
+    matched = [names for names in _onto(rule.syntax.pattern, rule.syntax.target, {}) if names is not None]
+    return any(all(_returns_at(rule, instance, names) for instance in rule.instances) for names in matched)
+
+
+def _onto(p: S.Pattern, e: S.Expr, names: dict[str, S.Expr]) -> Iterator[dict[str, S.Expr] | None]:
+    """The ways in which the pattern matches what the target builds."""
+    if isinstance(p, S.PBind):
+        if p.name not in names:
+            yield from _onto(p.inner, e, {**names, p.name: e})
+    elif isinstance(p, S.PVar):
+        if p.type is None and (p.ignored or names.setdefault(p.name, e) == e):
+            yield names
+    elif isinstance(p, S.POp) and isinstance(e, S.ECall) and e.name in p.ops and len(p.args) == len(e.args):
+        for args in (p.args, p.args[::-1]) if p.commutative and len(p.args) == 2 else (p.args,):
+            found: list[dict[str, S.Expr]] = [dict(names)]
+            for a, b in zip(args, e.args, strict=True):
+                found = [more for n in found for more in _onto(a, b, dict(n)) if more is not None]
+            yield from found
+
+
+def _returns_at(rule: CheckedRule, instance: Instance, names: dict[str, S.Expr]) -> bool:
+    for attempt in encodings(rule, instance, theory_of(rule)):
+        world = attempt.world()
+        if getattr(world, "homomorphic", False):
+            continue
+        encoder = Encoder(rule, instance, world, Choices())
+        try:
+            pattern = encoder.pattern(rule.syntax.pattern)
+            encoder.start_clauses(pattern)
+            for clause in rule.syntax.clauses:
+                encoder.clause(clause)
+            bound = {n: encoder.node(e, None) for n, e in names.items()}
+            claim, premises = _clauses(rule, instance, world, bound)
+        except Inapplicable:
+            return True
+        except Unsupported:
+            continue
+        return _unsatisfiable([*encoder.out.premises, *premises, *world.axioms, negation(claim)])
+    return False
+
+
+__all__ = ["covers", "fires_always", "guards", "parts", "returns"]
