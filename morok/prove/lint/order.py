@@ -1,10 +1,10 @@
 """Whether the rules of a group come to an end: a measure of graphs that every rule makes smaller.
 
 A measure reads a term as a number: an op with operands x, y is `a*x + b*y + w`, where a and b are 1, 2 or 8, w is the op's
-weight, and a variable is as much as whatever it stands for. A rule that makes every instance of its pattern smaller, among rules
-that make none greater, cannot fire for ever; so for each measure found the rules that it makes smaller are set aside, and the
-next is sought for the rest. The weights are the solver's to find. What no measure orders may still end, for a reason that its file states:
-`@ends NAME "reason"` below the head of the group.
+weight, and a variable is as much as whatever it stands for. A rule that makes every instance of its pattern smaller, among
+rules that make none greater, cannot fire for ever; so for each measure found the rules that it makes smaller are set aside,
+and the next is sought for the rest. The weights are the solver's to find. What no measure orders may still end, for a reason
+that its file states: `@ends NAME "reason"` below the head of the group.
 """
 
 from __future__ import annotations
