@@ -1,10 +1,12 @@
 """Compile latency: from a lazy graph to the first result, in a fresh process with cold caches, imports and a warm-up on
 another program not counted.
+
+A peer may live in an environment of its own: BENCH_TINYGRAD names a Python that has it (BENCH_TORCH, BENCH_JAX likewise).
+One that cannot run its warm-up, for want of a compiler say, is left out.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -45,6 +47,18 @@ SETUP = {
 }
 
 
+def _python(who: str) -> str:
+    return os.environ.get(f"BENCH_{who.upper()}", sys.executable)
+
+
+def _runs(who: str) -> bool:
+    """Whether a peer is there and computes something."""
+    done = subprocess.run([_python(who), "-c", f"import numpy as np\n{SETUP[who]}"], capture_output=True, text=True)
+    if done.returncode:
+        print(f"{who} is left out: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+    return done.returncode == 0
+
+
 def _fresh(who: str, program: dict[str, str]) -> Callable[[], float]:
     code = "\n".join(
         (
@@ -60,14 +74,14 @@ def _fresh(who: str, program: dict[str, str]) -> Callable[[], float]:
     def run() -> float:
         with tempfile.TemporaryDirectory() as cold:
             env = os.environ | {"MOROK_CACHE_DIR": cold, "CACHELEVEL": "0", "TORCHINDUCTOR_CACHE_DIR": cold}
-            done = subprocess.run([sys.executable, "-c", code], env=env, check=True, capture_output=True, text=True)
+            done = subprocess.run([_python(who), "-c", code], env=env, check=True, capture_output=True, text=True)
         return float(done.stdout.splitlines()[-1])
 
     return run
 
 
 def contests() -> Iterator[Contest]:
-    peers = [p for p in ("tinygrad", "torch", "jax") if importlib.util.find_spec(p)]
+    peers = [p for p in ("tinygrad", "torch", "jax") if _runs(p)]
     for name, program in PROGRAMS.items():
         goal = {"goal": 1 / 3, "against": "tinygrad"} if name == "matmul 512" else {}
         yield Contest(
