@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
-import lzma
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from morok.dsl.checked import CheckedRule
 from morok.errors import Place, UsageError
-from morok.prove import ledger, stamp
+from morok.prove import ledger, obligation_store, stamp
+from morok.prove.obligation_store import Section, script
 from morok.prove.verdict import Verdict, exit_status
 
 Source = str | os.PathLike[str]
@@ -47,6 +47,7 @@ def prove(
     trust_ledger: bool = False,
     remember: bool = False,
     done: Callable[[Verdict], None] | None = None,
+    differs: Callable[[str], None] | None = None,
 ) -> list[Verdict]:
     """The verdict on every rule of `what`: paths of files and folders, or checked rules; the built-in rules by default.
 
@@ -58,6 +59,7 @@ def prove(
     trust_ledger  believe a pack's own ledger too
     remember      record on this machine what was proved
     done          hears of each verdict as it comes
+    differs       hears of everything in which the ledger says other than what was found: verdicts, scopes, resources, obligations
 
     Raises RuleError with every mistake if a file cannot be checked.
     """
@@ -81,8 +83,11 @@ def prove(
     if only is not None:
         pending = [r for r in pending if fnmatch.fnmatch(r.name, only)]
     todo: list[CheckedRule] = []
+    stored = {file: obligation_store.read(_store(file)) for file in dict.fromkeys(r.file for r in pending)} if write else {}
     for rule in pending:
         record = ledger.recorded(rule, trust_ledger) if use_cache and smt2 is None else None
+        if record is not None and write and _section(stored[rule.file], rule) is None:
+            record = None  # what was asked about it is not kept
         if record is not None and record.verdict in ledger.USABLE:
             verdicts.append(Verdict.recorded(record, rule.file, rule.line))
         else:
@@ -91,11 +96,13 @@ def prove(
         from morok.prove.solve import DEFAULT_BUDGET
         from morok.prove.workers import prove_all
 
-        keep = write or smt2 is not None
+        keep = write or smt2 is not None or differs is not None
         fresh = prove_all(todo, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, done)
         verdicts += fresh
         if smt2 is not None:
             write_obligations(Path(smt2), fresh)
+    if differs is not None:
+        compare_with_ledger(pending, verdicts, differs)
     if (write or remember) and pending:
         record_verdicts(pending, verdicts, write, remember, complete=only is None)
     order = {r.name: i for i, r in enumerate(pending)}
@@ -109,8 +116,35 @@ def write_obligations(folder: Path, verdicts: Sequence[Verdict]) -> None:
         (folder / f"{v.name}.smt2").write_text(script(v), encoding="utf-8")
 
 
-def script(v: Verdict) -> str:
-    return "".join(f"; {name}\n(reset)\n{text}\n" for name, text in v.obligations)
+def _store(file: str) -> Path:
+    return obligation_store.path_of(ledger.page_path(file))
+
+
+def _section(sections: Mapping[str, Section], rule: CheckedRule) -> Section | None:
+    """What is kept about exactly this meaning of the rule."""
+    found = sections.get(rule.name)
+    return found if found is not None and found.digest == ledger.rule_digest(rule) else None
+
+
+def compare_with_ledger(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], differs: Callable[[str], None]) -> None:
+    """Say in which ways the ledger of these rules' files is not what proving them has just found."""
+    by_name = {(v.file, v.name): v for v in verdicts}
+    for file in dict.fromkeys(r.file for r in rules):
+        page = ledger.read_page(ledger.page_path(file))
+        records = {} if page is None else page.records
+        sections = obligation_store.read(_store(file))
+        for rule in (r for r in rules if r.file == file):
+            found, record = by_name[(file, rule.name)], records.get(rule.name)
+            if record is None:
+                differs(f"{rule.name}: {found.verdict}, and the ledger has no record of it")
+                continue
+            fresh = found.record(ledger.rule_digest(rule))
+            for name in ("digest", "verdict", "scope", "solver", "resources"):
+                now, before = getattr(fresh, name), getattr(record, name)
+                if now != before:
+                    differs(f"{rule.name}: {name} is {now}, in the ledger {before}")
+            if sections.get(rule.name) != Section(fresh.digest, script(found)):
+                differs(f"{rule.name}: its obligations are not those in {_store(file).name}")
 
 
 def record_verdicts(
@@ -135,10 +169,17 @@ def record_verdicts(
             content = stamp.digest(Path(file).read_bytes()) if whole else ""
             ledger.write_page(path, ledger.Page(Path(file).name, content, stamp.source_bytes(), records))
         if write:
-            fresh = [by_name[(file, r.name)] for r in mine if by_name[(file, r.name)].obligations]
-            if len(fresh) == len(mine):
-                store = ledger.page_path(file).with_suffix(".smt2.xz")
-                store.write_bytes(lzma.compress("".join(map(script, fresh)).encode(), preset=9))
+            kept = obligation_store.read(_store(file))
+            sections = {} if complete else {n: s for n, s in kept.items() if n in records}
+            for rule in mine:
+                verdict = by_name[(file, rule.name)]
+                if rule.name in records:
+                    section = (
+                        _section(kept, rule) if verdict.recorded_earlier else Section(ledger.rule_digest(rule), script(verdict))
+                    )
+                    if section is not None:
+                        sections[rule.name] = section
+            obligation_store.write(_store(file), sections)
 
 
 __all__ = ["Verdict", "default_jobs", "exit_status", "prove", "rule_files"]

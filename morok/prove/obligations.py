@@ -15,7 +15,7 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.counterexample import Counterexample, read
 from morok.prove.digest import ops_of
 from morok.prove.encode import Choices, Encoder, Inapplicable, Obligation
-from morok.prove.semantics.term import Unsupported, negation
+from morok.prove.semantics.term import Unsupported, is_true, negation
 from morok.prove.solve import Answer, Result, ask, question, version
 from morok.prove.verdict import Verdict
 
@@ -149,6 +149,52 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
         progress.excluded.append(label(rule, instance))
 
 
+# (number, flag): what every number and every condition of a rule is tried at
+WITNESSES = ((0, True), (1, True), (2, False), (7, True), (0, False), (1, False))
+
+
+def has_witness(o: Obligation) -> bool:
+    """Whether the premises hold at plain values: then nobody need be asked whether they can hold.
+
+    Every unknown of the premises is given a value, so that what makes them true is a model of them.
+    """
+    defined = {t.defined.get_id() for _, _, t in o.variables}
+    unlikely = {t.invalid.get_id() for _, _, t in o.variables}
+    unlikely |= {i.get_id() for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
+    unknowns = leaves(o.premises)
+    for number, flag in WITNESSES:
+        chosen = []
+        for at in unknowns:
+            if z3.is_bool(at):
+                value = at.get_id() in defined or (flag and at.get_id() not in unlikely)
+                chosen.append((at, z3.BoolVal(value)))
+            elif z3.is_int(at):
+                chosen.append((at, z3.IntVal(number)))
+            elif z3.is_bv(at):
+                chosen.append((at, z3.BitVecVal(number, at.size())))
+            elif z3.is_fp(at):
+                chosen.append((at, z3.FPVal(float(number), at.sort())))
+        if all(is_true(z3.simplify(z3.substitute(p, *chosen))) for p in o.premises):
+            return True
+    return False
+
+
+def leaves(conditions: list[Any]) -> list[Any]:
+    """The uninterpreted constants of these conditions, in the order in which they are met."""
+    found: list[Any] = []
+    todo, seen = list(reversed(conditions)), set()
+    while todo:
+        at = todo.pop()
+        if at.get_id() in seen:
+            continue
+        seen.add(at.get_id())
+        if at.num_args():
+            todo.extend(at.children())
+        elif at.decl().kind() == z3.Z3_OP_UNINTERPRETED:
+            found.append(at)
+    return found
+
+
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
     dtypes = sorted({*instance.dtypes.values(), *(t.element for t in rule.types.values() if t.fixed)})
     numeric = any(isinstance(c, S.If) or not _is_eval(c.value) for c in rule.syntax.clauses)
@@ -179,7 +225,11 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
         except Inapplicable:
             return False
         premises = list(obligation.premises)
-        possible = progress.ask(f"{rule.name} {where} applicable", premises, attempt.share)
+        possible = (
+            Result(Answer.SAT)
+            if has_witness(obligation)
+            else progress.ask(f"{rule.name} {where} applicable", premises, attempt.share)
+        )
         if possible.answer is Answer.UNSAT:
             if progress.keep:
                 progress.obligations.pop()
@@ -267,7 +317,8 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
     conditions = [*o.premises, negation(o.claim)]
     if not world.cases:
         flags = [t.value for _, dtype, t in o.variables if dtype == "bool"][:4]
-        if flags and any(world.is_float(dtype) for _, dtype, _ in o.variables):
+        dtypes = {dtype for _, dtype, _ in o.variables} | ({o.pattern.dtype} if o.pattern is not None else set())
+        if flags and any(world.is_float(dtype) for dtype in dtypes & set(rule.dialect.dtypes)):
             return by_flags(rule, where, conditions, flags, attempt, progress)
         result = progress.ask(f"{rule.name} {where}", conditions, attempt.share)
         if result.answer is Answer.UNKNOWN and (found := probe(o, conditions, world, progress)) is not None:
@@ -301,13 +352,18 @@ MOST_PROBES = 1000
 def probe(o: Obligation, conditions: list[Any], world: Any, progress: Progress) -> tuple[Answer, Any] | None:
     """Where the solver gives up, try a few values by substitution: a rule that is false at 0 or NaN need not stay unknown."""
     options = []
+    plain = []
     for _, dtype, term in o.variables:
+        if dtype in ("any", "void"):  # values that the rule does not look at
+            return None
         kind = "float" if world.is_float(dtype) else "int"
         values = PROBES[kind] if dtype != "bool" else (False, True)
         options.append([(term.value, world.constant(dtype, v).value) for v in values])
+        plain += [(term.defined, z3.BoolVal(True))] if term.defined.num_args() == 0 and not z3.is_true(term.defined) else []
+        plain += [(term.invalid, z3.BoolVal(False))] if term.invalid.num_args() == 0 and not z3.is_false(term.invalid) else []
     for chosen in itertools.islice(itertools.product(*options), MOST_PROBES):
-        if all(not z3.is_false(z3.simplify(z3.substitute(c, *chosen))) for c in conditions):
-            result = progress.ask("probe", [*conditions, *(a == b for a, b in chosen)], 1.0)
+        if all(z3.is_true(z3.simplify(z3.substitute(c, *chosen, *plain))) for c in conditions):
+            result = progress.ask("probe", [*conditions, *(a == b for a, b in (*chosen, *plain))], 1.0)
             if result.answer is Answer.SAT:
                 return result.answer, result.model
     return None

@@ -20,6 +20,7 @@ class Verdict:
     counterexample  for `refuted`: {"dtype", "bindings", "lhs", "rhs", "confirmed"}
     obligations     (name, SMT-LIB) of what was proved, where asked for
     final           whether the verdict may be recorded: not where a wall limit, or a crash, was involved
+    recorded_earlier  it comes from the ledger, and nothing was asked now
     """
 
     name: str
@@ -35,6 +36,7 @@ class Verdict:
     solver: str = ""
     obligations: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     final: bool = True
+    recorded_earlier: bool = False
 
     @property
     def code(self) -> str:
@@ -65,6 +67,7 @@ class Verdict:
             record.message,
             record.resources,
             record.solver,
+            recorded_earlier=True,
         )
 
     def json(self) -> dict[str, Any]:

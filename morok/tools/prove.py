@@ -1,7 +1,8 @@
 """Prove rule files or folders of them (default: the built-in rules).
 
 Exit status: 0 every rule is usable; 1 some rule is refuted or can never fire; 2 usage, parse or type error; 3 none of
-these, but some verdict is unknown; 4 an internal error.
+these, but some verdict is unknown; 4 an internal error. With --compare also 1 where a verdict, its scope, the resources that it
+took or its obligations are not what the ledger says.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=int, metavar="UNITS", help="solver resource units an obligation; deterministic")
     parser.add_argument("--no-cache", action="store_true", help="prove everything anew")
     parser.add_argument("--write", action="store_true", help="record the verdicts in the ledger")
+    parser.add_argument(
+        "--compare", action="store_true", help="prove everything anew; exit 1 where the ledger says other than what was found"
+    )
     parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
 
@@ -82,17 +86,21 @@ def run(args: argparse.Namespace) -> int:
     for option in ("jobs", "budget"):
         if (value := getattr(args, option)) is not None and value < 1:
             raise UsageError(f"--{option} is at least 1, not {value}")
+    if args.compare and args.write:
+        raise UsageError("--compare says where the ledger is wrong, --write makes it right", hint="give one of the two")
+    differences: list[str] = []
     try:
         with _progress() as done:
             verdicts = prove(
                 args.paths or None,
                 budget=args.budget,
                 jobs=args.jobs,
-                use_cache=not args.no_cache,
+                use_cache=not (args.no_cache or args.compare),
                 write=args.write,
                 only=args.only,
                 smt2=args.smt2,
                 done=done,
+                differs=differences.append if args.compare else None,
             )
     except (MorokError, OSError):
         raise
@@ -110,4 +118,6 @@ def run(args: argparse.Namespace) -> int:
             print_text(verdicts, sys.stdout)
         else:
             sys.stdout.write(render(verdicts, form))
-    return exit_status(verdicts)
+    for difference in differences:
+        print(f"morok prove: {difference}", file=sys.stderr)
+    return exit_status(verdicts) or int(bool(differences))

@@ -11,7 +11,7 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, UnprovedRuleError
-from morok.prove import api, ledger
+from morok.prove import api, ledger, obligation_store
 
 RULES = """\
 # a small pack
@@ -171,3 +171,52 @@ def test_the_answer_does_not_depend_on_how_many_work(pack: Path) -> None:
     together = api.prove(pack, jobs=2, use_cache=False)
     key = [(v.name, v.verdict, v.scope, v.resources) for v in alone]
     assert key == [(v.name, v.verdict, v.scope, v.resources) for v in together]
+
+
+def differences(pack: Path) -> list[str]:
+    found: list[str] = []
+    api.prove(pack, jobs=1, use_cache=False, differs=found.append)
+    return found
+
+
+def test_proving_anew_agrees_with_the_ledger_or_says_in_what_it_does_not(pack: Path) -> None:
+    api.prove(pack, jobs=1, write=True)
+    assert differences(pack) == []
+    page = ledger.page_path(pack)
+    text = page.read_text()
+    assert text.count('"verdict": "proved"') == 2
+    page.write_text(text.replace('"verdict": "proved"', '"verdict": "bounded"', 1))
+    assert differences(pack) == ["pack.double: verdict is proved, in the ledger bounded"]
+    page.write_text(text.replace('"resources": ', '"resources": 9', 1))
+    assert len(differences(pack)) == 1
+    page.unlink()
+    assert differences(pack) == [f"pack.{name}: proved, and the ledger has no record of it" for name in ("double", "bounded")]
+
+
+def test_obligations_that_are_not_the_present_rules_are_a_difference(pack: Path) -> None:
+    api.prove(pack, jobs=1, write=True)
+    store = obligation_store.path_of(ledger.page_path(pack))
+    kept = obligation_store.read(store)
+    obligation_store.write(store, {**kept, "pack.double": obligation_store.Section(kept["pack.double"].digest, "; nothing\n")})
+    assert differences(pack) == ["pack.double: its obligations are not those in pack.smt2.xz"]
+
+
+def test_every_rule_of_the_ledger_has_the_obligations_of_its_present_meaning(pack: Path) -> None:
+    store = obligation_store.path_of(ledger.page_path(pack))
+    api.prove(pack, jobs=1, write=True)
+    pack.write_text(RULES.replace("x, 2", "2, x"))
+    api.prove(pack, jobs=1, write=True)
+    kept = obligation_store.read(store)
+    assert {r.name: ledger.rule_digest(r) for r in check_file(pack).rules()} == {n: s.digest for n, s in kept.items()}
+    assert all("(check-sat)" in s.script for s in kept.values())
+    store.unlink()
+    assert all(not v.recorded_earlier for v in api.prove(pack, jobs=1, write=True)), "what is not kept is asked again"
+    assert obligation_store.read(store) == kept
+
+
+def test_damaged_obligations_are_an_error_with_their_place(pack: Path) -> None:
+    api.prove(pack, jobs=1, write=True)
+    store = obligation_store.path_of(ledger.page_path(pack))
+    store.write_bytes(b"no archive")
+    with pytest.raises(LedgerError, match="holds no obligations"):
+        api.prove(pack, jobs=1, write=True)

@@ -117,14 +117,22 @@ class Integers:
         return truncated(self.world, a, b, self.builtin)
 
     def tmod(self, a: Expr, b: Expr) -> Expr:
-        return a - b * self.tdiv(a, b)
+        return self._remainder("tmod", a, b, self.tdiv(a, b))
 
     def floordiv(self, a: Expr, b: Expr) -> Expr:
         self._no_homomorphism()
         return floored(self.world, a, b, self.builtin)
 
     def floormod(self, a: Expr, b: Expr) -> Expr:
-        return a - b * self.floordiv(a, b)
+        return self._remainder("floormod", a, b, self.floordiv(a, b))
+
+    def _remainder(self, name: str, a: Expr, b: Expr, quotient: Expr) -> Expr:
+        """a - b * quotient; where quotients are functions a function itself, so that equal operands show equal remainders."""
+        if self.builtin or self.world.witnesses:
+            return a - b * quotient
+        r = z3.Function(name, self.sort, self.sort, self.sort)(a, b)
+        self.world.assume(r == a - b * quotient)
+        return r
 
     def lt(self, a: Expr, b: Expr) -> Expr:
         self._no_homomorphism()

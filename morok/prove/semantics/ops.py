@@ -431,7 +431,9 @@ def bitcast(w: W, d: D, a: Term, source: D) -> Term:
     if d is source:
         return a
     if d.is_bool or source.is_bool or d.is_index or source.is_index:
-        raise Unsupported("the bits of bool and index")
+        # nothing says what these bits are: some function, of some of the values
+        bits = w.opaque(f"bits.{source.name}.{d.name}", w.sort(d), a.value)
+        return strict(bits, a, when=w.opaque(f"bits.{source.name}.{d.name}.defined", z3.BoolSort(), a.value))
     n, s = w.arithmetic(d), w.arithmetic(source)
     if isinstance(n, (Integers, Reals)) or isinstance(s, (Integers, Reals)):
         raise Unsupported("bits over integers and real numbers")

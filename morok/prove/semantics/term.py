@@ -37,31 +37,40 @@ class Term:
     allows: Callable[[Expr], Expr] | None = None
 
 
+def is_true(condition: Expr) -> bool:
+    """Whether it is the constant true itself: equal nodes of the solver are one node, so that their addresses tell."""
+    return bool(condition.ast.value == TRUE.ast.value)
+
+
+def is_false(condition: Expr) -> bool:
+    return bool(condition.ast.value == FALSE.ast.value)
+
+
 def both(*conditions: Expr) -> Expr:
     """The conjunction, without the conditions that are plainly true."""
-    kept = [c for c in conditions if not z3.is_true(c)]
+    kept = [c for c in conditions if not is_true(c)]
     return TRUE if not kept else kept[0] if len(kept) == 1 else z3.And(*kept)
 
 
 def either(*conditions: Expr) -> Expr:
     """The disjunction, without the conditions that are plainly false."""
-    if any(z3.is_true(c) for c in conditions):
+    if any(is_true(c) for c in conditions):
         return TRUE
-    kept = [c for c in conditions if not z3.is_false(c)]
+    kept = [c for c in conditions if not is_false(c)]
     return FALSE if not kept else kept[0] if len(kept) == 1 else z3.Or(*kept)
 
 
 def negation(condition: Expr) -> Expr:
-    if z3.is_true(condition):
+    if is_true(condition):
         return FALSE
-    return TRUE if z3.is_false(condition) else z3.Not(condition)
+    return TRUE if is_false(condition) else z3.Not(condition)
 
 
 def choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
     """`If`, decided at once where the condition is plain."""
-    if z3.is_true(condition) or yes.eq(no):
+    if is_true(condition) or yes.eq(no):
         return yes
-    return no if z3.is_false(condition) else z3.If(condition, yes, no)
+    return no if is_false(condition) else z3.If(condition, yes, no)
 
 
 def strict(value: Expr, *operands: Term, when: Expr = TRUE) -> Term:
@@ -100,7 +109,7 @@ class World:
     fresh_names: int = 0
 
     def assume(self, *facts: Expr) -> None:
-        self.axioms.extend(f for f in facts if not z3.is_true(f))
+        self.axioms.extend(f for f in facts if not is_true(f))
 
     def limit(self, words: str) -> None:
         if words not in self.bounds:
