@@ -16,6 +16,7 @@ from morok.errors import MorokError
 COMMANDS: Final = {
     "prove": "prove rule files (default: the built-in rules)",
     "check": "parse, type-check and lint rule files, without a solver",
+    "recheck": "put the ledger's obligations to a second solver",
     "mutate": "change proved rules and see that it is noticed",
     "fmt": "rewrite rule files in the canonical layout",
     "explain": "a rule's text, meaning and verdict; or an error code",

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
+from morok.prove import obligations
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict
 from morok.prove.workers import judge
 
 HERE = Path(__file__).parent
+ENCODING_BUDGET = 20_000  # solver units: a wrong proof by an encoding that assumes too much is a quick one
+SAMPLED = 4  # of so many false rules, one is put to each encoding alone
 _found: dict[str, Verdict] = {}
 
 
@@ -28,7 +34,7 @@ def verdict(rule: CheckedRule) -> Verdict:
 
 
 def test_the_corpora_are_large_enough() -> None:
-    assert len(corpus("false")) + len(corpus("structure_false")) >= 60
+    assert len(corpus("false")) + len(corpus("structure_false")) >= 150
 
 
 @pytest.mark.parametrize("rule", corpus("false"), ids=lambda r: r.name)
@@ -38,6 +44,35 @@ def test_false_rules_are_refuted_and_run(rule: CheckedRule) -> None:
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True, found.message
     assert set(found.counterexample) == {"dtype", "bindings", "lhs", "rhs", "confirmed"}
+
+
+def by_encoding(rule: CheckedRule, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Verdict]]:
+    """The verdicts of each encoding of the rule alone, the others being left out."""
+    every = obligations.encodings
+    for n in itertools.count():
+        used: list[str] = []
+
+        def one(*arguments: Any, n: int = n, used: list[str] = used) -> Iterator[Any]:
+            for attempt in itertools.islice(every(*arguments), n, n + 1):
+                used.append(attempt.name)
+                yield attempt
+
+        monkeypatch.setattr(obligations, "encodings", one)
+        found = judge(rule, ENCODING_BUDGET, False)
+        if not used:
+            return
+        yield used[0], found
+
+
+@pytest.mark.parametrize("name", ["false", "structure_false"])
+def test_no_encoding_proves_a_false_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encodings: dict[str, int] = {}
+    for rule in corpus(name)[::SAMPLED]:
+        for encoding, found in by_encoding(rule, monkeypatch):
+            assert not found.usable, f"{rule.name}: {encoding} alone calls it {found.verdict}"
+            encodings[encoding] = encodings.get(encoding, 0) + (found.verdict == "refuted")
+        monkeypatch.undo()
+    assert sum(n > 0 for n in encodings.values()) >= 3, encodings
 
 
 @pytest.mark.parametrize("rule", corpus("structure_false"), ids=lambda r: r.name)

@@ -1,0 +1,188 @@
+"""A second opinion: the ledger's obligations, put to solvers that share no code with the one that answered them.
+
+Every obligation in `proofs/**/*.smt2.xz` was answered `unsat`. Bitwuzla decides those over bit vectors, floats and uninterpreted
+functions, cvc5 those over integers, reals and uninterpreted sorts. An answer `sat` from either is a disagreement: one of the
+solvers is wrong, or the obligation recorded is not the one that was proved.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from morok.prove import ledger
+
+LIMIT_MS: Final = 500  # wall milliseconds an obligation: what takes longer stays with the first solver
+SOLVERS: Final = ("bitwuzla", "cvc5")
+
+_NAMED: Final = re.compile(r"(?m)^; (.*)\n\(reset\)\n")
+_NUMBERS: Final = re.compile(r"\b(Int|Real)\b|declare-sort|declare-datatype")
+_BFLOAT: Final = re.compile(r"\(_ FloatingPoint 8 8\)|\(_ to_fp 8 8\)")  # a format that bitwuzla is not built with
+# z3's names for divisions by what is not zero; SMT-LIB's agree with them there
+_DIVISION: Final = re.compile(r"\b(bv[us](?:div|rem|mod))_i\b")
+_ROTATION: Final = re.compile(r"\(ext_rotate_left (\S+) \(_ bv(\d+) \d+\)\)")  # by a constant, as SMT-LIB writes it
+# the rule's name: what stands before the instance
+_RULE: Final = re.compile(r"^\S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One obligation of a ledger page: SMT-LIB, whose answer was `unsat`."""
+
+    page: str
+    name: str
+    text: str
+
+    @property
+    def rule(self) -> str:
+        found = _RULE.match(self.name)
+        return found.group() if found else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a second solver said: "unsat", "sat", "unknown" within its limit, or "unsupported" and why."""
+
+    solver: str
+    answer: str
+    why: str = ""
+
+
+def stores(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.smt2.xz"))
+
+
+def questions(store: Path) -> list[Question]:
+    """The obligations of one page, in their order."""
+    text = lzma.decompress(store.read_bytes()).decode()
+    parts = _NAMED.split(text)
+    return [Question(str(store), name, body) for name, body in zip(parts[1::2], parts[2::2], strict=True)]
+
+
+def silent_rules(folder: Path) -> list[str]:
+    """Rules that the ledger calls proved and that left nothing to check again."""
+    out = []
+    for page_file in sorted(folder.rglob("*.json")):
+        store = page_file.with_suffix(".smt2.xz")
+        if page_file.parent == folder:
+            continue  # no page: what is recorded about the ledger as a whole
+        page = ledger.read_page(page_file)
+        names = {q.rule for q in questions(store)} if store.exists() else set()
+        out += [name for name in (page.records if page else {}) if name not in names]
+    return out
+
+
+def ask(text: str, limit_ms: int = LIMIT_MS) -> Reply:
+    """The answer of the solver whose fragment the question is in; cvc5's where bitwuzla has none."""
+    plain = _ROTATION.sub(r"((_ rotate_left \2) \1)", _DIVISION.sub(r"\1", text))
+    if not _NUMBERS.search(plain) and not _BFLOAT.search(plain):
+        said = _bitwuzla(plain, limit_ms)
+        if said.answer in ("sat", "unsat"):
+            return said
+    return _cvc5(plain, limit_ms)
+
+
+def _bitwuzla(text: str, limit_ms: int) -> Reply:
+    import bitwuzla
+
+    options = bitwuzla.Options()
+    options.set(bitwuzla.Option.TIME_LIMIT_PER, limit_ms)
+    parser = bitwuzla.Parser(bitwuzla.TermManager(), options)
+    try:
+        parser.parse(text.replace("(check-sat)", ""), True, False)
+        return Reply("bitwuzla", str(parser.bitwuzla().check_sat()))
+    except bitwuzla.BitwuzlaException as why:
+        return Reply("bitwuzla", "unsupported", _first_line(str(why)))
+
+
+def _cvc5(text: str, limit_ms: int) -> Reply:
+    import cvc5
+
+    solver = cvc5.Solver(cvc5.TermManager())
+    for name, value in (("tlimit-per", str(limit_ms)), ("fp-exp", "true")):
+        solver.setOption(name, value)
+    solver.setLogic("ALL")
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "obligation")
+    symbols = parser.getSymbolManager()
+    said = ""
+    try:
+        while not (command := parser.nextCommand()).isNull():
+            said += str(command.invoke(solver, symbols)).strip()
+    except RuntimeError as why:
+        return Reply("cvc5", "unsupported", _first_line(str(why)))
+    if said in ("sat", "unsat"):
+        return Reply("cvc5", said)
+    return Reply("cvc5", "unknown" if said.startswith("unknown") else "unsupported", _first_line(said))
+
+
+def _first_line(text: str) -> str:
+    """An error, without the numbers in it, so that errors of one kind are counted together."""
+    return re.sub(r"\d+", "N", text.strip().splitlines()[0] if text.strip() else "")[:160]
+
+
+def missing_solvers() -> list[str]:
+    return [name for name in SOLVERS if find_spec(name) is None]
+
+
+def replies(asked: Sequence[Question], jobs: int, limit_ms: int = LIMIT_MS) -> Iterator[tuple[Question, Reply]]:
+    """Every question with its answer; equal texts are asked once. More than one job forks."""
+    texts = list(dict.fromkeys(q.text for q in asked))
+    if jobs > 1 and len(texts) > 1:
+        import functools
+        import multiprocessing
+
+        with multiprocessing.get_context("fork").Pool(jobs) as pool:
+            said = pool.map(functools.partial(ask, limit_ms=limit_ms), texts, chunksize=64)
+    else:
+        said = [ask(t, limit_ms) for t in texts]
+    found = dict(zip(texts, said, strict=True))
+    for q in asked:
+        yield q, found[q.text]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How many obligations were checked again, by whom, with what answer; and those answered `sat`."""
+
+    obligations: int
+    distinct: int
+    counts: dict[tuple[str, str], int]
+    reasons: dict[str, int]
+    disagreements: tuple[str, ...]
+    rules: int
+    rules_checked: int
+
+
+def report(pairs: Iterable[tuple[Question, Reply]]) -> Report:
+    counts: Counter[tuple[str, str]] = Counter()
+    reasons: Counter[str] = Counter()
+    texts: set[str] = set()
+    disagreements = []
+    open_rules: set[str] = set()
+    rules: set[str] = set()
+    for q, r in pairs:
+        counts[r.solver, r.answer] += 1
+        texts.add(q.text)
+        rules.add(q.rule)
+        if r.answer != "unsat":
+            open_rules.add(q.rule)
+        if r.answer == "sat":
+            disagreements.append(f"{q.name} ({Path(q.page).name}): {r.solver} has a counterexample")
+        elif r.answer != "unsat":
+            reasons[f"{r.solver}: {r.why or r.answer}"] += 1
+    return Report(
+        sum(counts.values()),
+        len(texts),
+        dict(sorted(counts.items())),
+        dict(reasons.most_common()),
+        tuple(disagreements),
+        len(rules),
+        len(rules - open_rules),
+    )
