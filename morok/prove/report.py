@@ -17,9 +17,10 @@ COLOURS: Final = {
 
 
 def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """How many rules there are of each verdict, and the seconds they took."""
+    """How many rules there are of each verdict, the seconds they took, and what the solver counted of its work."""
     counts = Counter(v.verdict for v in verdicts)
-    return {"total": len(verdicts), **{k: counts[k] for k in COLOURS}, "seconds": round(sum(v.seconds for v in verdicts), 3)}
+    cost = {"seconds": round(sum(v.seconds for v in verdicts), 3), "resources": sum(v.resources for v in verdicts)}
+    return {"total": len(verdicts), **{k: counts[k] for k in COLOURS}, **cost}
 
 
 def as_json(verdicts: Sequence[Verdict]) -> str:

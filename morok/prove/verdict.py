@@ -78,6 +78,7 @@ class Verdict:
             "verdict": self.verdict,
             "scope": list(self.scope),
             "seconds": round(self.seconds, 4),
+            "resources": self.resources,
             "helpers": list(self.helpers),
         }
         if self.counterexample is not None:

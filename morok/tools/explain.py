@@ -1,4 +1,5 @@
-"""Explain a rule: its text, what it says, its verdict and what that covers, and where it runs; or an error code.
+"""Explain a rule: its text, what it says, its verdict and what that covers, what its proof takes for granted, and where it
+runs; or an error code.
 
 morok explain add_zero
 morok explain shifts.halve --rules shifts.rules
@@ -63,16 +64,35 @@ def _find(wanted: str, paths: list[str]) -> Iterator[tuple[Path, CheckedRule]]:
         yield from ((file, rule) for rule in check_file(file).rules() if _answers(rule.name, wanted))
 
 
-def _stages(group: str) -> list[str]:
-    from morok.passes.pipeline import STAGES
+def _near(wanted: str, paths: list[str]) -> str:
+    """The rules whose names are most like the one asked for; for a name that means nothing, how to find one."""
+    import difflib
 
-    return [f"{s.number} {s.name}" for s in STAGES if group in s.groups]
+    from morok.dsl.check import check_file
+    from morok.rewrite.library import catalogue
+
+    known = [r.name for f in rule_files(paths) for r in check_file(f).rules()] if paths else [e.name for e in catalogue()]
+    short = {part: name for name in reversed(known) for part in (name.partition(".")[2], name)}
+    close = list(dict.fromkeys(short[c] for c in difflib.get_close_matches(wanted, short, 6, 0.6)))[:3]
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    return "`morok rules` lists the built-in ones; --rules names a file of yours"
+
+
+def _sources(name: str) -> list[dict[str, str]]:
+    """The texts' rules that a built-in rule says."""
+    from morok.rewrite.library import rules_dir
+    from morok.tools.catalogue import answers, entries
+
+    cited = [e for e in entries(rules_dir()) if any(answers(name, rule) for rule in e.rules)]
+    return [{"id": e.id, "section": e.section, "text": e.text, "decision": e.decision, "reason": e.reason} for e in cited]
 
 
 def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
     from morok.dsl.format import format_rule
     from morok.prove import ledger
     from morok.prove.verdict import Verdict
+    from morok.tools import describe
 
     record = ledger.recorded(rule)
     if record is not None:
@@ -96,7 +116,12 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
         "scope": [] if verdict is None else list(verdict.scope),
         "message": "" if verdict is None else verdict.message,
         "counterexample": None if verdict is None else verdict.counterexample,
-        "stages": _stages(rule.name.split(".")[0]) if built_in else [],
+        "solver": "" if verdict is None else verdict.solver,
+        "premises": describe.premises(rule),
+        "lemmas": describe.lemmas(rule),
+        "sources": _sources(rule.name) if built_in else [],
+        "tiers": describe.tiers(rule.name.split(".")[0]) if built_in else [],
+        "stages": describe.stages(rule.name.split(".")[0]) if built_in else [],
     }
 
 
@@ -110,8 +135,16 @@ def _show(row: dict[str, Any]) -> None:
     for key in ("assuming", "helpers"):
         if row[key]:
             lines.append(f"  {key} {', '.join(row[key])}")
-    lines.append(f"  verdict: {row['verdict']}" + (f" ({'; '.join(row['scope'])})" if row["scope"] else ""))
-    lines += [f"    {line}" for line in row["message"].splitlines()]
+    lines.append(f"  verdict: {row['verdict']}" + (f", by {row['solver']}" if row["solver"] else ""))
+    lines += [f"    {line}" for line in (*row["scope"], *row["message"].splitlines())]
+    lines += ["  the proof takes for granted that", *(f"    {line}" for line in row["premises"])]
+    if row["lemmas"]:
+        lines += ["  and proves besides that", *(f"    {line}" for line in row["lemmas"])]
+    for said in row["sources"]:
+        lines.append(f"  {said['decision']} from the texts' {said['id']}: {said['text']}")
+        lines += [f"    {said['reason']}"] * bool(said["reason"])
+    if row["tiers"]:
+        lines.append(f"  belongs to {', '.join(row['tiers'])}")
     lines += [f"  runs in stage {stage}" for stage in row["stages"]]
     print("\n".join(lines))
 
@@ -127,9 +160,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     rows = [_rule(file, rule, not args.rules) for file, rule in _find(what, args.rules)]
     if not rows:
-        raise UsageError(
-            f"there is no rule {what!r}", hint="`morok rules` lists the built-in ones; --rules names a file of yours"
-        )
+        raise UsageError(f"there is no rule {what!r}", hint=_near(what, args.rules))
     if args.json:
         emit_json({"rules": rows})
         return 0

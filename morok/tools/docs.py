@@ -1,0 +1,68 @@
+"""Write the book of rules: a folder of pages with each rule's text, meaning, verdict, source, and an example of it firing.
+
+morok docs                         # the built-in rules, into the folder `book`
+morok docs my.rules --out pages    # rules of yours; what is not proved yet is marked so
+
+Open index.html in a browser. The pages need no network, and the same rules make the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from morok.dsl.checked import CheckedRule
+from morok.errors import UsageError
+from morok.tools.output import emit_json, read_text, rule_files
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
+    parser.add_argument("--out", default="book", metavar="DIR", help="the folder to write into (default: book)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _verdict(rule: CheckedRule) -> tuple[str, Sequence[str]]:
+    from morok.prove import ledger
+
+    record = ledger.recorded(rule)
+    return ("unproved", ()) if record is None else (record.verdict, record.scope)
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.dsl.check import check_file
+    from morok.rewrite.library import rules_dir
+    from morok.tools.book import pages
+    from morok.tools.book.entries import chapter
+    from morok.tools.catalogue import entries
+
+    out = Path(args.out)
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is no folder", expected="a folder to write into, made if it does not exist")
+    built_in = not args.paths
+    texts = entries(rules_dir()) if built_in else []
+    chapters = []
+    for path in rule_files(args.paths):
+        shown = path.relative_to(rules_dir()).as_posix() if built_in else path.name
+        chapters.append(chapter(shown, read_text(path), check_file(path), _verdict, texts, built_in))
+    made = {"index.html": pages.index("Book of rules", chapters, built_in)}
+    if built_in:
+        made["texts.html"] = pages.texts(texts, chapters)
+    made |= {name: pages.asset(name) for name in pages.ASSETS}
+    out.mkdir(parents=True, exist_ok=True)
+    for name, text in made.items():
+        (out / name).write_text(text, encoding="utf-8")
+    written = [e for c in chapters for s in c.sections for e in s.entries]
+    counts = {
+        "rules": sum(len(e.verdicts) for e in written),
+        "entries": len(written),
+        "examples": sum(e.example is not None for e in written),
+    }
+    if args.json:
+        emit_json({"folder": str(out), "files": sorted(made), **counts})
+    else:
+        print(
+            f"{out / 'index.html'}: {counts['rules']} rules in {counts['entries']} entries, {counts['examples']} with an example"
+        )
+    return 0
