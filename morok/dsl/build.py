@@ -182,6 +182,7 @@ class Builder(Transformer[Tok, Any]):
             next((tuple(i) for i in rest if isinstance(i, _Flags)), ()),
             next((str(i) for i in rest if isinstance(i, _Doc)), ""),
             tuple(i for i in rest if isinstance(i, S.Example)),
+            within=next((float(i) for i in rest if isinstance(i, float)), None),
             span=_span(name, next((i for i in reversed(rest) if isinstance(i, S.Example)), target)),
         )
 
@@ -204,6 +205,15 @@ class Builder(Transformer[Tok, Any]):
     def arrow(self, c: Children) -> Tok:
         mark: Tok = c[0]
         return mark
+
+    def within(self, c: Children) -> float:
+        bound, unit = c
+        if unit.value != "ulp":
+            raise Mistake(f"`{unit.value}` is no measure of error", unit, "within 1.5 ulp")
+        value = bound.value
+        if isinstance(value, bool) or not 0.5 <= value < math.inf:
+            raise Mistake(f"no result is always within {bound.text} ulp", bound, "a number from 0.5 on")
+        return float(value)
 
     def assuming(self, c: Children) -> _Flags:
         return _Flags(t.value for t in c)

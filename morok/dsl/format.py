@@ -310,7 +310,8 @@ class _Printer:
             for n, c in enumerate(r.clauses)
             if not (n and isinstance(c, S.Let) and isinstance(r.clauses[n - 1], S.Let))
         ]
-        assuming = f" assuming {', '.join(r.assuming)}" if r.assuming else ""
+        within = "" if r.within is None else f" within {r.within:g} ulp"
+        assuming = within + (f" assuming {', '.join(r.assuming)}" if r.assuming else "")
         target = f"{'=>' if r.partial else '~>'} {X.expr_text(r.target)}{assuming}"
         whole = " ".join((f"{indent}{r.name}: {X.pattern_text(r.pattern)}", *clauses, target))
         head, last = (id(r), "head"), (id(r), "target")
@@ -320,7 +321,7 @@ class _Printer:
         else:
             yield _Line(_broken_pattern(f"{indent}{r.name}: ", r.pattern, inner), head)
             for text, key in zip(clauses, keys, strict=True):
-                yield _Line(_broken_condition(inner + text, inner), key)
+                yield _Line(_broken_clause(inner + text, inner), key)
             yield _Line(_broken_target(inner + target[:3], r.target, assuming, inner), last)
         lines = doc_lines(r.doc, inner)
         for n, text in enumerate(lines):
@@ -368,8 +369,12 @@ def _broken_target(start: str, e: S.Expr, end: str, inner: str) -> str:
     return text
 
 
-def _broken_condition(text: str, inner: str) -> str:
-    """A long guard is broken in front of its last `and` or `or` that stands in no bracket and fits."""
+def _broken_clause(text: str, inner: str) -> str:
+    """A long guard is broken in front of its last `and` or `or` that stands in no bracket and fits; of bindings that do not fit
+    on one line each has its own.
+    """
+    if len(text) > WIDTH and text.startswith(inner + "let "):
+        return (",\n" + inner + _INDENT).join(_bindings(text))
     lines = [text]
     while len(lines[-1]) > WIDTH:
         line = lines[-1]
@@ -382,6 +387,18 @@ def _broken_condition(text: str, inner: str) -> str:
             break
         lines[-1:] = [line[:at], inner + _INDENT + line[at + 1 :]]
     return "\n".join(lines)
+
+
+def _bindings(text: str) -> list[str]:
+    """`let a = .., b = ..` cut at the commas that stand in no bracket."""
+    depth, start = 0, 0
+    out: list[str] = []
+    for i, ch in enumerate(text):
+        depth += (ch in "([{") - (ch in ")]}")
+        if ch == "," and depth == 0:
+            out.append(text[start:i].lstrip() if out else text[start:i])
+            start = i + 1
+    return [*out, text[start:].lstrip() if out else text[start:]]
 
 
 def _broken_signature(e: S.Extern) -> str:

@@ -161,7 +161,7 @@ class _Parser:
         expected = _in_words(accepted, texts)
         ended = t.type == "$END"
         opened = _open_brackets(tokens, t)
-        if opened and (ended or t.value in ("~>", "=>", "assuming", "example", "let", "group") or t.type == "EXAMPLE"):
+        if opened and (ended or t.value in ("~>", "=>", "within", "assuming", "example", "let", "group") or t.type == "EXAMPLE"):
             at = opened[-1]
             return self.error(f"this `{at.value}` is never closed", at, f"`{_CLOSES[at.value]}`")
         if ended and not whole_file:

@@ -335,7 +335,7 @@ class Example(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Rule(Syntax):
-    """One rule; `partial` when written with `=>`."""
+    """One rule; `partial` when written with `=>`; `within`: how many ulp the target's value may be off (None: it is exact)."""
 
     name: str
     pattern: Pattern
@@ -346,6 +346,7 @@ class Rule(Syntax):
     doc: str = ""
     examples: tuple[Example, ...] = ()
     comments: tuple[str, ...] = field(default=(), compare=False)
+    within: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ def canonical(tree: S.Syntax) -> str:
         at = todo.pop()
         if isinstance(at, S.Syntax):
             names = [n for n in at.__dataclass_fields__ if n not in ("span", "doc", "examples", "comments", "text")]
+            if isinstance(at, S.Rule) and at.within is None:
+                names.remove("within")
             out.append(f"{type(at).__name__}(")
             todo.append(_END)
             todo.extend(getattr(at, n) for n in reversed(names))

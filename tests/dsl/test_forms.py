@@ -366,3 +366,30 @@ def test_the_pattern_decides_the_dtypes() -> None:
     with pytest.raises(RuleError, match="does not type-check at float"):
         rule("r: Sub(x, x) ~> 0")
     assert set(rule("r: Sub(x: !float, x) ~> 0").domains.values()) == {(*INTS, "index")}
+
+
+def test_a_promise_stands_behind_the_target() -> None:
+    text = "group g\n\nr: Exp(x: f32) ~> Exp2(Mul(x, 1.442695)) within 1.5 ulp assuming nnan\n"
+    found = rule(text[text.index("r:") :])
+    assert found.syntax.within == 1.5
+    assert found.syntax.assuming == ("nnan",)
+    assert format_text(text) == text
+    assert rule("r: Exp(x: f32) ~> Exp(x)").syntax.within is None
+
+
+@pytest.mark.parametrize("promise", ["1 ulps", "0.25 ulp", "inf ulp", "nan ulp", "true ulp", "ulp", "-1 ulp"])
+def test_a_promise_is_half_an_ulp_or_more(promise: str) -> None:
+    with pytest.raises(RuleError):
+        rule(f"r: Exp(x: f32) ~> Exp2(x) within {promise}")
+
+
+def test_bindings_that_do_not_fit_have_a_line_each() -> None:
+    bindings = ", ".join(f"a_binding_with_a_long_name_{i} = Add(x, {i})" for i in range(4))
+    total = "Add(Add(a_binding_with_a_long_name_0, a_binding_with_a_long_name_1), Max(a_binding_with_a_long_name_2, x))"
+    text = format_text(f'group g\n\nr: Neg(x: i32) let {bindings} ~> Sub({total}, a_binding_with_a_long_name_3)\n    "doc"\n')
+    lines = text.splitlines()
+    assert lines[3:7] == [
+        "    let a_binding_with_a_long_name_0 = Add(x, 0),",
+        *(f"        a_binding_with_a_long_name_{i} = Add(x, {i})" + "," * (i < 3) for i in (1, 2, 3)),
+    ]
+    assert format_text(text) == text
