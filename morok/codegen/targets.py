@@ -9,8 +9,8 @@ from typing import Final
 from morok.ir.op import Op
 from morok.passes.target import Target
 
-# What stage 18 writes as polynomials, so that it vectorizes. Other functions are calls of the math library, lane by lane.
-TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Tanh})
+# What stage 18 writes as arithmetic (rules/target/transcendental.rules), so that it vectorizes, and is the same on every machine.
+TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf})
 
 
 @dataclass(frozen=True, slots=True)

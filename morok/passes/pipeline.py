@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
 from morok.ir.op import Op
@@ -17,6 +17,9 @@ from morok.ir.uop import UOp, maker
 from morok.passes import steps
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
+
+if TYPE_CHECKING:
+    from morok.rewrite.ruleset import RuleSet
 
 Program = UOp | list[UOp]
 Observer = Callable[[int, str, Program, Program], None]
@@ -44,7 +47,8 @@ class Stage:
 
 DOWN: Final = "top-down"
 UP: Final = "bottom-up"
-LATE: Final = ("floor_division", "powers_of_two", "late_forms", "multiply_add")
+DECOMPOSITIONS: Final = 18
+LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off
 STAGES: Final[tuple[Stage, ...]] = (
@@ -65,7 +69,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(15, "Lower index dtype",    (),                                      "-",  steps.lower_index),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      "-",  steps.pre_match),
-    Stage(18, "Decompositions",       LATE,                                    DOWN, steps.decompose),
+    Stage(18, "Decompositions",       LATE,                                    DOWN),
     Stage(19, "Final rewrite",        ("render",),                             DOWN, steps.final),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
@@ -75,14 +79,16 @@ STAGES: Final[tuple[Stage, ...]] = (
 
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
-    """The stage's groups, without those for instructions that `target` lacks."""
-    return stage.groups if target.fma else tuple(g for g in stage.groups if g != "multiply_add")
+    """The stage's groups, without those for instructions that `target` lacks, or has."""
+    left_out = {() if target.fma else "multiply_add", () if target.unsupported else "transcendental"}
+    return tuple(g for g in stage.groups if g not in left_out)
 
 
-def lower(ast: UOp, target: Target, observer: Observer | None = None) -> list[UOp]:
+def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: RuleSet | None = None) -> list[UOp]:
     """The instructions of the kernel `ast` (a Sink) for `target`.
 
     observer  called after each stage with its number, its name, and the program before and after: a list from stage 21 on
+    trial     rules that the stage of decompositions uses before its own, without asking whether they are proved: to measure them
 
     Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization, VerifyError under
     MOROK_CHECK where a stage breaks its promise.
@@ -90,12 +96,12 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None) -> list[UO
     origin = maker.origin
     maker.origin = ast.origin  # nodes come from the kernel, unless an algorithm knows better
     try:
-        return _lower(ast, target, observer)
+        return _lower(ast, target, observer, trial)
     finally:
         maker.origin = origin
 
 
-def _lower(ast: UOp, target: Target, observer: Observer | None) -> list[UOp]:
+def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet | None) -> list[UOp]:
     check, show = config.CHECK.value, config.DEBUG.value == "ir"
     program: Program = ast
     for stage in STAGES:
@@ -104,7 +110,8 @@ def _lower(ast: UOp, target: Target, observer: Observer | None) -> list[UOp]:
             program = stage.algorithm(program, target)
         groups = _groups(stage, target)
         if groups and isinstance(program, UOp):
-            program = steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP)
+            on_trial = trial if stage.number == DECOMPOSITIONS else None
+            program = steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP, before=on_trial)
         if check:
             from morok.ir.verify import verify
 

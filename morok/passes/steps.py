@@ -15,17 +15,21 @@ from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.divisions import guard_divisions
 from morok.passes.target import KernelInfo, Target
-from morok.passes.transcendental import expand_transcendental
 from morok.rewrite import library
 from morok.rewrite.engine import graph_rewrite
+from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
 
-def rewrite(x: UOp, groups: Sequence[str], stage: int, bottom_up: bool = False) -> UOp:
-    """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved."""
+def rewrite(x: UOp, groups: Sequence[str], stage: int, bottom_up: bool = False, before: RuleSet | None = None) -> UOp:
+    """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
+
+    before  rules that are tried before theirs
+    """
     if not groups:
         return x
-    out: UOp = graph_rewrite(x, library.groups(*groups), bottom_up=bottom_up, stage=str(stage))
+    rules = library.groups(*groups)
+    out: UOp = graph_rewrite(x, rules if before is None else before + rules, bottom_up=bottom_up, stage=str(stage))
     return out
 
 
@@ -97,10 +101,6 @@ def lower_index(ast: UOp, target: Target) -> UOp:
 def pre_match(ast: UOp, target: Target) -> UOp:
     """The rules that a target adds before decomposition."""
     return rewrite(ast, target.pre_matcher, 17)
-
-
-def decompose(ast: UOp, target: Target) -> UOp:
-    return expand_transcendental(ast, target)
 
 
 def final(ast: UOp, target: Target) -> UOp:

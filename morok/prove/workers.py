@@ -25,9 +25,13 @@ def failure(rule: CheckedRule, verdict: str, message: str) -> Verdict:
 
 def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
     """Prove one rule; what goes wrong inside the prover is a verdict too."""
-    from morok.prove.obligations import prove_rule
-
     try:
+        if rule.syntax.within is not None:
+            from morok.prove.measure import judge as judge_by_measuring
+
+            return judge_by_measuring(rule)
+        from morok.prove.obligations import prove_rule
+
         return prove_rule(rule, budget, keep)
     except Exception as problem:  # reported as the verdict `error`, which no gate lets pass
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")

@@ -64,11 +64,16 @@ def _jit() -> Any:
     return _binding().create_lljit_compiler()
 
 
+def llvm_version() -> str:
+    """The version of LLVM in use: "22.1.0"."""
+    return ".".join(map(str, _binding().llvm_version_info))
+
+
 @functools.cache
 def _versions() -> str:
     import llvmlite
 
-    return f"{_GENERATION}/{llvmlite.__version__}/{'.'.join(map(str, _binding().llvm_version_info))}"
+    return f"{_GENERATION}/{llvmlite.__version__}/{llvm_version()}"
 
 
 def digest(text: str, m: Machine, optimize: bool) -> str:

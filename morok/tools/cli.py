@@ -15,6 +15,7 @@ from morok.errors import MorokError
 # name -> what it does; the module is morok.tools.NAME with `arguments(parser)` and `run(args) -> exit status`
 COMMANDS: Final = {
     "prove": "prove rule files (default: the built-in rules)",
+    "measure": "how exact the rules `within N ulp` are, measured by compiled code",
     "check": "parse, type-check and lint rule files, without a solver",
     "recheck": "put the ledger's obligations to a second solver",
     "mutate": "change proved rules and see that it is noticed",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from morok.codegen.targets import TRANSCENDENTAL
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
@@ -9,6 +10,7 @@ from morok.passes.target import KernelInfo, Target
 
 CPU = Target("LLVM", vector_bytes=64, memory_bytes=64, registers=32)
 AVX2 = Target("LLVM", vector_bytes=32, memory_bytes=32, registers=16)
+AVX2_WITHOUT = Target("LLVM", vector_bytes=32, memory_bytes=32, registers=16, unsupported=TRANSCENDENTAL)
 GPU = Target(
     "CUDA", memory_bytes=16, registers=255, has_local=True, grid_max=(2**31 - 1, 65535, 65535), block_max=(1024, 1024, 64),
     block_threads=1024, local_bytes=48 * 1024,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import decimal
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -262,3 +262,31 @@ def _exact_power(a: float, b: float) -> Fraction | None:
     odd >>= (odd & -odd).bit_length() - 1
     # an odd factor of many bits makes a power of more bits than any float, or half-way point, has
     return base**n if odd == 1 or abs(n) <= 64 else None
+
+
+# Values to any precision, for measuring what is not correctly rounded.
+
+
+def _power_digits(a: Decimal, b: Decimal, p: int) -> Decimal:
+    sign = -1 if a < 0 and b % 2 != 0 else 1
+    return sign * (b * abs(a).ln()).exp()
+
+
+_DIGITS: Final[dict[str, Callable[..., Decimal]]] = {
+    "Exp2": lambda x, p: (x * Decimal(2).ln()).exp(),
+    "Exp": lambda x, p: x.exp(),
+    "Log2": lambda x, p: x.ln() / Decimal(2).ln(),
+    "Log": lambda x, p: x.ln(),
+    "Sin": _sine,
+    "Cos": _cosine,
+    "Tan": _tangent,
+    "Tanh": _tanh,
+    "Erf": _erf,
+    "Pow": _power_digits,
+}
+
+
+def value(op: str, operands: Sequence[float]) -> Fraction:
+    """The value of the function called `op`, its relative error below 2^-100; the operands are finite and in its domain."""
+    with decimal.localcontext(_context(_START + _GUARD)):
+        return Fraction(_DIGITS[op](*(Decimal(x) for x in operands), _START))

@@ -23,6 +23,19 @@ UNARY: Final[dict[Op, Callable[[DType, float], float]]] = {
 }
 power: Final = exact.power
 
+# How far a value may be from the exact one, in units in the last place, whoever computes it: a target, or a rule `within N ulp`.
+TOLERANCE: Final[dict[Op, float]] = {
+    Op.Exp2: 1.0,
+    Op.Log2: 1.0,
+    Op.Sin: 1.5,
+    Op.Exp: 1.0,
+    Op.Log: 1.0,
+    Op.Cos: 1.5,
+    Op.Tan: 4.0,
+    Op.Tanh: 2.0,
+    Op.Erf: 2.0,
+    Op.Pow: 1.0,
+}
 
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 _MASK: Final = 0xFFFFFFFF

@@ -1,0 +1,101 @@
+"""The record of measurements, beside the ledger page of the rule file: worst errors, where, over how much, of which code."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from morok.errors import LedgerError, Place
+
+if TYPE_CHECKING:
+    from morok.dsl.checked import CheckedRule
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The largest error found, in ulp, and the bit patterns of the operands that it is at."""
+
+    ulp: float
+    at: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One rule at one dtype.
+
+    code        a digest of the LLVM IR that the rule becomes: another rule text, or another code generator, gives another
+    count       operands (pairs, of an op of two) measured
+    everything  these are all there are
+    worst       by build: "contracted" (a * b + c rounded once), "separate"
+    compiler    the compiler and the machine that it compiled for
+    """
+
+    rule: str
+    dtype: str
+    code: str
+    count: int
+    everything: bool
+    worst: dict[str, Worst]
+    compiler: str
+
+
+def path_of(file: str | Path) -> Path:
+    """Where the measurements of a rule file's rules are kept."""
+    from morok.prove import ledger
+
+    page = ledger.page_path(file)
+    return page.with_name(f"{page.stem}.measured.json")
+
+
+@functools.lru_cache(maxsize=16)
+def _read(path: Path, stamp: int) -> dict[tuple[str, str], Measurement]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        made = [Measurement(**{**r, "worst": {b: Worst(w["ulp"], tuple(w["at"])) for b, w in r["worst"].items()}}) for r in rows]
+    except (ValueError, KeyError, TypeError) as problem:
+        raise LedgerError(
+            f"{path} holds no measurements: {problem}", place=Place(str(path), 1), hint="remove it and measure again"
+        ) from None
+    return {(m.rule, m.dtype): m for m in made}
+
+
+def read(file: str | Path) -> dict[tuple[str, str], Measurement]:
+    """What was measured of a rule file's rules, by rule and dtype."""
+    path = path_of(file)
+    return dict(_read(path, path.stat().st_mtime_ns)) if path.is_file() else {}
+
+
+def find(rule: CheckedRule, dtype: str) -> Measurement | None:
+    """The recorded measurement of a rule at a dtype, of whatever code."""
+    return read(rule.file).get((rule.name, dtype))
+
+
+def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) -> None:
+    """Put measurements into the record, in the place of older ones; rules that are not `known` any more leave it."""
+    rows = read(file)
+    rows.update({(m.rule, m.dtype): m for m in found})
+    names = list(known)
+    kept = sorted((m for m in rows.values() if m.rule in names), key=lambda m: (names.index(m.rule), m.dtype))
+    lines = ",\n ".join(json.dumps(_row(m)) for m in kept)
+    path = path_of(file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f"{path.name}.{os.getpid()}")
+    scratch.write_text(f"[\n {lines}\n]\n" if kept else "[]\n", encoding="utf-8")
+    scratch.replace(path)
+
+
+def _row(m: Measurement) -> dict[str, object]:
+    return {
+        "rule": m.rule,
+        "dtype": m.dtype,
+        "code": m.code,
+        "count": m.count,
+        "everything": m.everything,
+        "worst": {b: {"ulp": round(w.ulp, 6), "at": list(w.at)} for b, w in m.worst.items()},
+        "compiler": m.compiler,
+    }

@@ -1,0 +1,180 @@
+"""Rules `within N ulp`: the measure itself, the verdict, and the record of what the built-in rules become."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from morok.dsl.check import check_file, check_text
+from morok.dsl.checked import CheckedRule
+from morok.errors import LedgerError
+from morok.ir.dtype import dtypes
+from morok.ir.op import Op
+from morok.prove import accuracy, api, ledger, measure, measured
+from morok.prove.measured import Measurement, Worst
+from morok.prove.workers import judge
+from morok.tools.cli import main
+
+TEXT = """group g
+
+rough: Exp(x: f32) ~> Exp2(Mul(x, 1.442695)) within 1 ulp
+    "off by many ulp where x is large"
+generous: Exp(x: f16) ~> Cast(Exp(Cast(x, f32)), f16) within 2 ulp
+    "exact enough, but no promise"
+exact: Sqrt(x: f32) ~> Exp2(Mul(Log2(x), 0.5)) within 1 ulp
+    "square roots are rounded correctly"
+guarded: Exp2(x: f16) if bits(dtype(x)) == 32 ~> Cast(Exp2(Cast(x, f32)), f16) within 0.51 ulp
+    "never applies"
+narrow: Exp2(Cast(x: f16, f32)) ~> Exp2(Cast(x, f32)) within 0.51 ulp
+    "of no plain operand"
+sound: Exp2(x: f16) ~> Cast(Exp2(Cast(x, f32)), f16) within 0.51 ulp
+    "through f32"
+signs: Tan(x: f16) ~> Cast(Tan(Abs(Cast(x, f32))), f16) within 4 ulp
+    "loses the sign"
+"""
+RULES = {r.name.partition(".")[2]: r for r in check_text(TEXT).rules()}
+FILE = ledger.rules_folder() / "target" / "transcendental.rules"
+BUILT_IN = {r.name.partition(".")[2]: r for r in check_file(FILE).rules()}
+EVERYTHING = {"exp2_f32": 1.0}  # measured over all f32 operands, and what is asked of them
+
+
+def errors(got: float, wanted: float) -> float:
+    return float(accuracy.errors(dtypes.f32, np.array([got]), np.array([wanted]))[0])
+
+
+def test_an_ulp_is_the_distance_of_floats_in_the_binade_of_the_exact_value() -> None:
+    assert errors(1.0 + 2.0**-23, 1.0) == 1.0
+    assert errors(1.0, 1.0 - 2.0**-30) == 2.0**-6
+    assert errors(2.0**-149, 2.0**-150) == 0.5
+    assert errors(3.0, 3.0) == 0.0
+
+
+def test_specials_are_exact_or_infinitely_wrong() -> None:
+    inf, nan, most = float("inf"), float("nan"), float(np.finfo(np.float32).max)
+    assert errors(nan, nan) == errors(inf, inf) == errors(inf, 2.0**128) == errors(0.0, 0.0) == 0.0
+    for got, wanted in ((inf, most), (most, inf), (-inf, inf), (0.0, nan), (nan, 1.0), (-0.0, 0.0), (2.0**-149, 0.0)):
+        assert errors(got, wanted) == inf, (got, wanted)
+
+
+def test_doubles_are_measured_against_more_digits() -> None:
+    x = np.array([1.0, -0.0, 1.0])
+    got = np.array([np.sin(1.0), -0.0, np.nextafter(np.sin(1.0), 2.0)])
+    found = accuracy.errors_of_doubles(Op.Sin, (x,), got)
+    assert found[0] == found[1] == 0.5
+    assert 0.5 < found[2] < 1.5
+    assert accuracy.errors_of_doubles(Op.Sin, (x[1:2],), np.array([0.0]))[0] == np.inf
+
+
+def test_the_samples_are_what_they_are_said_to_be() -> None:
+    bits = np.concatenate(list(accuracy.sample(dtypes.f32)))
+    assert set(range(0, 1 << 32, accuracy.STRIDE)) <= set(bits.tolist())
+    half = np.concatenate(list(accuracy.sample(dtypes.f16)))
+    assert np.array_equal(half, np.arange(1 << 16))
+    assert next(iter(accuracy.everything(dtypes.f32)))[-1] == accuracy.CHUNK - 1
+    doubles = np.concatenate(list(accuracy.sample(dtypes.f64)))
+    assert set(doubles.tolist()) <= set(np.concatenate(list(accuracy.everything(dtypes.f64))).tolist())
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "said"),
+    [
+        ("rough", "refuted", "ulp off"),
+        ("generous", "refuted", "may be off by 1 ulp"),
+        ("exact", "refuted", "Sqrt is exact"),
+        ("guarded", "inapplicable", "does not apply"),
+        ("narrow", "unknown", "op(x, y)"),
+        ("signs", "refuted", "inf ulp off"),
+        ("sound", "approximate", ""),
+    ],
+)
+def test_verdicts(name: str, verdict: str, said: str) -> None:
+    found = judge(RULES[name], 1, False)
+    assert found.verdict == verdict
+    assert said in found.message
+    assert found.final
+
+
+def test_a_promise_is_part_of_what_is_recorded() -> None:
+    rule = RULES["sound"]
+    other = replace(rule, syntax=replace(rule.syntax, within=0.6))
+    assert ledger.rule_digest(rule) != ledger.rule_digest(other)
+
+
+def test_code_has_a_name_of_its_own() -> None:
+    s = measure.subject(BUILT_IN["exp2_f32"], BUILT_IN["exp2_f32"].instances[0])
+    assert "fma" in measure.arithmetic(s, "contracted")
+    assert "fma" not in measure.arithmetic(s, "separate")
+    text = FILE.read_text(encoding="utf-8").replace("0.24022648", "0.24022649", 1)
+    (edited,) = (r for r in check_text(text).rules() if r.name.endswith("exp2_f32"))
+    other = measure.subject(edited, edited.instances[0])
+    assert measure.code_digest(other) != measure.code_digest(s)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_what_was_measured_over_all_operands_is_what_runs(name: str) -> None:
+    """The record is of the code that the rule becomes now, covers all 2^32 operands, and the sample agrees with it."""
+    rule = BUILT_IN[name]
+    kept = measured.find(rule, "f32")
+    assert kept is not None
+    assert kept.everything
+    assert kept.count == 1 << 32
+    assert set(kept.worst) == set(measure.BUILDS)
+    assert max(w.ulp for w in kept.worst.values()) <= EVERYTHING[name]
+    s = measure.subject(rule, rule.instances[0])
+    found = measure.measure(s)
+    assert found.code == kept.code
+    for build, w in found.worst.items():
+        assert w.ulp <= kept.worst[build].ulp + measure.SLACK
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_the_worst_operand_on_record_is_as_bad_as_it_says(name: str) -> None:
+    rule = BUILT_IN[name]
+    kept = measured.find(rule, "f32")
+    assert kept is not None
+    runner = measure.Runner(measure.subject(rule, rule.instances[0]), measure.available_builds())
+    for build in runner.kernels:
+        worst = kept.worst[build]
+        found = runner.errors([np.array(worst.at, np.uint32)])[build][0]
+        assert found == pytest.approx(worst.ulp, abs=2 * measure.SLACK)
+
+
+def test_a_worse_record_cannot_hide_a_worse_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule: CheckedRule = RULES["sound"]
+    s = measure.subject(rule, rule.instances[0])
+    flattering = Measurement(
+        rule.name, "f16", measure.code_digest(s), 65536, True, dict.fromkeys(measure.BUILDS, Worst(0.1, (0,))), ""
+    )
+    monkeypatch.setattr(measured, "find", lambda rule, dtype: flattering)
+    found = judge(rule, 1, False)
+    assert found.verdict == "refuted"
+    assert "more than the recorded" in found.message
+
+
+def test_the_record_is_written_read_and_refused_where_it_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pack = tmp_path / "pack.rules"
+    pack.write_text("group g\n\n" + TEXT[TEXT.index("sound:") : TEXT.index("signs:")])
+    assert main(["measure", str(pack), "--write"]) == 0
+    assert "no record" in capsys.readouterr().out
+    assert main(["measure", str(pack)]) == 0
+    assert "as recorded" in capsys.readouterr().out
+    (found,) = measured.read(pack).values()
+    assert found.everything
+    assert found.count == 65536
+    (verdict,) = api.prove(pack, jobs=1)
+    assert verdict.verdict == "approximate"
+    assert "all 65536 operands" in verdict.scope[0]
+    measured.path_of(pack).write_text("{")
+    with pytest.raises(LedgerError):
+        measured.read(pack)
+
+
+def test_the_command_says_when_a_promise_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pack = tmp_path / "pack.rules"
+    pack.write_text("group g\n\n" + TEXT[TEXT.index("signs:") :])
+    assert main(["measure", str(pack)]) == 1
+    assert "promised: 4 ulp" in capsys.readouterr().out
+    assert main(["measure", str(pack), "--only", "nothing"]) == 2
