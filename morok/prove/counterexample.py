@@ -207,6 +207,8 @@ class _Interpreter:
                 self.variables[name] = value
                 return UOp.var(name, dtype)
             return UOp.const(value, dtype)
+        if not made.operands and self.rule.dialect.ops[made.op].operands:
+            raise Unreplayable  # made of parts that are no values: storage, loops
         return self.rule.dialect.build(made.op, [self.build(n) for n in made.operands], dict(made.fields), dtype)
 
     def undefined(self, dtype: Any) -> Any:

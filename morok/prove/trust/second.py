@@ -7,7 +7,6 @@ solvers is wrong, or the obligation recorded is not the one that was proved.
 
 from __future__ import annotations
 
-import lzma
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from morok.prove import ledger
+from morok.prove import ledger, obligation_store
 
 LIMIT_MS: Final = 500  # wall milliseconds an obligation: what takes longer stays with the first solver
 SOLVERS: Final = ("bitwuzla", "cvc5")
@@ -27,22 +26,15 @@ _BFLOAT: Final = re.compile(r"\(_ FloatingPoint 8 8\)|\(_ to_fp 8 8\)")  # a for
 # z3's names for divisions by what is not zero; SMT-LIB's agree with them there
 _DIVISION: Final = re.compile(r"\b(bv[us](?:div|rem|mod))_i\b")
 _ROTATION: Final = re.compile(r"\(ext_rotate_left (\S+) \(_ bv(\d+) \d+\)\)")  # by a constant, as SMT-LIB writes it
-# the rule's name: what stands before the instance
-_RULE: Final = re.compile(r"^\S+")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One obligation of a ledger page: SMT-LIB, whose answer was `unsat`."""
+    """One obligation of a rule: its name, and SMT-LIB whose answer was `unsat`."""
 
-    page: str
+    rule: str
     name: str
     text: str
-
-    @property
-    def rule(self) -> str:
-        found = _RULE.match(self.name)
-        return found.group() if found else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +52,23 @@ def stores(folder: Path) -> list[Path]:
 
 def questions(store: Path) -> list[Question]:
     """The obligations of one page, in their order."""
-    text = lzma.decompress(store.read_bytes()).decode()
-    parts = _NAMED.split(text)
-    return [Question(str(store), name, body) for name, body in zip(parts[1::2], parts[2::2], strict=True)]
+    found = []
+    for rule, section in obligation_store.read(store).items():
+        parts = _NAMED.split(section.script)
+        found += [Question(rule, name, body) for name, body in zip(parts[1::2], parts[2::2], strict=True)]
+    return found
 
 
 def silent_rules(folder: Path) -> list[str]:
-    """Rules that the ledger calls proved and that left nothing to check again."""
+    """Rules that the ledger calls proved, and of whose present meaning it keeps no obligation that could be checked again."""
     out = []
-    for page_file in sorted(folder.rglob("*.json")):
-        store = page_file.with_suffix(".smt2.xz")
-        if page_file.parent == folder:
-            continue  # no page: what is recorded about the ledger as a whole
-        page = ledger.read_page(page_file)
-        names = {q.rule for q in questions(store)} if store.exists() else set()
-        out += [name for name in (page.records if page else {}) if name not in names]
+    for path in sorted(folder.glob("*/*.json")):
+        page = ledger.read_page(path)
+        kept = obligation_store.read(obligation_store.path_of(path))
+        for name, record in page.records.items() if page else ():
+            section = kept.get(name)
+            if section is None or section.digest != record.digest or "(check-sat)" not in section.script:
+                out.append(name)
     return out
 
 
@@ -174,7 +168,7 @@ def report(pairs: Iterable[tuple[Question, Reply]]) -> Report:
         if r.answer != "unsat":
             open_rules.add(q.rule)
         if r.answer == "sat":
-            disagreements.append(f"{q.name} ({Path(q.page).name}): {r.solver} has a counterexample")
+            disagreements.append(f"{q.name}: {r.solver} has a counterexample")
         elif r.answer != "unsat":
             reasons[f"{r.solver}: {r.why or r.answer}"] += 1
     return Report(

@@ -76,6 +76,11 @@ def differs(before: UOp, after: UOp, rng: random.Random) -> str | None:
     return None
 
 
+def has_value(node: UOp, rng: random.Random) -> bool:
+    """Whether a node is defined at some of a few values of its variables: rules about what never is are of no use."""
+    return any(value(node, environment(node, rng)) is not None for _ in range(ENVIRONMENTS))
+
+
 def counterexample(rule: CheckedRule, tries: int = TRIES) -> str | None:
     """A graph and values at which the rule, as its matcher applies it, is false; None if a few hundred trials found none."""
     if rule.syntax.assuming:  # it is not bit equality that such a rule claims
@@ -95,11 +100,11 @@ def counterexample(rule: CheckedRule, tries: int = TRIES) -> str | None:
 
 
 def reaches_further(changed: CheckedRule, original: CheckedRule, tries: int = 10 * TRIES) -> str | None:
-    """A graph on which the changed rule fires and the original does not; None if no trial found one."""
+    """A graph with a value on which the changed rule fires and the original does not; None if no trial found one."""
     ours, theirs = RuleSet.of([changed]), RuleSet.of([original])
     try:
-        for before, _ in graphs(original, tries):
-            if ours.rewrite_node(before) is not None and theirs.rewrite_node(before) is None:
+        for before, rng in graphs(original, tries):
+            if ours.rewrite_node(before) is not None and theirs.rewrite_node(before) is None and has_value(before, rng):
                 return before.text()
     except (Unmakeable, IRError, ArithmeticError):
         return None
