@@ -13,6 +13,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -150,7 +151,7 @@ def accepted_path() -> Path:
 
 
 def read_accepted(path: Path) -> dict[str, dict[str, str]]:
-    """Guards that are stronger than their proofs need, on purpose: rule -> change -> the reason."""
+    """Guards that are stronger than their proofs need, on purpose: rule -> change -> the reason; rules and changes as globs."""
     found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
 
@@ -175,6 +176,10 @@ def plan(rules: Sequence[CheckedRule], record: Mapping[str, Entry], sample: int,
     return Plan(stale, (*first, *(rng.sample(rest, sample) if sample < len(rest) else rest)))
 
 
+def is_accepted(o: Outcome, accepted: Mapping[str, Mapping[str, str]]) -> bool:
+    return any(fnmatchcase(o.rule, r) and any(fnmatchcase(o.change, c) for c in changes) for r, changes in accepted.items())
+
+
 def findings(outcomes: Iterable[Outcome], accepted: Mapping[str, Mapping[str, str]]) -> list[str]:
     """What must not stay as it is, in words."""
     out = []
@@ -183,7 +188,7 @@ def findings(outcomes: Iterable[Outcome], accepted: Mapping[str, Mapping[str, st
             out.append(f"{o.rule}: {o.change}: the prover says it is true, and {o.detail}")
         elif o.kind == "error":
             out.append(f"{o.rule}: {o.change}: {o.detail}")
-        elif o.kind == "wider" and o.change not in accepted.get(o.rule, {}):
+        elif o.kind == "wider" and not is_accepted(o, accepted):
             out.append(f"{o.rule}: {o.change}: still true, so the guard may be weaker; then it fires on {o.detail}")
     return out
 
