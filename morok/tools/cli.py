@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "simplify": "rewrite one expression and print it",
     "run": "run a program",
     "trace": "run a program and print what each of the 22 stages did",
+    "viz": "show a trace as a page",
     "docs": "write the book of rules: a folder of pages",
     "rules": "list rule groups and rules with their verdicts",
     "pipeline": "list the 22 stages",
