@@ -6,8 +6,10 @@ said here and nowhere else.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -78,6 +80,20 @@ STAGES: Final[tuple[Stage, ...]] = (
 # fmt: on
 
 
+Watcher = Callable[[Target, Stage, Program, Program], None]
+_watcher: contextvars.ContextVar[Watcher | None] = contextvars.ContextVar("morok pipeline watcher", default=None)
+
+
+@contextlib.contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Call `watcher` after each stage of every kernel lowered inside the `with` block, in this thread or task."""
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
     """The stage's groups, without those for instructions that `target` lacks, or has."""
     left_out = {() if target.fma else "multiply_add", () if target.unsupported else "transcendental"}
@@ -101,17 +117,24 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
         maker.origin = origin
 
 
+def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:
+    """What the stage's rules, and those on trial before them, make of a program, its algorithm having run."""
+    groups = _groups(stage, target)
+    if not groups:
+        return program
+    return steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP, before=trial)
+
+
 def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet | None) -> list[UOp]:
     check, show = config.CHECK.value, config.DEBUG.value == "ir"
+    watcher = _watcher.get()
     program: Program = ast
     for stage in STAGES:
         before = program
         if stage.algorithm is not None:
             program = stage.algorithm(program, target)
-        groups = _groups(stage, target)
-        if groups and isinstance(program, UOp):
-            on_trial = trial if stage.number == DECOMPOSITIONS else None
-            program = steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP, before=on_trial)
+        if isinstance(program, UOp):
+            program = apply_groups(stage, program, target, trial if stage.number == DECOMPOSITIONS else None)
         if check:
             from morok.ir.verify import verify
 
@@ -120,6 +143,8 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
             print(section(ast, stage, before, program), file=sys.stderr)
         if observer is not None:
             observer(stage.number, stage.name, before, program)
+        if watcher is not None:
+            watcher(target, stage, before, program)
     assert isinstance(program, list)
     return program
 

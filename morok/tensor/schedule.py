@@ -136,6 +136,11 @@ _schedules: Final = _Memory()
 _kernels: Final = _Memory()
 
 
+def forget_kernels() -> None:
+    """Let every kernel be lowered anew: for who watches the stages."""
+    _kernels.clear()
+
+
 # What needs computing.
 
 

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "simplify": "rewrite one expression and print it",
     "run": "run a program",
     "trace": "run a program and print what each of the 22 stages did",
+    "bisect": "run a program and find the first stage after which a kernel's value changes",
     "viz": "show a trace as a page",
     "docs": "write the book of rules: a folder of pages",
     "rules": "list rule groups and rules with their verdicts",
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as problem:
-        if name in ("run", "trace"):  # the program's own
+        if name in ("run", "trace", "bisect"):  # the program's own
             raise
         print(f"morok {name}: {problem.filename}: {problem.strerror}", file=sys.stderr)
         return 2

@@ -1,0 +1,287 @@
+"""Find the first stage after which a kernel's value changes, and the rule or algorithm that changed it.
+
+The program runs as usual; then each of its kernels is interpreted before the first stage and after every one, on the same
+numbers, and what it stores is compared: integers and bools exactly, floats as far as the order of sums may matter.
+
+Exit status: 0 no kernel's value changes; 1 one does; 2 usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import math
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from morok.errors import IRError, UndefinedError, UsageError
+from morok.ir import interpret
+from morok.ir.dtype import DType, PtrType
+from morok.ir.op import Op
+from morok.ir.uop import UOp, toposort
+from morok.passes import pipeline
+from morok.passes.pipeline import Program, Stage
+from morok.passes.target import KernelInfo, Target
+from morok.rewrite.trace import Trace, tracing
+from morok.tools.output import emit_json
+from morok.tools.run import execute
+
+LIMIT: Final = 20_000
+TOLERANCE: Final = {2: 0.02, 4: 1e-4, 8: 1e-10}  # relative, by bytes of a float
+TRIALS: Final = 20  # values tried for what a rule replaced
+
+Buffers = dict[Any, list[Any]]
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, metavar="N", help=f"pass over kernels of more iterations (default: {LIMIT})"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
+    parser.add_argument("file", metavar="FILE.py")
+    parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
+
+
+@dataclass(slots=True)
+class Recording:
+    """What the stages made of one kernel: the program before the first of them, and after each."""
+
+    target: Target
+    before: UOp
+    after: list[tuple[Stage, Program]]
+
+    @property
+    def name(self) -> str:
+        return self.before.arg.name if isinstance(self.before.arg, KernelInfo) else "kernel"
+
+
+class Culprit(NamedTuple):
+    """What changed a value: a rule, with what it made of what, or the algorithm of a stage."""
+
+    rule: str
+    before: str
+    after: str
+    values: str
+
+
+class Change(NamedTuple):
+    """The first difference in what a kernel stores."""
+
+    kernel: str
+    stage: Stage
+    what: str
+    culprit: Culprit | None
+
+
+class Recorder:
+    """Watches the pipeline: one recording a kernel."""
+
+    def __init__(self) -> None:
+        self.recordings: list[Recording] = []
+
+    def __call__(self, target: Target, stage: Stage, before: Program, after: Program) -> None:
+        if stage.number == 1:
+            assert isinstance(before, UOp)
+            self.recordings.append(Recording(target, before, []))
+        self.recordings[-1].after.append((stage, after))
+
+
+def _nodes(program: Program) -> list[UOp]:
+    return toposort([program] if isinstance(program, UOp) else program)
+
+
+def iterations(ast: UOp) -> float:
+    """How often the innermost statement of a kernel runs, at most."""
+    return math.prod(max(1, n.src[0].vmax) for n in _nodes(ast) if n.op in (Op.Range, Op.Special))
+
+
+def _number(d: DType, rng: random.Random) -> Any:
+    if d.is_bool:
+        return rng.random() < 0.5
+    if d.is_float:
+        return rng.randint(-8, 8) / 4
+    return rng.randint(max(int(d.min), -9), 9)
+
+
+def inputs(ast: UOp, seed: int) -> tuple[Buffers, dict[str, Any]]:
+    """Numbers for a kernel's buffers and variables; the same for the same kernel and seed."""
+    rng = random.Random(seed)
+    buffers: Buffers = {}
+    variables: dict[str, Any] = {}
+    for n in _nodes(ast):
+        if n.op is Op.DefineGlobal and n.arg not in buffers:
+            assert isinstance(n.dtype, PtrType)
+            buffers[n.arg] = [_number(n.dtype.base.scalar(), rng) for _ in range(n.dtype.size)]
+        elif n.op is Op.DefineVar:
+            variables[n.arg[0]] = rng.randint(int(n.vmin), int(min(n.vmax, n.vmin + 16)))
+    return buffers, variables
+
+
+def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buffers | str:
+    """What the program leaves in the buffers; in words, why it has no value."""
+    buffers = copy.deepcopy(given)
+    try:
+        if isinstance(program, UOp):
+            interpret.run(program, buffers, variables)
+        else:
+            interpret.run_instructions(program, buffers, variables)
+    except UndefinedError as undefined:
+        return f"undefined: {undefined.message}"
+    return buffers
+
+
+def same(a: Any, b: Any, size: int) -> bool:
+    """Whether two elements are as equal as they must be; `size` is the bytes of a float."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE[size], abs_tol=TOLERANCE[size])
+    return bool(a == b)
+
+
+def difference(ast: UOp, expected: Buffers | str, got: Buffers | str) -> str | None:
+    """Where two outcomes differ, in words. What was undefined may be anything."""
+    if isinstance(expected, str):
+        return None
+    if isinstance(got, str):
+        return got
+    sizes = {
+        n.arg: n.dtype.base.scalar().itemsize for n in _nodes(ast) if n.op is Op.DefineGlobal and isinstance(n.dtype, PtrType)
+    }
+    for slot, wanted in expected.items():
+        for i, (a, b) in enumerate(zip(wanted, got[slot], strict=True)):
+            if not same(a, b, sizes[slot]):
+                return f"element {i} of buffer {slot} is {b}, was {a}"
+    return None
+
+
+class _Firings(Trace):
+    """Keeps the nodes of every firing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes: list[tuple[str, UOp, UOp]] = []
+
+    def record(self, dialect: Any, stage: str, rule: str, before: UOp, after: UOp) -> None:
+        self.nodes.append((rule, before, after))
+
+
+def _value(node: UOp, variables: dict[Any, Any], buffers: Buffers) -> Any:
+    try:
+        return interpret.evaluate(node, variables, buffers)
+    except UndefinedError:
+        return None
+
+
+def wrong_firing(before: UOp, after: UOp, buffers: Buffers) -> str | None:
+    """Values at which what a rule made differs from what it took; None where none was found, or it has no value of its own."""
+    if not (before.dtype.is_number or before.dtype.is_bool) or before.dtype is not after.dtype:
+        return None
+    rng = random.Random(0)
+    leaves = [n for n in toposort([before, after]) if n.op in (Op.DefineVar, Op.Range, Op.Special)]
+    size = before.dtype.scalar().itemsize
+    for _ in range(TRIALS):
+        variables: dict[Any, Any] = {n: rng.randint(int(n.vmin), int(min(n.vmax, n.vmin + 64))) for n in leaves}
+        try:
+            a, b = _value(before, variables, buffers), _value(after, variables, buffers)
+        except IRError:  # a part of a loop that has no value outside it
+            return None
+        pairs = zip(a, b, strict=True) if isinstance(a, tuple) and isinstance(b, tuple) else ((a, b),)
+        if a is not None and not all(same(x, y, size) for x, y in pairs):
+            at = ", ".join(f"{n.text()} = {v}" for n, v in variables.items())
+            return f"{a} became {b}" + (f" at {at}" if at else "")
+    return None
+
+
+def culprit(stage: Stage, target: Target, before: Program, given: Buffers, variables: dict[str, Any]) -> Culprit | None:
+    """What in a stage changed the value: its algorithm, or the first rule whose two sides differ."""
+    program = before
+    expected = outcome(before, given, variables)
+    if stage.algorithm is not None:
+        firings = _Firings()
+        with tracing(firings):
+            program = stage.algorithm(before, target)
+        if difference(_whole(before), expected, outcome(program, given, variables)) is not None:
+            return _first_wrong(firings, given) or Culprit("", "", "", "")
+    if not isinstance(program, UOp):
+        return None
+    firings = _Firings()
+    with tracing(firings):
+        pipeline.apply_groups(stage, program, target)
+    return _first_wrong(firings, given)
+
+
+def _first_wrong(firings: _Firings, given: Buffers) -> Culprit | None:
+    for rule, before, after in firings.nodes:
+        values = wrong_firing(before, after, given)
+        if values is not None:
+            return Culprit(rule, before.text(), after.text(), values)
+    return None
+
+
+def _whole(program: Program) -> UOp:
+    return program if isinstance(program, UOp) else UOp.sink(*program)
+
+
+def first_change(recording: Recording, seed: int = 0) -> Change | None:
+    """The first stage after which the kernel stores something else."""
+    given, variables = inputs(recording.before, seed)
+    expected = outcome(recording.before, given, variables)
+    before: Program = recording.before
+    for stage, after in recording.after:
+        if after is not before and after != before:
+            what = difference(recording.before, expected, outcome(after, given, variables))
+            if what is not None:
+                return Change(recording.name, stage, what, culprit(stage, recording.target, before, given, variables))
+        before = after
+    return None
+
+
+def _sentences(change: Change) -> list[str]:
+    stage = f"stage {change.stage.number}: {change.stage.name}"
+    lines = [f"{change.kernel}: the value changes in {stage}: {change.what}"]
+    found = change.culprit
+    if found is None:
+        lines.append("  no rule that fired there is false by itself")
+    elif not found.rule:
+        lines.append(f"  by its algorithm, {change.stage.algorithm_name}")
+    else:
+        lines += [f"  by the rule {found.rule}", f"    {found.before}", f"    ~> {found.after}", f"    {found.values}"]
+    return lines
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.limit < 1:
+        raise UsageError(f"--limit is at least 1, not {args.limit}")
+    from morok.tensor.schedule import forget_kernels
+
+    forget_kernels()
+    recorder = Recorder()
+    shown = sys.stdout
+    try:
+        if args.json:
+            sys.stdout = sys.stderr
+        with pipeline.watching(recorder):
+            execute(args.file, args.args)
+    finally:
+        sys.stdout = shown
+    passed_over = [r for r in recorder.recordings if iterations(r.before) > args.limit]
+    changes: Sequence[Change] = [
+        c for r in recorder.recordings if iterations(r.before) <= args.limit and (c := first_change(r)) is not None
+    ]
+    tried = len(recorder.recordings) - len(passed_over)
+    if args.json:
+        rows = [
+            {"kernel": c.kernel, "stage": c.stage.number, "name": c.stage.name, "what": c.what}
+            | {"culprit": None if c.culprit is None else c.culprit._asdict()}
+            for c in changes
+        ]
+        emit_json({"kernels": tried, "passed_over": [r.name for r in passed_over], "changes": rows})
+    else:
+        for change in changes:
+            print("\n".join(_sentences(change)))
+        for r in passed_over:
+            print(f"{r.name}: passed over, up to {iterations(r.before):.0f} iterations", file=sys.stderr)
+        print(f"{tried} kernels interpreted after each stage: {len(changes)} change their value")
+    return 1 if changes else 0
