@@ -17,8 +17,9 @@ from morok.ir.op import Op
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
-# (kind, what it is about, divisor so far, factor, op, structure): compared from the left
-Key = tuple[int, str, int, Any, int, int]
+# (kind, what it is about, divisor so far, factor, op, structure without the factor, structure): compared from the left. The
+# first three are those of a term whatever its factor: like terms agree in them.
+Key = tuple[int, str, int, Any, int, int, int]
 
 _KEY: Final = "order"
 _ADD: Final = Op.Add
@@ -91,31 +92,31 @@ def _key(node: UOp) -> Key:
     src = node.src
     arg = node.arg
     code = _CODE[op]
-    structure = hash((code, _type_code(node.dtype), 0 if arg is None else _stable(arg), *[s.memo[_KEY][5] for s in src]))
+    structure = hash((code, _type_code(node.dtype), 0 if arg is None else _stable(arg), *[s.memo[_KEY][6] for s in src]))
     if op is _ADD:
-        return (0, "", 0, 1, code, structure)
+        return (0, "", 0, 1, code, structure, structure)
     if op is _MUL:
         if src[1].op is _CONST:
-            kind, about, divisor, _, inner, _ = _known(src[0])
-            return (kind, about, divisor, src[1].arg, inner, structure)
-        return (1, "", 0, 1, code, structure)
+            kind, about, divisor, _, inner, bare, _ = _known(src[0])
+            return (kind, about, divisor, src[1].arg, inner, bare, structure)
+        return (1, "", 0, 1, code, structure, structure)
     if op is _CONST:
-        return (9, "", 0, node.arg, code, structure)
+        return (9, "", 0, node.arg, code, structure, structure)
     if op is _VCONST:
-        return (8, "", 0, 1, code, structure)
+        return (8, "", 0, 1, code, structure, structure)
     if op in _NAMED:
-        return (2, str(node.field("name")), 0, 1, code, structure)
+        return (2, str(node.field("name")), 0, 1, code, structure, structure)
     if op is _RANGE:
-        return (3, f"{node.arg[0]:08d}" if isinstance(node.arg[0], int) else str(node.arg[0]), 0, 1, code, structure)
+        return (3, f"{node.arg[0]:08d}" if isinstance(node.arg[0], int) else str(node.arg[0]), 0, 1, code, structure, structure)
     if (op is _IDIV or op is _MOD) and src[1].op is _CONST:
-        kind, about, divisor, _, _, inside = _known(src[0])
+        kind, about, divisor, _, _, _, inside = _known(src[0])
         if kind < 2 or kind > 7:  # sums, products and constants have places of their own in a chain
             kind, about = 4, f"{inside:x}"
         divisor = max(divisor, 1)
-        return (kind, about, divisor * abs(src[1].arg) if op is _IDIV else divisor, 1, code, structure)
+        return (kind, about, divisor * abs(src[1].arg) if op is _IDIV else divisor, 1, code, structure, structure)
     if op is _WHERE:  # choices by one condition stand together
-        return (6, f"{_known(src[0])[5]:x}", 0, 1, code, structure)
-    return (5, "", 0, 1, code, structure)
+        return (6, f"{_known(src[0])[6]:x}", 0, 1, code, structure, structure)
+    return (5, "", 0, 1, code, structure, structure)
 
 
 def _stable(arg: Any) -> int:
@@ -124,8 +125,8 @@ def _stable(arg: Any) -> int:
         return 0
     if isinstance(arg, tuple):
         return hash(tuple([_stable(a) for a in arg]))
-    if isinstance(arg, (bool, int, float)):
-        return hash((type(arg).__name__ == "float", arg)) if arg == arg else 1  # every NaN alike
+    if isinstance(arg, (bool, int, float)):  # -1 and -2 have one hash in Python; every NaN alike
+        return hash((type(arg).__name__ == "float", arg, arg < -1)) if arg == arg else 1
     if isinstance(arg, str):
         return crc32(arg.encode())
     if isinstance(arg, (enum.Enum, DType)):

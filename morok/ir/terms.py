@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus, times
 from morok.ir.op import Op
-from morok.ir.order import order
+from morok.ir.order import Key, order
 from morok.ir.ranges import remember
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _MOD: Final = Op.Mod
 _CONST: Final = Op.Const
 _LINEAR: Final = frozenset({_ADD, _SUB, _MUL, _NEG})
 _FORM: Final = "terms"
+_FACTORS: Final = "factors"
 
 
 # Taking apart, putting together.
@@ -88,9 +89,104 @@ def build(parts: Iterable[tuple[UOp, int]], k: int, dtype: DType) -> UOp:
     return out if k == 0 else out + UOp.const(k, dtype)
 
 
-def _by_order(entry: tuple[tuple[int, str, int, object, int, int], UOp, int]) -> tuple[object, ...]:
+def _by_order(entry: tuple[Key, UOp, int]) -> tuple[object, ...]:
+    """The order of the term c*v, without making it."""
     key, _, c = entry
     return (key[0], key[1], key[2], c, key[4], key[5])
+
+
+def _term(node: UOp) -> tuple[UOp, int]:
+    """A term as (v, c): c*v."""
+    if node.op is _MUL:
+        v, factor = node.src
+        if factor.op is _CONST:
+            return v, factor.arg
+        if v.op is _CONST:
+            return factor, v.arg
+    return node, 1
+
+
+def _flat(x: UOp) -> list[UOp]:
+    """The terms of a sum, constants among them, as nodes."""
+    if x.op is not _ADD:
+        return [x]
+    found: list[UOp] = []
+    stack = [x]
+    while stack:
+        node = stack.pop()
+        if node.op is _ADD:
+            right, left = node.src[1], node.src[0]
+            stack.append(right)
+            stack.append(left)
+        else:
+            found.append(node)
+    return found
+
+
+def merged(x: UOp, y: UOp) -> UOp | None:
+    """x + y with the terms of y put into the ordered chain x, like terms added up; None where x + y is so already.
+
+    Walks back over the terms of x that stand behind the first of y's, no further.
+    """
+    last = x.src[1] if x.op is _ADD else x
+    if y.op is not _ADD and last.op is not _CONST:
+        if y.op is _CONST:
+            return None if y.arg else x
+        a, b = order(last), order(y)
+        if a < b and a[:3] != b[:3]:
+            return None
+    new = _flat(y)
+    least = min([order(t)[:3] for t in new])
+    passed: list[UOp] = []
+    base: UOp | None = x
+    while base is not None:
+        inner, term = base.src if base.op is _ADD else (None, base)
+        if order(term)[:3] < least:
+            break
+        passed.append(term)
+        base = inner
+    passed.reverse()  # of terms that nothing tells apart those of x stay in front
+    passed += new
+    return _chain(base, passed, 1, x.dtype)
+
+
+def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp:
+    """base + factor * (the sum of the terms), in order, like terms added up."""
+    from morok.ir.uop import UOp, binary
+
+    total: dict[UOp, int] = {}
+    made: dict[UOp, UOp] = {}  # terms that may stay as they are
+    k = 0
+    for term in terms:
+        if term.op is _CONST:
+            k += term.arg
+            continue
+        v, c = _term(term)
+        if v in total:
+            total[v] += c
+            made.pop(v, None)
+        else:
+            total[v] = c
+            if factor == 1:
+                made[v] = term
+    kept = []
+    for v, c in total.items():
+        c *= factor
+        if c:
+            kept.append(made[v] if v in made else v if c == 1 else binary(_MUL, v, UOp.const(c, dtype)))
+    if len(kept) > 1:
+        kept.sort(key=order)
+    for term in kept:
+        base = term if base is None else binary(_ADD, base, term)
+    k *= factor
+    if base is None:
+        return UOp.const(k, dtype)
+    return binary(_ADD, base, UOp.const(k, dtype)) if k else base
+
+
+def scaled(x: UOp, c: int) -> UOp:
+    """x * c, c multiplied into the terms of the sum x."""
+    return _chain(None, _flat(x), c, x.dtype)
 
 
 def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:
@@ -147,6 +243,8 @@ def digits(x: UOp, m: int, d: int) -> tuple[UOp, UOp, UOp]:
 
 def residue(x: UOp, d: int) -> UOp | None:
     """A simpler sum that leaves the remainder of x by d, and is not negative if x and its inner dividends are not."""
+    if x.op not in _LINEAR and x.op is not _MOD:
+        return None
     parts, k = terms(x)
     total: dict[UOp, int] = {}
     changed = False
@@ -175,6 +273,8 @@ def residue(x: UOp, d: int) -> UOp | None:
 
 def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     """(s, r) with x = d*s + r, each coefficient of r the nearest to 0, where r stays within one multiple of d."""
+    if x.op not in _LINEAR:
+        return None
     parts, k = terms(x)
     low: Num = k
     high: Num = k
@@ -214,6 +314,10 @@ def two_values(x: UOp) -> tuple[UOp, int, int, int] | None:
 
 def exact_factor(x: UOp, d: int) -> tuple[int, UOp] | None:
     """(g, n) with x = g*n, g the greatest common factor of the terms of x and of d, greater than 1."""
+    if x.op not in _LINEAR:
+        return None
+    if not _factors(x, d):
+        return None
     parts, k = terms(x)
     g = gcd(d, k, *[c for _, c in parts])
     if g <= 1 or not parts:
@@ -234,18 +338,28 @@ def _with_factor(parts: Terms, k: int, g: int) -> tuple[Terms, Terms, int] | Non
     return tuple([(v, c) for v, c in parts if c % g == 0]), rest, share
 
 
-def _factors(parts: Terms, d: int) -> list[int]:
-    """The factors greater than 1 that d shares with a term, greatest first."""
-    found = {gcd(c, d) for _, c in parts}
-    found.add(gcd(d, *[c for _, c in parts]))
+def _factors(x: UOp, d: int) -> list[int]:
+    """The factors greater than 1 that d shares with a term of x, greatest first."""
+    known: list[int] | None = x.memo.get((_FACTORS, d))
+    if known is not None:
+        return known
+    coefficients = [c for _, c in terms(x)[0]]
+    found = {gcd(c, d) for c in coefficients}
+    found.add(gcd(d, *coefficients))
     found.discard(1)
-    return sorted(found, reverse=True)
+    known = x.memo[(_FACTORS, d)] = sorted(found, reverse=True)
+    return known
 
 
 def common_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """(g, n, r) with x = g*n + r, where g divides d and r stays within [0, g); g as great as possible."""
+    if x.op not in _LINEAR:
+        return None
+    factors = _factors(x, d)
+    if not factors:
+        return None
     parts, k = terms(x)
-    for g in _factors(parts, d):
+    for g in factors:
         split = _with_factor(parts, k, g)
         if split is not None:
             whole, rest, share = split
@@ -255,8 +369,13 @@ def common_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
 
 def low_digit(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """`common_factor` where its use costs no more: r is a constant, or g is d, or a coefficient of n is 1."""
+    if x.op not in _LINEAR:
+        return None
+    factors = _factors(x, d)
+    if not factors:
+        return None
     parts, k = terms(x)
-    for g in _factors(parts, d):
+    for g in factors:
         split = _with_factor(parts, k, g)
         if split is not None and (not split[1] or g == d or any(c == g for _, c in split[0])):
             whole, rest, share = split
@@ -266,8 +385,13 @@ def low_digit(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
 
 def smallest_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """(f, q, r) with x = f*q + r, where f divides d and r // f is one number; f as small as possible."""
+    if x.op not in _LINEAR:
+        return None
+    factors = _factors(x, d)
+    if not factors:
+        return None
     parts, k = terms(x)
-    for f in reversed(_factors(parts, d)):
+    for f in reversed(factors):
         split = _with_factor(parts, k, f)
         if split is not None:
             whole, rest, share = split
@@ -277,6 +401,8 @@ def smallest_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
 
 def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     """(q, r) with x = d*q + r, where q has the terms that d divides, and r is not negative."""
+    if x.op not in _LINEAR:
+        return None
     parts, k = terms(x)
     whole: list[tuple[UOp, int]] = []
     rest: list[tuple[UOp, int]] = []
@@ -296,6 +422,8 @@ def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
 
 def mirrored(x: UOp, d: int) -> tuple[int, UOp] | None:
     """(q, y) with x + y = d*q + d - 1, where x has negative coefficients alone and y positive ones."""
+    if x.op not in _LINEAR:
+        return None
     parts, k = terms(x)
     if not parts or any(c > 0 for _, c in parts):
         return None
@@ -473,6 +601,8 @@ def _remaining(node: UOp, passed: list[UOp], dtype: DType) -> UOp:
 
 def below(x: UOp, b: int) -> tuple[int, UOp, UOp] | None:
     """(g, n, r) with x = g*n + r, where the rest r, within [0, g), does not decide whether x < b."""
+    if x.op not in _LINEAR:
+        return None
     parts, k = terms(x)
     if k:
         return None
@@ -490,6 +620,8 @@ def below(x: UOp, b: int) -> tuple[int, UOp, UOp] | None:
 
 def negated(x: UOp) -> UOp | None:
     """-x, for a sum with negative coefficients alone."""
+    if x.op not in _LINEAR:
+        return None
     parts, k = terms(x)
     if k or not parts or any(c > 0 for _, c in parts):
         return None
@@ -498,6 +630,8 @@ def negated(x: UOp) -> UOp | None:
 
 def support(x: UOp) -> tuple[UOp, int] | None:
     """(s, m) with s <= x <= m*s: s is x with 1 for every coefficient, for a sum of what is not negative."""
+    if x.op not in _LINEAR:
+        return None
     parts, k = terms(x)
     if k or any(c < 0 or v.vmin < 0 for v, c in parts):
         return None

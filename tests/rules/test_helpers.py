@@ -12,6 +12,7 @@ import pytest
 from expressions import DIVISOR, NESTED_SUM, SUM, VARIABLES, X, Y, Z, constant, environments, value
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rulesets import rw
 
 import morok
 from morok.dsl import parse
@@ -130,6 +131,22 @@ def test_two_values(x: UOp) -> None:
 def test_below(x: UOp, b: int) -> None:
     parts, _ = terms.terms(x)
     keeps_contract("below", terms.build(parts, 0, x.dtype), b)
+
+
+@given(NESTED_SUM, NESTED_SUM, st.integers(-6, 9))
+def test_sums_are_merged_and_scaled(x: UOp, y: UOp, c: int) -> None:
+    keeps_contract("merged", x, y)
+    assert keeps_contract("scaled", x, c)
+    assert rw(x + y) is rw(y + x)
+
+
+def test_merged_walks_back_no_further_than_it_must() -> None:
+    a, b, c, d = (UOp.var(n, dtypes.index, 0, 9) for n in "abcd")
+    assert terms.merged(a + b + c, d) is None
+    assert terms.merged(a + c * 2 + d + 3, b + c + 4) is a + b + c * 3 + d + 7
+    assert terms.merged(a + b, b * -1) is a
+    both = a.max(constant(-1)), a.max(constant(-2))
+    assert rw(both[0] + both[1]) is rw(both[1] + both[0]), "Python hashes -1 and -2 alike"
 
 
 @given(NESTED_SUM)
