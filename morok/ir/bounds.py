@@ -30,6 +30,8 @@ def fit(d: DType, lo: Num, hi: Num) -> Bounds:
 
 def times(a: Num, b: Num) -> Num:
     """a * b with 0 * inf = 0, as bounds need it, and no overflow of an int into a float."""
+    if a.__class__ is int and b.__class__ is int:
+        return a * b
     if a == 0 or b == 0:
         return 0
     if isinstance(a, float) or isinstance(b, float):
@@ -68,7 +70,9 @@ def add(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     if d.is_float:
         return UNBOUNDED
     a, b = src
-    lo, hi = plus(a.vmin, b.vmin), plus(a.vmax, b.vmax)
+    lo, hi, c, e = a.vmin, a.vmax, b.vmin, b.vmax
+    lo = lo + c if lo.__class__ is int and c.__class__ is int else plus(lo, c)
+    hi = hi + e if hi.__class__ is int and e.__class__ is int else plus(hi, e)
     return (lo, hi) if d.min <= lo and hi <= d.max else (d.min, d.max)
 
 
@@ -126,7 +130,15 @@ def _finite(x: UOp) -> bool:
     return not isinstance(x.vmin, float) and not isinstance(x.vmax, float)
 
 
+def _natural(a: UOp, b: UOp) -> bool:
+    """Whether `a` is not negative, `b` is positive, and both are bounded: the usual case, said in one step."""
+    return b.vmin > 0 and a.vmin >= 0 and a.vmax.__class__ is int and b.vmax.__class__ is int
+
+
 def idiv(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    a, b = src
+    if _natural(a, b):
+        return a.vmin // b.vmax, a.vmax // b.vmin
     return _quotient(tdiv, d, src)
 
 
@@ -137,6 +149,9 @@ def floordiv(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 def mod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
     n = _single(b)
+    if n and _natural(a, b):
+        q = a.vmin // n
+        return (a.vmin - q * n, a.vmax - q * n) if q == a.vmax // n else (0, min(n - 1, a.vmax))
     # one bucket of quotients: the remainder runs along with the dividend
     if n and _finite(a) and tdiv(a.vmin, n) == tdiv(a.vmax, n) and (a.vmin >= 0 or a.vmax <= 0):
         return a.vmin - tdiv(a.vmin, n) * n, a.vmax - tdiv(a.vmax, n) * n

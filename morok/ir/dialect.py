@@ -10,7 +10,7 @@ from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSI
 from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, record, rewritten
-from morok.ir.uop import UOp, binary, intern, maker
+from morok.ir.uop import UOp, binary, maker, rebuilt
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -152,17 +152,7 @@ class _Morok:
         return UOp.new(entry.op, tuple(operands), arg, dtype)
 
     def rebuild(self, node: UOp, operands: Sequence[UOp]) -> UOp:
-        outer, maker.origin = maker.origin, node.origin
-        try:
-            src = tuple(operands)
-            if len(src) == len(node.src):
-                for a, b in zip(src, node.src, strict=False):
-                    if a.dtype is not b.dtype:
-                        return node.replace(src)
-                return intern(node.op, node.dtype, src, node.arg)  # of the same dtypes as a node that was checked
-            return node.replace(src)
-        finally:
-            maker.origin = outer
+        return rebuilt(node, tuple(operands))
 
     def element(self, d: DType) -> DType:
         return d.scalar()
@@ -174,7 +164,11 @@ class _Morok:
         return node.origin
 
     def derive(self, node: UOp, rule: str) -> None:
-        maker.origin = rewritten(node.origin, maker.stage, rule)
+        origin = node.origin
+        if origin is None or len(origin) == 2:  # `rewritten`, for its most frequent case
+            maker.origin = (origin, maker.stage, rule, 1)
+        else:
+            maker.origin = rewritten(origin, maker.stage, rule)
 
     def keep(self, node: UOp, result: UOp, rule: str) -> None:
         record(result, rewritten(node.origin, maker.stage, rule))

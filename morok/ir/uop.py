@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import weakref
+from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]  # one atomic step, by which WeakValueDictionary forgets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -85,17 +86,12 @@ class _Entry(weakref.ref["UOp"]):
 
 
 _cache: dict[Any, _Entry] = {}
-# Reentrant: a garbage collection inside `_make` may run `_forget` in the same thread.
-_lock: Final = threading.RLock()
 _serials: Final = itertools.count(1)  # `next` of it is one atomic step
 
 
 def _forget(entry: Any) -> None:
     """Called with the `_Entry` of a node that has died."""
-    key = entry.key
-    with _lock:
-        if _cache.get(key) is entry:
-            del _cache[key]
+    _remove_dead_weakref(_cache, entry.key)
 
 
 def live() -> int:
@@ -153,16 +149,16 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
     cell.serial = next(_serials)
     cell.__class__ = UOp  # from here on immutable
     node: UOp = cell  # type: ignore[assignment]
-    with _lock:
-        found = _cache.get(key)
-        if found is not None:
-            other = found()
-            if other is not None:  # another thread was faster
-                return other
-        entry = _Entry(node, _forget)
-        entry.key = key
-        _cache[key] = entry
-    return node
+    entry = _Entry(node, _forget)
+    entry.key = key
+    while True:
+        found = _cache.setdefault(key, entry)  # one atomic step
+        if found is entry:
+            return node
+        other = found()
+        if other is not None:  # another thread was faster
+            return other
+        _remove_dead_weakref(_cache, key)  # it has died, and `_forget` was not called yet
 
 
 def _keeps_invalid(op: Op, dtype: DType, src: tuple[UOp, ...]) -> bool:
@@ -248,7 +244,8 @@ class UOp(_Cell):
             dtype = _default_dtype(value)
         scalar = dtype.scalar()
         if value.__class__ is int and scalar.is_integral:
-            value = number.wrap(scalar, value)
+            if dtype is not _INDEX:
+                value = number.wrap(scalar, value)
             key = (_CONST, dtype, value)
         else:
             value = _coerced(scalar, value)
@@ -561,11 +558,37 @@ def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
         return UOp.const(arg, dtype)
     if op is _VCONST:
         return vconst(dtype.scalar(), arg)
-    key = (op, *src) if op in _PARAMS and op is not _CAST else (op, dtype, _arg_key(arg), src)
+    key = (op, *src) if op in _KEYED_BY_OPERANDS else (op, dtype, _arg_key(arg), src)
     found = _cache.get(key)
     if found is not None and (node := found()) is not None:
         return node
     return _make(key, op, dtype, src, arg)
+
+
+def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """`node` over other operands, as a node that comes from it; checked again only where their dtypes are other ones."""
+    op = node.op
+    if len(src) == len(node.src):
+        for a, b in zip(src, node.src, strict=False):
+            if a.dtype is not b.dtype:
+                break
+        else:
+            if op in _KEYED_BY_OPERANDS:
+                key: Any = (op, *src)
+            else:
+                key = (op, node.dtype, _arg_key(node.arg), src)
+            found = _cache.get(key)
+            if found is not None and (known := found()) is not None:
+                return known
+            outer, maker.origin = maker.origin, node.origin
+            out = _make(key, op, node.dtype, src, node.arg)
+            maker.origin = outer
+            return out
+    outer, maker.origin = maker.origin, node.origin
+    try:
+        return node.replace(src)
+    finally:
+        maker.origin = outer
 
 
 def _arg_key(arg: Any) -> Any:
@@ -662,6 +685,7 @@ _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
 _PARAMS: Final = {op: len(e.signature.params) for op, e in _DEFS.items() if e.signature is not None}
+_KEYED_BY_OPERANDS: Final = frozenset(op for op in _PARAMS if op is not _CAST)
 _DOMAINS: Final = {op: frozenset(e.signature.domains["T"]) for op, e in _DEFS.items() if e.signature is not None}
 # Ops whose dtype is said by whoever makes them, and kept when their operands change.
 _OWN_DTYPE: Final = frozenset(
@@ -688,4 +712,7 @@ def walk(root: UOp) -> Iterator[UOp]:
     return iter(toposort((root,)))
 
 
-__all__ = ["PtrType", "UOp", "as_uop", "caller", "cast", "intern", "live", "maker", "substitute", "toposort", "vconst", "walk"]
+__all__ = [
+    "PtrType", "UOp", "as_uop", "caller", "cast", "intern", "live", "maker", "rebuilt", "substitute", "toposort", "vconst",
+    "walk",
+]  # fmt: skip

@@ -273,22 +273,31 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                                     raise job.circle(kid, trail)
                                 changed = True
                     else:
-                        for kid in kids[::-1]:
+                        for kid in kids:
                             new = lookup(kid)
+                            if new is kid:
+                                continue
                             if new is None:
+                                if before is None and not operands(kid) and plan.get(opkey(kid), fallback)[0] is None:
+                                    done[kid] = kid  # a leaf that no rule is about
+                                    continue
                                 if key is not None and (kept := recall(kid).get(key)) is not None:
                                     new = kid if kept is True else kept()
                                 if new is None:
                                     if not waits:
-                                        push(RESUME)
                                         waits = True
+                                        push(RESUME)
+                                        first = len(stack)
                                     push(kid)
                                     continue
                                 done[kid] = done[new] = new
-                            if new is not kid:
-                                if new is PENDING:
-                                    raise job.circle(kid, trail)
-                                changed = True
+                                if new is kid:
+                                    continue
+                            if new is PENDING:
+                                raise job.circle(kid, trail)
+                            changed = True
+                        if waits and len(stack) - first > 1:  # the first operand is finished first
+                            stack[first:] = stack[: first - 1 : -1]
                     if waits:  # come back when they are finished
                         (done if fires else held)[at] = PENDING
                         frames.append((node, at, trail, fires))
