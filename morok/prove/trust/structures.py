@@ -1,0 +1,324 @@
+"""Random graphs for patterns about structure: lanes, storage, loops and views."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any, Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Instance
+from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.uop import UOp
+from morok.prove.trust.graphs import Maker, Unmakeable
+
+ELEMENTS: Final = 12  # of a buffer that is read at one index
+FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
+ENDS: Final = ((0, 0), (1, 1), (1, 1), (2, 2), (3, 3), (0, 1), (0, 2), (1, 2), (-1, 0))  # least and greatest number of iterations
+MOVEMENT: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
+ANY: Final = ("i32", "f32")  # stand for every dtype in rules that do not look at it
+
+
+class StructureMaker(Maker):
+    """Makes a graph for a pattern of any form; vectors have the lanes that their Gep asks for."""
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        super().__init__(rule, instance, rng)
+        self.loops: list[UOp] = []
+        self.buffers = 0
+        self.limit = 0  # indices made now are below it, if it is not 0
+        self.statics: dict[str, Any] = {}
+        self.any = BY_NAME[rng.choice(ANY)]
+
+    def scalar(self, node: S.Syntax) -> DType:
+        ty = self.rule.types.get(id(node))
+        name = "any" if ty is None else self.instance.element(ty)
+        return BY_NAME.get(name, self.any) if name != "void" else dtypes.void
+
+    def variable(self, d: DType, maybe_invalid: bool = False) -> UOp:
+        rng = self.rng
+        if d is dtypes.void:
+            return self.effect()
+        if self.loops and self.lanes == 1 and rng.random() < 0.6:
+            loop = rng.choice(self.loops)
+            return loop if loop.dtype is d else loop.cast(d)
+        if self.limit and d.is_index and not maybe_invalid:
+            self.count += 1
+            return UOp.var(f"v{self.count}", d.vec(self.lanes), 0, self.limit - 1)
+        return super().variable(d, maybe_invalid)
+
+    def make(self, p: S.Pattern) -> UOp:
+        match p:
+            case S.PStruct(op=op):
+                return self.structure(op, self.fields(p))
+            case S.POp(ops=ops, args=args) if not TABLE[Op[ops[0]]].pointwise:
+                return self.structure(ops[0], self.operands(ops[0], args))
+            case S.PVar(name=name) if name in self.nodes:
+                return self.nodes[name]
+        return super().make(p)
+
+    # parts by name
+
+    def operands(self, op: str, args: Sequence[Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        rest = list(args)
+        for o in TABLE[Op[op]].operands:
+            if o.many:
+                found[o.name], rest = rest, []
+            elif rest:
+                found[o.name] = rest.pop(0)
+        return found
+
+    def fields(self, p: S.PStruct) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for f in p.fields:
+            if isinstance(f.value, S.PNone):
+                continue
+            found[f.name] = f.value.inner if isinstance(f.value, S.PSome) else f.value or S.PVar(f.name)
+        return found
+
+    def bind(self, p: Any, node: Any) -> Any:
+        """Remember what a variable of the pattern stands for."""
+        if isinstance(p, S.PVar) and not p.ignored:
+            self.nodes[p.name] = node
+        return node
+
+    def structure(self, op: str, parts: dict[str, Any]) -> UOp:
+        build = getattr(self, f"op_{op.lower()}", None)
+        if op in MOVEMENT:
+            return self.view_of(op, parts)
+        if build is None:
+            raise Unmakeable(op)
+        made: UOp = build(parts)
+        return made
+
+    def static(self, p: Any, choices: Sequence[Any]) -> Any:
+        """The value of a static field: what the pattern says, or a choice that its name is bound to."""
+        match p:
+            case S.EName(name=name) if name in Op.__members__:
+                return Op[name]
+            case S.EName(name=name) | S.PVar(name=name):
+                if name not in self.statics or name.startswith("_"):
+                    self.statics[name] = self.rng.choice(choices)
+                return self.statics[name]
+            case S.ENumber(value=v) | S.PLiteral(value=v):
+                return v
+            case S.EList(items=items) | S.PList(items=items):
+                return tuple(self.static(i, choices) for i in items)
+        raise Unmakeable(type(p).__name__)
+
+    # loops
+
+    def loop(self, p: Any = None, axis: AxisType = AxisType.Loop) -> UOp:
+        """A new range, or the one that a pattern of a Range describes."""
+        if isinstance(p, S.PBind):
+            return self.bind(S.PVar(p.name), self.loop(p.inner, axis))  # type: ignore[no-any-return]
+        if isinstance(p, S.PVar):
+            return self.nodes.get(p.name) or self.bind(p, self.loop(None, axis))
+        parts = {} if p is None else self.fields(p) if isinstance(p, S.PStruct) else self.operands("Range", p.args)
+        return self.op_range(parts, axis)
+
+    def op_range(self, parts: dict[str, Any], axis: AxisType = AxisType.Loop) -> UOp:
+        end = parts.get("end")
+        d = dtypes.index if end is None else self.scalar(end)
+        least, most = self.rng.choice(ENDS)
+        least = max(least, int(d.min)) if d.is_int else least
+        self.count += 1
+        count = UOp.const(most, d) if least == most else UOp.var(f"n{self.count}", d, least, most)
+        if end is not None:
+            self.bind(end, count)
+        made = UOp.range(count, len(self.loops), axis)
+        self.loops.append(made)
+        return made
+
+    def loops_of(self, p: Any, axis: AxisType) -> list[UOp]:
+        items = (
+            p.items if isinstance(p, S.PList) else p if isinstance(p, list) else [S.PSequence(p.name)] if p is not None else []
+        )
+        found: list[UOp] = []
+        for item in items:
+            if isinstance(item, S.PSequence):
+                found += [self.loop(None, axis) for _ in range(self.rng.randrange(2))]
+            else:
+                found.append(self.loop(item, axis))
+        return found
+
+    def op_reduce(self, parts: dict[str, Any]) -> UOp:
+        ranges = self.loops_of(parts.get("ranges"), AxisType.Reduce)
+        op = self.static(parts["op"], FOLDS)
+        return self.make(parts["src"]).reduce(op, *ranges)
+
+    def op_end(self, parts: dict[str, Any]) -> UOp:
+        ranges = self.loops_of(parts["ranges"], AxisType.Loop)
+        body = self.bind(parts["body"], self.effect())
+        return UOp.new(Op.End, (body, *ranges))
+
+    def effect(self) -> UOp:
+        """A store, at a place and of a value that may depend on the loops."""
+        at = self.loops[-1] if self.loops and self.loops[-1].dtype.is_index else UOp.const(self.rng.randrange(3))
+        return self.storage(self.any).index(at).store(self.variable(self.any))
+
+    # storage
+
+    def storage(self, d: DType, size: int = ELEMENTS) -> UOp:
+        self.buffers += 1
+        return UOp.new(Op.DefineGlobal, (), self.buffers, d.ptr(size))
+
+    def op_index(self, parts: dict[str, Any]) -> UOp:
+        p = parts["buffer"]
+        if isinstance(p, (S.POp, S.PStruct)):
+            buffer = self.make(p)
+            sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
+        else:
+            buffer = self.nodes.get(p.name) or self.bind(p, self.storage(self.scalar(p)))
+            sizes = [ELEMENTS]
+        where = parts["indices"]
+        patterns = where.items if isinstance(where, S.PList) else where
+        if isinstance(patterns, S.PVar) or (len(patterns) == 1 and isinstance(patterns[0], S.PSequence)):
+            patterns = [S.PVar("_") for _ in sizes]
+        indices = []
+        for item, n in zip(patterns, sizes, strict=True):
+            self.limit = n
+            indices.append(self.variable(dtypes.index) if item == S.PVar("_") else self.make(item))
+            self.limit = 0
+        gate = self.make(parts["gate"]) if "gate" in parts else None
+        return buffer.index(*indices, gate=gate)
+
+    def op_load(self, parts: dict[str, Any]) -> UOp:
+        place = self.make(parts["index"])
+        return UOp.new(Op.Load, (place, *([self.make(parts["alt"])] if "alt" in parts else [])))
+
+    def op_store(self, parts: dict[str, Any]) -> UOp:
+        place = self.make(next(iter(parts.values())))
+        self.bind(parts["value"], value := self.variable(place.dtype))
+        return UOp.new(Op.Store, (place, value))
+
+    def op_invalid(self, parts: dict[str, Any]) -> UOp:
+        return UOp.invalid_at()
+
+    def op_noop(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Noop)
+
+    def op_after(self, parts: dict[str, Any]) -> UOp:
+        x = next(iter(parts.values()))
+        return UOp.new(Op.After, (self.bind(x, self.storage(self.any)),))
+
+    # lanes
+
+    def vector(self, p: Any, lanes: int) -> UOp:
+        kept, self.lanes = self.lanes, lanes
+        if isinstance(p, S.PVar) and p.name not in self.nodes and self.scalar(p) is dtypes.void:
+            made = self.bind(p, self.effect())
+        else:
+            made = self.make(p)
+        self.lanes = kept
+        return made  # type: ignore[no-any-return]
+
+    def op_gep(self, parts: dict[str, Any]) -> UOp:
+        vector = self.vector(parts["vector"], self.rng.choice((1, 2, 3, 4)) if self.lanes == 1 else self.lanes)
+        count = vector.dtype.count
+        which = parts["indices"]
+        if isinstance(which, (S.EList, S.PList)):
+            lanes = self.static(which, range(count))
+        elif self.rng.random() < 0.3:
+            lanes = tuple(range(count))
+        else:
+            lanes = tuple(self.rng.randrange(count) for _ in range(self.rng.choice((1, 2, 2, 3))))
+        return vector.gep(*lanes)
+
+    def elements(self, p: Any, lanes: int, most: int = 4) -> list[UOp]:
+        """Vectors, or scalars, for a list of operands and its rest."""
+        found: list[UOp] = []
+        for item in p if isinstance(p, list) else [p]:
+            if isinstance(item, S.PSequence):
+                found += [self.vector(S.PVar("_"), lanes) for _ in range(self.rng.randrange(1, most))]
+            else:
+                found.append(self.vector(item, lanes))
+        return [f if f.dtype.scalar() is found[0].dtype.scalar() else found[0] for f in found]
+
+    def op_vectorize(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Vectorize, tuple(self.elements(parts["elements"], 1)))
+
+    def op_cat(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Cat, tuple(self.elements(parts["sources"], self.rng.choice((1, 2)), 3)))
+
+    def op_ptrcat(self, parts: dict[str, Any]) -> UOp:
+        many = self.rng.choice((1, 2, 3)) if isinstance(parts["sources"][0], S.PSequence) else 1
+        places = [self.storage(self.any).index(self.rng.randrange(ELEMENTS)) for _ in range(many)]
+        if not isinstance(parts["sources"][0], S.PSequence):
+            self.bind(parts["sources"][0], places[0])
+        return UOp.new(Op.PtrCat, tuple(places))
+
+    # views
+
+    def tensor(self, dims: Sequence[int]) -> UOp:
+        self.buffers += 1
+        unique = UOp.new(Op.Unique, (), self.buffers)
+        base = UOp.new(Op.Buffer, (unique, UOp.new(Op.Device, (), "CPU")), math.prod(dims), self.any)
+        return UOp.new(Op.Reshape, (base, *map(UOp.const, dims)))
+
+    def sizes(self, rank: int, least: int = 1) -> list[int]:
+        return [self.rng.randrange(least, 4) for _ in range(rank)]
+
+    def source(self, p: Any, dims: Sequence[int]) -> UOp:
+        """A tensor of this shape for the operand of a view."""
+        if isinstance(p, S.PBind):
+            return self.bind(S.PVar(p.name), self.source(p.inner, dims))  # type: ignore[no-any-return]
+        made = self.tensor(dims)
+        if isinstance(p, S.POp):  # Reshape(y, n, m), which is what a tensor is made by
+            for name, n in zip(p.args[1:], dims, strict=False):
+                self.bind(name, UOp.const(n))
+        return self.bind(p, made)  # type: ignore[no-any-return]
+
+    def rank_of(self, p: Any, otherwise: int) -> int:
+        inner = p.inner if isinstance(p, S.PBind) else p
+        if isinstance(inner, S.POp) and inner.ops == ("Reshape",) and not isinstance(inner.args[-1], S.PSequence):
+            return len(inner.args) - 1
+        return otherwise
+
+    def view_of(self, op: str, parts: dict[str, Any]) -> UOp:
+        src, *rest = parts.values()
+        rng = self.rng
+        if op == "Permute":
+            dims = self.sizes(rng.choice((2, 3)))
+            axes = list(range(len(dims)))
+            rng.shuffle(axes)
+            return UOp.new(Op.Permute, (self.source(src, dims),), tuple(axes))
+        if op == "Flip":
+            turned = self.static(rest[0], (True, False))
+            return UOp.new(Op.Flip, (self.source(src, self.sizes(len(turned))),), tuple(turned))
+        if op == "Expand":
+            dims = [rng.choice((1, 1, 2, 3)) for _ in range(2)]
+            wide = [rng.choice((2, 3)) if n == 1 else n for n in dims]
+            return UOp.new(Op.Expand, (self.source(src, dims), *map(UOp.const, wide)))
+        names = [n for part in rest for n in (part if isinstance(part, list) else [part])]
+        if op == "Reshape":
+            rank = len(names)
+            inner = self.rank_of(src, 1)
+            dims = self.sizes(max(rank, inner))
+            total = [math.prod(dims)]
+            node = self.source(src, dims if inner >= rank else total)
+            shape = dims if rank >= inner else total
+            for name, n in zip(names, shape, strict=True):
+                self.bind(name, UOp.const(n))
+            return UOp.new(Op.Reshape, (node, *map(UOp.const, shape)))
+        return self.cut_or_padded(op, src, names)
+
+    def cut_or_padded(self, op: str, src: Any, names: Sequence[Any]) -> UOp:
+        """Shrink and Pad: a begin and an end an axis, first all begins."""
+        rng = self.rng
+        # a flat list of names, or (for a struct) two sequences of them: then the rank is free
+        rank = len(names) // 2 if not any(isinstance(n, S.PSequence) for n in names) else 2
+        dims = self.sizes(rank, 2)
+        if op == "Shrink":
+            begins = [rng.randrange(n) for n in dims]
+            ends = [rng.randrange(b + 1, n + 1) for b, n in zip(begins, dims, strict=True)]
+        else:
+            begins, ends = ([rng.randrange(3) for _ in dims] for _ in range(2))
+        nodes = [UOp.const(n) for n in (*begins, *ends)]
+        for name, node in zip(names, nodes, strict=False):
+            if not isinstance(name, S.PSequence):
+                self.bind(name, node)
+        return UOp.new(Op[op], (self.source(src, dims), *nodes))
