@@ -7,11 +7,14 @@ from typing import Final
 
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
+from morok.optimize import packing
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear, place_sums
 from morok.passes.ranges import const_end
 from morok.passes.target import Target
 
+PACK_BYTES: Final = 1 << 15  # a factor smaller than this stays in the nearest cache as it lies
+PACK_TILES: Final = 4  # tiles of rows that a copy must serve to be worth its time
 ROWS: Final = 8  # rows of a matrix product's register tile
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
 COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
@@ -21,8 +24,9 @@ GPU_THREADS: Final = (256, 128, 64, 32)
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """Every scalar access of a kernel, as a sum of ranges."""
+    """Every scalar access of a kernel, as a sum of ranges; `places` are those that the loads read."""
 
+    places: list[UOp]
     loads: list[Linear]
     stores: list[Linear]
     reduces: bool
@@ -32,8 +36,12 @@ class Accesses:
         nodes = ast.toposort()
         stored = {n.src[0] for n in nodes if n.op is Op.Store}
         sums = place_sums(nodes)
+        read = [(p, s) for p, s in sums if p not in stored]
         return Accesses(
-            [s for p, s in sums if p not in stored], [s for p, s in sums if p in stored], any(n.op is Op.Reduce for n in nodes)
+            [p for p, _ in read],
+            [s for _, s in read],
+            [s for p, s in sums if p in stored],
+            any(n.op is Op.Reduce for n in nodes),
         )
 
     def unit(self, r: UOp) -> int:
@@ -90,11 +98,15 @@ def _cpu(s: Scheduler) -> None:
     outputs = [r for r in s.output_ranges if _length(r) > 1]
     reduced = [r for r in s.reduced_ranges if _length(r) > 1]
     if reduced and (tile := _matmul(s.ast, accesses, outputs, reduced)) is not None:
-        _tile(s, *tile)
+        _tile(s, *tile, _copied_slot(s, accesses, *tile))
         return
     lanes = native(s)
     if reduced and (dots := _dot_products(s.ast, accesses, outputs, reduced, lanes)) is not None:
         row, column, along = dots
+        slot = _copied_slot(s, accesses, row, column) if _length(column) >= 2 * lanes else None
+        if slot is not None:
+            _tile(s, row, column, slot)
+            return
         _unroll(s, along, lanes, 1)
         for r in (column, row):
             _upcast(s, r, 1, next((n for n in (4, 2) if _length(r) % n == 0), 1))
@@ -111,7 +123,11 @@ def _cpu(s: Scheduler) -> None:
 
 
 def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
-    amount = _widest(_length(r), lanes, vectors)
+    _vectorize(s, r, _widest(_length(r), lanes, vectors))
+
+
+def _vectorize(s: Scheduler, r: UOp, amount: int) -> None:
+    """UPCAST by `amount`, and what remains of the range altogether."""
     rest = _length(r) % amount
     if amount < 2 or amount * s.lanes(r) > MAX_LANES:
         return
@@ -160,7 +176,8 @@ def _dot_products(
             a, b = ([r for r in outputs if r in s.terms] for s in along)
             rows, columns = [r for r in a if r not in b], [r for r in b if r not in a]
             if rows and columns:
-                return rows[-1], columns[-1], k
+                stored = any(s.terms.get(rows[-1]) == 1 for s in accesses.stores)  # vectors are stored along columns
+                return (columns[-1], rows[-1], k) if stored else (rows[-1], columns[-1], k)
     return None
 
 
@@ -170,18 +187,44 @@ def _product(x: UOp) -> bool:
     return x.op is Op.Mul
 
 
-def _tile(s: Scheduler, row: UOp, column: UOp) -> None:
-    """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors."""
+def _shared(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
+    """The places that are read again for every row: along columns and whatever is summed over."""
+    return [p for p, s in zip(accesses.places, accesses.loads, strict=True) if column in s.terms and row not in s.terms]
+
+
+def _copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int | None:
+    """The buffer of the factor that runs along columns, where rows read it often enough, and far enough apart, to copy it."""
+    found = _shared(accesses, row, column)
+    if len(found) != 1 or _length(row) < PACK_TILES * ROWS or not all(const_end(r) for r in s.ranges if r in found[0].ranges):
+        return None
+    (place,) = found
+    buffer = place.src[0]
+    if buffer.op is not Op.DefineGlobal or not packing.is_plain(place) or len(packing.reads_of(s.ast, buffer.arg)) != 1:
+        return None
+    outer = [r for r in s.output_ranges if r not in (row, column)]
+    slot: int = buffer.arg
+    return slot if packing.copied_bytes(place, outer) > PACK_BYTES and not packing.is_written(s.ast, slot) else None
+
+
+def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
+    """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors, from a copy of the
+    columns that a block is wide if buffer `slot` is to be copied.
+    """
     lanes = native(s)
+    if slot is not None and row.arg[0] < column.arg[0]:  # the loop over rows inside: it reads the copy again and again
+        s.apply(Opt(OptOp.SWAP, s.ranges.index(row), s.ranges.index(column)))
+        row, column = (next(r for r in s.ranges if r.arg == (o.arg[0], *x.arg[1:])) for x, o in ((row, column), (column, row)))
     vectors = 2 if s.target.registers >= 16 else 1
-    _upcast(s, column, lanes, vectors)
+    wide = _widest(_length(column), lanes, vectors)
+    outside = s.output_ranges.index(column) + (wide < _length(column))
+    _vectorize(s, column, wide)
     rows = _length(row)
     most = max(1, MAX_LANES // s.lanes(row))
     room = max(2, (s.target.registers - 4) // vectors)
     best = [m for m in range(min(most, room, ROWS), 1, -1) if rows % m == 0]
-    amount = best[0] if best and best[0] >= 4 else min(rows, most, room, ROWS)
-    if amount >= 2:
-        _upcast(s, row, 1, amount) if rows % amount == 0 else _apply(s, OptOp.UPCAST, row, amount)
+    _vectorize(s, row, best[0] if best and best[0] >= 4 else min(rows, most, room, ROWS))
+    if slot is not None:
+        s.apply(Opt(OptOp.PACK, slot, outside))
 
 
 # GPU

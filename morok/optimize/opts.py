@@ -1,7 +1,7 @@
 """Optimizations of one kernel: what can be done to its loops, checked and applied (stage 7).
 
 A Scheduler holds a kernel and its ranges in nesting order. Each Opt names a range by its number in that order (UPCAST, LOCAL,
-THREAD, SWAP, PADTO), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP).
+THREAD, SWAP, PADTO), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp, substitute
+from morok.optimize import packing
 from morok.passes.ranges import const_end, flatten_ranges, new_range
 from morok.passes.target import KernelInfo, Target
 from morok.passes.walk import next_range_id
@@ -22,7 +23,7 @@ from morok.passes.walk import next_range_id
 class OptOp(enum.Enum):
     """TC tensor cores; UPCAST a range into lanes; LOCAL into threads of a block; UNROLL a reduced range into lanes; GROUP and
     GROUPTOP reduce in two steps through shared memory; THREAD a range over CPU threads; NOLOCALS no blocks of threads; SWAP two
-    global ranges; PADTO a multiple."""
+    global ranges; PADTO a multiple. PACK copies what is read of a buffer inside its `arg` outermost loops into a local one."""
 
     TC = enum.auto()
     UPCAST = enum.auto()
@@ -34,6 +35,7 @@ class OptOp(enum.Enum):
     NOLOCALS = enum.auto()
     SWAP = enum.auto()
     PADTO = enum.auto()
+    PACK = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +121,12 @@ class Scheduler:
             OptOp.LOCAL: self._local,
             OptOp.SWAP: self._swap,
             OptOp.NOLOCALS: self._no_locals,
+            OptOp.PACK: self._pack,
         }.get(opt.op)
         if step is None:
             raise OptError(
                 f"{opt}: {opt.op.name} is not available yet",
-                hint="UPCAST, UNROLL, LOCAL, SWAP and NOLOCALS are",
+                hint="UPCAST, UNROLL, LOCAL, SWAP, NOLOCALS and PACK are",
             )
         step(opt)
         self.applied.append(opt)
@@ -185,6 +188,28 @@ class Scheduler:
         if any(r.arg[1] is AxisType.Local for r in self.ranges):
             raise OptError(f"{opt}: LOCAL was applied already")
         self.use_locals = False
+
+    def _pack(self, opt: Opt) -> None:
+        if self.target.has_local:
+            raise OptError(f"{opt}: on {self.target.name} many threads would fill one copy")
+        reads = [] if opt.axis is None else packing.reads_of(self.ast, opt.axis)
+        if not reads:
+            raise OptError(f"{opt}: buffer {opt.axis} is not read")
+        if packing.is_written(self.ast, reads[0].src[0].arg):
+            raise OptError(f"{opt}: buffer {opt.axis} is written")
+        if not all(map(packing.is_plain, reads)):
+            raise OptError(f"{opt}: buffer {opt.axis} is read behind a gate, or where another read says")
+        loops = self.output_ranges
+        if not 0 <= opt.arg <= len(loops):
+            raise OptError(f"{opt}: {opt.arg} loops outside the copy; there are {len(loops)}")
+        outer = loops[: opt.arg]
+        for read in reads:
+            size = packing.copied_bytes(read, outer)
+            if not packing.inner_ranges(read, outer):
+                raise OptError(f"{opt}: nothing inside {opt.arg} loops runs over buffer {opt.axis}")
+            if not 0 < size <= packing.MAX_BYTES:
+                raise OptError(f"{opt}: a copy of {size or 'unknown'} bytes; at most {packing.MAX_BYTES}")
+        self.ast = packing.pack(self.ast, reads[0].src[0].arg, outer, self.target)
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):

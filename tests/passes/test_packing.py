@@ -1,0 +1,117 @@
+"""PACK: copies of what inner loops read again, and when the heuristics make them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from morok import Tensor, Variable
+from morok.errors import OptError
+from morok.ir.dtype import AddrSpace
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.passes.pipeline import lower
+from tests.passes import kernels as K
+from tests.passes.test_values import check
+
+
+def packed(ast: UOp, *opts: Opt) -> UOp:
+    return UOp.new(Op.Sink, ast.src, K.KernelInfo(ast.arg.name, opts))
+
+
+def opts_of(ast: UOp) -> list[str]:
+    found: list[UOp] = []
+    lower(ast, K.CPU, lambda number, name, before, after: found.append(after) if number == 7 else None)
+    return [str(o) for o in found[0].arg.opts]
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+@pytest.mark.parametrize("slot", [1, 2])
+def test_a_factor_is_copied(slot: int, depth: int) -> None:
+    """Before all loops, or inside the outermost one, here the rows: then only what one row reads."""
+    if (slot, depth) == (1, 1):
+        ast = packed(K.matmul(6, 4, 8), Opt(OptOp.PACK, slot, depth))
+    else:
+        ast = packed(K.matmul(6, 4, 8), Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, 4), Opt(OptOp.PACK, slot, depth))
+    check(ast, K.CPU)
+    program = lower(ast, K.CPU)
+    (copy,) = [u for u in program if u.op is Op.DefineLocal]
+    assert copy.dtype.space is AddrSpace.LOCAL
+    assert copy.dtype.size == {(1, 0): 24, (1, 1): 4, (2, 0): 32, (2, 1): 16}[slot, depth]
+
+
+def test_the_copy_of_a_transposed_factor_has_its_columns_side_by_side() -> None:
+    ast = packed(K.matmul_transposed(2, 16, 32), Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, 16), Opt(OptOp.PACK, 2, 1))
+    check(ast, K.CPU)
+    program = lower(ast, K.CPU)
+    wide = [u for u in program if u.op is Op.Load and u.dtype.count == 16]
+    assert any(s.op is Op.DefineLocal for u in wide for s in u.toposort())
+
+
+def test_remainders_have_copies_of_their_own() -> None:
+    ast = packed(
+        K.matmul(7, 5, 21), Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, 16), Opt(OptOp.UPCAST, 1, 3), Opt(OptOp.PACK, 2, 1)
+    )
+    check(ast, K.CPU)
+
+
+def test_what_cannot_be_copied_is_refused() -> None:
+    for ast, opt, says in (
+        (K.matmul(6, 4, 8), Opt(OptOp.PACK, 0, 0), "not read"),
+        (K.matmul(6, 4, 8), Opt(OptOp.PACK, 7, 0), "not read"),
+        (K.matmul(6, 4, 8), Opt(OptOp.PACK, 2, 3), "there are 2"),
+        (K.elementwise(12), Opt(OptOp.PACK, 1, 1), "nothing inside"),
+        (K.pad(13, 2, 3), Opt(OptOp.PACK, 1, 0), "gate"),
+        (K.gather(12, 5), Opt(OptOp.PACK, 1, 0), "another read"),
+        (K.matmul(2, 1 << 16, 1 << 16), Opt(OptOp.PACK, 2, 0), "bytes"),
+    ):
+        s = Scheduler(ast, K.CPU)
+        with pytest.raises(OptError, match=says):
+            s.apply(opt)
+        assert s.ast is ast
+    with pytest.raises(OptError, match="threads"):
+        Scheduler(K.matmul(6, 4, 8), K.GPU).apply(Opt(OptOp.PACK, 2, 0))
+    r = K.loop(8, 0)
+    in_place = K.kernel(K.buffer(0, 8).index(r).store(K.buffer(0, 8).index(0) + 1.0).end(r))
+    with pytest.raises(OptError, match="written"):
+        Scheduler(in_place, K.CPU).apply(Opt(OptOp.PACK, 0, 0))
+
+
+def test_the_heuristics_copy_what_many_rows_read() -> None:
+    """The columns' loop goes outside, the copy inside it; small factors and few rows do without."""
+    assert opts_of(K.matmul(256, 256, 256)) == ["SWAP(0, 1)", "UPCAST(0, 32)", "UPCAST(1, 8)", "PACK(2, 1)"]
+    assert "PACK(2, 1)" in opts_of(K.matmul_transposed(256, 256, 256))
+    assert not any("PACK" in o for o in opts_of(K.matmul(16, 256, 256)))
+    assert not any("PACK" in o for o in opts_of(K.matmul(64, 64, 64)))
+
+
+@pytest.mark.parametrize("shape", [(65, 130, 100), (64, 200, 33), (130, 129, 257), (33, 400, 31), (70, 300, 1)])
+def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
+    m, k, n = shape
+    rng = np.random.default_rng(3)
+    a, b = (rng.integers(-4, 5, s).astype(np.float32) for s in ((m, k), (k, n)))
+    np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).numpy(), a @ b)
+    np.testing.assert_array_equal((Tensor(a) @ Tensor(np.ascontiguousarray(b.T)).T).numpy(), a @ b)
+    np.testing.assert_array_equal((Tensor(np.ascontiguousarray(a.T)).T @ Tensor(b)).numpy(), a @ b)
+    batch = np.stack([a, a + 1])
+    np.testing.assert_array_equal((Tensor(batch) @ Tensor(b)).numpy(), batch @ b)
+    np.testing.assert_array_equal((Tensor(a) @ Tensor(b) * 2 + Tensor(b[0])).relu().numpy(), np.maximum(a @ b * 2 + b[0], 0))
+
+
+def test_a_symbolic_number_of_rows() -> None:
+    rows = Variable("rows", 1, 128)
+    rng = np.random.default_rng(4)
+    a, b = (rng.integers(-4, 5, s).astype(np.float32) for s in ((128, 96), (96, 200)))
+    for n in (1, 40, 128):
+        x = Tensor(a).shrink(((0, rows.bind(n)), (0, 96)))
+        np.testing.assert_array_equal((x @ Tensor(b)).numpy(), a[:n] @ b)
+
+
+def test_axes_of_a_copy_are_loops() -> None:
+    s = Scheduler(K.matmul(6, 4, 8), K.CPU)
+    s.apply(Opt(OptOp.UPCAST, 1, 4))
+    s.apply(Opt(OptOp.PACK, 2, 0))
+    kinds = [r.arg[1] for r in s.ranges]
+    assert kinds.count(AxisType.Upcast) == 2  # the tile's, and the copy's own
+    assert kinds.count(AxisType.Reduce) == 1
