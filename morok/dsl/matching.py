@@ -286,18 +286,22 @@ class _Walker:
             half = f"(len({self.access.operands('{0}')}) - {singles}) // 2"
             first = index == singles
             span = f"[{singles}:{singles} + {half}]" if first else f"[{singles} + {half}:]"
-            return row.bind(name, BoundCode(path, f"{self.access.operands('{0}')}{span}"), self.same)
+            return self.many_bound(name, f"{self.access.operands('{0}')}{span}", path, row)
         if after:  # the optional operand behind it is there or not
             here = self.presence(op, info, after[0])
             operands = self.access.operands("{0}")
             template = f"({operands}[{index}:-1] if {here} else {operands}[{index}:])"
-            binding = self.rule.bindings.get(name)
-            if binding is not None and self.may_be_invalid(binding.type) and not binding.invalid_ok:
-                valid = self.access.inline["invalid"].format(n="_o")
-                row = row.plus(CodeTest((path,), f"not any([{valid} for _o in {template}])"))
-            return row.bind(name, BoundCode(path, template), self.same)
+            return self.many_bound(name, template, path, row)
         binding = self.rule.bindings.get(name)
         return self.sequence(name, path, index, None, binding.type if binding is not None else None, row)
+
+    def many_bound(self, name: str, template: str, path: Path, row: Variant) -> Variant:
+        """With the operands that `template` reads bound to one name, none of them Invalid unless the name may be."""
+        binding = self.rule.bindings.get(name)
+        if binding is not None and self.may_be_invalid(binding.type) and not binding.invalid_ok:
+            valid = self.access.inline["invalid"].format(n="_o")
+            row = row.plus(CodeTest((path,), f"not any([{valid} for _o in {template}])"))
+        return row.bind(name, BoundCode(path, template), self.same)
 
     def optional(
         self, op: str, info: OpInfo, f: S.PField, index: int, path: Path, row: Variant

@@ -103,6 +103,8 @@ class Patterns:
             self.r.annotate(t, p.type, "this operation")
         for i in infos:
             self.r.operand_types(i, slots, t, p)
+        if any(isinstance(a, S.PSequence) for a in args) and sum(o.many for o in first.operands) == 2:
+            return self._halves(p, infos, args, fields)
         if not fields:
             return replace(p, args=args)
         if len(infos) > 1:
@@ -115,6 +117,26 @@ class Patterns:
                 break
             if operands:
                 listed.append(S.PField(o.name, operands.pop(0), span=p.span))
+        listed += fields
+        listed += [S.PField("dtype", a, span=p.span) for a in args if isinstance(a, S.PType)]
+        return S.PStruct(first.name, tuple(listed), True, span=p.span)
+
+    def _halves(self, p: S.POp, infos: list[OpInfo], args: tuple[S.Pattern, ...], fields: list[S.PField]) -> S.Pattern:
+        """Two sequences, which share the operands behind the others evenly: `Shrink(x, begins.., ends..)`, by field names."""
+        first = infos[0]
+        given = [a for a in args if not isinstance(a, S.PType)]
+        single = [o for o in first.operands if not o.many]
+        if len(infos) > 1:
+            self.r.fail("a choice of ops takes no two sequences", p)
+        if len(given) != len(first.operands) or not all(isinstance(a, S.PSequence) for a in given[len(single) :]):
+            names = ", ".join(f"{o.name}.." if o.many else o.name for o in first.operands)
+            self.r.fail(
+                f"the two sequences of {first.name} share its operands evenly",
+                p,
+                f"{first.name}({names})",
+                "name both, or neither",
+            )
+        listed = [S.PField(o.name, a, span=p.span) for o, a in zip(first.operands, given, strict=True)]
         listed += fields
         listed += [S.PField("dtype", a, span=p.span) for a in args if isinstance(a, S.PType)]
         return S.PStruct(first.name, tuple(listed), True, span=p.span)
