@@ -17,8 +17,10 @@ from morok.dsl.rows import OpTest
 from morok.dsl.tree import Constants, Row, Tests, Tree
 
 
-def compile_rules(rules: Sequence[CheckedRule], dialect: Dialect) -> Generated:
-    """The matcher of rules of one dialect, in priority order."""
+def compile_rules(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False) -> Generated:
+    """The matcher of rules of one dialect, in priority order; `counting`: it calls `_tried` with the number of each rule that the
+    ops of a node and of its operands do not rule out.
+    """
     constants = Constants()
     tests = Tests(dialect, constants)
     rows = _rows(rules)
@@ -29,11 +31,11 @@ def compile_rules(rules: Sequence[CheckedRule], dialect: Dialect) -> Generated:
         name = f"match_{op}"
         functions[op] = name
         mine = [_at_root(r) for r in rows if r.variant.ops.get(()) in (None, op)]
-        lines += Tree(dialect, tests, dialect.ops[op]).function(name, mine)
+        lines += Tree(dialect, tests, dialect.ops[op], counting).function(name, mine)
     rest = [r for r in rows if r.variant.ops.get(()) is None]
     if rest:
         functions[""] = "match_any"
-        lines += Tree(dialect, tests, None).function("match_any", rest)
+        lines += Tree(dialect, tests, None, counting).function("match_any", rest)
     table = ", ".join(f"{op!r}: {name}" for op, name in functions.items())
     head = [f"# Generated from {len(rules)} rules of dialect {dialect.name}.", *constants.lines(), "", ""]
     source = "\n".join([*head, *lines, f"MATCH = {{{table}}}", ""])

@@ -45,8 +45,15 @@ class _Loader:
         return self.source()
 
 
-def link(made: Generated, dialect: Dialect, wrap: Callable[[str, Any], Any] | None = None) -> dict[str, Any]:
-    """MATCH of generated code: op name -> function. `wrap` replaces each helper (its name, the function) by another."""
+def link(
+    made: Generated,
+    dialect: Dialect,
+    wrap: Callable[[str, Any], Any] | None = None,
+    tried: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """MATCH of generated code: op name -> function. `wrap` replaces each helper (its name, the function) by another; `tried` is
+    what a counting matcher calls.
+    """
     code = made.code
     namespace: dict[str, Any] = {
         **values.NAMES,
@@ -57,6 +64,7 @@ def link(made: Generated, dialect: Dialect, wrap: Callable[[str, Any], Any] | No
         "_keep": getattr(dialect, "keep", None),
         "_subst": dialect.facts.get("subst"),
         "NOT_CONST": NOT_CONST,
+        "_tried": tried,
         "__name__": code.co_filename,
         "__loader__": _Loader(made.source),
     }

@@ -114,8 +114,9 @@ def _literal(value: object) -> str:
 class Tree:
     """Writes the function of one op."""
 
-    def __init__(self, dialect: Dialect, tests: Tests, op: OpInfo | None) -> None:
+    def __init__(self, dialect: Dialect, tests: Tests, op: OpInfo | None, counting: bool = False) -> None:
         self.dialect = dialect
+        self.counting = counting
         self.tests = tests
         self.access = tests.access
         self.op = op
@@ -301,7 +302,17 @@ class Tree:
                 depth += 1
                 known = set(known)  # what is loaded from here on, is loaded inside this `if`
 
+        told = not self.counting
+
+        def tell() -> None:  # the ops have not ruled the rule out: it is tried
+            nonlocal told
+            flush()
+            self.put(depth, f"_tried({row.number})")
+            told = True
+
         for test in row.tests:
+            if not told and not isinstance(test, OpTest):
+                tell()
             if self.missing(test, known):
                 flush()
                 for p in test.paths:
@@ -310,6 +321,8 @@ class Tree:
             text = self.tests.text(test)
             conditions.append(f"({text})" if " or " in text else text)
         flush()
+        if not told:
+            tell()
         for p in sorted(tail.nodes):
             self.load_node(p, row.variant, known, depth)
         for p in sorted(tail.values):

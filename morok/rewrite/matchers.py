@@ -6,7 +6,10 @@ import hashlib
 import json
 import marshal
 from types import CodeType
+from typing import Any
 
+from morok import config
+from morok.dialect import Node
 from morok.dsl.compiled import Generated, link
 from morok.rewrite import store
 from morok.rewrite.files import dialect_digest, generator_digest
@@ -31,6 +34,24 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
     found = link(made, rules.dialect, wrap)
     table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
     return Matcher(table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)))
+
+
+def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
+    """The rules that are tried on `node` until one fires, in order: all others were ruled out by its op and its operands' ops
+    before anything of theirs was looked at. A matcher is made for the purpose: for tests, and for the curious.
+    """
+    from morok.dsl.compile import compile_rules
+
+    numbers: dict[int, None] = {}
+    dialect = rules.dialect
+    allowed = [r for r in rules.rules if config.FAST_MATH.value.issuperset(r.syntax.assuming)]
+    made = compile_rules(allowed, dialect, counting=True)
+    found = link(made, dialect, tried=lambda number: numbers.update({number: None}))
+    op = next((name for name, info in dialect.ops.items() if info.key == dialect.opkey(node)), "")
+    match = found.get(op, found.get(""))
+    if match is not None:
+        match(node, context)
+    return [made.names[n] for n in numbers]
 
 
 def _load(key: str) -> Generated | None:

@@ -161,6 +161,12 @@ class RuleSet:
         """The generated Python text."""
         return self.matcher.source()
 
+    def tried(self, node: Node, context: Any = None) -> list[str]:
+        """The rules that are tried on `node` until one fires: those that its op and its operands' ops do not rule out."""
+        from morok.rewrite.matchers import tried
+
+        return tried(self, node, context)
+
     def rewrite_node(self, node: Node, context: Any = None) -> tuple[Node, str] | None:
         """What the first rule that applies makes of `node`, once, at the root, and the rule's name."""
         matcher = self.matcher

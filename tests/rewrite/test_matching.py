@@ -7,6 +7,7 @@ import math
 import pytest
 from rule_text import rules
 
+from morok.errors import RuleTypeError
 from morok.ir.op import AxisType, Op
 from morok.ir.text import load
 from morok.ir.uop import UOp, dtypes
@@ -453,3 +454,32 @@ def test_a_bitcast_and_back():
     text = "r: Bitcast(Bitcast(x: A, B), A) ~> x"
     assert fires(text, F.bitcast(dtypes.i32).bitcast(dtypes.f32)) is F
     assert fires(text, F.bitcast(dtypes.i32).bitcast(dtypes.u32)) is None
+
+
+def test_ops_rule_out_most_of_a_thousand_rules() -> None:
+    text = "\n".join(f"sub{n}: Sub(x: i32, {n}) ~> x" for n in range(600))
+    text += '\nfor op in unary [*] {\n    one: op(op(x: number)) ~> x\n        "a template"\n}\n'
+    text += "\n".join(f"mul{n}: Mul(Mul(x: i32, {n}), _y) ~> x" for n in range(400))
+    text += "\nloop: r @ Range { end: e: index, .. } if vmin(e) > 5 ~> zero(r)\nany: x if vmin(x) == 77 ~> x\n"
+    thousand = rules(text)
+    assert len(thousand) > 1000
+    assert thousand.tried(UOp.range(4, 0)) == ["t.loop", "t.any"]
+    assert thousand.tried(J * J) == ["t.any"], "an operand of another op rules a rule out too"
+    assert thousand.tried(neg(neg(F))) == ["t.one.Neg"], "it fires"
+    assert thousand.tried(J * 3 * J) == ["t.mul0", "t.mul1", "t.mul2", "t.mul3"]
+
+
+def test_two_sequences_share_the_operands_evenly() -> None:
+    place = UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(64))
+    image = UOp.new(Op.Reshape, (place, c(8), c(8)))
+    edges = (c(1), c(2), c(6), c(7))
+    cut = UOp.new(Op.Shrink, (image, *edges))
+    halves = rules("cut: Shrink(x, bs.., es..) if len(bs) == 2 and len(es) == 2 and vmin(bs[1]) == 2 and vmin(es[0]) == 6 ~> x")
+    hit = halves.rewrite_node(cut)
+    assert hit is not None
+    assert hit[0] is image
+    ends = rules("first: Shrink(x, bs.., es..) if len(bs) == 2 and same(bs[0], es[1]) ~> x")
+    assert ends.rewrite_node(cut) is None
+    assert ends.rewrite_node(UOp.new(Op.Shrink, (image, c(1), c(0), c(6), c(1)))) is not None
+    with pytest.raises(RuleTypeError, match="evenly"):
+        rules("bad: Shrink(x, bs.., _e) ~> x")
