@@ -245,6 +245,15 @@ def test_binary_numerator() -> None:
     assert rw(got) is r * -2 + 2
 
 
+def test_late_forms_leave_products_at_index() -> None:
+    tier = [g for g in SYMBOLIC if g != "gep_pushing"]
+    assert rw(x * -1, "late_forms") is x * -1
+    assert rw(-x + y, *tier, "late_forms") is x * -1 + y, "neg_index would undo a Neg"
+    assert rw(i * -1, "late_forms") is -i
+    assert rw(j + i * -1, "late_forms") is j - i
+    assert rw(f * -1.0, "late_forms") is -f
+
+
 def test_floor_division() -> None:
     z, w = V("z", -9, 9), V("w", -3, 3)
     refines(z.floordiv(w), rw(z.floordiv(w), "floor_division"))
