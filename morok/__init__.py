@@ -24,6 +24,7 @@ _HOME = {
     "simplify": "morok.rewrite.library",
     "load_rules": "morok.rewrite.library",
     "rewrite": "morok.rewrite.library",
+    "append_rules": "morok.passes.appended",
     "prove": "morok.prove.api",
     "settings": "morok.config",
 }

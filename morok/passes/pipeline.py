@@ -17,6 +17,7 @@ from morok import config
 from morok.ir.op import Op
 from morok.ir.uop import UOp, maker
 from morok.passes import steps
+from morok.passes.appended import appended_to
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
@@ -106,6 +107,8 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
     observer  called after each stage with its number, its name, and the program before and after: a list from stage 21 on
     trial     rules that the stage of decompositions uses before its own, without asking whether they are proved: to measure them
 
+    Each stage's rules are followed by those that `morok.append_rules` appends to it.
+
     Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization, VerifyError under
     MOROK_CHECK where a stage breaks its promise.
     """
@@ -118,11 +121,9 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
 
 
 def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:
-    """What the stage's rules, and those on trial before them, make of a program, its algorithm having run."""
-    groups = _groups(stage, target)
-    if not groups:
-        return program
-    return steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP, before=trial)
+    """What the stage's rules make of a program, its algorithm having run: those on trial, its own, those appended to it."""
+    groups, after = _groups(stage, target), appended_to(stage.number)
+    return steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP, before=trial, after=after)
 
 
 def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet | None) -> list[UOp]:

@@ -13,6 +13,7 @@ from morok.passes import devectorize as _devectorize
 from morok.passes import expand as _expand
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
+from morok.passes.appended import joined
 from morok.passes.divisions import guard_divisions
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
@@ -21,15 +22,27 @@ from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
 
-def rewrite(x: UOp, groups: Sequence[str], stage: int, bottom_up: bool = False, before: RuleSet | None = None) -> UOp:
+def rewrite(
+    x: UOp,
+    groups: Sequence[str],
+    stage: int,
+    bottom_up: bool = False,
+    before: RuleSet | None = None,
+    after: RuleSet | None = None,
+) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
-    before  rules that are tried before theirs
+    before  rules that are tried before theirs, where there are groups
+    after   rules that are tried after theirs
     """
-    if not groups:
+    rules = library.groups(*groups) if groups else None
+    if before is not None and rules is not None:
+        rules = before + rules
+    if after is not None:
+        rules = after if rules is None else joined(rules, after)
+    if rules is None:
         return x
-    rules = library.groups(*groups)
-    out: UOp = graph_rewrite(x, rules if before is None else before + rules, bottom_up=bottom_up, stage=str(stage))
+    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=str(stage))
     return out
 
 

@@ -19,6 +19,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp, caller, maker, substitute, toposort
+from morok.passes.appended import appended_key
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import State, early_rewrites, rangeify, uniform
 from morok.tensor import registry
@@ -301,7 +302,7 @@ def _prepare(roots: Sequence[UOp], device: str) -> Prepared:
 
 def compiled(ast: UOp, device: Device) -> Kernel:
     """The kernel of an AST, lowered and compiled once."""
-    key = (ast, device.name, config.FAST_MATH.value, config.NOOPT.value)
+    key = (ast, device.name, config.FAST_MATH.value, config.NOOPT.value, appended_key())
     found: Kernel | None = _kernels.get(key)
     if found is not None:
         COUNTERS.kernels_remembered += 1

@@ -1,0 +1,74 @@
+"""Rules of users in the pipeline: appended to a stage, they are tried after the stage's own.
+
+What is appended holds inside a `with` block, in this thread or task, and enters the key under which kernels are remembered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Hashable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from morok.errors import UsageError
+
+if TYPE_CHECKING:
+    from morok.rewrite.ruleset import RuleSet
+
+LAST: Final = 20  # from stage 21 on a program is a list of instructions
+_appended: Final = contextvars.ContextVar[tuple[tuple[int, "RuleSet"], ...]]("morok rules appended to stages", default=())
+
+
+@contextlib.contextmanager
+def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
+    """Append `rules` to stage `stage` of the pipeline for every kernel compiled inside the `with` block.
+
+    They are tried after the stage's own groups, in the stage's direction, until none fires. Raises UsageError for a stage
+    that rewrites no graph, for rules over other nodes than UOps, and for rules that want a context; UnprovedRuleError for a
+    rule that no ledger vouches for.
+    """
+    if not 1 <= stage <= LAST:
+        raise UsageError(f"no rules can be appended to stage {stage}", expected=f"a stage from 1 to {LAST}: `morok pipeline`")
+    if rules.dialect.name != "morok":
+        raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")
+    if rules.has_context:
+        raise UsageError("rules with a @context cannot be appended to a stage", expected="rules that need no context object")
+    _admit(rules)
+    token = _appended.set((*_appended.get(), (stage, rules)))
+    try:
+        yield
+    finally:
+        _appended.reset(token)
+
+
+def _admit(rules: RuleSet) -> None:
+    """Rules of loaded files have passed the gate; others pass it now."""
+    from morok.prove import ledger
+    from morok.rewrite.files import GroupPart
+
+    for part in rules.parts:
+        if not isinstance(part, GroupPart):
+            ledger.admit(part.rules())
+
+
+def appended_to(stage: int) -> RuleSet | None:
+    """The rules that are appended to this stage here and now."""
+    found = [rules for number, rules in _appended.get() if number == stage]
+    if not found:
+        return None
+    out = found[0]
+    for more in found[1:]:
+        out = joined(out, more)
+    return out
+
+
+def appended_key() -> Hashable:
+    """What is appended here and now, as part of a cache key."""
+    return tuple((stage, rules.identity) for stage, rules in _appended.get())
+
+
+@lru_cache(maxsize=128)
+def joined(first: RuleSet, second: RuleSet) -> RuleSet:
+    """`first + second`, one object each time, so that its matcher is made once."""
+    return first + second
