@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort, Ty
 from morok.dsl.emit_names import Names, bare, helper_name
@@ -11,17 +13,20 @@ _CALLS = {"is_pow2": "_is_pow2", "log2": "_log2", "tdiv": "_tdiv", "tmod": "_tmo
 _DTYPE_FACTS = ("bits", "is_int", "is_float", "safe_cast")
 
 
-class Values(Names):
+class Values(Names, ABC):
     """Expressions that are no nodes. Those that are, and sequences, are said by `Nodes`."""
 
+    @abstractmethod
     def node(self, e: S.Expr) -> str:
-        raise NotImplementedError
+        """The code of a node."""
 
+    @abstractmethod
     def any(self, e: S.Expr) -> str:
-        raise NotImplementedError
+        """The code of an expression of whatever sort it has."""
 
+    @abstractmethod
     def sequence(self, e: S.Expr) -> str:
-        raise NotImplementedError
+        """The code of a sequence."""
 
     def value(self, e: S.Expr) -> str:
         match e:

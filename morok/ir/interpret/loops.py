@@ -7,6 +7,7 @@ ranges.
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -52,7 +53,7 @@ class Frame:
         self.memo: dict[Any, Any] = {}
 
 
-class Loops:
+class Loops(ABC):
     """What is running: which ranges are bound, which threads take part, what has been computed."""
 
     def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any]) -> None:
@@ -160,14 +161,17 @@ class Loops:
         """Do what `node` does, for its effect."""
         return self._once(node, (node, "effect"), self._execute)
 
+    @abstractmethod
     def _value(self, node: UOp) -> Task:
-        raise NotImplementedError
+        """The lanes of `node`, for each thread, computed."""
 
+    @abstractmethod
     def _place(self, node: UOp) -> Task:
-        raise NotImplementedError
+        """The places that `node` stands for, computed."""
 
+    @abstractmethod
     def _execute(self, node: UOp) -> Task:
-        raise NotImplementedError
+        """The effect of `node`, once."""
 
     def _once(self, node: UOp, key: Any, compute: Callable[[UOp], Task]) -> Task:
         memo = self._frame(node).memo
