@@ -225,6 +225,7 @@ def measure(
     builds  those of BUILDS that are wanted; by default all that this machine has
     done    hears how many operands have been measured
     """
+    code = code_digest(s)  # of the rules as they are now, whatever becomes of their file meanwhile
     runner = Runner(s, builds or available_builds())
     worst: dict[str, Worst] = {}
     count = 0
@@ -236,7 +237,7 @@ def measure(
         count += len(bits[0])
         if done is not None:
             done(count)
-    return Measurement(s.rule.name, str(s.dtype), code_digest(s), count, is_everything(s, exhaustive), worst, compiler())
+    return Measurement(s.rule.name, str(s.dtype), code, count, is_everything(s, exhaustive), worst, compiler())
 
 
 def is_everything(s: Subject, exhaustive: bool) -> bool:
