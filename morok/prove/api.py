@@ -167,7 +167,7 @@ def record_verdicts(
                     records[rule.name] = verdict.record(ledger.rule_digest(rule))
             whole = complete and all(r.name in records for r in mine) and Path(file).is_file()
             content = stamp.digest(Path(file).read_bytes()) if whole else ""
-            ledger.write_page(path, ledger.Page(Path(file).name, content, stamp.source_bytes(), records))
+            ledger.write_page(path, ledger.Page(Path(file).name, content, ledger.sources_of(records), records))
         if write:
             kept = obligation_store.read(_store(file))
             sections = {} if complete else {n: s for n, s in kept.items() if n in records}

@@ -81,4 +81,8 @@ def rule_digest(rule: CheckedRule) -> str:
         *(str(i) for i in rule.instances),
         *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in ops_of(rule)),
     ]
+    if rule.syntax.within is not None:  # what was measured is the code that the rule becomes
+        from morok.prove.measure import code_digests
+
+        parts += code_digests(rule)
     return digest("\n".join(parts))

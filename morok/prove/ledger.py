@@ -160,6 +160,14 @@ def _machine_page(file: str) -> Page | None:
     return _page(machine_path(file))
 
 
+def sources_of(records: Mapping[str, Record]) -> str:
+    """A digest of all that these verdicts depend on besides the rules: of the compiler too, where any was measured."""
+    if all(r.verdict != "approximate" for r in records.values()):
+        return stamp.source_bytes()
+    late = (rules_folder() / "target" / "decompose.rules").read_bytes()
+    return stamp.digest(stamp.source_bytes() + stamp.compiler_bytes() + stamp.digest(late))
+
+
 def unchanged(file: str | Path, trust_ledger: bool = False) -> dict[str, Record] | None:
     """The records of a rule file whose bytes, and whose prover's, are those that were proved; None when anything changed.
 
@@ -170,7 +178,7 @@ def unchanged(file: str | Path, trust_ledger: bool = False) -> dict[str, Record]
     except OSError:
         return None
     for page in _pages(str(file), trust_ledger):
-        current = page.bytes == content and page.sources == stamp.source_bytes()
+        current = page.bytes == content and page.sources == sources_of(page.records)
         if current and page.records and all(r.verdict in USABLE for r in page.records.values()):
             return dict(page.records)
     return None

@@ -122,6 +122,14 @@ def _text(listing: Sequence[UOp], name: str, build: str) -> Any:
     return render(listing, name, CONTRACT if fma else frozenset(), fma, False)
 
 
+def code_digests(rule: CheckedRule) -> list[str]:
+    """A name for the code that a rule becomes at each dtype; none where it cannot be measured."""
+    try:
+        return [code_digest(subject(rule, instance)) for instance in rule.instances]
+    except NotMeasurableError:
+        return []
+
+
 _VALUE: Final = re.compile(r"%[\w.]+")
 
 

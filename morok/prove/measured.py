@@ -76,9 +76,14 @@ def find(rule: CheckedRule, dtype: str) -> Measurement | None:
 
 
 def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) -> None:
-    """Put measurements into the record, in the place of older ones; rules that are not `known` any more leave it."""
+    """Put measurements into the record, in the place of older ones, but for those of the same code over more operands; rules that
+    are not `known` any more leave it.
+    """
     rows = read(file)
-    rows.update({(m.rule, m.dtype): m for m in found})
+    for m in found:
+        old = rows.get((m.rule, m.dtype))
+        if old is None or old.code != m.code or old.count <= m.count:
+            rows[m.rule, m.dtype] = m
     names = list(known)
     kept = sorted((m for m in rows.values() if m.rule in names), key=lambda m: (names.index(m.rule), m.dtype))
     lines = ",\n ".join(json.dumps(_row(m)) for m in kept)

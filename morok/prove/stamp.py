@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,14 @@ _PACKAGE: Final = Path(__file__).resolve().parent.parent
 def digest(text: str | bytes) -> str:
     """A short name for a text: 128 bits of its SHA-256."""
     return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
+
+
+def _bytes_of(files: Iterable[Path]) -> str:
+    h = hashlib.sha256()
+    for file in files:
+        h.update(file.name.encode())
+        h.update(file.read_bytes())
+    return h.hexdigest()[:32]
 
 
 @functools.cache
@@ -28,8 +37,10 @@ def source_bytes() -> str:
     ):
         files += sorted((_PACKAGE / folder).glob(pattern))
     files += [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "dialect.py")] + [_PACKAGE / "dialect.py"]
-    h = hashlib.sha256()
-    for file in files:
-        h.update(file.name.encode())
-        h.update(file.read_bytes())
-    return h.hexdigest()[:32]
+    return _bytes_of(files)
+
+
+@functools.cache
+def compiler_bytes() -> str:
+    """The bytes of every file that decides which code a rule becomes, besides the rules: what was measured depends on these."""
+    return _bytes_of(p for folder in ("passes", "codegen", "codegen/llvm") for p in sorted((_PACKAGE / folder).glob("*.py")))

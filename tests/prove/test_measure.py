@@ -164,6 +164,11 @@ def test_the_record_is_written_read_and_refused_where_it_is_none(tmp_path: Path,
     (found,) = measured.read(pack).values()
     assert found.everything
     assert found.count == 65536
+    measured.write(pack, [replace(found, count=10, everything=False)], [found.rule])
+    assert measured.read(pack) == {(found.rule, "f16"): found}
+    measured.write(pack, [replace(found, count=10, code="of other code")], [found.rule])
+    assert measured.read(pack)[found.rule, "f16"].count == 10
+    measured.write(pack, [found], [found.rule])
     (verdict,) = api.prove(pack, jobs=1)
     assert verdict.verdict == "approximate"
     assert "all 65536 operands" in verdict.scope[0]
