@@ -14,7 +14,7 @@ from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp, substitute
-from morok.optimize import packing
+from morok.optimize import groups, packing, padding
 from morok.passes.ranges import const_end, flatten_ranges, new_range
 from morok.passes.target import KernelInfo, Target
 from morok.passes.walk import next_range_id
@@ -122,12 +122,12 @@ class Scheduler:
             OptOp.SWAP: self._swap,
             OptOp.NOLOCALS: self._no_locals,
             OptOp.PACK: self._pack,
-        }.get(opt.op)
-        if step is None:
-            raise OptError(
-                f"{opt}: {opt.op.name} is not available yet",
-                hint="UPCAST, UNROLL, LOCAL, SWAP, NOLOCALS and PACK are",
-            )
+            OptOp.GROUP: self._group,
+            OptOp.GROUPTOP: self._group,
+            OptOp.PADTO: self._pad,
+            OptOp.THREAD: self._thread,
+            OptOp.TC: self._tensor_cores,
+        }[opt.op]
         step(opt)
         self.applied.append(opt)
 
@@ -140,7 +140,10 @@ class Scheduler:
         self._vectorize(opt, r, AxisType.Upcast)
 
     def _unroll(self, opt: Opt) -> None:
-        self._vectorize(opt, self._range(opt, self.reduced_ranges), AxisType.Unroll)
+        r = self._range(opt, self.reduced_ranges)
+        if r.arg[1] is not AxisType.Reduce:
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; threads share it")
+        self._vectorize(opt, r, AxisType.Unroll)
 
     def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
         amount = self._amount(opt, r, may_cut=not self.target.has_local)
@@ -161,14 +164,52 @@ class Scheduler:
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; a global axis is wanted")
+        if any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
+            raise OptError(f"{opt}: GROUP was applied: what its threads share has no room for another axis")
         amount = self._amount(opt, r)
+        self._check_threads(opt, amount)
+        self.split(r, amount, AxisType.Local)
+
+    def _check_threads(self, opt: Opt, amount: int) -> None:
+        """OptError if `amount` times the threads of a block are more than there may be."""
         threads = amount
         for other in self.ranges:
-            if other.arg[1] is AxisType.Local:
+            if other.arg[1] in (AxisType.Local, AxisType.GroupReduce):
                 threads *= const_end(other) or 1
         if threads > self.target.block_threads:
             raise OptError(f"{opt}: {threads} threads in a block; {self.target.name} has at most {self.target.block_threads}")
-        self.split(r, amount, AxisType.Local)
+
+    def _group(self, opt: Opt) -> None:
+        if not self.target.has_local:
+            raise OptError(f"{opt}: {self.target.name} has no blocks of threads")
+        if not self.use_locals:
+            raise OptError(f"{opt}: NOLOCALS was applied")
+        r = self._range(opt, self.reduced_ranges)
+        if r.arg[1] is not AxisType.Reduce or any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
+            raise OptError(f"{opt}: GROUP was applied already")
+        amount = self._amount(opt, r)
+        self._check_threads(opt, amount)
+        self.ast = groups.group(self.ast, r, amount, opt.op is OptOp.GROUPTOP, self.target, str(opt))
+
+    def _pad(self, opt: Opt) -> None:
+        r = self._range(opt, self.ranges)
+        if r.arg[1] not in (*_PARALLEL, AxisType.Reduce):
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; an output or a reduced axis is wanted")
+        end = const_end(r)
+        if end is None:
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number")
+        if opt.arg < 2 or end % opt.arg == 0:
+            raise OptError(f"{opt}: {end} is a multiple of it already", expected="a number that does not divide the length")
+        if opt.arg > 4 * end:
+            raise OptError(f"{opt}: more than four times {end}")
+        self.ast = padding.pad(self.ast, r, -(-end // opt.arg) * opt.arg)
+
+    def _thread(self, opt: Opt) -> None:
+        """CPU threads run kernels side by side (MOROK_THREADS), each on one of them."""
+        raise OptError(f"{opt}: {self.target.name} runs a kernel on {self.target.threads} thread", hint="MOROK_THREADS")
+
+    def _tensor_cores(self, opt: Opt) -> None:
+        raise OptError(f"{opt}: {self.target.name} has no matrix instruction that Morok knows")
 
     def _swap(self, opt: Opt) -> None:
         a = self._range(opt, self.ranges)
@@ -185,8 +226,8 @@ class Scheduler:
         self.ast = substitute((self.ast,), mapping)[0]
 
     def _no_locals(self, opt: Opt) -> None:
-        if any(r.arg[1] is AxisType.Local for r in self.ranges):
-            raise OptError(f"{opt}: LOCAL was applied already")
+        if any(r.arg[1] in (AxisType.Local, AxisType.GroupReduce) for r in self.ranges):
+            raise OptError(f"{opt}: LOCAL or GROUP was applied already")
         self.use_locals = False
 
     def _pack(self, opt: Opt) -> None:

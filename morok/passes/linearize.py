@@ -199,12 +199,14 @@ def branch_gated_stores(instructions: list[UOp], target: Target) -> list[UOp]:
     for n in instructions:
         if n in gated and n not in loaded:
             continue
+        for s in n.src:
+            _regroup(s, moved)
         src = tuple([moved.get(s, s) for s in n.src])
         now = n if src == n.src else n.replace(src)
         if n.op is Op.Store and n.src[0] in gated:
             *place, gate = [moved.get(s, s) for s in n.src[0].src]
             bare = UOp.new(Op.Index, tuple(place), False)
-            branch = UOp.new(Op.If, (gate,))
+            branch = UOp.new(Op.If, (gate, bare))  # the place tells branches behind one gate apart
             now = n.replace((bare, *src[1:]))
             out += [bare, branch, now, UOp.new(Op.EndIf, (branch,))]
         else:
@@ -212,3 +214,15 @@ def branch_gated_stores(instructions: list[UOp], target: Target) -> list[UOp]:
         if now is not n:
             moved[n] = now
     return out
+
+
+def _regroup(node: UOp, moved: dict[UOp, UOp]) -> None:
+    """Enter into `moved` what stands for `node` where that is no instruction itself but holds some that moved."""
+    stack = [node] if node.op in _NO_INSTRUCTION and node not in moved else []
+    while stack:
+        group = stack[-1]
+        inside = [s for s in group.src if s.op in _NO_INSTRUCTION and s not in moved]
+        if inside:
+            stack += inside
+            continue
+        moved[stack.pop()] = group.replace(tuple([moved.get(s, s) for s in group.src]))

@@ -17,7 +17,10 @@ from morok.codegen.rendered import Rendered
 from morok.codegen.targets import CUDA, host
 from morok.errors import DeviceError
 from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.optimize.opts import Opt, OptOp
 from morok.passes.pipeline import lower
+from morok.passes.target import KernelInfo
 from morok.runtime import gpu
 from morok.runtime.buffer import NUMPY
 from morok.runtime.device import device
@@ -153,3 +156,29 @@ def test_symbolic_lengths_compile_for_cuda(name: str) -> None:
     for kernel in program.kernels(device="CUDA"):
         assert "var0" in kernel.code
         assert compile_ptx(kernel.code, kernel.name).ptx
+
+
+def test_grouped_and_padded_reductions_run_on_cuda(built: dict[str, Built], tmp_path: Path) -> None:
+    """Threads fold their parts, wait for each other, and fold those, whichever thread comes first."""
+    wanted = {
+        "sum_of_all": (Opt(OptOp.GROUP, 0, 8),),
+        "sum_of_rows": (Opt(OptOp.PADTO, 1, 8), Opt(OptOp.GROUPTOP, 0, 8)),
+        "greatest": (Opt(OptOp.LOCAL, 0, 5), Opt(OptOp.PADTO, 1, 8), Opt(OptOp.GROUP, 0, 4)),
+        "sum_of_columns": (Opt(OptOp.PADTO, 0, 8), Opt(OptOp.UPCAST, 0, 4), Opt(OptOp.GROUP, 0, 5)),
+    }
+    texts: dict[str, Rendered] = {}
+    for name, opts in wanted.items():
+        (step,) = built[name].prepared.schedule.steps
+        ast = UOp.new(Op.Sink, step.ast.src, KernelInfo(name, opts))
+        texts[name] = render_cuda(lower(ast, CUDA), name)
+        assert "__shared__" in texts[name].text
+        compile_ptx(texts[name].text, name)
+    library = build(list(texts.values()), tmp_path, "-O1")
+    for name, text in texts.items():
+        expected = PROGRAMS[name][1]
+        b = built[name]
+        inputs = b.prepared.schedule.inputs
+        for backwards in (False, True):
+            arrays = [m.numpy() if i < inputs else np.zeros(m.size, NUMPY[m.dtype]) for i, m in enumerate(b.prepared.memory)]
+            launch(library, text, [arrays[n] for n in b.prepared.schedule.steps[0].buffers], b.prepared.values, backwards)
+            np.testing.assert_allclose(arrays[b.output].reshape(np.shape(expected)), expected, rtol=1e-5, atol=1e-5, err_msg=name)

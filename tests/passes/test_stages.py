@@ -349,10 +349,12 @@ def test_optimizations_are_checked() -> None:
         Opt(OptOp.SWAP, 0, 2),
         Opt(OptOp.LOCAL, 2, 2),
         Opt(OptOp.TC, 0, 0),
-        Opt(OptOp.GROUP, 0, 2),
-        Opt(OptOp.GROUPTOP, 0, 2),
+        Opt(OptOp.GROUP, 0, 3),  # 3 does not divide 4
+        Opt(OptOp.GROUPTOP, 1, 2),
         Opt(OptOp.THREAD, 0, 2),
-        Opt(OptOp.PADTO, 0, 8),
+        Opt(OptOp.PADTO, 0, 3),  # nothing to add
+        Opt(OptOp.PADTO, 0, 25),
+        Opt(OptOp.PACK, 2, 0),
     ):
         before = s.ast
         with pytest.raises(OptError):
@@ -366,8 +368,34 @@ def test_optimizations_are_checked() -> None:
         s.apply(opt)
         assert axis in [r.arg[1] for r in s.ranges]
     assert [str(o) for o in s.kernel().arg.opts] == ["UPCAST(1, 4)", "LOCAL(0, 3)", "UNROLL(0, 0)"]
-    with pytest.raises(OptError, match="has no blocks"):
-        Scheduler(K.matmul(6, 4, 8), K.CPU).apply(Opt(OptOp.LOCAL, 0, 2))
+    for op in (OptOp.LOCAL, OptOp.GROUP, OptOp.GROUPTOP):
+        with pytest.raises(OptError, match="has no blocks"):
+            Scheduler(K.matmul(6, 4, 8), K.CPU).apply(Opt(op, 0, 2))
+
+
+def test_padding_is_gated() -> None:
+    """A row of 37 padded to 48: whole vectors, the last of them behind a gate, and nothing outside is read or written."""
+    s = Scheduler(K.elementwise(37), K.CPU)
+    s.apply(Opt(OptOp.PADTO, 0, 16))
+    s.apply(Opt(OptOp.UPCAST, 0, 16))
+    assert sorted(n for n, _ in ranges(s.ast)) == [3, 16]
+
+
+@pytest.mark.parametrize("op", [OptOp.GROUP, OptOp.GROUPTOP])
+def test_grouped_reductions_share_memory(op: OptOp) -> None:
+    s = Scheduler(K.rows(6, 24), K.GPU)
+    s.apply(Opt(OptOp.LOCAL, 0, 3))
+    s.apply(Opt(op, 0, 8))
+    assert AxisType.GroupReduce in [r.arg[1] for r in s.ranges]
+    (shared,) = [n for n in s.ast.toposort() if n.op is Op.DefineLocal]
+    assert shared.dtype.size == 24  # three rows of eight threads
+    program = lower(UOp.new(Op.Sink, K.rows(6, 24).src, K.KernelInfo("rows", tuple(s.applied))), K.GPU)
+    assert ops(program).count(Op.Barrier) == 1
+    for opt in (Opt(op, 0, 2), Opt(OptOp.UNROLL, 0, 2), Opt(OptOp.LOCAL, 0, 2), Opt(OptOp.NOLOCALS)):
+        with pytest.raises(OptError, match=r"GROUP|threads share"):
+            s.apply(opt)
+    with pytest.raises(OptError, match="threads in a block"):
+        Scheduler(K.total(4096), K.GPU).apply(Opt(op, 0, 2048))
 
 
 def test_remainders() -> None:

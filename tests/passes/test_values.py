@@ -219,8 +219,8 @@ def test_any_optimizations(number: int, target: str) -> None:
     for seed in range(6):
         draw = random.Random(f"{number} {seed} {target}")
         scheduler = Scheduler(before_opts, TARGETS[target])
-        for _ in range(4):
-            op = draw.choice([OptOp.UPCAST, OptOp.UNROLL, OptOp.LOCAL, OptOp.SWAP, OptOp.NOLOCALS, OptOp.PACK])
+        for _ in range(6):
+            op = draw.choice(list(OptOp))
             opt = Opt(op) if op is OptOp.NOLOCALS else Opt(op, draw.randrange(4), draw.choice([0, 2, 3, 4, 5]))
             before = scheduler.ast
             try:

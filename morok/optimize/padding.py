@@ -1,0 +1,29 @@
+"""PADTO: a range as long as a vector or a block wants it, with nothing done in what was added."""
+
+from __future__ import annotations
+
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
+from morok.ir.uop import UOp
+from morok.passes.ranges import const_end, new_range
+from morok.passes.walk import rebuild
+
+
+def pad(ast: UOp, r: UOp, length: int) -> UOp:
+    """`ast` with `length` iterations of `r`: places that depend on it are gated, and reductions see their identity."""
+    end = const_end(r)
+    assert end is not None
+    longer = new_range(length, r.arg[0], r.arg[1], r)
+    inside = longer < UOp.const(end)
+
+    def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
+        if node is r:
+            return longer
+        if node.op is Op.Index and r in node.src[1].ranges:
+            return UOp.new(Op.Index, (src[0], inside.where(src[1], UOp.invalid_at()), *src[2:]), node.arg)
+        if node.op is Op.Reduce and r in node.src[1:]:
+            body = inside.where(src[0], src[0].like(identity(node.arg, node.dtype.scalar())))
+            return UOp.new(Op.Reduce, (body, *src[1:]), node.arg)
+        return None
+
+    return rebuild(ast, visit)
