@@ -14,6 +14,7 @@ from typing import Final
 from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.ops import OPS, Emit
+from morok.codegen.llvm.streams import dispatcher, streamed_slots
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot, analyze, passed, runs, storage
 from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable
@@ -65,11 +66,13 @@ class Renderer:
 
     values   the name of each instruction's result; of an Index the address
     env      the current value of each register slot
+    streamed the buffers whose stores go past the caches
     """
 
     name: str
     b: Builder
     registers: Registers
+    streamed: frozenset[int] = frozenset()
     values: Values[str] = field(default_factory=Values)
     env: dict[Slot, str] = field(default_factory=dict)
     arguments: dict[int, Argument] = field(default_factory=dict)
@@ -268,15 +271,17 @@ class Renderer:
             return
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.value(place)
-        self._write(address, d, x, None if gate is None else self.value(gate))
+        streams = kept.op is Op.DefineGlobal and kept.arg in self.streamed
+        self._write(address, d, x, None if gate is None else self.value(gate), streams)
 
-    def _write(self, address: str, d: DType, x: str, gate: str | None) -> None:
-        """Store `x`, a value as memory holds it, where `gate` is true."""
+    def _write(self, address: str, d: DType, x: str, gate: str | None, streams: bool = False) -> None:
+        """Store `x`, a value as memory holds it, where `gate` is true; past the caches if it `streams`."""
         if gate is not None:
             then, after = self.b.label("store"), self.b.label("stored")
             self.b.do(f"br i1 {gate}, label %{then}, label %{after}")
             self.b.start(then)
-        self.b.do(f"store {memory_type(d)} {x}, ptr {address}, align {d.scalar().itemsize}")
+        how = f"align {d.itemsize}, !nontemporal !0" if streams else f"align {d.scalar().itemsize}"
+        self.b.do(f"store {memory_type(d)} {x}, ptr {address}, {how}")
         if gate is not None:
             self.b.do(f"br label %{after}")
             self.b.start(after)
@@ -452,13 +457,13 @@ class Renderer:
         if self.loops or self.branches:
             raise CompileError(f"kernel {self.name}: a loop or IF is never closed")
 
-    def text(self) -> str:
-        out: list[str] = []
-        if self.zeros:
-            out.append(f"@zeros = internal constant [{self.zeros} x i8] zeroinitializer, align {ALIGNMENT}\n")
-        out += [*self.b.declared.values(), ""] if self.b.declared else []
-        out.append(f"define void @{self.name}(ptr %args, ptr %vars) {{")
-        out.append("entry:")
+    def globals(self) -> list[str]:
+        """What stands in front of the functions."""
+        zeros = f"@zeros = internal constant [{self.zeros} x i8] zeroinitializer, align {ALIGNMENT}\n"
+        return [*([zeros] if self.zeros else []), *([*self.b.declared.values(), ""] if self.b.declared else [])]
+
+    def function(self, linkage: str = "") -> list[str]:
+        out = [f"define {linkage}void @{self.name}(ptr %args, ptr %vars) {{", "entry:"]
         out += self.b.entry
         if self.scratch:
             slot = max(self.arguments, default=-1) + 1
@@ -466,8 +471,10 @@ class Renderer:
             out.append("  %scratch = load ptr, ptr %scratch.at, align 8")
             out += [f"  {name} = getelementptr i8, ptr %scratch, i64 {at}" for name, at in self.scratch_users]
         out += self.b.lines
+        if self.streamed:
+            out.append("  fence seq_cst")  # other threads see these stores no earlier than they must, else
         out += ["  ret void", "}", ""]
-        return "\n".join(out)
+        return out
 
 
 def _scalar_loops(instructions: Sequence[UOp]) -> bool:
@@ -507,12 +514,24 @@ def render(
     `half_fma`: at f16 too.
     Raises CompileError for an instruction that has no code.
     """
-    renderer = Renderer(name, Builder(math, fma, half_fma), analyze(instructions))
-    renderer.run(instructions)
+
+    def rendered(name: str, streamed: frozenset[int] = frozenset()) -> Renderer:
+        made = Renderer(name, Builder(math, fma, half_fma), analyze(instructions), streamed)
+        made.run(instructions)
+        return made
+
+    streamed = streamed_slots(instructions)
+    if streamed:
+        renderer, other = rendered(f"{name}.plain"), rendered(f"{name}.streaming", streamed)
+        lines = [*renderer.globals(), *renderer.function("internal "), *other.function("internal ")]
+        text = "\n".join(lines) + dispatcher(name, sorted(streamed), ALIGNMENT) + "\n!0 = !{i32 1}\n"
+    else:
+        renderer = rendered(name)
+        text = "\n".join(renderer.globals() + renderer.function())
     return Rendered(
         name,
         "LLVM",
-        renderer.text(),
+        text,
         tuple(renderer.arguments[slot] for slot in sorted(renderer.arguments)),
         tuple(renderer.variables.values()),
         renderer.scratch,

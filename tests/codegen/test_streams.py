@@ -1,0 +1,63 @@
+"""Stores past the caches: where they are said, and that they write what plain ones would, aligned or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from instruction_lists import Listing, c
+
+from morok.codegen.llvm import render
+from morok.codegen.llvm.streams import LEAST_BYTES, streamed_slots
+from morok.ir.dtype import dtypes
+from morok.ir.uop import UOp
+from morok.runtime.buffer import Buffer
+from morok.runtime.device import device
+
+f32 = dtypes.f32
+MANY = LEAST_BYTES // 4
+
+
+def scaled(n: int, lanes: int = 16, step: int = 16, first: int = 0, in_place: bool = False) -> list[UOp]:
+    """out[step * i + first ..] = 2 * x[the same], `lanes` at a time."""
+    b = Listing()
+    out, x = b.buffer(0, f32, n), b.buffer(1, f32, n)
+    r = b.range(n // step - 1)
+    at = b.add(r * step + first)
+    v = b.load(out if in_place else x, at, f32.vec(lanes))
+    b.store(out, at, b.add(v * c(2.0, f32.vec(lanes))))
+    b.end(r)
+    return b.list
+
+
+@pytest.mark.parametrize(
+    ("program", "streams"),
+    [
+        (scaled(MANY), True),
+        (scaled(MANY, 16, 32, 16), True),
+        (scaled(MANY, 8, 8), True),
+        (scaled(MANY // 2), False),  # the next kernel may find it in a cache
+        (scaled(MANY, in_place=True), False),  # its lines are there already
+        (scaled(MANY, 16, 16, 4), False),  # across two lines each
+        (scaled(MANY, 16, 24), False),
+        (scaled(MANY, 3, 3), False),
+        (scaled(MANY, 1, 1), False),
+    ],
+)
+def test_large_outputs_in_whole_vectors_are_streamed(program: list[UOp], streams: bool) -> None:
+    assert streamed_slots(program) == (frozenset({0}) if streams else frozenset())
+    text = render(program, "k").text
+    assert ("!nontemporal" in text) is streams
+    assert text.count("define void @k(") == 1
+
+
+@pytest.mark.parametrize("offset", [0, 1, 4])
+def test_any_alignment_gives_the_same(offset: int) -> None:
+    cpu = device("CPU")
+    x = np.arange(MANY, dtype=np.float32)
+    raw = np.zeros(MANY + 64, np.float32)
+    start = -raw.ctypes.data // 4 % 16 + offset
+    out = raw[start : start + MANY]
+    cpu.compile(scaled(MANY), "scaled").launch([Buffer.wrap(cpu, a) for a in (out, x)])
+    np.testing.assert_array_equal(out[:-16], 2 * x[:-16])
+    assert not out[-16:].any()
+    assert not raw[:start].any()
