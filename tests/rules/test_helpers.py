@@ -22,6 +22,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.order import order, precedes
 from morok.ir.uop import UOp
+from morok.passes import validity
 
 RULES = Path(morok.__file__).parent.parent / "rules"
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -69,7 +70,7 @@ def externs() -> dict[str, S.Extern]:
 
 
 EXTERNS = externs()
-MODULES = {"gate": clauses, "partial_gate": clauses}
+MODULES = {"gate": clauses, "partial_gate": clauses, "given": validity, "reduced": validity}
 
 
 def keeps_contract(name: str, *arguments: Any) -> bool:
@@ -226,6 +227,7 @@ def test_order_does_not_depend_on_construction() -> None:
 
     program = """
 from morok.ir.uop import UOp
+from morok.passes import validity
 from morok.ir.dtype import dtypes
 from morok.ir.order import order
 import sys

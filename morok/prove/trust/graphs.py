@@ -65,6 +65,10 @@ class Maker:
             return rng.choice((nowhere, UOp.var(f"p{self.count}", BY_NAME["bool"]).where(self.variable(d), nowhere)))
         if rng.random() < 0.1:
             return self.const(d, self.constant(d))
+        if d.is_bool and rng.random() < 0.3:  # a comparison, often with what another one compares
+            if not self.leaves or rng.random() < 0.4:
+                self.leaves.append(UOp.var(name, BY_NAME["index"].vec(self.lanes), 0, rng.choice((3, 9, 20))))
+            return rng.choice(self.leaves) < rng.choice(SMALL)
         if not d.is_integral:
             return UOp.var(name, d.vec(self.lanes))
         if d.is_int and rng.random() < 0.2:

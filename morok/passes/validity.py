@@ -1,0 +1,117 @@
+"""What a condition implies: expressions under a gate, simplified by the bounds that the gate gives.
+
+Helpers of `rules/index/validity.rules`, with the contracts written there. An expression that a clause bounds is replaced by a
+variable with those bounds, the symbolic rules simplify, and the expression is put back. Only cheaper results count, so that
+this ends.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from morok.ir.bounds import Num, plus
+from morok.ir.clauses import clauses, conjunction
+from morok.ir.op import Op
+from morok.ir.terms import span, terms
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+Bounds = tuple[Num, Num]
+
+_DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
+_MEMORY: Final = frozenset({Op.Index, Op.Load})
+_COMPARISONS: Final = frozenset({Op.Lt, Op.Le, Op.Eq})
+
+
+def given(c: UOp, x: UOp) -> UOp | None:
+    """A cheaper form of the index `x` that equals it wherever `c` is true."""
+    return _simplified(c, x)
+
+
+def reduced(c: UOp) -> UOp | None:
+    """A cheaper condition equal to `c`: clauses say no more than the others leave open. For a `c` that has a value everywhere."""
+    parts = clauses(c)
+    if len(parts) < 2 or not _total(c):
+        return None
+    changed = False
+    for i in range(len(parts) - 1, -1, -1):
+        others = parts[:i] + parts[i + 1 :]
+        simpler = _simplified(conjunction(others), parts[i]) if others else None
+        if simpler is not None:
+            changed = True
+            parts[i : i + 1] = [simpler] if simpler.op is not Op.Const or not simpler.arg else []
+    return conjunction(parts) if changed else None
+
+
+def _simplified(c: UOp, x: UOp) -> UOp | None:
+    from morok.rewrite.library import simplify
+
+    known = _replacements(c)
+    if not known:
+        return None
+    nodes = x.toposort()
+    if not any(n in known for n in nodes) or any(n.op in _MEMORY for n in nodes):
+        return None
+    back = {new: old for old, new in known.items() if new.op is Op.DefineVar}
+    out: UOp = simplify(simplify(x.substitute(known)).substitute(back))
+    if not _total(out) or cost(out) >= cost(x):
+        return None
+    return out
+
+
+def _replacements(c: UOp) -> dict[UOp, UOp]:
+    """What may stand for the expressions that `c` is about: a constant, or a variable with the bounds that `c` gives."""
+    from morok.ir.uop import UOp
+
+    found: dict[UOp, UOp] = {}
+    bounds: dict[UOp, Bounds] = {}
+    for clause in clauses(c):
+        truth = clause.op is not Op.Not
+        condition = clause if truth else clause.src[0]
+        if condition.op is Op.Const:
+            continue
+        found[condition] = UOp.const(truth, condition.dtype)
+        if truth and clause.op in _COMPARISONS and clause.src[0].dtype.is_index and clause.dtype.count == 1:
+            _compare(clause, bounds)
+    for number, (e, (low, high)) in enumerate(bounds.items()):
+        if low > high:
+            return {}  # `c` is never true
+        if e.op is Op.Const or (low <= e.vmin and e.vmax <= high):
+            continue
+        found[e] = e.like(low) if low == high else UOp.var(f"given {number}", e.dtype, low, high)
+    return found
+
+
+def _compare(clause: UOp, bounds: dict[UOp, Bounds]) -> None:
+    """The bounds that a comparison gives to its sides, and to the terms of their sums."""
+    a, b = clause.src
+    strict = -1 if clause.op is Op.Lt else 0
+    _bound(a, b.vmin if clause.op is Op.Eq else a.vmin, plus(b.vmax, strict), bounds)
+    _bound(b, plus(a.vmin, -strict), a.vmax if clause.op is Op.Eq else b.vmax, bounds)
+
+
+def _bound(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
+    _narrow(e, low, high, bounds)
+    parts, k = terms(e)
+    for v, c in parts:
+        rest_low, rest_high = span([(w, f) for w, f in parts if w is not v])
+        most, least = plus(plus(high, -k), -rest_low), plus(plus(low, -k), -rest_high)
+        if c < 0:
+            c, most, least = -c, -least, -most
+        _narrow(v, least if isinstance(least, float) else -(-least // c), most if isinstance(most, float) else most // c, bounds)
+
+
+def _narrow(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
+    known_low, known_high = bounds.get(e, (e.vmin, e.vmax))
+    bounds[e] = max(known_low, low), min(known_high, high)
+
+
+def _total(x: UOp) -> bool:
+    """Whether `x` has a value wherever its variables have: no divisor may be 0."""
+    return all(n.src[1].vmin > 0 or n.src[1].vmax < 0 for n in x.toposort() if n.op in _DIVISIONS)
+
+
+def cost(x: UOp) -> int:
+    """Distinct nodes that are not leaves; divisions count 10, products 3, others 1."""
+    return sum(10 if n.op in _DIVISIONS else 3 if n.op is Op.Mul else 1 for n in x.toposort() if n.src and n.op is not Op.Range)
