@@ -80,6 +80,8 @@ ROWS = [
     ("self_folding", i // -1, -i),
     ("self_folding", (i % j) % j, i % j),
     ("self_folding", i & i, i),
+    ("self_folding", i | i, i),
+    ("self_folding", p & p, p),
     ("zero_folding", i % i, c32(0)),
     ("zero_folding", i < i, FALSE),
     ("zero_folding", i.ne(i), FALSE),
@@ -197,6 +199,12 @@ def test_commutative_canonicalization() -> None:
 
 
 def test_symbolic_results() -> None:
+    assert rw((tiny * 8 + y * 4) // 4) is rw(tiny * 2 + y)
+    assert rw((constant(3) < constant(5)).where(f, g)) is f, "in one call"
+    assert rw((f32(0.0) / f32(0.0)) + f) is rw(f32(math.nan) + f), "0/0 before x/x"
+    assert rw(x * 3 + x * 4) is x * 7
+    assert rw((x + 70) // 8) is (x + 6) // 8 + 8
+    assert rw(y + x % 5 + (x // 5) * 5) is rw(x + y)
     assert rw(((x + 0) * 1) + (constant(3) + constant(4))) is x + 7
     assert rw((r * 3 + 2) % 5) is r * -2 + 2
     assert rw((R(8) % 4 + R(2, 1)) % 2) is rw((R(8) + R(2, 1)) % 2)
@@ -235,6 +243,19 @@ def test_the_eight_rules_one_by_one(rule: str, before: UOp, after: UOp | None) -
         assert got is not None
         refines(before, got)
         assert rw(got, "constant_folding", "identity_and_zero") is after
+
+
+def test_division_by_factors_goes_on() -> None:
+    # each step divides by one factor; the rules before it end what is left
+    before = (a * 6 + b * 4) // 12
+    step = one("fold_divmod_general.nest_div", before)
+    assert step is not None
+    assert rw(before) is rw((a * 3 + b * 2) // 6)
+    three, bit = V("three", 0, 3), V("bit", 0, 1)
+    for second, after in ((b, (a * 4 + b) // 16), (three, a // 4)):
+        deep = (a * 64 + second * 16 + V("c", 0, 3) * 4 + bit) // 256
+        assert rw(deep) is rw(after)
+        refines(deep, after, 500)
 
 
 def test_binary_numerator() -> None:
