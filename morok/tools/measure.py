@@ -65,6 +65,8 @@ def _row(s: Subject, found: Measurement) -> tuple[str, bool]:
         remarks.append("no record")
     elif kept.code != found.code:
         remarks.append("the code has changed since it was recorded")
+    elif kept.count < found.count:
+        remarks.append(f"recorded over {kept.count}")
     else:
         worse = [b for b, w in found.worst.items() if b in kept.worst and w.ulp > kept.worst[b].ulp + measure.SLACK]
         well = well and not worse
