@@ -27,7 +27,9 @@ _FLAGS: Final = {
 
 
 def premises(rule: CheckedRule) -> list[str]:
-    """What the proof assumes, in words, in the order in which it is met."""
+    """What the proof assumes, in words, in the order in which it is met; nothing where no proof is, but a measurement."""
+    if rule.syntax.within is not None:
+        return []
     out = ["the pattern has a value"]
     out += [f"{b.name} is not Invalid" for b in rule.bindings.values() if _may_be_index(rule, b.name) and not b.invalid_ok]
     for clause in rule.syntax.clauses:
@@ -35,7 +37,8 @@ def premises(rule: CheckedRule) -> list[str]:
             out.append(expr_text(clause.condition))
         else:
             names = clause.names[0] if len(clause.names) == 1 else f"({', '.join(clause.names)})"
-            out.append(f"{names} = {expr_text(clause.value)}, which has a value")
+            built = isinstance(clause.value, S.ECall) and clause.value.name in rule.dialect.ops
+            out.append(f"{names} {'stands for' if built else 'has a value:'} {expr_text(clause.value)}")
     out += _facts(rule)
     for extern in rule.externs.values():
         results = ", ".join(r.name for r in extern.results)

@@ -135,9 +135,10 @@ def _show(row: dict[str, Any]) -> None:
     for key in ("assuming", "helpers"):
         if row[key]:
             lines.append(f"  {key} {', '.join(row[key])}")
-    lines.append(f"  verdict: {row['verdict']}" + (f", by {row['solver']}" if row["solver"] else ""))
+    lines.append(f"  verdict: {row['verdict']}" + (f", by {row['solver']}" if row["premises"] and row["solver"] else ""))
     lines += [f"    {line}" for line in (*row["scope"], *row["message"].splitlines())]
-    lines += ["  the proof takes for granted that", *(f"    {line}" for line in row["premises"])]
+    if row["premises"]:
+        lines += ["  the proof takes for granted that", *(f"    {line}" for line in row["premises"])]
     if row["lemmas"]:
         lines += ["  and proves besides that", *(f"    {line}" for line in row["lemmas"])]
     for said in row["sources"]:

@@ -33,6 +33,21 @@ def test_assumptions_and_orders(capsys: Captured) -> None:
         assert line in said
 
 
+def test_what_was_measured_has_no_premises(capsys: Captured) -> None:
+    assert main(["explain", "transcendental.exp2_f32"]) == 0
+    said = capsys.readouterr().out
+    assert "verdict: approximate\n" in said
+    assert "takes for granted" not in said
+
+
+def test_names_for_parts_and_for_values(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "my.rules"
+    file.write_text("group g\n\na: Sub(x: int, @const(c)) let d = 0 - c, y = Add(x, d) if d > 0 ~> Add(y, 0)\n", encoding="utf-8")
+    assert main(["explain", "g.a", "--rules", str(file), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rules"]
+    assert row["premises"] == ["the pattern has a value", "d has a value: 0 - c", "y stands for Add(x, d)", "d > 0"]
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [

@@ -15,7 +15,7 @@ _ASSETS: Final = Path(__file__).with_name("assets")
 ASSETS: Final = ("book.css", "book.js")
 
 _TOKEN: Final = re.compile(
-    r'(?P<doc>"(?:[^"\\]|\\.)*")|(?P<word>\b(?:for|in|if|let|and|or|not|assuming|example|true|false|None|Some)\b)'
+    r'(?P<doc>"(?:[^"\\]|\\.)*")|(?P<word>\b(?:for|in|if|let|and|or|not|assuming|within|example|true|false|None|Some)\b)'
     r"|(?P<const>@\w+(?:\(\w+\))?)|(?P<arrow>~>|=>)|(?P<op>\b[A-Z]\w*)|(?P<number>(?<![\w.])-?\d[\w.]*)|(?P<name>^\w+(?=:))",
     re.MULTILINE,
 )
@@ -156,7 +156,7 @@ two sides differ? The verdict says what came of it. An example under each rule s
 
 def texts(rows: Sequence[Text], chapters: Sequence[Chapter]) -> str:
     """The page of the texts' rules, and what became of them."""
-    names: dict[str, str] = {}
+    names = {s.name: f"group-{s.name}" for c in chapters for s in c.sections}
     for entry in (e for c in chapters for s in c.sections for e in s.entries):
         for name in (entry.name, *entry.verdicts):
             names.setdefault(name, next(iter(entry.verdicts)))
