@@ -111,6 +111,11 @@ def _cpu(s: Scheduler) -> None:
         for r in (column, row):
             _upcast(s, r, 1, next((n for n in (4, 2) if _length(r) % n == 0), 1))
         return
+    if not reduced and (turned := _transposed(accesses, outputs, lanes)) is not None:
+        read, written = turned
+        _vectorize(s, read, lanes)
+        _vectorize(s, written, lanes // 2)
+        return
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
     if across is not None and accesses.unit(across) > 0 and (_length(across) >= lanes // 2 or not reduced):
         best = max([accesses.unit(r) for r in reduced], default=0)
@@ -178,6 +183,17 @@ def _dot_products(
             if rows and columns:
                 stored = any(s.terms.get(rows[-1]) == 1 for s in accesses.stores)  # vectors are stored along columns
                 return (columns[-1], rows[-1], k) if stored else (rows[-1], columns[-1], k)
+    return None
+
+
+def _transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp, UOp] | None:
+    """Where memory is read along one range and written along another, those: a tile of both is whole vectors on either side."""
+    for written in outputs:
+        if all(s.terms.get(written) == 1 for s in accesses.stores) and 2 * _length(written) >= lanes > 1:
+            for read in outputs:
+                turned = [s for s in accesses.loads if s.terms.get(read) == 1 and s.terms.get(written, 1) != 1]
+                if read is not written and turned and _length(read) >= lanes:
+                    return read, written
     return None
 
 

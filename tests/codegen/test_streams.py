@@ -34,7 +34,7 @@ def scaled(n: int, lanes: int = 16, step: int = 16, first: int = 0, in_place: bo
     [
         (scaled(MANY), True),
         (scaled(MANY, 16, 32, 16), True),
-        (scaled(MANY, 8, 8), True),
+        (scaled(MANY, 8, 8), False),  # half a line
         (scaled(MANY // 2), False),  # the next kernel may find it in a cache
         (scaled(MANY, in_place=True), False),  # its lines are there already
         (scaled(MANY, 16, 16, 4), False),  # across two lines each
@@ -48,6 +48,17 @@ def test_large_outputs_in_whole_vectors_are_streamed(program: list[UOp], streams
     text = render(program, "k").text
     assert ("!nontemporal" in text) is streams
     assert text.count("define void @k(") == 1
+
+
+def test_parts_of_a_line_written_together_are_whole() -> None:
+    b = Listing()
+    out, x = b.buffer(0, f32, MANY), b.buffer(1, f32, MANY)
+    r = b.range(MANY // 32)
+    for part in (0, 16, 8, 24):
+        at = b.add(r * 32 + part)
+        b.store(out, at, b.load(x, at, f32.vec(8)))
+    b.end(r)
+    assert streamed_slots(b.list) == {0}
 
 
 @pytest.mark.parametrize("offset", [0, 1, 4])

@@ -99,6 +99,17 @@ def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
     np.testing.assert_array_equal((Tensor(a) @ Tensor(b) * 2 + Tensor(b[0])).relu().numpy(), np.maximum(a @ b * 2 + b[0], 0))
 
 
+def test_a_transposed_copy_is_made_in_tiles() -> None:
+    """Whole vectors are read along the one axis and written along the other; also where tiles do not fill the matrix."""
+    assert opts_of(K.transpose(64, 64)) == ["UPCAST(0, 16)", "UPCAST(1, 8)"]
+    assert len(opts_of(K.flip(64))) == 1
+    check(K.transpose(18, 21), K.CPU)
+    for shape in ((64, 48), (37, 101), (100, 3), (1, 50)):
+        a = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        np.testing.assert_array_equal((Tensor(a).T + Tensor(a).T).numpy(), a.T + a.T)
+        np.testing.assert_array_equal((Tensor(a).T - Tensor(np.ascontiguousarray(a.T))).numpy(), 0 * a.T)
+
+
 def test_a_symbolic_number_of_rows() -> None:
     rows = Variable("rows", 1, 128)
     rng = np.random.default_rng(4)

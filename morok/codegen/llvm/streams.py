@@ -17,35 +17,43 @@ from morok.ir.uop import UOp
 from morok.passes.affine import linear
 
 LEAST_BYTES: Final = 1 << 25  # of a buffer: larger than what caches keep of it
-VECTOR_BYTES: Final = (16, 32, 64)
+LINE_BYTES: Final = 64
 
 
 def streamed_slots(instructions: Sequence[UOp]) -> frozenset[int]:
-    """The large buffers that a kernel writes and does not read, with whole vectors at multiples of their size only."""
-    found: dict[int, bool] = {}
-    read: set[int] = set()
+    """The large buffers that a kernel writes and does not read, whole lines at a time: a line that is written in parts, with
+    others between them, goes to memory once for each part.
+    """
+    stores: dict[UOp, list[UOp]] = {}
+    read: set[UOp] = set()
     for u in instructions:
-        if u.op not in (Op.Load, Op.Store):
-            continue
-        buffer = storage(u.src[0])
-        if buffer.op is not Op.DefineGlobal:
-            continue
         if u.op is Op.Load:
-            read.add(buffer.arg)
-        else:
-            found[buffer.arg] = found.get(buffer.arg, True) and _is_whole(u, buffer)
-    return frozenset(slot for slot, whole in found.items() if whole and slot not in read)
+            read.add(storage(u.src[0]))
+        elif u.op is Op.Store and storage(u.src[0]).op is Op.DefineGlobal:
+            stores.setdefault(storage(u.src[0]), []).append(u)
+    return frozenset(b.arg for b, found in stores.items() if b not in read and _is_large(b) and _fills_lines(found))
 
 
-def _is_whole(store: UOp, buffer: UOp) -> bool:
-    place, d = passed(store.src[0]), store.src[1].dtype
+def _is_large(buffer: UOp) -> bool:
     assert isinstance(buffer.dtype, PtrType)
-    if buffer.dtype.size * buffer.dtype.base.itemsize < LEAST_BYTES or d.is_bool or buffer.dtype.base.count > 1:
-        return False
-    if d.itemsize not in VECTOR_BYTES or place.op is not Op.Index or place.arg or place.src[1].dtype.count > 1:
-        return False
-    at = linear(place.src[1])
-    return at.factor % d.count == 0 and at.constant % d.count == 0
+    base = buffer.dtype.base
+    return buffer.dtype.size * base.itemsize >= LEAST_BYTES and base.count == 1 and not base.is_bool
+
+
+def _fills_lines(stores: Sequence[UOp]) -> bool:
+    """Whether those of the stores that are made together, at constant distances, cover lines of memory entirely."""
+    covered: dict[frozenset[tuple[UOp, int]], set[int]] = {}
+    line = 1
+    for store in stores:
+        place, d = passed(store.src[0]), store.src[1].dtype
+        if place.op is not Op.Index or place.arg or place.src[1].dtype.count > 1 or d.itemsize < 16 or LINE_BYTES % d.itemsize:
+            return False
+        at = linear(place.src[1])
+        line = LINE_BYTES // d.scalar().itemsize
+        if at.factor % line or at.constant % d.count:
+            return False
+        covered.setdefault(frozenset(at.terms.items()), set()).update(range(at.constant, at.constant + d.count))
+    return all(k - k % line + i in elements for elements in covered.values() for k in elements for i in range(line))
 
 
 def dispatcher(name: str, slots: Sequence[int], alignment: int) -> str:
