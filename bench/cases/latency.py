@@ -88,7 +88,7 @@ def contests() -> Iterator[Contest]:
             f"compile latency, {name}",
             _fresh("morok", program),
             {p: _fresh(p, program) for p in peers},
-            rounds=5,
+            rounds=3,
             reports=True,
             **goal,  # type: ignore[arg-type]
         )
