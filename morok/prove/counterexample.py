@@ -9,7 +9,7 @@ from typing import Any
 import z3
 
 from morok.dsl.checked import CheckedRule, Instance
-from morok.prove.encode import Obligation
+from morok.prove.encoding.obligation import Obligation
 from morok.prove.kinds import Node
 from morok.prove.solve import Model
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import z3
@@ -14,7 +14,8 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.counterexample import Counterexample, read
 from morok.prove.digest import ops_of
-from morok.prove.encode import Choices, Encoder, Inapplicable, Obligation
+from morok.prove.encoding.encoder import Encoder
+from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation
 from morok.prove.semantics.term import Unsupported, is_true, negation
 from morok.prove.solve import Answer, Result, ask, question, version
 from morok.prove.verdict import Verdict
@@ -153,7 +154,7 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
 WITNESSES = ((0, True), (1, True), (2, False), (7, True), (0, False), (1, False))
 
 
-def has_witness(o: Obligation) -> bool:
+def has_witness(o: Obligation, premises: list[Any]) -> bool:
     """Whether the premises hold at plain values: then nobody need be asked whether they can hold.
 
     Every unknown of the premises is given a value, so that what makes them true is a model of them.
@@ -161,7 +162,7 @@ def has_witness(o: Obligation) -> bool:
     defined = {t.defined.get_id() for _, _, t in o.variables}
     unlikely = {t.invalid.get_id() for _, _, t in o.variables}
     unlikely |= {i.get_id() for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
-    unknowns = leaves(o.premises)
+    unknowns = leaves(premises)
     for number, flag in WITNESSES:
         chosen = []
         for at in unknowns:
@@ -174,7 +175,7 @@ def has_witness(o: Obligation) -> bool:
                 chosen.append((at, z3.BitVecVal(number, at.size())))
             elif z3.is_fp(at):
                 chosen.append((at, z3.FPVal(float(number), at.sort())))
-        if all(is_true(z3.simplify(z3.substitute(p, *chosen))) for p in o.premises):
+        if all(is_true(z3.simplify(z3.substitute(p, *chosen))) for p in premises):
             return True
     return False
 
@@ -210,11 +211,13 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
     reasons: list[str] = []
     where = label(rule, instance)
     maybe: Counterexample | None = None
-    attempts = list(encodings(rule, instance, theory))
-    for attempt in [*(f for f in progress.favourites if f in attempts), *(a for a in attempts if a not in progress.favourites)]:
+    attempts = [(a, r) for a in encodings(rule, instance, theory) for r in readings(rule)]
+    favourites = [f for f in progress.favourites if f in attempts]
+    for favourite in [*favourites, *(a for a in attempts if a not in favourites)]:
+        attempt, reading = favourite
         choices.restart()
         world = attempt.world()
-        encoder = encoder_for(rule, instance, world, choices)
+        encoder = reading(rule, instance, world, choices)
         try:
             obligation = encoder.encode()
             if getattr(encoder, "folds", None):
@@ -224,10 +227,10 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
             continue
         except Inapplicable:
             return False
-        premises = list(obligation.premises)
+        premises = obligation.premises if obligation.applicable is None else obligation.applicable
         possible = (
             Result(Answer.SAT)
-            if has_witness(obligation)
+            if has_witness(obligation, premises)
             else progress.ask(f"{rule.name} {where} applicable", premises, attempt.share)
         )
         if possible.answer is Answer.UNSAT:
@@ -240,12 +243,21 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
                 reasons.append(f"{attempt.name}: whether it applies at all is not known")
                 continue
             progress.covered.setdefault(attempt.name, []).append(where)
-            progress.favourites = [attempt, *(f for f in progress.favourites if f != attempt)]  # likely for the next dtype too
+            progress.favourites = [
+                favourite,
+                *(f for f in progress.favourites if f != favourite),
+            ]  # likely next
             progress.bounds.extend(b for b in world.bounds if b not in progress.bounds)
             return True
         if state is Answer.SAT and getattr(world, "homomorphic", False):
             reasons.append(f"{attempt.name}: no identity of integers")
             continue
+        if state is Answer.SAT and (few := getattr(encoder, "few", [])):  # of more than one iteration this reading knows nothing
+            at_most_one = replace(obligation, premises=[*obligation.premises, *few])
+            state, model = judge(rule, where, at_most_one, attempt, world, progress)
+            if state is not Answer.SAT:
+                reasons.append(f"{attempt.name}: over more than one iteration")
+                continue
         if state is Answer.SAT:
             found = read(rule, instance, obligation, world, model)
             if world.exact or found.confirmed:
@@ -272,7 +284,7 @@ def by_induction(
     progress: Progress,
 ) -> Obligation:
     """A rule about folds: true of no iterations (a lemma), and of one more where it is true of some (what is returned)."""
-    from morok.prove.structure import StructureEncoder
+    from morok.prove.encoding.structure import StructureEncoder
 
     choices.restart()
     base = StructureEncoder(rule, instance, attempt.world(), choices, phase="base").encode()
@@ -288,9 +300,19 @@ def by_induction(
 def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> Encoder:
     if lanewise(rule):
         return Encoder(rule, instance, world, choices)
-    from morok.prove.structure import StructureEncoder
+    from morok.prove.encoding.structure import StructureEncoder
 
     return StructureEncoder(rule, instance, world, choices)
+
+
+def readings(rule: CheckedRule) -> list[Callable[..., Encoder]]:
+    """The ways to read a rule: by its form, and where a fold over a named number of iterations is in it, by induction on this."""
+    found: list[Callable[..., Encoder]] = [encoder_for]
+    if {"Reduce", "Range"} <= set(ops_of(rule)):
+        from morok.prove.encoding.counting import CountingEncoder
+
+        found.append(CountingEncoder)
+    return found
 
 
 def lanewise(rule: CheckedRule) -> bool:

@@ -19,7 +19,7 @@ from morok.prove.stamp import digest
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
-_CORE: Final = ("encode.py", "kinds.py", "obligations.py", "solve.py", "structure.py", "semantics/term.py", "semantics/theory.py",
+_CORE: Final = ("kinds.py", "obligations.py", "solve.py", "encoding/*.py", "semantics/term.py", "semantics/theory.py",
                 "semantics/numbers.py")  # fmt: skip
 
 
@@ -125,9 +125,8 @@ def core_digest() -> str:
     """How rules become obligations and obligations verdicts: the version, and the syntax of the files that say it."""
     folder = _PACKAGE / "prove"
     parts = [str(PROVER_VERSION)]
-    for name in _CORE:
-        file = folder / name
-        if file.exists():
+    for pattern in _CORE:
+        for file in sorted(folder.glob(pattern)):
             parts.append(without_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
     return digest("\n".join(parts))
 

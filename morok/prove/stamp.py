@@ -30,6 +30,7 @@ def source_bytes() -> str:
     files: list[Path] = []
     for folder, pattern in (
         ("prove", "*.py"),
+        ("prove/encoding", "*.py"),
         ("prove/semantics", "*.py"),
         ("ir/ops", "*.py"),
         ("dsl", "*.py"),

@@ -151,3 +151,19 @@ def test_undefined_may_become_defined_and_not_the_reverse() -> None:
     assert verdict("Mul[x: i32, @zero] ~> Idiv(zero(x), x)").verdict == "refuted"
     assert verdict("Where(c, Idiv(x: i32, y), x) ~> Idiv(x, Where(c, y, one(x)))").verdict == "proved"
     assert verdict("Where(Ne(y: i32, 0), Mod(x, y), 0) ~> Mod(x, y)").verdict == "refuted"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # nothing says that x is the same in every iteration
+        "Reduce { src: x: i32, ranges: [r @ Range(e: index)], op: Add } if vmin(e) >= 1 and vmax(e) < 99 ~> Mul(x, Cast(e, i32))",
+        # the invariant would be true of every iteration but hold of no fold: r has no value after its loop
+        "Reduce { src: @one: index, ranges: [r @ Range(e: index)], op: Add } if vmin(e) >= 1 ~> Add(r, 1)",
+        # an iteration that does not run
+        "Reduce { src: Where(Eq(r, q), f: i32, @zero), ranges: [r @ Range(e: index)], op: Add } if free_of(q, r) and vmin(e) >= 1"
+        " ~> Where(And(Ge(q, 0), Le(q, e)), subst(f, r, q), zero(f))",
+    ],
+)
+def test_an_induction_that_does_not_close_proves_nothing(text: str) -> None:
+    assert not verdict(text, budget=100_000).usable

@@ -13,7 +13,8 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort
-from morok.prove.encode import Choices, Encoder, Inapplicable
+from morok.prove.encoding.encoder import Encoder
+from morok.prove.encoding.obligation import Choices, Inapplicable
 from morok.prove.kinds import Constant, Node, Truth
 from morok.prove.lint.cover import Matching, variants
 from morok.prove.obligations import encoder_for, encodings, lanewise, theory_of

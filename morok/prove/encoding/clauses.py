@@ -1,0 +1,86 @@
+"""Clauses in their order: guards, `let`, and helpers by their contracts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.patterns import Patterns
+from morok.prove.kinds import Node, Truth
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import FALSE, Expr, Term, Unsupported, both, either, negation
+
+
+class Clauses(Patterns):
+    """What `if` and `let` add to the premises."""
+
+    def clause(self, clause: S.If | S.Let) -> None:
+        if isinstance(clause, S.If):
+            truth = self.truth(clause.condition)
+            self.premise(truth.exists, truth.value)
+            return
+        value = clause.value
+        if isinstance(value, S.ECall) and value.name in self.rule.externs:
+            results = self.helper(self.rule.externs[value.name], value)
+            for name, result in zip(clause.names, results, strict=True):
+                self.names[name] = result
+            return
+        result = self.expression(value)
+        if len(clause.names) != 1:
+            raise Unsupported("several names for one value")
+        self.premise(self.existence(result))
+        self.names[clause.names[0]] = result
+
+    def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
+        """A helper by its contract: what it requires is proved from the clauses before, what it ensures is assumed."""
+        arguments: dict[str, Any] = {}
+        nodes: list[Node] = []
+        for param, arg in zip(extern.params, call.args, strict=False):
+            value = self.expression(arg)
+            arguments[param.name] = value
+            if isinstance(value, Node):
+                nodes.append(value)
+        defined = both(*(t.defined for n in nodes for t in n.lanes))
+        invalid = either(*(t.invalid for n in nodes for t in n.lanes))
+        self.calls = getattr(self, "calls", 0) + 1
+        results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
+        outer, self.names = self.names, {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}}
+        try:
+            for i, requirement in enumerate(extern.requires):
+                needed = self.truth(requirement)
+                claim = both(needed.exists, needed.value)
+                self.out.lemmas.append((f"{extern.name} requires #{i + 1}", tuple(self.out.premises), claim))
+            for promise in extern.ensures:
+                kept = self.truth(promise)
+                self.premise(either(negation(both(defined, negation(invalid))), both(kept.exists, kept.value)))
+        finally:
+            self.names = outer
+        return results
+
+    def result(self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr) -> Any:
+        label = f"{extern.name}.{r.name}.{call}"
+        kind = r.type.name if isinstance(r.type, S.TName) else ""
+        if kind in ("const", "int"):
+            number = Num(self.numbers.n.variable(label))
+            self.out.facts.append((label, "value", number))
+            return number
+        nodes = any(isinstance(v, Node) and v.dtype == "bool" for v in arguments.values())
+        if kind == "bool" and not nodes:  # of a condition that is a node, a helper makes conditions that are nodes
+            return Truth(z3.Bool(label))
+        if kind in ("seq", "dtype"):
+            raise Unsupported(f"helpers that return {kind}")
+        dtype = self.result_dtype(kind, arguments)
+        term = self.world.variable(label, dtype)
+        self.out.variables.append((label, dtype, term))
+        return Node((Term(term.value, defined, invalid if self.world.is_index(dtype) else FALSE),), dtype)
+
+    def result_dtype(self, kind: str, arguments: dict[str, Any]) -> str:
+        """A dtype by name, or the dtype of the node arguments where the contract names a class or a variable."""
+        if kind in self.rule.dialect.dtypes:
+            return kind
+        for v in arguments.values():
+            if isinstance(v, Node):
+                return v.dtype
+        raise Unsupported(f"a helper's result of dtype {kind}")

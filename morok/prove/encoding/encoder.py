@@ -1,0 +1,48 @@
+"""From a checked rule to what the solver must judge: one instance, one choice of alternatives, one encoding at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.clauses import Clauses
+from morok.prove.encoding.obligation import Inapplicable, Obligation
+from morok.prove.semantics.term import Unsupported, both
+
+
+class Encoder(Clauses):
+    """A whole rule of lanewise ops."""
+
+    def encode(self) -> Obligation:
+        """Build the obligation; Unsupported if this encoding cannot say it, Inapplicable if this choice matches nothing."""
+        out = self.out
+        pattern = self.pattern(self.rule.syntax.pattern)
+        self.start_clauses(pattern)
+        for clause in self.rule.syntax.clauses:
+            self.clause(clause)
+        if any(z3.is_false(z3.simplify(p)) for p in out.premises):
+            raise Inapplicable
+        self.side = "target"
+        target = self.target(self.rule.syntax.target, pattern)
+        self.finish(pattern, target)
+        out.premises.extend(self.world.axioms)
+        return out
+
+    def start_clauses(self, pattern: Any) -> None:
+        self.premise(*(lane.defined for lane in pattern.lanes))
+
+    def target(self, e: S.Expr, pattern: Any) -> Any:
+        return self.node(e, pattern.dtype)
+
+    def finish(self, pattern: Any, target: Any) -> None:
+        if pattern.dtype != target.dtype:
+            raise Unsupported(f"a {pattern.dtype} pattern with a {target.dtype} target")
+        if len(pattern.lanes) != len(target.lanes):
+            raise Unsupported(f"{len(pattern.lanes)} lanes become {len(target.lanes)}")
+        equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.equal
+        self.out.pattern, self.out.target = pattern, target
+        self.out.claim = both(
+            *(both(t.defined, equal(pattern.dtype, t, p)) for p, t in zip(pattern.lanes, target.lanes, strict=True))
+        )

@@ -1,0 +1,216 @@
+"""What guards may ask of nodes, dtypes and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.pointwise import Pointwise
+from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import TRUE, Unsupported, both, either, negation
+
+ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
+
+
+class Facts(Pointwise):
+    """The functions that guards and `let` may call."""
+
+    def call(self, e: S.ECall) -> Any:
+        if e.name in self.rule.dialect.ops:
+            return self.node(e, None)
+        handler = getattr(self, f"call_{e.name}", None)
+        if handler is None and e.name in self.rule.dialect.facts:  # any answer: the proof learns nothing from it
+            for a in e.args:
+                self.expression(a)
+            return Truth(self.world.fresh(e.name, z3.BoolSort()))
+        if handler is None:
+            raise Unsupported(f"the function {e.name}")
+        return handler(*e.args) if e.name != "eval" else self.call_eval(e)
+
+    def call_vmin(self, x: S.Expr) -> Num:
+        return self.bound(x, least=True)
+
+    def call_vmax(self, x: S.Expr) -> Num:
+        return self.bound(x, least=False)
+
+    def bound(self, x: S.Expr, least: bool) -> Num:
+        """The fact vmin or vmax: any bound that is sound. One node has one, however often it is asked."""
+        node = self.fact_node(x)
+        kind = "vmin" if least else "vmax"
+        key = (kind, *(t.value.get_id() for t in node.lanes), *(t.invalid.get_id() for t in node.lanes))
+        found = self.world.known.get(key)
+        if found is None:
+            self.counted = getattr(self, "counted", 0) + 1
+            name = f"{kind}.{x.name}" if isinstance(x, S.EName) else f"{kind}.{self.counted}"
+            numbers = [self.world.bound(node.dtype, name, t, least) for t in node.lanes]
+            found = (numbers[0][0], node)
+            self.world.known[key] = found
+            self.premise(*(fact for _, fact in numbers))
+            self.out.facts.append((name, kind, found[0]))
+        number: Num = found[0]
+        return number
+
+    def about(self, x: S.Expr) -> Any:
+        """The node, constant or dtype that something is asked about."""
+        return self.expression(x)
+
+    def fact_node(self, x: S.Expr) -> Node:
+        v = self.about(x)
+        if isinstance(v, Node):
+            return v
+        if isinstance(v, Constant):
+            return Node((v.term,), v.dtype)
+        raise Unsupported("a fact about what is no node")
+
+    def call_no_overflow(self, x: S.Expr) -> Truth:
+        """The exact result of the node's op on its operands' values fits the dtype, wherever these are defined."""
+        node = self.fact_node(x)
+        if not self.world.is_int(node.dtype):
+            return Truth(TRUE)
+        if node.made is None:
+            raise Unsupported("no_overflow of a node whose op is not known")
+        fits = []
+        for i, term in enumerate(node.lanes):
+            lanes = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in node.made.operands]
+            numbers = [self.world.number_of(node.dtype, t) for t in lanes]
+            exact = self.exact(node.made.op, numbers)
+            fits.append(either(negation(term.defined), self.world.fits(node.dtype, exact)))
+        return Truth(both(*fits))
+
+    def exact(self, op: str, n: Seq[Num]) -> Num:
+        a = self.numbers
+        if op in ARITHMETIC_SIGN:
+            return a.binary(ARITHMETIC_SIGN[op], n[0], n[1])
+        if op == "Neg":
+            return a.binary("-", a.const(0), n[0])
+        if op == "Square":
+            return a.binary("*", n[0], n[0])
+        if op == "MulAcc":
+            return a.binary("+", a.binary("*", n[0], n[1]), n[2])
+        if op == "Shl":
+            return a.binary("<<", n[0], n[1])
+        if op == "Abs":
+            return a.unary("abs", n[0])
+        raise Unsupported(f"no_overflow of {op}")
+
+    def call_same(self, a: S.Expr, b: S.Expr) -> Truth:
+        x, y = self.expression(a), self.expression(b)
+        if isinstance(x, Node) and isinstance(y, Node):
+            return Truth(both(*self.identical(x, y)))
+        return self.compare("==", x, y)
+
+    def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
+        return Truth(TRUE)  # says nothing about one value; where binders matter `structure` reads it
+
+    def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
+        raise Unsupported("subst")
+
+    def call_dtype(self, x: S.Expr) -> DtypeName:
+        v = self.about(x)
+        if isinstance(v, (Node, Constant)):
+            return DtypeName(v.dtype)
+        raise Unsupported("the dtype of what has none")
+
+    def call_lanes(self, x: S.Expr) -> Num:
+        if self.rule.pointwise:  # any number: the rule is read at one lane
+            value = self.numbers.n.variable("lanes", 16)
+            self.premise(z3.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
+            return Num(value)
+        v = self.expression(x)
+        return self.numbers.const(len(v.lanes) if isinstance(v, Node) else 1)
+
+    def call_bits(self, t: S.Expr) -> Num:
+        return self.numbers.const(self.world.bits(self.dtype_value(t)))
+
+    def call_is_int(self, t: S.Expr) -> Truth:
+        return Truth(z3.BoolVal(self.world.is_int(self.dtype_value(t))))
+
+    def call_is_float(self, t: S.Expr) -> Truth:
+        return Truth(z3.BoolVal(self.world.is_float(self.dtype_value(t))))
+
+    def call_safe_cast(self, a: S.Expr, b: S.Expr) -> Truth:
+        return Truth(z3.BoolVal(self.world.safe_cast(self.dtype_value(a), self.dtype_value(b))))
+
+    def call_is_pow2(self, c: S.Expr) -> Truth:
+        n = self.number(self.expression(c))
+        return Truth(self.numbers.is_power(n), both(n.exists, n.finite))
+
+    def call_log2(self, c: S.Expr) -> Num:
+        n: Num = self.numbers.unary("log2", self.number(self.expression(c)))
+        return n
+
+    def call_abs(self, a: S.Expr) -> Num:
+        n: Num = self.numbers.unary("abs", self.number(self.expression(a)))
+        return n
+
+    def _fold(self, op: str, arguments: Seq[S.Expr]) -> Num:
+        values = [self.number(self.expression(a)) for a in arguments]
+        out = values[0]
+        for v in values[1:]:
+            out = self.numbers.binary(op, out, v)
+        return out
+
+    def call_min(self, *a: S.Expr) -> Num:
+        return self._fold("min", a)
+
+    def call_max(self, *a: S.Expr) -> Num:
+        return self._fold("max", a)
+
+    def call_gcd(self, *a: S.Expr) -> Num:
+        return self._fold("gcd", a)
+
+    def call_tdiv(self, a: S.Expr, b: S.Expr) -> Num:
+        return self._fold("tdiv", (a, b))
+
+    def call_tmod(self, a: S.Expr, b: S.Expr) -> Num:
+        return self._fold("tmod", (a, b))
+
+    def call_const(self, v: S.Expr, t: S.Expr) -> Any:
+        dtype = self.dtype_value(t)
+        return self.as_node(self.expression(v), dtype)
+
+    def call_zero(self, x: S.Expr) -> Node:
+        return self.like(x, 0)
+
+    def call_one(self, x: S.Expr) -> Node:
+        return self.like(x, 1)
+
+    def like(self, x: S.Expr, value: int) -> Node:
+        v = self.about(x)
+        if isinstance(v, DtypeName):
+            node = Node((self.world.constant(v.name, value),), v.name)
+        elif isinstance(v, (Node, Constant)):
+            constant = float(value) if self.world.is_float(v.dtype) else value
+            lanes = len(v.lanes) if isinstance(v, Node) else 1
+            node = Node((self.world.constant(v.dtype, constant),) * lanes, v.dtype, Made("Const", ()))
+        else:
+            raise Unsupported("zero or one of what has no dtype")
+        return node
+
+    def call_eval(self, e: S.ECall) -> Constant:
+        """The op's own meaning on constants; without a value where the op is undefined on them."""
+        op = self.expression(e.args[0])
+        if not isinstance(op, OpName):
+            raise Unsupported("eval of what is no op")
+        info = self.rule.dialect.ops[op.name]
+        values = [self.expression(a) for a in e.args[1:]]
+        wanted = next((v.name for v in values if isinstance(v, DtypeName)), None)
+        values = [v for v in values if not isinstance(v, DtypeName)]
+        known = next((v.dtype for v in values if isinstance(v, Constant) and v.dtype != "bool"), None)
+        known = known or next((v.dtype for v in values if isinstance(v, Constant)), None)
+        result = wanted or ("bool" if info.result == "bool" else None)
+        if result is None:
+            result = self.element(self.rule.types[id(e)]) if id(e) in self.rule.types else known
+        if result is None:
+            raise Unsupported("eval at an unknown dtype")
+        nodes = [self.as_node(v, v.dtype if isinstance(v, Constant) else known or result) for v in values]
+        made = self.apply(info, nodes, result)
+        return Constant(
+            made.lanes[0],
+            result,
+            both(*(self.existence(v) for v in values), made.lanes[0].defined, negation(made.lanes[0].invalid)),
+        )

@@ -1,0 +1,143 @@
+"""Folds: a Reduce judged by induction over its iterations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import z3
+
+from morok.dialect import OpInfo
+from morok.dsl import syntax as S
+from morok.prove.encoding.obligation import solver_function
+from morok.prove.encoding.places import OPAQUE, Fold, Loop, Loops
+from morok.prove.encoding.ranges import Ranges
+from morok.prove.kinds import Node, OpName
+from morok.prove.semantics.term import FALSE, Term, Unsupported, both, either
+
+REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
+
+
+class Folds(Ranges):
+    """Reduce: the identity, any state of the accumulator, or the state after one more iteration."""
+
+    def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        part = parts["ranges"]
+        loops = self.fold_loops(part)
+        was, self.inside = self.inside, (*self.inside, *loops)
+        body = self.value_of(parts["src"])
+        self.inside = was
+        op = self.reduction(parts.get("op"))
+        if not isinstance(body, Node):
+            raise Unsupported("a fold of what is no value")
+        if "dtype" in parts and self.lanes_of(self.rule.type_of(at)) != len(body.lanes):
+            raise Unsupported("a fold over lanes")
+        if body.dtype in OPAQUE:
+            raise Unsupported("a fold at an unknown dtype")
+        if not loops:
+            return body
+        info = self.rule.dialect.ops[op]
+        if body.dtype == "bool" and op in ("Add", "Mul", "Max", "Min"):
+            info = self.rule.dialect.ops[{"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}[op]]
+        return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops) for lane in body.lanes), body.dtype)
+
+    def fold_loops(self, part: Any) -> tuple[Any, ...]:
+        if isinstance(part, S.PVar) and part.name not in self.names:
+            loops = Loops(part.name)
+            self.names[part.name] = loops
+            return (loops,)
+        if isinstance(part, S.EName) and isinstance(found := self.names.get(part.name), (Loops, Loop)):
+            return (found,)
+        items = list(part.items) if isinstance(part, (S.PList, S.EList)) else part if isinstance(part, list) else None
+        if items is None:
+            return tuple(self.loop_of(v) for v in self.many(part))
+        out: list[Any] = []
+        for item in items:
+            name = getattr(item, "name", None) if isinstance(item, (S.PSequence, S.PVar)) else None
+            if isinstance(item, S.ESpread) and isinstance(item.sequence, S.EName):
+                found = self.names.get(item.sequence.name)
+                if isinstance(found, Loops):
+                    out.append(found)
+                    continue
+            if isinstance(item, S.PSequence):
+                loops = self.names.setdefault(item.name, Loops(item.name))
+                out.append(loops)
+                continue
+            v = self.value_of(item)
+            out.append(replace(self.loop_of(v), name=name) if name else self.loop_of(v))
+        return tuple(out)
+
+    def reduction(self, part: Any) -> str:
+        if isinstance(part, S.PVar) or (isinstance(part, S.EName) and part.name not in self.rule.dialect.ops):
+            if part.name not in self.names:
+                chosen = OpName(REDUCTIONS[self.choices.pick(len(REDUCTIONS))])
+                if part.name.startswith("_"):
+                    return chosen.name
+                self.names[part.name] = chosen
+            found = self.names[part.name]
+            assert isinstance(found, OpName)
+            return found.name
+        if isinstance(part, S.PExpr):
+            part = part.value
+        if isinstance(part, S.EName):
+            return part.name
+        raise Unsupported("the op of a fold")
+
+    def identity(self, op: str, dtype: str) -> Term:
+        """What a fold over no iterations is."""
+        if dtype == "index" and op in ("Max", "Min"):
+            return Term(z3.IntVal(0), FALSE)
+        if self.world.is_float(dtype):
+            value: Any = {"Add": 0.0, "Mul": 1.0, "Max": float("-inf"), "Min": float("inf")}[op]
+        elif dtype == "bool":
+            value = op in ("Mul", "Min")
+        elif op in ("Add", "Mul"):
+            value = 0 if op == "Add" else 1
+        else:
+            d = self.world.dtype(dtype)
+            value = int(d.min if op == "Max" else d.max)
+        term: Term = self.world.constant(dtype, value)
+        return term
+
+    def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
+        """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over iterations."""
+        single = [loop for loop in loops if isinstance(loop, Loop) and loop.counted]
+        if not single:
+            return self.step(op, info, body, loops)
+        n = self.numbers
+        none = either(*(n.compare("<=", self.iterations(x), n.const(0))[1] for x in single))
+        once = both(*(n.compare("==", self.iterations(x), n.const(1))[1] for x in single))
+        self.few += [n.compare("<=", self.iterations(x), n.const(1))[1] for x in single]
+        others = tuple(loop for loop in loops if loop not in single)
+        inner = self.unknown(op, body, others) if others else body.term
+        found = self.select(none, self.identity(op, body.dtype), self.select(once, inner, self.unknown(op, body, loops)))
+        return replace(found, defined=both(found.defined, *(x.end.term.defined for x in single if x.end is not None)))
+
+    def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
+        """Some fold: the same for the same op, body and loops, and nothing more is known of it."""
+        key = ("fold", op, body.dtype, body.term.value, tuple(x.name for x in loops))
+        found: Term = self.world.once(key, lambda: self.state(body.dtype))
+        return found
+
+    def step(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
+        """The accumulator: the identity, any state, or the state after one more iteration, as the phase asks."""
+        if not self.by_induction:
+            return self.unknown(op, body, loops)
+        if self.inside or any(f.loops != loops for f in self.folds):
+            raise Unsupported("induction over several loops at once")
+        state = self.unknown(op, body, loops)
+        self.folds.append(Fold(op, body.dtype, state, body.term, loops))
+        if self.phase == "base":
+            return self.identity(op, body.dtype)
+        if self.phase == "before":
+            return state
+        stepped: Term = solver_function(info)(self.world, self.world.dtype(body.dtype), state, body.term)
+        return stepped
+
+    def state(self, dtype: str) -> Term:
+        self.states = getattr(self, "states", 0) + 1
+        value = z3.Const(f"accumulator{self.states}", self.sort(dtype))
+        if z3.is_int(value) and self.world.bits(dtype):
+            n = self.world.arithmetic(self.world.dtype(dtype))
+            self.world.assume(value >= n.low, value <= n.high)
+        return Term(value, z3.Bool(f"accumulator{self.states}.defined"))

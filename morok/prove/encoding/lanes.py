@@ -1,0 +1,127 @@
+"""Lanes: taking them out of vectors, putting them together, choosing among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from typing import Any
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.obligation import Inapplicable
+from morok.prove.encoding.operands import Operands
+from morok.prove.encoding.places import LENGTHS, OPAQUE, Buffer
+from morok.prove.kinds import Constant, Made, Node, Sequence
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import Expr, Term, Unsupported, both, choose
+
+
+class Lanes(Operands):
+    """Gep, Vectorize, Cat, vector constants: lanes enumerated up to a stated bound."""
+
+    def lane_list(self, part: Any) -> tuple[Num, ...]:
+        """The lanes of a Gep: in a pattern any few, by name."""
+        found = self.static(part, "lanes")
+        if found is None:
+            name = part.name
+            self.bounded()
+            length = LENGTHS[self.choices.pick(len(LENGTHS))]
+            found = Sequence(tuple(Num(self.numbers.n.variable(f"{name}#{i}", 16)) for i in range(length)))
+            self.out.facts.extend((f"{name}[{i}]", "value", n) for i, n in enumerate(found.items))
+            if not name.startswith("_"):
+                self.names[name] = found
+        return tuple(self.number(i) for i in found.items)
+
+    def pick_lane(self, lanes: Seq[Term], at: Num) -> Term:
+        """The lane at a computed place; that it exists is a premise about patterns and part of the claim about targets."""
+        n = self.numbers
+        self.in_range(at, len(lanes))
+        chosen = lanes[0]
+        for i, t in enumerate(lanes[1:], 1):
+            chosen = self.world.choose(n.eq(at.value, n.n.const(i)), t, chosen)
+        return chosen
+
+    def in_range(self, at: Num, length: int) -> None:
+        n = self.numbers
+        low = n.compare("<=", n.const(0), at)[1]
+        high = n.compare("<", at, n.const(length))[1]
+        (self.must if self.side == "target" else self.out.premises).extend((at.exists, low, high))
+
+    def op_gep(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        vector = self.value_of(parts["vector"])
+        if not isinstance(vector, Node):
+            raise Unsupported("lanes of what is no vector")
+        wanted = self.lane_list(parts["indices"])
+        if vector.dtype == "void":
+            return vector
+        if not wanted:
+            raise Inapplicable
+        return Node(tuple(self.pick_lane(vector.lanes, i) for i in wanted), vector.dtype)
+
+    def op_vectorize(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        return self.joined(self.many(parts["elements"]), single=True)
+
+    def op_cat(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        return self.joined(self.many(parts["sources"]), single=False)
+
+    op_ptrcat = op_cat
+
+    def joined(self, nodes: Seq[Any], single: bool) -> Node:
+        if not nodes or not all(isinstance(n, Node) for n in nodes):
+            raise Inapplicable
+        if single and any(len(n.lanes) != 1 for n in nodes):
+            raise Unsupported("vectors among the elements of a vector") if self.side == "target" else Inapplicable
+        return Node(tuple(t for n in nodes for t in n.lanes), nodes[0].dtype)
+
+    def op_vconst(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        values = self.static(parts.get("values") if "values" in parts else parts.get("value"), "values")
+        dtype = self.dtype_of(at)
+        terms = [self.as_node(v, dtype).term for v in values.items]
+        return Node(tuple(terms), dtype, Made("VConst", ()))
+
+    def item(self, e: S.EIndex) -> Any:
+        items = self.sequence(e.sequence)
+        at = self.number(self.expression(e.index))
+        known = self.numbers.n.known(at.value)
+        if known is not None or not items:
+            return super().item(e)
+        self.in_range(at, len(items))
+        n = self.numbers
+        chosen = items[0]
+        for i, v in enumerate(items[1:], 1):
+            here = n.eq(at.value, n.n.const(i))
+            chosen = self.either_of(here, v, chosen)
+        return chosen
+
+    def either_of(self, condition: Expr, yes: Any, no: Any) -> Any:
+        if isinstance(yes, Node) and isinstance(no, Node) and len(yes.lanes) == len(no.lanes):
+            return Node(tuple(self.select(condition, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype)
+        if isinstance(yes, Constant) and isinstance(no, Constant):
+            return Constant(self.world.choose(condition, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
+        if isinstance(yes, Num) and isinstance(no, Num):
+            return Num(self.numbers.n.choose(condition, yes.value, no.value), both(yes.exists, no.exists))
+        raise Unsupported("a choice among these")
+
+    def select(self, condition: Expr, a: Term, b: Term) -> Term:
+        return Term(
+            choose(condition, a.value, b.value), choose(condition, a.defined, b.defined), choose(condition, a.invalid, b.invalid)
+        )
+
+    def like(self, x: S.Expr, value: int) -> Node:
+        v = self.about(x)
+        dtype = v.dtype if isinstance(v, (Buffer, Node)) else None
+        if isinstance(v, Buffer) and dtype not in OPAQUE:
+            return Node(
+                (self.world.constant(v.dtype, float(value) if self.world.is_float(v.dtype) else value),),
+                v.dtype,
+                Made("Const", ()),
+            )
+        if dtype in OPAQUE and dtype is not None:
+            if value:
+                raise Unsupported("one, of a dtype that the rule does not look at")
+            lanes = len(v.lanes) if isinstance(v, Node) else 1
+            return Node((Term(self.zero_of(dtype)),) * lanes, dtype, Made("Const", ()))
+        return super().like(x, value)
+
+    def call_lanes(self, x: S.Expr) -> Num:
+        node = self.fact_node(x)
+        number: Num = self.numbers.const(len(node.lanes))
+        return number

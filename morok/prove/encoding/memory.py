@@ -1,0 +1,136 @@
+"""Memory: places, what is read there, and what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import replace
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.movement import Movement
+from morok.prove.encoding.obligation import Inapplicable
+from morok.prove.encoding.places import ELEMENT, NOTHING, Place
+from morok.prove.kinds import Made, Node
+from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported, both, choose, either, negation
+
+
+class Memory(Movement):
+    """Index, Load, Store and the order of effects."""
+
+    def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """A place, and the element there: 0 at a false gate or an Invalid index."""
+        buffer = self.tensor(self.value_of(parts["buffer"]))
+        indices = self.of_length(self.rank(buffer), parts.get("indices"))
+        gate_part = parts.get("gate")
+        gate = None if gate_part is None or isinstance(gate_part, (S.PNone, S.ENone)) else self.value_of(gate_part)
+        if gate is not None and not isinstance(gate, Node):
+            raise Unsupported("a gate that may be absent")
+        lanes = max([len(n.lanes) for n in indices] + [1])
+        places = []
+        for i in range(lanes):
+            terms = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in indices]
+            open_ = TRUE if gate is None else (gate.lanes[i] if len(gate.lanes) > 1 else gate.lanes[0])
+            # behind a false gate nothing is read, the indices neither
+            defined = both(*(t.defined for t in terms))
+            if gate is not None:
+                defined = both(open_.defined, either(negation(open_.value), defined))
+            valid = both(*(negation(t.invalid) for t in terms), TRUE if gate is None else open_.value)
+            places.append(self.resolve(buffer, tuple(t.value for t in terms), valid, defined))
+        dtype = places[0].buffer.dtype
+        node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
+        self.places[id(node)] = tuple(places)
+        self.kept = getattr(self, "kept", [])
+        self.kept.append(node)  # so that ids stay apart
+        return node
+
+    def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
+        """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
+        if self.phase == "flat":
+            raise Unsupported("memory here")
+        cell = z3.Function(f"{p.buffer.name}@{len(p.indices)}", *(i.sort() for i in p.indices), self.sort(dtype))(*p.indices)
+        inside = self.within(p)
+        return Term(choose(p.valid, cell, otherwise), both(p.defined, choose(p.valid, inside, otherwise_defined)))
+
+    def within(self, p: Place) -> Expr:
+        if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
+            return both(*(z3.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
+        return z3.Function(f"{p.buffer.name}@{len(p.indices)}.inside", *(i.sort() for i in p.indices), z3.BoolSort())(*p.indices)
+
+    def op_load(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        place = self.value_of(parts["index"])
+        places = self.places.get(id(place))
+        if places is None:
+            raise Unsupported("a load from what is no place")
+        alt = self.value_of(parts["alt"]) if parts.get("alt") is not None else None
+        ty = self.type_or_none(at)
+        lanes = self.lanes_of(ty) if ty is not None else len(places)
+        if lanes != len(places):
+            if len(places) != 1:
+                raise Inapplicable
+            p = places[0]
+            *outer, last = p.indices
+            places = tuple(replace(p, indices=(*outer, last + i)) for i in range(lanes))
+        terms = []
+        for i, p in enumerate(places):
+            other = None if alt is None else alt.lanes[i] if len(alt.lanes) > 1 else alt.lanes[0]
+            zero = self.zero_of(place.dtype) if other is None else other.value
+            terms.append(self.read(p, place.dtype, zero, TRUE if other is None else other.defined))
+        return Node(tuple(terms), place.dtype)
+
+    def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """A statement: what it does is the place and the value, or nothing at an Invalid place."""
+        place = self.value_of(parts["index"])
+        places = self.places.get(id(place))
+        value = self.value_of(parts["value"])
+        if places is None or not isinstance(value, Node):
+            raise Unsupported("a store to what is no place")
+        done: list[Expr] = []
+        defined: list[Expr] = []
+        for i, p in enumerate(places):
+            v = value.lanes[i] if len(value.lanes) > 1 else value.lanes[0]
+            effect = z3.Function(f"store.{p.buffer.name}", *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(
+                *p.indices, v.value
+            )
+            done.append(choose(p.valid, effect, NOTHING))
+            defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
+        for loop in self.many(parts.get("ranges")):
+            done = [self.uses(loop, d) for d in done]
+        return Node((Term(self.in_turn(done), both(*defined)),), "void")
+
+    def in_turn(self, effects: Seq[Expr]) -> Expr:
+        out = effects[0]
+        for e in effects[1:]:
+            out = z3.Function("then", ELEMENT, ELEMENT, ELEMENT)(out, e)
+        return out
+
+    def uses(self, loop: Any, effect: Expr) -> Expr:
+        return effect
+
+    def op_noop(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        return Node((Term(NOTHING),), "void")
+
+    def op_after(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        x = self.value_of(parts["passthrough"])
+        waits = self.many(parts.get("deps"))
+        if not waits:
+            return x
+        if not isinstance(x, Node):
+            raise Unsupported("a buffer after something")
+        tokens = [t.value for n in waits if isinstance(n, Node) for t in n.lanes]
+        terms = tuple(replace(t, value=t.value) for t in x.lanes)
+        node = Node(terms, x.dtype)
+        self.waits = getattr(self, "waits", {})
+        before = self.waits.get(id(x), frozenset())
+        self.waits[id(node)] = before | frozenset(t.get_id() for t in tokens)
+        self.kept = [*getattr(self, "kept", []), node, x, *tokens]
+        return node
+
+    def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """Marks for the scheduler: the value is the operand's."""
+        return self.value_of(parts["src"])
+
+    op_contiguous = op_detach
+
+    op_contiguousbackward = op_detach

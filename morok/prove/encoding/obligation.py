@@ -1,0 +1,82 @@
+"""What the solver must judge, and which of a pattern's alternatives it is about."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from morok.dialect import OpInfo
+from morok.dsl import syntax as S
+from morok.prove.kinds import Node
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported
+
+
+class Inapplicable(Exception):
+    """This choice of alternatives cannot match at this instance."""
+
+
+@dataclass(slots=True)
+class Obligation:
+    """What must hold: the premises imply that the target is defined and equal to the pattern.
+
+    applicable  what must be possible for the rule to apply at all; None: the premises
+    lemmas     (name, premises, claim) that the rule's proof also rests on: what helpers require, orders of commutative ops
+    variables  (name, dtype, term) of everything the rule binds, to read counterexamples
+    facts      (text, kind, number) of the bounds assumed
+    """
+
+    premises: list[Expr] = field(default_factory=list)
+    pattern: Node | None = None
+    target: Node | None = None
+    claim: Expr = TRUE
+    applicable: list[Expr] | None = None
+    lemmas: list[tuple[str, tuple[Expr, ...], Expr]] = field(default_factory=list)
+    variables: list[tuple[str, str, Term]] = field(default_factory=list)
+    facts: list[tuple[str, str, Num]] = field(default_factory=list)
+
+
+class Choices:
+    """Which option is taken at each place where the matcher may choose; `advance` moves to the next combination."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+        self.sizes: list[int] = []
+        self.at = 0
+
+    def restart(self) -> None:
+        self.at = 0
+
+    def pick(self, options: int) -> int:
+        if self.at == len(self.taken):
+            self.taken.append(0)
+            self.sizes.append(options)
+        self.at += 1
+        return self.taken[self.at - 1]
+
+    def advance(self) -> bool:
+        del self.taken[self.at :], self.sizes[self.at :]
+        while self.taken:
+            if self.taken[-1] + 1 < self.sizes[-1]:
+                self.taken[-1] += 1
+                return True
+            self.taken.pop()
+            self.sizes.pop()
+        return False
+
+
+def solver_function(info: OpInfo) -> Callable[..., Term]:
+    """The solver semantics that an op's entry names; Unsupported if it names none."""
+    module, _, name = info.solver.partition(":")
+    if not name:
+        raise Unsupported(f"{info.name} has no pointwise solver semantics")
+    found: Callable[..., Term] = getattr(importlib.import_module(module), name)
+    return found
+
+
+def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:
+    """Whether a constraint says `index?`: only then does a variable match nodes that may be Invalid."""
+    if isinstance(t, S.TMaybeInvalid):
+        return True
+    return t is not None and any(mentions_maybe_invalid(c) for c in S.children(t))

@@ -1,0 +1,250 @@
+"""Operands of structural ops: by name, in sequences, and static fields."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import Ty
+from morok.prove.digest import ops_of
+from morok.prove.encoding.freedom import Freedom
+from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
+from morok.prove.encoding.places import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
+from morok.prove.kinds import Node, Sequence
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import Expr, Term, Unsupported
+
+LANEWISE: Final = frozenset(
+    {"Invalid", "Const", "Reduce", "Range", "End", "Noop", "After", "Detach", "Contiguous", "ContiguousBackward"}
+)
+
+
+class Operands(Freedom):
+    """A rule about structure: its parts.
+
+    phase   how a Reduce is read: "base" as its identity, "before" and "after" one step of the induction
+    """
+
+    def __init__(self, *args: Any, phase: str = "before") -> None:
+        super().__init__(*args)
+        self.phase = phase
+        ops = self.rule.dialect.ops
+        self.one_lane = all(ops[n].params or ops[n].solver or n in LANEWISE for n in ops_of(self.rule))
+        self.by_induction = not any(n in ("Range", "End") for n in ops_of(self.rule))
+        self.places: dict[int, tuple[Place, ...]] = {}
+        self.loops: dict[str, Any] = {}
+        self.ranges: dict[int, Loop] = {}  # by the identity of their nodes
+        self.folds: list[Fold] = []
+        self.few: list[Expr] = []  # that no loop which is unfolded runs more than once
+        self.lane_counts: dict[str, int] = {}
+        self.expect: int | None = None  # the length that a sequence of operands must have
+
+    def type_or_none(self, node: S.Syntax) -> Ty | None:
+        return self.rule.types.get(id(node))
+
+    def lanes_of(self, ty: Ty) -> int:
+        if isinstance(ty.lanes, int):
+            return ty.lanes
+        if self.one_lane:
+            return 1
+        if ty.lanes not in self.lane_counts:
+            self.bounded()
+            self.lane_counts[ty.lanes] = LANES[self.choices.pick(len(LANES))]
+        return self.lane_counts[ty.lanes]
+
+    def bounded(self) -> None:
+        self.world.limit(f"at most {LANES[-1]} lanes and {LENGTHS[-1]} elements of a sequence")
+
+    def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
+        if dtype in OPAQUE:
+            return target.value == pattern.value
+        return super().equal(dtype, target, pattern)
+
+    def sort(self, dtype: str) -> Any:
+        return ELEMENT if dtype in OPAQUE else self.world.sort(self.world.dtype(dtype))
+
+    def zero_of(self, dtype: str) -> Expr:
+        if dtype in OPAQUE:
+            return z3.Const("zero", ELEMENT)
+        value: Expr = self.world.constant(dtype, 0.0 if self.world.is_float(dtype) else 0).value
+        return value
+
+    def variable(self, name: str, ty: Ty, maybe_invalid: bool) -> Any:
+        dtype = self.element(ty)
+        if ty.pointer or ty.place:
+            return Buffer(name, dtype)
+        if self.inside and name not in self.varies:
+            self.varies[name] = self.inside
+        if dtype not in OPAQUE:
+            return super().variable(name, ty, maybe_invalid)
+        lanes = self.lanes_of(ty)
+        terms = tuple(Term(z3.Const(f"{name}.{i}", ELEMENT), z3.Bool(f"{name}.{i}.defined")) for i in range(lanes))
+        return Node(terms, dtype)
+
+    def identical(self, a: Any, b: Any) -> list[Expr]:
+        if isinstance(a, (Buffer, View)) or isinstance(b, (Buffer, View)):
+            if a is not b:
+                raise Inapplicable
+            return []
+        return super().identical(a, b)
+
+    def parts(self, op: str, p: Any) -> dict[str, Any]:
+        info = self.rule.dialect.ops[op]
+        if isinstance(p, S.PStruct):
+            return {f.name: (S.PVar(f.name) if f.value is None else f.value) for f in p.fields}
+        if isinstance(p, S.EStruct):
+            return dict(p.fields)
+        arguments = [a for a in p.args if not isinstance(a, (S.PType, S.EType))]
+        out: dict[str, Any] = {}
+        dtypes = [a for a in p.args if isinstance(a, (S.PType, S.EType))]
+        if dtypes:
+            out["dtype"] = dtypes[0]
+        several = [o.name for o in info.operands if o.many]
+        for operand in info.operands:
+            if operand.many:
+                take = len(arguments) // (len(several) - several.index(operand.name))  # Pad and Shrink end in two of one length
+                out[operand.name] = arguments[:take]
+                arguments = arguments[take:]
+            elif arguments:
+                out[operand.name] = arguments.pop(0)
+        return out
+
+    def value_of(self, part: Any) -> Any:
+        if isinstance(part, S.PExpr):
+            part = part.value
+        if isinstance(part, S.PSome):
+            part = part.inner
+        return self.pattern(part) if isinstance(part, S.Pattern) else self.operand_value(part)
+
+    def operand_value(self, e: S.Expr) -> Any:
+        if isinstance(e, S.EName):
+            found = self.name(e)
+            if isinstance(found, (Buffer, View, Loop, Node)):
+                return found
+        return self.node(e, None)
+
+    def many(self, part: Any) -> list[Any]:
+        """A sequence of operands, each a value; a name for all that remain is a list of its own."""
+        if part is None:
+            return []
+        if isinstance(part, S.PList):
+            part = list(part.items)
+        if isinstance(part, S.PVar):
+            return self.rest(part.name, part)
+        if isinstance(part, S.PSequence):
+            return self.rest(part.name, part)
+        if isinstance(part, list):
+            return [v for item in part for v in self.many_item(item)]
+        found = self.expression(part)
+        if isinstance(found, Sequence):
+            return [self.as_operand(v) for v in found.items]
+        raise Unsupported("operands of this form")
+
+    def many_item(self, item: Any) -> list[Any]:
+        if isinstance(item, S.PSequence):
+            return self.rest(item.name, item)
+        if isinstance(item, S.ESpread):
+            return self.many(item.sequence)
+        if isinstance(item, S.EComprehension):
+            return [self.as_operand(v) for v in self.comprehension(item)]
+        return [self.value_of(item)]
+
+    def as_operand(self, v: Any) -> Any:
+        return v if isinstance(v, (Node, Loop, Loops, Buffer)) else self.as_node(v, None)
+
+    def rest(self, name: str, at: S.Syntax) -> list[Any]:
+        """Operands bound to one name: a few, each of its own."""
+        if name in self.names:
+            found = self.names[name]
+            return list(found.items) if isinstance(found, Sequence) else [found]
+        if self.expect is not None:
+            length = self.expect
+        else:
+            self.bounded()
+            length = self.choices.pick(len(LENGTHS) + 1)
+        binding = self.rule.bindings.get(name)
+        ty = self.type_or_none(at) or (binding.type if binding is not None else None)
+        if ty is None:
+            raise Unsupported(f"operands {name} of unknown dtype")
+        ok = binding.invalid_ok if binding is not None else mentions(at)
+        items = tuple(self.variable(f"{name}#{i}", ty, ok) for i in range(length))
+        if not name.startswith("_"):
+            self.names[name] = Sequence(items)
+        return list(items)
+
+    def structure_pattern(self, p: S.Pattern) -> Any:
+        if isinstance(p, S.PStruct):
+            return self.structural(p.op, self.parts(p.op, p), p)
+        if isinstance(p, S.PExpr):
+            return self.expression(p.value)
+        return super().structure_pattern(p)
+
+    def structure_op_pattern(self, op: str, p: S.POp) -> Any:
+        if op == "Invalid" or self.rule.dialect.ops[op].solver:
+            return super().structure_op_pattern(op, p)
+        return self.structural(op, self.parts(op, p), p)
+
+    def structure_op(self, e: S.ECall) -> Any:
+        if e.name == "Invalid" or self.rule.dialect.ops[e.name].solver:
+            return super().structure_op(e)
+        return self.structural(e.name, self.parts(e.name, e), e)
+
+    def structure_expression(self, e: S.Expr) -> Any:
+        if isinstance(e, S.EStruct):
+            return self.structural(e.op, self.parts(e.op, e), e)
+        if isinstance(e, S.ESpread):
+            return Sequence(tuple(self.many(e.sequence)))
+        return super().structure_expression(e)
+
+    def structural(self, op: str, parts: dict[str, Any], at: S.Syntax) -> Any:
+        handler = getattr(self, f"op_{op.lower()}", None)
+        if handler is None:
+            raise Unsupported(f"the structure of {op}")
+        return handler(parts, at)
+
+    def node(self, e: S.Expr, wanted: str | None) -> Any:
+        if isinstance(e, S.EStruct):
+            return self.structure_expression(e)
+        if isinstance(e, S.EName) and isinstance(found := self.name(e), (Buffer, View, Loop)):
+            return found.node if isinstance(found, Loop) else found
+        return super().node(e, wanted)
+
+    def static(self, part: Any, what: str) -> Any:
+        """A static field: bound where the pattern names it, else computed."""
+        if isinstance(part, S.PVar):
+            return self.names.get(part.name, None)
+        if isinstance(part, S.PList):
+            return Sequence(tuple(self.static_number(i) for i in part.items))
+        if isinstance(part, S.PExpr):
+            part = part.value
+        if self.side == "pattern" and isinstance(part, S.EList):
+            return Sequence(tuple(self.static_number(i) for i in part.items))
+        if (
+            self.side == "pattern"
+            and isinstance(part, S.EName)
+            and part.name not in self.names
+            and part.name in self.rule.bindings
+        ):
+            return None
+        return self.expression(part)
+
+    def static_number(self, item: Any) -> Num:
+        """A number of a static list in a pattern: a literal, or a name for any."""
+        if isinstance(item, (S.PLiteral, S.ENumber)):
+            number: Num = self.numbers.const(int(item.value))
+            return number
+        if isinstance(item, S.PExpr):
+            return self.static_number(item.value)
+        if isinstance(item, (S.PVar, S.EName)):
+            if item.name not in self.names:
+                label = item.name
+                self.names[label] = Num(self.numbers.n.variable(label, 16))
+                self.out.facts.append((label, "value", self.names[label]))
+            return self.number(self.names[item.name])
+        return self.number(self.expression(item))
+
+
+def mentions(at: S.Syntax) -> bool:
+    return mentions_maybe_invalid(getattr(at, "type", None))

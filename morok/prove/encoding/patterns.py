@@ -1,0 +1,171 @@
+"""Patterns: what a match binds, and what it says of the bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import Ty
+from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
+from morok.prove.encoding.targets import Targets
+from morok.prove.kinds import Constant, Made, Node, Sequence
+from morok.prove.semantics.term import Expr, Term, Unsupported, negation
+
+
+class Patterns(Targets):
+    """Every form of pattern over lanewise ops."""
+
+    def variable(self, name: str, ty: Ty, maybe_invalid: bool) -> Node:
+        dtype = self.element(ty)
+        lanes = self.lanes_of(ty)
+        terms = []
+        for i in range(lanes):
+            label = name if lanes == 1 else f"{name}.{i}"
+            found = self.world.variable(label, dtype, maybe_invalid)
+            # a node need not have a value: under a Where it may stand where nobody looks
+            term = Term(found.value, z3.Bool(f"{label}.defined"), found.invalid)
+            self.out.variables.append((label, dtype, term))
+            self.assume_flags(dtype, term)
+            terms.append(term)
+        return Node(tuple(terms), dtype)
+
+    def assume_flags(self, dtype: str, term: Term) -> None:
+        """`nnan` and `ninf` are premises about every operand and result."""
+        if ("nnan" in self.flags or "ninf" in self.flags) and self.world.is_float(dtype):
+            n = self.world.arithmetic(self.world.dtype(dtype))
+            if "nnan" in self.flags:
+                self.premise(negation(n.is_nan(term.value)))
+            if "ninf" in self.flags:
+                self.premise(negation(n.is_inf(term.value)))
+
+    def pattern(self, p: S.Pattern) -> Any:
+        if isinstance(p, S.PVar):
+            return self.bound_variable(p)
+        if isinstance(p, S.PConst):
+            return self.constant_pattern(p)
+        if isinstance(p, S.PLiteral):
+            dtype = self.dtype_of(p)
+            return self.splat(self.world.constant(dtype, p.value), dtype, self.rule.type_of(p))
+        if isinstance(p, S.PBind):
+            return self.bind(p.name, self.pattern(p.inner))
+        if isinstance(p, S.PAlternatives):
+            return self.pattern(p.options[self.choices.pick(len(p.options))])
+        if isinstance(p, S.POp):
+            return self.op_pattern(p)
+        return self.structure_pattern(p)
+
+    def structure_pattern(self, p: S.Pattern) -> Any:
+        raise Unsupported(f"{type(p).__name__} patterns")
+
+    def bind(self, name: str, value: Any) -> Any:
+        known = self.names.get(name)
+        if known is None:
+            self.names[name] = value
+            return value
+        # the same node twice: one value, and where it was said how the node is made, that too
+        self.premise(*(self.identical(known, value)))
+        return known
+
+    def identical(self, a: Any, b: Any) -> list[Expr]:
+        if getattr(self.world, "homomorphic", False):
+            raise Unsupported("equality of nodes where integers do not wrap")
+        if not isinstance(a, Node) or not isinstance(b, Node) or a.dtype != b.dtype or len(a.lanes) != len(b.lanes):
+            raise Inapplicable
+        same = []
+        for x, y in zip(a.lanes, b.lanes, strict=True):
+            same += [self.equal(a.dtype, x, y), x.defined == y.defined]
+        return same
+
+    def bound_variable(self, p: S.PVar) -> Any:
+        if p.ignored:
+            self.unnamed = getattr(self, "unnamed", 0) + 1
+            return self.variable(f"{p.name}{self.unnamed}", self.type_at(p), mentions_maybe_invalid(p.type))
+        if p.name not in self.names:
+            binding = self.rule.bindings[p.name]
+            self.names[p.name] = self.variable(p.name, self.type_at(p), binding.invalid_ok)
+        return self.names[p.name]
+
+    def type_at(self, p: S.PVar) -> Ty:
+        """The type of a variable, also where a struct names it by its field alone."""
+        found = self.rule.types.get(id(p))
+        if found is None and p.name in self.rule.bindings:
+            found = self.rule.bindings[p.name].type
+        if found is None:
+            raise Unsupported(f"{p.name} has no type")
+        return found
+
+    def splat(self, term: Term, dtype: str, ty: Ty) -> Node:
+        return Node((term,) * self.lanes_of(ty), dtype, Made("Const", ()))
+
+    def constant_pattern(self, p: S.PConst) -> Any:
+        ty = self.rule.type_of(p)
+        dtype = self.element(ty)
+        fixed = {"zero": 0, "one": 1, "true": True, "false": False}
+        if p.kind in fixed:
+            value: Any = fixed[p.kind]
+            if dtype not in self.rule.dialect.dtypes:
+                raise Unsupported("a constant of a dtype that the rule does not look at")
+            if self.world.is_float(dtype):
+                value = float(value)
+            return self.splat(self.world.constant(dtype, value), dtype, ty)
+        if p.kind == "const":
+            return self.any_constant(p.name, ty)
+        return self.vector_constant(p, ty)
+
+    def any_constant(self, name: str | None, ty: Ty) -> Node:
+        """`@const(v)`: any value of the dtype, the same in every lane."""
+        dtype = self.element(ty)
+        if name is not None and isinstance(self.names.get(name), Constant):
+            return self.splat(self.names[name].term, dtype, ty)
+        self.unnamed = getattr(self, "unnamed", 0) + 1
+        label = name or f"_const{self.unnamed}"
+        term = self.world.variable(label, dtype)
+        self.out.variables.append((label, dtype, term))
+        self.assume_flags(dtype, term)
+        if name is not None:
+            self.names[name] = Constant(term, dtype)
+        return self.splat(term, dtype, ty)
+
+    def vector_constant(self, p: S.PConst, ty: Ty) -> Node:
+        """`@vconst(vs)`, `@anyconst(vs)`: any value in every lane."""
+        node = self.variable(p.name or "_vconst", ty, False)
+        if p.name is not None:
+            self.names[p.name] = Sequence(tuple(Constant(t, node.dtype) for t in node.lanes))
+        return Node(node.lanes, node.dtype, Made("VConst", ()))
+
+    def op_pattern(self, p: S.POp) -> Any:
+        ops = [o for o in p.ops if self.admits(o, p)]
+        if not ops:
+            raise Inapplicable
+        op = ops[self.choices.pick(len(ops))]
+        info = self.rule.dialect.ops[op]
+        if not info.params:
+            return self.structure_op_pattern(op, p)
+        operands = [self.pattern(a) for a in p.args if not isinstance(a, (S.PType, S.PExpr))]
+        if p.commutative and len(operands) == 2:
+            self.commutes(info, operands)
+        return self.apply(info, operands, self.dtype_of(p))
+
+    def structure_op_pattern(self, op: str, p: S.POp) -> Any:
+        if op == "Invalid":
+            return self.invalid_node()
+        info = self.rule.dialect.ops[op]
+        if info.solver:
+            return self.apply(info, [self.pattern(a) for a in p.args if not isinstance(a, (S.PType, S.PExpr))], self.dtype_of(p))
+        raise Unsupported(f"{op} is not pointwise")
+
+    def admits(self, op: str, p: S.POp) -> bool:
+        """Whether an op of `(A | B)(..)` has these operand dtypes at this instance."""
+        if len(p.ops) == 1:
+            return True
+        info = self.rule.dialect.ops[op]
+        domain = info.domains.get(info.result) or info.domains.get(info.params[0] if info.params else "")
+        where = p.args[0] if info.comparison else p
+        return (
+            domain is None
+            or not isinstance(where, S.Syntax)
+            or id(where) not in self.rule.types
+            or self.dtype_of(where) in domain
+        )

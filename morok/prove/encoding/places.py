@@ -1,0 +1,77 @@
+"""What structure is made of: storage, views of it, places, loops and folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import z3
+
+from morok.prove.kinds import Node
+from morok.prove.semantics.term import Expr, Term
+
+LANES: Final = (1, 2, 3)
+LENGTHS: Final = (1, 2, 3)
+RANKS: Final = (1, 2, 3, 4)
+ELEMENT: Final = z3.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
+NOTHING: Final = z3.Const("nothing", ELEMENT)
+# Structure that treats every lane alike, so that one stands for all.
+OPAQUE: Final = frozenset({"any", "void"})
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Storage: where `inside` holds of an index vector there is an element. `of` names the tensor that it is in another shape."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expr, ...] | None = None
+    of: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A movement of a buffer or of another view: `rank` is its own, `read` maps an index vector to the place it stands for."""
+
+    base: Any
+    rank: int
+    shape: tuple[Expr, ...] | None
+    map: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One lane of an address: `valid` unless gated off or Invalid, in which case it is nowhere."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    valid: Expr
+    defined: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A range: its variable and its end. `name` is what the rule calls it; `counted` where the rule names its end."""
+
+    node: Node
+    end: Node | None
+    name: str = ""
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """A sequence of ranges of unknown length."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One Reduce: the state of its accumulator, the value of its body, its op, the loops it closes."""
+
+    op: str
+    dtype: str
+    state: Term
+    body: Term
+    loops: tuple[Any, ...]

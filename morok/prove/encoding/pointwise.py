@@ -1,0 +1,80 @@
+"""Ops that work lane by lane, by their solver semantics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from typing import Any
+
+from morok.dialect import OpInfo
+from morok.prove.encoding.obligation import Inapplicable, solver_function
+from morok.prove.encoding.sequences import Sequences
+from morok.prove.kinds import Made, Node
+from morok.prove.semantics.term import Term, both, either, negation
+
+
+class Pointwise(Sequences):
+    """Applying ops to nodes."""
+
+    def apply(self, info: OpInfo, operands: Seq[Any], result: str) -> Node:
+        """A pointwise op, lane by lane; a scalar operand among vectors serves every lane."""
+        f = solver_function(info)
+        nodes = [o if isinstance(o, Node) else self.as_node(o, result) for o in operands]
+        lanes = self.width(info, nodes)
+        extra: list[Any] = []
+        d = self.world.dtype(result)
+        if info.params and info.result not in info.params and info.result in info.domains:  # a conversion
+            extra.append(self.world.dtype(nodes[0].dtype))
+        elif info.comparison:
+            d = self.world.dtype(nodes[0].dtype)
+        elif not info.params:
+            extra.append(self.world.dtype(nodes[0].dtype))
+        terms = []
+        for i in range(lanes):
+            lane = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in nodes]
+            terms.append(self.relaxed(info, d, nodes, i) or f(self.world, d, *lane, *extra))
+        node = Node(tuple(terms), result, Made(info.name, tuple(nodes)))
+        if self.side == "pattern":
+            for t in terms:
+                self.assume_flags(result, t)
+        return node
+
+    def width(self, info: OpInfo, nodes: Seq[Node]) -> int:
+        """The lanes of a result: those of its operands, which agree; a scalar condition and a constant serve any number."""
+        governing = [n for n, word in zip(nodes, info.params, strict=False) if word in info.domains] or nodes
+        counts = {len(n.lanes) for n in governing if n.made is None or n.made.op != "Const" or len(n.lanes) > 1}
+        if len(counts) > 1:
+            raise Inapplicable
+        lanes = counts.pop() if counts else 1
+        if any(len(n.lanes) not in (1, lanes) for n in nodes):
+            raise Inapplicable
+        return lanes
+
+    def relaxed(self, info: OpInfo, d: Any, nodes: Seq[Node], lane: int) -> Term | None:
+        """What `contract` and `arcp` permit: Add(Mul(a, b), c) read as MulAcc(a, b, c), Fdiv(x, y) as Mul(x, Reciprocal(y))."""
+        ops = self.rule.dialect.ops
+        pick = [n.lanes[lane] if len(n.lanes) > 1 else n.lanes[0] for n in nodes]
+        if "contract" in self.flags and info.name == "Add" and d.is_float:
+            for product, other in ((0, 1), (1, 0)):
+                made = nodes[product].made
+                if made is not None and made.op == "Mul":
+                    factors = [n.lanes[lane] if len(n.lanes) > 1 else n.lanes[0] for n in made.operands]
+                    return solver_function(ops["MulAcc"])(self.world, d, *factors, pick[other])
+        if "arcp" in self.flags and info.name == "Fdiv":
+            inverse = solver_function(ops["Reciprocal"])(self.world, d, pick[1])
+            return solver_function(ops["Mul"])(self.world, d, pick[0], inverse)
+        return None
+
+    def commutes(self, info: OpInfo, operands: Seq[Node]) -> None:
+        """`Op[x, y]` matches in both orders: one proof serves both because the op's meaning does not tell them apart."""
+        dtype = operands[0].dtype
+        key = ("commutes", info.name, dtype)
+        if key in self.world.known:
+            return
+        self.world.known[key] = True
+        a, b = self.world.variable("left", dtype), self.world.variable("right", dtype)
+        f = solver_function(info)
+        d = self.world.dtype(dtype)
+        ab, ba = f(self.world, d, a, b), f(self.world, d, b, a)
+        result = "bool" if info.comparison else dtype
+        claim = both(ab.defined == ba.defined, either(negation(ab.defined), self.world.equal(result, ba, ab)))
+        self.out.lemmas.append((f"{info.name} commutes at {dtype}", (), claim))

@@ -1,0 +1,91 @@
+"""Loops: ranges, what closes them, and which names depend on them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.memory import Memory
+from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
+from morok.prove.kinds import Node, Truth
+from morok.prove.semantics.term import TRUE, Term, Unsupported, both, choose, either
+
+
+class Ranges(Memory):
+    """Range and End: a loop without iterations does nothing, one with one does its body."""
+
+    def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
+        return Truth(TRUE)
+
+    def call_all(self, xs: S.Expr) -> Truth:
+        if (
+            isinstance(xs, S.EComprehension)
+            and isinstance(xs.sequence, S.EName)
+            and isinstance(self.names.get(xs.sequence.name), Loops)
+        ):
+            if isinstance(xs.body, S.ECall) and xs.body.name == "free_of":
+                return Truth(TRUE)  # what it says of names, `free_names` has read
+            raise Unsupported("a condition on every loop")
+        return super().call_all(xs)
+
+    def op_range(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        end = self.value_of(parts["end"])
+        dtype = self.dtype_of(at) if self.type_or_none(at) is not None else end.dtype
+        self.counter = getattr(self, "counter", 0) + 1
+        r = self.world.variable(f"range{self.counter}", dtype)
+        n = self.numbers
+        i, e = self.world.number_of(dtype, r), self.world.number_of(end.dtype, end.term)
+        runs = both(n.compare("<=", n.const(0), i)[1], n.compare("<", i, e)[1])
+        node = Node((Term(r.value, both(end.term.defined, runs)),), dtype)
+        self.ranges[id(node)] = Loop(node, end, f"range{self.counter}", True)
+        self.kept = [*getattr(self, "kept", []), node]
+        return node
+
+    def bind(self, name: str, value: Any) -> Any:
+        loop = self.ranges.get(id(value))
+        if loop is not None:
+            self.ranges[id(value)] = replace(loop, name=name)
+        return super().bind(name, value)
+
+    def loop_of(self, v: Any, name: str = "") -> Any:
+        """A range operand as a loop: one made in the rule, or any other, with an end of its own."""
+        found = self.ranges.get(id(v))
+        if found is not None:
+            return found
+        if isinstance(v, Node):
+            if v.dtype in OPAQUE:
+                end = z3.Int(f"{v.lanes[0].value}.end")
+                return Loop(v, Node((Term(end),), "index"), str(v.lanes[0].value))
+            label = str(v.term.value)
+            end_term = self.world.variable(f"{label}.end", v.dtype)
+            return Loop(v, Node((end_term,), v.dtype), label)
+        raise Unsupported("a loop of this form")
+
+    def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts."""
+        loops = [self.loop_of(r) for r in self.many(parts.get("ranges"))]
+        body = self.value_of(parts["body"])
+        if not isinstance(body, Node):
+            raise Unsupported("a loop around what is no statement")
+        if not loops:
+            return body
+        if len(body.lanes) != 1 or body.dtype not in OPAQUE:
+            raise Unsupported("a loop around a value")
+        value, defined = body.term.value, body.term.defined
+        n = self.numbers
+        repeat = z3.Function("repeat", ELEMENT, z3.IntSort(), z3.IntSort(), ELEMENT)
+        # ends close inner loops first, and two loops may change places only where the rule keeps their order
+        for loop in reversed(loops):
+            count = self.iterations(loop)
+            label = z3.Int(f"loop.{loop.name}")
+            many = repeat(value, count.value if z3.is_int(count.value) else z3.IntVal(0), label)
+            one = n.compare("==", count, n.const(1))[1]
+            none = n.compare("<=", count, n.const(0))[1]
+            value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))
+            assert loop.end is not None
+            defined = both(loop.end.term.defined, either(none, defined))
+        # the body's value and whether it has one depend on the loops; where none runs neither matters
+        return Node((Term(value, defined),), body.dtype)

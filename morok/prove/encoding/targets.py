@@ -1,0 +1,112 @@
+"""Targets, and terms that facts are asked of: nodes made of what the pattern bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from typing import Any
+
+from morok.dialect import OpInfo
+from morok.dsl import syntax as S
+from morok.prove.encoding.facts import Facts
+from morok.prove.kinds import Constant, FloatLiteral, Made, Node, Truth
+from morok.prove.semantics.term import Expr, Term, Unsupported, both
+
+
+class Targets(Facts):
+    """Expressions in node position."""
+
+    def as_node(self, v: Any, dtype: str | None) -> Node:
+        """A value in operand position: a constant of the dtype that the position requires."""
+        if isinstance(v, Node):
+            return v
+        if isinstance(v, Constant):
+            if self.side == "target":
+                self.needs(v.exists)
+            return Node((v.term,), v.dtype, Made("Const", ()))
+        if dtype is None:
+            raise Unsupported("a constant whose dtype nothing says")
+        if isinstance(v, FloatLiteral):
+            return Node((self.world.constant(dtype, v.value),), dtype, Made("Const", ()))
+        if isinstance(v, Truth):
+            if self.side == "target":
+                self.needs(v.exists)
+            if dtype == "bool":
+                return Node((Term(v.value),), dtype, Made("Const", ()))
+        number = self.number(v)
+        if self.side == "target":
+            self.needs(both(number.exists, number.finite))
+        return Node((self.world.constant_of(dtype, number),), dtype, Made("Const", ()))
+
+    def needs(self, exists: Expr) -> None:
+        """A computation in the target without a value makes the rule not fire, so the proof has it as a premise."""
+        self.premise(exists)
+
+    def node(self, e: S.Expr, wanted: str | None) -> Any:
+        """A node of the target, or a term that a fact is asked of."""
+        ty = self.rule.types.get(id(e))
+        dtype = self.element(ty) if ty is not None else wanted
+        if isinstance(e, S.ECall) and e.name in self.rule.dialect.ops:
+            info = self.rule.dialect.ops[e.name]
+            if not info.params:
+                return self.structure_op(e)
+            arguments = [a for a in e.args if not self.is_dtype(a)]
+            operands = [self.operand(a, info, i, dtype) for i, a in enumerate(arguments)]
+            nodes = self.agree(info, operands, dtype)
+            result = "bool" if info.result == "bool" else dtype
+            if info.params and info.result not in info.params and info.result in info.domains:
+                named = [self.dtype_value(a) for a in e.args if self.is_dtype(a)]
+                result = named[0] if named else dtype
+            if result is None:
+                result = nodes[-1].dtype
+            return self.apply(info, nodes, result)
+        return self.as_node(self.expression(e), dtype)
+
+    def structure_op(self, e: S.ECall) -> Any:
+        if e.name == "Invalid":
+            return self.invalid_node()
+        info = self.rule.dialect.ops[e.name]
+        if info.solver:
+            named = [self.dtype_value(a) for a in e.args if self.is_dtype(a)]
+            return self.apply(
+                info, [self.node(a, None) for a in e.args if not self.is_dtype(a)], named[0] if named else self.dtype_of(e)
+            )
+        raise Unsupported(f"{e.name} is not pointwise")
+
+    def invalid_node(self) -> Node:
+        return Node((self.world.invalid(),), "index", Made("Invalid", ()))
+
+    def is_dtype(self, e: S.Expr) -> bool:
+        return (
+            isinstance(e, S.EType)
+            or (isinstance(e, S.ECall) and e.name == "dtype")
+            or (
+                isinstance(e, S.EName)
+                and e.name not in self.names
+                and (e.name in self.instance.dtypes or e.name in self.rule.dialect.dtypes)
+            )
+        )
+
+    def operand(self, e: S.Expr, info: OpInfo, at: int, dtype: str | None) -> Any:
+        if id(e) in self.rule.types or (isinstance(e, S.ECall) and e.name in self.rule.dialect.ops):
+            return self.node(e, None)
+        return self.expression(e)
+
+    def agree(self, info: OpInfo, operands: Seq[Any], dtype: str | None) -> list[Node]:
+        """Operands that are compile-time values take the dtype of their siblings."""
+        out = []
+        for i, v in enumerate(operands):
+            if isinstance(v, Node):
+                out.append(v)
+                continue
+            word = info.params[min(i, len(info.params) - 1)]
+            sibling = next(
+                (
+                    o.dtype
+                    for j, o in enumerate(operands)
+                    if isinstance(o, (Node, Constant)) and info.params[min(j, len(info.params) - 1)] == word
+                ),
+                None,
+            )
+            own = dtype if word == info.result else word if word not in info.domains else None
+            out.append(self.as_node(v, sibling or own))
+        return out
