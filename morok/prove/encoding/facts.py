@@ -104,7 +104,9 @@ class Facts(Pointwise):
         return self.compare("==", x, y)
 
     def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
-        return Truth(TRUE)  # says nothing about one value; where binders matter `structure` reads it
+        """It says nothing about one value; where loops matter, `freedom` reads it."""
+        named = [getattr(e, "name", "") for e in (x, r)]
+        return Truth(z3.Bool(f"free_of.{'.'.join(named)}") if all(named) else self.world.fresh("free_of", z3.BoolSort()))
 
     def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
         raise Unsupported("subst")

@@ -11,14 +11,11 @@ from morok.dsl import syntax as S
 from morok.prove.encoding.memory import Memory
 from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.kinds import Node, Truth
-from morok.prove.semantics.term import TRUE, Term, Unsupported, both, choose, either
+from morok.prove.semantics.term import Term, Unsupported, both, choose, either
 
 
 class Ranges(Memory):
     """Range and End: a loop without iterations does nothing, one with one does its body."""
-
-    def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
-        return Truth(TRUE)
 
     def call_all(self, xs: S.Expr) -> Truth:
         if (
@@ -27,7 +24,7 @@ class Ranges(Memory):
             and isinstance(self.names.get(xs.sequence.name), Loops)
         ):
             if isinstance(xs.body, S.ECall) and xs.body.name == "free_of":
-                return Truth(TRUE)  # what it says of names, `free_names` has read
+                return Truth(self.world.fresh("free_of", z3.BoolSort()))  # what it says of names, `free_names` has read
             raise Unsupported("a condition on every loop")
         return super().call_all(xs)
 
