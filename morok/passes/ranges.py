@@ -11,7 +11,10 @@ from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp, substitute
 from morok.passes.affine import Linear, linear
+from morok.passes.range_rules import RangeIds
 from morok.passes.walk import next_range_id, rebuild
+from morok.rewrite import library
+from morok.rewrite.engine import graph_rewrite
 
 _SUMS: Final = frozenset({Op.Add, Op.Sub, Op.Neg})
 MAX_PIECES: Final = 4  # a store is cut into at most so many
@@ -49,33 +52,10 @@ def flatten_ranges(root: UOp) -> UOp:
 
 
 def split_ranges(root: UOp) -> UOp:
-    """Stage 3: a range taken modulo a divisor of its length becomes an outer and an inner range."""
-    while True:
-        nodes = root.toposort()
-        wanted: dict[UOp, int] = {}
-        for n in nodes:
-            if n.op is Op.Mod and n.src[0].op is Op.Range and n.src[1].op is Op.Const:
-                r, c = n.src[0], int(n.src[1].arg)
-                end = const_end(r)
-                if end is not None and 1 < c < end and end % c == 0:
-                    wanted.setdefault(r, c)
-        if not wanted:
-            return root
-        id = next_range_id(root)
-        mapping: dict[UOp, UOp] = {}
-        for r, c in wanted.items():
-            end = const_end(r)
-            assert end is not None
-            outer = new_range(end // c, id, r.arg[1], r)
-            inner = new_range(c, id + 1, r.arg[1], r)
-            id += 2
-            mapping[r] = outer * c + inner
-            for n in nodes:  # the reason for the split, put in its final form
-                if n.op is Op.Mod and n.src[0] is r and n.src[1].op is Op.Const and n.src[1].arg == c:
-                    mapping[n] = inner
-                elif n.op is Op.Idiv and n.src[0] is r and n.src[1].op is Op.Const and n.src[1].arg == c:
-                    mapping[n] = outer
-        root = flatten_ranges(substitute((root,), mapping)[0])
+    """Stage 3: a range taken modulo a divisor of its length becomes an outer and an inner range, where it is closed."""
+    ids = RangeIds(next_range_id(root))
+    split: UOp = graph_rewrite(root, library.group("split_ranges"), context=ids, stage="split_ranges")
+    return split
 
 
 def _index_sums(nodes: Iterable[UOp]) -> dict[UOp, Linear]:

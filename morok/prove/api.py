@@ -97,7 +97,14 @@ def prove(
         from morok.prove.workers import prove_all
 
         keep = write or smt2 is not None or differs is not None
-        fresh = prove_all(todo, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, done)
+        fresh = []
+        # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
+        for batch in ([r for r in todo if r.syntax.within is None], [r for r in todo if r.syntax.within is not None]):
+            fresh += prove_all(batch, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, done)
+            if write and len(fresh) < len(todo):
+                late = {r.file for r in todo if r.syntax.within is not None}
+                whole = [r for r in pending if r.file not in late]
+                record_verdicts(whole, verdicts + fresh, write, remember, complete=only is None)
         verdicts += fresh
         if smt2 is not None:
             write_obligations(Path(smt2), fresh)

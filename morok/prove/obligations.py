@@ -13,7 +13,7 @@ import z3
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.counterexample import Counterexample, read
-from morok.prove.digest import ops_of
+from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation
 from morok.prove.semantics.term import Unsupported, is_true, negation
@@ -306,9 +306,14 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
 
 
 def readings(rule: CheckedRule) -> list[Callable[..., Encoder]]:
-    """The ways to read a rule: by its form, and where a fold over a named number of iterations is in it, by induction on this."""
+    """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
     found: list[Callable[..., Encoder]] = [encoder_for]
-    if {"Reduce", "Range"} <= set(ops_of(rule)):
+    ops = set(ops_of(rule))
+    if "Range" in ops and "subst" in names_in(rule.syntax.target):
+        from morok.prove.encoding.reindexing import ReindexingEncoder
+
+        found.append(ReindexingEncoder)
+    if {"Reduce", "Range"} <= ops:
         from morok.prove.encoding.counting import CountingEncoder
 
         found.append(CountingEncoder)

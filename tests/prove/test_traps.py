@@ -167,3 +167,53 @@ def test_undefined_may_become_defined_and_not_the_reverse() -> None:
 )
 def test_an_induction_that_does_not_close_proves_nothing(text: str) -> None:
     assert not verdict(text, budget=100_000).usable
+
+
+EXTERNS = """helpers "morok.passes.range_rules"
+extern factor(s: any, r: index) -> (c: int)?
+extern unused(s: any) -> (k: int)
+"""
+SPLIT = """Reduce { src: s: f32, ranges: [r @ Range { end: @const(n): index, axis, renumbered, .. }, rest..], op }
+    let c = factor(s, r), k = unused(s)
+    if GUARD
+    let outer = Range { end: const(n // c, index), id: k, axis, renumbered }
+    let inner = Range { end: const(c, index), id: ID, axis, renumbered }
+    if free_of(s, outer) FRESH
+    if all(free_of(x, r) and free_of(x, outer) and free_of(x, inner) for x in rest)
+    => Reduce { src: subst(s, r, MAP), ranges: [ORDER, rest..], op }"""
+RIGHT = {
+    "GUARD": "c > 1 and n % c == 0",
+    "ID": "k + 1",
+    "FRESH": "and free_of(s, inner)",
+    "MAP": "Add(Mul(outer, c), inner)",
+    "ORDER": "outer, inner",
+}
+
+
+def split(**wrong: str) -> str:
+    text = SPLIT
+    for name, part in {**RIGHT, **wrong}.items():
+        text = text.replace(name, part)
+    return text
+
+
+def test_a_range_is_split_by_an_index_map() -> None:
+    assert verdict(split(), EXTERNS).verdict == "proved"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"GUARD": "c > 1"},  # some iterations are missing
+        {"GUARD": "n % c == 0"},  # a negative factor
+        {"ID": "k"},  # where both have one length they are one range
+        {"FRESH": ""},  # the body may already use the inner range
+        {"MAP": "Add(Mul(inner, c), outer)"},  # other iterations
+        {"MAP": "Mul(outer, c)"},  # the same one again and again
+        {"ORDER": "inner, outer"},  # another order
+        {"ORDER": "outer"},  # a range that nothing closes
+    ],
+    ids=lambda w: str(w),
+)
+def test_an_index_map_that_is_no_bijection_in_order_proves_nothing(wrong: dict[str, str]) -> None:
+    assert not verdict(split(**wrong), EXTERNS, budget=300_000).usable

@@ -76,23 +76,36 @@ class Freedom(Encoder):
         return number
 
 
-def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:
-    """What the guards say is free of which ranges: `free_of(x, r)`, and `all(free_of(x, r) for r in rs)`, in a conjunction."""
-    found: set[tuple[str, str]] = set()
-    todo: list[S.Expr] = [c.condition for c in rule.clauses if isinstance(c, S.If)]
+def conjuncts(e: S.Expr) -> list[S.Expr]:
+    """The conditions that a conjunction is made of."""
+    found: list[S.Expr] = []
+    todo = [e]
     while todo:
-        e = todo.pop()
-        if isinstance(e, S.EBinary) and e.op == "and":
-            todo += [e.left, e.right]
-        elif isinstance(e, S.ECall) and e.name == "free_of" and all(isinstance(a, S.EName) for a in e.args):
-            found.add((e.args[0].name, e.args[1].name))  # type: ignore[attr-defined]
-        elif isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 and isinstance(e.args[0], S.EComprehension):
-            c = e.args[0]
-            body = c.body
-            if (
-                isinstance(body, S.ECall) and body.name == "free_of" and c.condition is None and isinstance(c.sequence, S.EName)
-                and len(body.args) == 2 and isinstance(body.args[0], S.EName) and isinstance(body.args[1], S.EName)
-                and c.names == (body.args[1].name,)
-            ):  # fmt: skip
-                found.add((body.args[0].name, c.sequence.name))
+        at = todo.pop()
+        if isinstance(at, S.EBinary) and at.op == "and":
+            todo += [at.right, at.left]
+        else:
+            found.append(at)
+    return found
+
+
+def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:
+    """What the guards say is free of which ranges: `free_of(x, r)`, and conjunctions of it for all x, or r, of a sequence."""
+    found: set[tuple[str, str]] = set()
+    for e in (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)):
+        found.update(_pair(e, {}))
+        c = e.args[0] if isinstance(e, S.ECall) and e.name == "all" and len(e.args) == 1 else None
+        if isinstance(c, S.EComprehension) and c.condition is None and isinstance(c.sequence, S.EName) and len(c.names) == 1:
+            for said in conjuncts(c.body):
+                found.update(_pair(said, {c.names[0]: c.sequence.name}))
     return frozenset(found)
+
+
+def _pair(e: S.Expr, items: dict[str, str]) -> list[tuple[str, str]]:
+    """(name, range) of a `free_of`, an item of a sequence by the name of the sequence."""
+    if not isinstance(e, S.ECall) or e.name != "free_of" or len(e.args) != 2:
+        return []
+    x, r = e.args
+    if not isinstance(x, S.EName) or not isinstance(r, S.EName):
+        return []
+    return [(items.get(x.name, x.name), items.get(r.name, r.name))]

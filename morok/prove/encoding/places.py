@@ -49,14 +49,23 @@ class Place:
     defined: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A range: its variable and its end. `name` is what the rule calls it; `counted` where the rule names its end."""
+    """A range: its variable and its end. `name` is what the rule calls it; `counted` where the rule names its end.
+
+    Two are one loop if they have one variable, whatever they are called.
+    """
 
     node: Node
     end: Node | None
     name: str = ""
     counted: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Loop) and self.node is other.node
+
+    def __hash__(self) -> int:
+        return id(self.node)
 
 
 @dataclass(frozen=True, slots=True)

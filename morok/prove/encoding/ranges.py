@@ -8,6 +8,7 @@ from typing import Any
 import z3
 
 from morok.dsl import syntax as S
+from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.memory import Memory
 from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.kinds import Node, Truth
@@ -23,7 +24,7 @@ class Ranges(Memory):
             and isinstance(xs.sequence, S.EName)
             and isinstance(self.names.get(xs.sequence.name), Loops)
         ):
-            if isinstance(xs.body, S.ECall) and xs.body.name == "free_of":
+            if all(isinstance(c, S.ECall) and c.name == "free_of" for c in conjuncts(xs.body)):
                 return Truth(self.world.fresh("free_of", z3.BoolSort()))  # what it says of names, `free_names` has read
             raise Unsupported("a condition on every loop")
         return super().call_all(xs)

@@ -1,0 +1,257 @@
+"""Other loops for the same iterations: a range split in two, two merged into one, as index maps.
+
+A rule closes the same body under new ranges, with every old range replaced in it by an expression of the new ones (`subst`). The
+iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, keeps their
+lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
+then a bijection. What the body computes plays no part. New ranges must be new: nothing that remains may depend on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.obligation import Obligation
+from morok.prove.encoding.places import Loop, Loops
+from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.kinds import Node
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, either
+
+BODY = {"Reduce": "src", "End": "body"}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One operand among the ranges that an op closes: by its name where it has one; `loop` where the rule says its end."""
+
+    name: str
+    loop: Loop | None = None
+
+
+class ReindexingEncoder(StructureEncoder):
+    """A rule that closes a body under other ranges."""
+
+    def encode(self) -> Obligation:
+        closing = self.rule.syntax.pattern
+        while isinstance(closing, S.PBind):
+            closing = closing.inner
+        op = closing.op if isinstance(closing, S.PStruct) else closing.ops[0] if isinstance(closing, S.POp) else ""
+        target = self.rule.syntax.target
+        if (
+            op not in BODY
+            or not isinstance(target, (S.ECall, S.EStruct))
+            or (target.name if isinstance(target, S.ECall) else target.op) != op
+        ):
+            raise Unsupported("no loops closed anew")
+        before, after = self.parts(op, closing), self.parts(op, target)
+        body = before[BODY[op]]
+        if not isinstance(body, S.PVar) or self.written(before.get("op")) != self.written(after.get("op")):
+            raise Unsupported("a body that is looked at, or another fold")
+        old = [self.old_slot(item) for item in self.listed(before["ranges"])]
+        self.value_of(body)
+        for clause in self.rule.syntax.clauses:
+            self.clause(clause)
+        self.side = "target"
+        new = [self.new_slot(item) for item in self.listed(after["ranges"])]
+        while old and new and old[-1].loop is None and old[-1] == new[-1]:
+            self.stays(old.pop(), new.pop())
+        kept = 0
+        while kept < min(len(old), len(new)) and old[kept].loop is None and old[kept] == new[kept]:
+            kept += 1
+        self.remaining += [s.name for s in old[:kept]]
+        return self.same_iterations(body.name, [s.loop for s in old[kept:]], new[kept:], after[BODY[op]])
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.remaining: list[str] = []
+        self.labels: dict[int, Num] = {}
+
+    def stays(self, slot: Slot, _same: Slot) -> None:
+        self.remaining.append(slot.name)
+
+    def written(self, part: Any) -> str:
+        if isinstance(part, S.PExpr):
+            part = part.value
+        return getattr(part, "name", "") if part is not None else "none"
+
+    def listed(self, part: Any) -> list[Any]:
+        items = part.items if isinstance(part, (S.PList, S.EList)) else part
+        if not isinstance(items, (list, tuple)):
+            raise Unsupported("ranges of this form")
+        return list(items)
+
+    def old_slot(self, item: Any) -> Slot:
+        if isinstance(item, S.PSequence):
+            self.names[item.name] = Loops(item.name)
+            return Slot(item.name)
+        if isinstance(item, S.PVar):
+            self.value_of(item)
+            return Slot(item.name)
+        found = self.ranges.get(id(self.value_of(item)))
+        if found is None:
+            raise Unsupported("an operand that is no range")
+        return Slot(found.name, found)
+
+    def new_slot(self, item: Any) -> Slot:
+        if isinstance(item, S.ESpread) and isinstance(item.sequence, S.EName):
+            return Slot(item.sequence.name)
+        if not isinstance(item, S.EName):
+            raise Unsupported("a range without a name")
+        found = self.ranges.get(id(self.names.get(item.name)))
+        return Slot(item.name, None if found is None else replace(found, name=item.name))
+
+    def op_range(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        node = super().op_range(parts, at)
+        if isinstance(at, S.Expr) and "id" in parts:
+            self.labels[id(node)] = self.number(self.expression(parts["id"]))
+        return node
+
+    def same_iterations(self, body: str, old: list[Loop | None], new: list[Slot], read: S.Expr) -> Obligation:
+        before = [x for x in old if x is not None]
+        after = [s.loop for s in new if s.loop is not None]
+        if not before or not after or len(before) != len(old) or len(after) != len(new):
+            raise Unsupported("loops of unknown ends")
+        for loop in (*before, *after):
+            for other in before:
+                if loop is not other and not self.constant_end(loop) and not self.said_free_end(loop, other):
+                    raise Unsupported("an end that may depend on a loop")
+        for q in after:
+            for name in (body, *self.remaining):
+                if not self.said_free(name, q):
+                    raise Unsupported(f"{name} may depend on the new range {q.name}")
+        for p in before:
+            for name in self.remaining:
+                if not self.said_free(name, p):
+                    raise Unsupported(f"{name} may depend on the range {p.name}")
+        moves = self.moves(read, body)
+        if sorted(moves) != sorted(p.name for p in before):
+            raise Unsupported("ranges that remain in the body")
+        if any(x.node.dtype != "index" for x in (*before, *after)):
+            raise Unsupported("loops that count otherwise than in index")
+        names = [s.name for s in new]
+        here = [q.node for q in after]
+        maps = [self.moved_to(moves, before, names, vector) for vector in (here, *self.successors(after))]
+        return self.questions(before, after, maps)
+
+    def constant_end(self, loop: Loop) -> bool:
+        return loop.end is not None and loop.end.made is not None and loop.end.made.op == "Const"
+
+    def said_free_end(self, loop: Loop, other: Loop) -> bool:
+        names = [n for n, v in self.names.items() if v is loop.end]
+        return any(self.said_free(n, other) for n in names)
+
+    def moves(self, read: S.Expr, body: str) -> dict[str, S.Expr]:
+        """Which expression stands for each range in the body."""
+        found: dict[str, S.Expr] = {}
+        while isinstance(read, S.ECall) and read.name == "subst":
+            read, bound, to = read.args
+            if not isinstance(bound, S.EName) or bound.name in found:
+                raise Unsupported("a substitution of this form")
+            found[bound.name] = to
+        if not isinstance(read, S.EName) or read.name != body:
+            raise Unsupported("another body")
+        return found
+
+    def successors(self, loops: list[Loop]) -> list[list[Node]]:
+        """The index vector that follows, one for every place that may be the one that counts on: those behind it start anew."""
+        zero = Node((self.world.constant("index", 0),), "index")
+        found = []
+        for k, x in enumerate(loops):
+            following = Node((Term(x.node.term.value + 1),), "index")
+            found.append([y.node for y in loops[:k]] + [following] + [zero] * (len(loops) - k - 1))
+        return found
+
+    def moved_to(self, moves: dict[str, S.Expr], old: list[Loop], names: list[str], nodes: list[Node]) -> list[Term]:
+        """The old index vector that belongs to a new one."""
+        was = self.names
+        hidden = {p.name for p in old}
+        plain = [Node((Term(n.term.value, TRUE),), n.dtype) for n in nodes]
+        self.names = {k: v for k, v in was.items() if k not in hidden} | dict(zip(names, plain, strict=True))
+        try:
+            found = [self.node(moves[p.name], p.node.dtype) for p in old]
+        finally:
+            self.names = was
+        return [n.term for n in found]
+
+    def questions(self, old: list[Loop], new: list[Loop], maps: list[list[Term]]) -> Obligation:
+        """The new ranges have ends and are as many, their map leads into the old ones, and every step leads to a later one."""
+        n, out = self.numbers, self.out
+        first, *following = [[self.world.number_of("index", t) for t in terms] for terms in maps]
+        at = [self.world.number_of("index", q.node.term) for q in new]
+        ends = [self.iterations(q) for q in new]
+        low = (n.compare("<=", n.const(0), v)[1] for v in at)
+        inside = both(*low, *(n.compare("<", v, e)[1] for v, e in zip(at, ends, strict=True)))
+        known = [*out.premises, *(p.end.term.defined for p in old if p.end is not None), *self.world.axioms]
+        counts = [self.times([self.iterations(x) for x in loops]) for loops in (old, new)]
+        mapped = [t.value for terms in maps for t in terms]
+        known += products_keep_order([*known, *mapped, *counts], [self.iterations(x).value for x in (*old, *new)])
+        defined = both(*(q.end.term.defined for q in new if q.end is not None), *self.apart(new))
+        out.lemmas.append(("the new ranges are others, with ends", tuple(known), defined))
+        out.lemmas.append(("as many iterations", tuple(known), counts[0] == counts[1]))
+        old_ends = [self.iterations(p) for p in old]
+        into = both(
+            *(n.compare("<=", n.const(0), v)[1] for v in first),
+            *(n.compare("<", v, e)[1] for v, e in zip(first, old_ends, strict=True)),
+        )
+        out.lemmas.append(("inside", (*known, inside), both(*(t.defined for t in maps[0]), into)))
+        for k, after in enumerate(following):
+            last = [n.compare("==", n.binary("+", v, n.const(1)), e)[1] for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)]
+            more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
+            out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), self.earlier(first, after)))
+        out.premises, out.applicable, out.claim = known, known, TRUE
+        self.world.exact = False  # another order of the same iterations need not be wrong
+        return out
+
+    def times(self, ends: list[Num]) -> Expr:
+        """How many index vectors there are."""
+        n = self.numbers
+        count = ends[0]
+        for e in ends[1:]:
+            count = n.binary("*", count, e)
+        none = either(*(n.compare("<=", e, n.const(0))[1] for e in ends))
+        return n.n.choose(none, n.n.const(0), count.value)
+
+    def earlier(self, a: list[Num], b: list[Num]) -> Expr:
+        """The lexicographic order of index vectors: strictly before."""
+        n, out = self.numbers, FALSE
+        for x, y in reversed(list(zip(a, b, strict=True))):
+            out = either(n.compare("<", x, y)[1], both(n.compare("==", x, y)[1], out))
+        return out
+
+    def apart(self, loops: list[Loop]) -> list[Expr]:
+        """That the new ranges are not one: their numbers differ."""
+        if len(loops) > 1 and any(id(x.node) not in self.labels for x in loops):
+            raise Unsupported("new ranges that may be one")
+        labels = [self.labels[id(x.node)] for x in loops] if len(loops) > 1 else []
+        return [
+            both(a.exists, b.exists, self.numbers.compare("!=", a, b)[1]) for i, a in enumerate(labels) for b in labels[i + 1 :]
+        ]
+
+
+def products_keep_order(conditions: list[Expr], ends: list[Expr]) -> list[Expr]:
+    """What multiplying by the same number that is not negative does not change, said of every product with every end.
+
+    True of all integers, and what a solver without nonlinear arithmetic does not see.
+    """
+    found: list[Expr] = []
+    todo, seen = list(conditions), set()
+    while todo:
+        at = todo.pop()
+        if at.get_id() in seen:
+            continue
+        seen.add(at.get_id())
+        todo.extend(at.children())
+        if not z3.is_mul(at) or at.num_args() != 2 or not z3.is_int(at):
+            continue
+        for x, y in (at.children(), reversed(at.children())):
+            if z3.is_int_value(y):
+                continue
+            found.append(z3.Implies(z3.And(x >= 0, y >= 0), at >= 0))
+            for end in ends:
+                found.append(z3.Implies(z3.And(y >= 0, x < end), at + y <= end * y))
+                found.append(z3.Implies(z3.And(y >= 0, x >= end), at >= end * y))
+    return found
