@@ -72,13 +72,22 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     dtypes = [d for d in used if d != "bool"][:1] or list(used) or ["any"]
     where = dtypes[0] if len(instance.dtypes) < 2 else ", ".join(f"{k}={v}" for k, v in instance.dtypes.items())
     if o.pattern is None or o.target is None:
-        return Counterexample(where, bindings, None, None, False)
+        return Counterexample(where, bindings, None, None, fired(rule, instance, bindings))
     lhs, rhs = value_in(rule, world, model, o.pattern), value_in(rule, world, model, o.target)
     try:
         confirmed = replay(rule, o, world, model)
     except Unreplayable:
-        confirmed = False
+        confirmed = fired(rule, instance, bindings)
     return Counterexample(where, bindings, lhs, rhs, confirmed)
+
+
+def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
+    """Whether the rule's own matcher, on a graph with these bindings, gives another value than the graph has."""
+    if rule.dialect.name != "morok" or rule.externs or rule.syntax.assuming:
+        return False
+    from morok.prove import replay
+
+    return replay.confirmed(rule, instance, bindings)
 
 
 def _number(world: Any, model: Model, number: Any) -> Any:
@@ -203,6 +212,8 @@ class _Interpreter:
             if value == INVALID:
                 return UOp.invalid_at(dtype)
             name = self.names.get(node.term.value.get_id())
+            if made is None and name is None:
+                raise Unreplayable  # made of parts that are no values: storage, loops
             if made is None and name is not None:
                 self.variables[name] = value
                 return UOp.var(name, dtype)
