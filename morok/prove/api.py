@@ -82,32 +82,33 @@ def prove(
         pending.extend(check_file(file).rules())
     if only is not None:
         pending = [r for r in pending if fnmatch.fnmatch(r.name, only)]
-    todo: list[CheckedRule] = []
     stored = {file: obligation_store.read(_store(file)) for file in dict.fromkeys(r.file for r in pending)} if write else {}
-    for rule in pending:
-        record = ledger.recorded(rule, trust_ledger) if use_cache and smt2 is None else None
-        if record is not None and write and _section(stored[rule.file], rule) is None:
-            record = None  # what was asked about it is not kept
-        if record is not None and record.verdict in ledger.USABLE:
-            verdicts.append(Verdict.recorded(record, rule.file, rule.line))
-        else:
-            todo.append(rule)
-    if todo:
-        from morok.prove.solve import DEFAULT_BUDGET
-        from morok.prove.workers import prove_all
+    fresh: list[Verdict] = []
+    # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
+    measured = [r for r in pending if r.syntax.within is not None]
+    late = {r.file for r in measured}
+    for batch in ([r for r in pending if r.syntax.within is None], measured):
+        todo: list[CheckedRule] = []
+        for rule in batch:
+            record = ledger.recorded(rule, trust_ledger) if use_cache and smt2 is None else None
+            if record is not None and write and _section(stored[rule.file], rule) is None:
+                record = None  # what was asked about it is not kept
+            if record is not None and record.verdict in ledger.USABLE:
+                verdicts.append(Verdict.recorded(record, rule.file, rule.line))
+            else:
+                todo.append(rule)
+        if todo:
+            from morok.prove.solve import DEFAULT_BUDGET
+            from morok.prove.workers import prove_all
 
-        keep = write or smt2 is not None or differs is not None
-        fresh = []
-        # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
-        for batch in ([r for r in todo if r.syntax.within is None], [r for r in todo if r.syntax.within is not None]):
-            fresh += prove_all(batch, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, done)
-            if write and len(fresh) < len(todo):
-                late = {r.file for r in todo if r.syntax.within is not None}
-                whole = [r for r in pending if r.file not in late]
-                record_verdicts(whole, verdicts + fresh, write, remember, complete=only is None)
-        verdicts += fresh
-        if smt2 is not None:
-            write_obligations(Path(smt2), fresh)
+            keep = write or smt2 is not None or differs is not None
+            found = prove_all(todo, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, done)
+            verdicts += found
+            fresh += found
+        if write and late and batch is not measured:
+            record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, complete=only is None)
+    if smt2 is not None and fresh:
+        write_obligations(Path(smt2), fresh)
     if differs is not None:
         compare_with_ledger(pending, verdicts, differs)
     if (write or remember) and pending:
