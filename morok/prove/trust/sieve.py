@@ -17,7 +17,8 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import IRError, UndefinedError
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
-from morok.ir.interpret import INVALID, evaluate, run
+from morok.ir.interpret import INVALID, evaluate, run, tensor
+from morok.ir.interpret.places import MOVEMENT
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment
@@ -114,6 +115,9 @@ def value(node: UOp, at: World) -> Any:
             return tuple(x for v in buffers.values() for x in v)
         if node.dtype.is_ptr:
             return tuple(evaluate(node.index(i), variables, buffers) for i in range(2))
+        if node.op in MOVEMENT:
+            elements, _ = tensor(node, buffers, variables)
+            return tuple(elements)
         return evaluate(node, variables, buffers)
     except UndefinedError:
         return None
