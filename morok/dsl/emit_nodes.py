@@ -167,6 +167,9 @@ class Nodes(Values):
         return template.format(op=self.key(op), **dict(zip("abc", map(bare, operands), strict=False)))
 
     def assemble(self, info: OpInfo, operands: Sequence[str], fields: dict[str, str], dtype: str) -> str:
+        template = self.access.inline.get(f"build.{info.name}")
+        if template is not None and len(operands) == 1 and not operands[0].startswith("*") and not fields:
+            return template.format(a=bare(operands[0]), d=dtype)
         given = ", ".join(f"{k!r}: {v}" for k, v in fields.items())
         tupled = f"({', '.join(operands)},)" if operands else "()"
         return f"_d.build({info.name!r}, {tupled}, {{{given}}}, {dtype})"

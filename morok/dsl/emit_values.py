@@ -8,6 +8,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Sort, Ty
 from morok.dsl.emit_names import Names, bare, helper_name
 
+WIDEST_LITERAL = 128  # bits: powers of two up to here are written out
 _INFIX = {"+", "-", "*", "//", "%", "&", "|", "^"}
 _CALLS = {"is_pow2": "_is_pow2", "log2": "_log2", "tdiv": "_tdiv", "tmod": "_tmod", "gcd": "_gcd"}
 _DTYPE_FACTS = ("bits", "is_int", "is_float", "safe_cast")
@@ -59,6 +60,8 @@ class Values(Names, ABC):
 
     def arithmetic(self, e: S.EBinary) -> str:
         left, right = self.finite(e.left), self.finite(e.right)
+        if e.op == "<<" and left.isdigit() and right.isdigit() and int(right) < WIDEST_LITERAL:
+            return str(int(left) << int(right))
         if e.op in ("<<", ">>"):
             self.raises = True
             return f"{'_shl' if e.op == '<<' else '_shr'}({bare(left)}, {bare(right)})"

@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
+from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
 from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, record, rewritten
-from morok.ir.uop import UOp, binary, maker, rebuilt
+from morok.ir.uop import UOp, binary, cast, maker, rebuilt
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -97,11 +98,12 @@ class _Morok:
         "recall": "{n}.memo",
         **_field_templates(),
         "const": "_const({v}, {d})",
+        "build.Cast": "_cast({a}, {d})",
         "pointwise1": "_new({op}, ({a},))",
         "pointwise2": "_binary({op}, {a}, {b})",
         "pointwise3": "_new({op}, ({a}, {b}, {c}))",
     }
-    names: Mapping[str, Any] = {"_const": UOp.const, "_new": UOp.new, "_binary": binary}
+    names: Mapping[str, Any] = {"_const": UOp.const, "_new": UOp.new, "_binary": binary, "_cast": cast}
     members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
     hash_consed = True
     undefined = Undefined
@@ -112,6 +114,8 @@ class _Morok:
         "lanes": lambda n: n.dtype.count,
         "free_of": lambda n, r: r not in n.ranges,
         "precedes": precedes,
+        "excludes_zero": excludes_zero,
+        "excludes_overflow": excludes_overflow,
         "no_overflow": _no_overflow,
         "no_overflow_of": _exact_fits,
         "bits": lambda d: d.bits,

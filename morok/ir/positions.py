@@ -10,8 +10,19 @@ if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
 
-def positions(node: UOp) -> list[Position]:
+_known: dict[tuple[Op, int, bool], tuple[Position, ...]] = {}
+
+
+def positions(node: UOp) -> tuple[Position, ...]:
     """The position of every operand, in order."""
+    key = (node.op, len(node.src), node.op is Op.Index and node.arg)
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = _positions(node)
+    return found
+
+
+def _positions(node: UOp) -> tuple[Position, ...]:
     operands = node.entry.operands
     spread = [o for o in operands if o.many]
     fixed = sum(1 for o in operands if not (o.many or o.optional))
@@ -23,4 +34,4 @@ def positions(node: UOp) -> list[Position]:
     out: list[Position] = []
     for o in operands:
         out += [o.position] * (each if o.many else optional if o.optional else 1)
-    return out
+    return tuple(out)

@@ -324,9 +324,12 @@ class UOp(_Cell):
             return UOp.new(self.op, src)
         if self.op in _OWN_DTYPE:
             return intern(self.op, self.dtype, src, self.arg)
-        if all(a.dtype is b.dtype for a, b in zip(src, self.src, strict=False)) and len(src) == len(self.src):
-            return intern(self.op, self.dtype, src, self.arg)
-        return UOp.new(self.op, src, self.arg)
+        if len(src) != len(self.src):
+            return UOp.new(self.op, src, self.arg)
+        for a, b in zip(src, self.src, strict=True):
+            if a.dtype is not b.dtype:
+                return UOp.new(self.op, src, self.arg)
+        return intern(self.op, self.dtype, src, self.arg)
 
     # Pointwise ops, by name and by operator. `//` and `%` are Idiv and Mod, which truncate.
 
@@ -600,9 +603,12 @@ def _arg_key(arg: Any) -> Any:
 
 
 def _check_arity(entry: OpDef, src: tuple[UOp, ...]) -> None:
-    least = sum(1 for o in entry.operands if not (o.many or o.optional))
-    most = None if any(o.many for o in entry.operands) else len(entry.operands)
-    if len(src) < least or (most is not None and len(src) > most):
+    found = _ARITY.get(entry.op)
+    if found is None:
+        least = sum(1 for o in entry.operands if not (o.many or o.optional))
+        most = sys.maxsize if any(o.many for o in entry.operands) else len(entry.operands)
+        found = _ARITY[entry.op] = (least, most)
+    if not found[0] <= len(src) <= found[1]:
         _arity(entry, src)
 
 
@@ -647,16 +653,23 @@ def toposort(roots: Iterable[UOp]) -> list[UOp]:
     """Every node below `roots`, operands first, each once."""
     seen: set[UOp] = set()
     out: list[UOp] = []
-    stack: list[tuple[UOp, bool]] = [(r, False) for r in roots]
+    stack: list[UOp | None] = list(roots)
     stack.reverse()
+    pop, push, enter = stack.pop, stack.extend, seen.add
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            out.append(node)
+        node = pop()
+        if node is None:  # the operands of the node below are done
+            done = pop()
+            assert done is not None
+            out.append(done)
         elif node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend([(s, False) for s in reversed(node.src) if s not in seen])
+            enter(node)
+            src = node.src
+            if src:
+                push((node, None))
+                push(src[::-1])
+            else:
+                out.append(node)
     return out
 
 
@@ -680,6 +693,7 @@ def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
 
 
 _new_cell: Final = object.__new__
+_ARITY: Final[dict[Op, tuple[int, int]]] = {}  # the fewest and the most operands, found at first use
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.

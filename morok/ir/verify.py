@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 
 from morok.errors import IRError, IRTypeError, Place, UndefinedError, VerifyError
 from morok.ir import provenance
+from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import DType, PtrType
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import AxisType, Op, Position
@@ -157,45 +158,12 @@ def _check_reads(node: UOp, stage: int) -> None:
 # Divisions
 
 
-def excludes_zero(x: UOp) -> bool:
-    """Whether bounds, or a Where that asks, keep `x` from being 0."""
-    if x.vmin > 0 or x.vmax < 0:
-        return True
-    if x.op is Op.VConst:
-        return 0 not in x.arg
-    if x.op in (Op.Vectorize, Op.Cat):
-        return all(excludes_zero(s) for s in x.src)
-    if x.op is Op.Gep or x.op is Op.Cast:
-        return excludes_zero(x.src[0]) and (x.op is Op.Gep or x.src[0].dtype.bits <= x.dtype.bits)
-    if x.op is Op.Where:
-        c, t, f = x.src
-        return (excludes_zero(t) or _implies_nonzero(c, t, True)) and (excludes_zero(f) or _implies_nonzero(c, f, False))
-    return False
-
-
-def _implies_nonzero(c: UOp, x: UOp, held: bool) -> bool:
-    """Whether `c` being `held` makes `x` differ from 0."""
-    if c.op is Op.Not:
-        return _implies_nonzero(c.src[0], x, not held)
-    if c.op is (Op.And if held else Op.Or):
-        return any(_implies_nonzero(s, x, held) for s in c.src)
-    if c.op is (Op.Ne if held else Op.Eq):
-        a, b = c.src
-        return (a is x and _is_zero(b)) or (b is x and _is_zero(a))
-    return False
-
-
-def _is_zero(x: UOp) -> bool:
-    return x.op is Op.Const and x.arg == 0
-
-
 def _check_division(node: UOp, stage: int) -> None:
     x, y = node.src
     if not excludes_zero(y):
         _refuse(node, stage, f"the divisor, in {y.vmin}..={y.vmax}, may be 0")
-    d = node.dtype
-    if d.is_signed and x.vmin == d.min and y.vmin <= -1 <= y.vmax and y.op is not Op.Where:
-        _refuse(node, stage, f"{d.min} may be divided by -1")
+    if not excludes_overflow(x, y):
+        _refuse(node, stage, f"{node.dtype.scalar().min} may be divided by -1")
 
 
 # Places

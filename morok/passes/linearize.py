@@ -8,6 +8,7 @@ from typing import Final
 from morok.ir.op import Op
 from morok.ir.uop import UOp, toposort
 from morok.passes.target import Target
+from morok.passes.walk import rebuild
 
 # Lower comes first among instructions that run equally often.
 PRIORITY: Final[dict[Op, int]] = {
@@ -23,25 +24,22 @@ PRIORITY: Final[dict[Op, int]] = {
     Op.Range: 5,
 }
 _EFFECTS: Final = frozenset({Op.Store, Op.Barrier})
+_NONE: Final[frozenset[UOp]] = frozenset()
 _NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
 
-def split_ends(root: UOp) -> UOp:
-    """Stage 19's last step: an End that closes several ranges becomes one End a range, the outermost last.
+def nest_loops(root: UOp) -> UOp:
+    """Stage 19: the ranges of an End in the order in which they nest, the innermost first; the rules make an End of each.
 
     Lower axis priority is further out, then the earlier range id; a range whose length depends on another lies inside it.
     """
-    done: dict[UOp, UOp] = {}
-    for node in toposort((root,)):
-        src = tuple([done[s] for s in node.src])
-        if node.op is Op.End:
-            out = src[0]
-            for r in sorted(src[1:], key=_nesting, reverse=True):
-                out = out.end(r)
-            done[node] = out
-        else:
-            done[node] = node if src == node.src else node.replace(src)
-    return done[root]
+
+    def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
+        if node.op is not Op.End or len(src) < 3:
+            return None
+        return src[0].end(*sorted(src[1:], key=_nesting, reverse=True))
+
+    return rebuild(root, visit)
 
 
 def _nesting(r: UOp) -> tuple[int, int, int]:
@@ -103,7 +101,11 @@ def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[
     needs: dict[UOp, frozenset[UOp]] = {}
     out: dict[UOp, set[UOp]] = {}
     for n in nodes:
-        below: frozenset[UOp] = frozenset().union(*[needs[s] for s in n.src]) if n.src else frozenset()
+        below: frozenset[UOp] = _NONE
+        for s in n.src:
+            more = needs[s]
+            if more is not below and more:
+                below = below | more if below else more
         if n in parent:
             own = parent[n]
             out[n] = {b for b in below if parent[b] is own}
@@ -133,15 +135,19 @@ def _with_dependencies(root: UOp, waits: dict[UOp, list[UOp]]) -> UOp:
     """`root` with the nodes of `waits[r]` added to the operands of each Range r."""
     done: dict[UOp, UOp] = {}
     stack = [root]
+    push = stack.append
     while stack:
         node = stack[-1]
         if node in done:
             stack.pop()
             continue
-        extra = waits.get(node, [])
-        missing = [s for s in (*node.src, *extra) if s not in done]
-        if missing:
-            stack.extend(missing)
+        extra = waits.get(node, ())
+        ready = True
+        for s in (*node.src, *extra) if extra else node.src:
+            if s not in done:
+                push(s)
+                ready = False
+        if not ready:
             continue
         stack.pop()
         src = tuple([done[s] for s in node.src])

@@ -19,6 +19,7 @@ from morok.ir.uop import UOp, maker
 from morok.passes import steps
 from morok.passes.appended import appended_to
 from morok.passes.target import KernelInfo, Target
+from morok.rewrite.engine import FIRES
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Stage:
     groups     the rule groups that it applies, in order
     direction  "top-down": rules see rewritten operands; "bottom-up": they see the node as it was; "-": no rules
     algorithm  what runs before the rules, or None
+    adds       the field of Target that names groups of the target's own
+    positions  in which operand positions rules fire
     """
 
     number: int
@@ -42,6 +45,8 @@ class Stage:
     groups: tuple[str, ...] = ()
     direction: str = "-"
     algorithm: Callable[[Any, Target], Any] | None = None
+    adds: str = ""
+    positions: frozenset[str] = FIRES
 
     @property
     def algorithm_name(self) -> str:
@@ -51,11 +56,13 @@ class Stage:
 DOWN: Final = "top-down"
 UP: Final = "bottom-up"
 DECOMPOSITIONS: Final = 18
+READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
+LOWER: Final = ("lower_gates", "lower_index")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off
 STAGES: Final[tuple[Stage, ...]] = (
-    Stage(1,  "Early movement ops",   ("movement",),                           UP),
+    Stage(1,  "Early movement ops",   ("movement", "nested_index"),            UP),
     Stage(2,  "Load collapse",        (),                                      "-",  steps.collapse_loads),
     Stage(3,  "Split ranges",         (),                                      "-",  steps.split_ranges),
     Stage(4,  "Initial symbolic",     SYMBOLIC,                                DOWN, steps.flatten_ranges),
@@ -67,13 +74,13 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(10, "Add local buffers",    (),                                      "-",  steps.add_local_buffers),
     Stage(11, "Remove reduce",        (),                                      "-",  steps.remove_reduce),
     Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
-    Stage(13, "Add loads",            (),                                      "-",  steps.add_loads),
+    Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
     Stage(14, "Devectorize",          (),                                      "-",  steps.devectorize),
-    Stage(15, "Lower index dtype",    (),                                      "-",  steps.lower_index),
+    Stage(15, "Lower index dtype",    LOWER,                                   DOWN, steps.lower_names),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
-    Stage(17, "Pre-matcher",          (),                                      "-",  steps.pre_match),
+    Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),
     Stage(18, "Decompositions",       LATE,                                    DOWN),
-    Stage(19, "Final rewrite",        ("render",),                             DOWN, steps.final),
+    Stage(19, "Final rewrite",        ("render", "safe_division"),             DOWN, steps.nest_loops, adds="extra_matcher"),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
     Stage(22, "Cleanup IF/ENDIF",     (),                                      "-",  steps.branch_gated_stores),
@@ -96,9 +103,17 @@ def watching(watcher: Watcher) -> Iterator[None]:
 
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
-    """The stage's groups, without those for instructions that `target` lacks, or has."""
+    """The stage's groups, without those for instructions that `target` lacks, or has; then those that the target adds."""
     left_out = {() if target.fma else "multiply_add", () if target.unsupported else "transcendental"}
-    return tuple(g for g in stage.groups if g not in left_out)
+    groups = tuple(g for g in stage.groups if g not in left_out)
+    return (*groups, *getattr(target, stage.adds)) if stage.adds else groups
+
+
+def run(stage: Stage, program: Program, target: Target, before: RuleSet | None = None) -> Program:
+    """One stage: its algorithm, then its rules; `before` are rules to try before those."""
+    if stage.algorithm is not None:
+        program = stage.algorithm(program, target)
+    return apply_groups(stage, program, target, before) if isinstance(program, UOp) else program
 
 
 def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: RuleSet | None = None) -> list[UOp]:
@@ -123,7 +138,7 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
 def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:
     """What the stage's rules make of a program, its algorithm having run: those on trial, its own, those appended to it."""
     groups, after = _groups(stage, target), appended_to(stage.number)
-    return steps.rewrite(program, groups, stage.number, bottom_up=stage.direction == UP, before=trial, after=after)
+    return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after)
 
 
 def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet | None) -> list[UOp]:
@@ -132,10 +147,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
     program: Program = ast
     for stage in STAGES:
         before = program
-        if stage.algorithm is not None:
-            program = stage.algorithm(program, target)
-        if isinstance(program, UOp):
-            program = apply_groups(stage, program, target, trial if stage.number == DECOMPOSITIONS else None)
+        program = run(stage, program, target, trial if stage.number == DECOMPOSITIONS else None)
         if check:
             from morok.ir.verify import verify
 

@@ -8,16 +8,15 @@ from morok import config
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
-from morok.passes import collapse, gpudims, loads, local, ranges, reduce
+from morok.passes import collapse, gpudims, local, ranges, reduce
 from morok.passes import devectorize as _devectorize
 from morok.passes import expand as _expand
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.appended import joined
-from morok.passes.divisions import guard_divisions
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import graph_rewrite
+from morok.rewrite.engine import FIRES, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
@@ -27,13 +26,15 @@ def rewrite(
     groups: Sequence[str],
     stage: int,
     bottom_up: bool = False,
+    positions: frozenset[str] = FIRES,
     before: RuleSet | None = None,
     after: RuleSet | None = None,
 ) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
-    before  rules that are tried before theirs, where there are groups
-    after   rules that are tried after theirs
+    positions  in which operand positions rules fire
+    before     rules that are tried before theirs, where there are groups
+    after      rules that are tried after theirs
     """
     rules = library.groups(*groups) if groups else None
     if before is not None and rules is not None:
@@ -42,7 +43,7 @@ def rewrite(
         rules = after if rules is None else joined(rules, after)
     if rules is None:
         return x
-    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=str(stage))
+    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, positions=positions, stage=str(stage))
     return out
 
 
@@ -99,27 +100,16 @@ def add_gpu_dims(ast: UOp, target: Target) -> UOp:
     return gpudims.add_gpu_dims(ast, target)
 
 
-def add_loads(ast: UOp, target: Target) -> UOp:
-    return loads.add_loads(ast)
-
-
 def devectorize(ast: UOp, target: Target) -> UOp:
     return _devectorize.devectorize(ast, target, simplify)
 
 
-def lower_index(ast: UOp, target: Target) -> UOp:
-    return _lower_index.lower_index(ast)
+def lower_names(ast: UOp, target: Target) -> UOp:
+    return _lower_index.lower_names(ast)
 
 
-def pre_match(ast: UOp, target: Target) -> UOp:
-    """The rules that a target adds before decomposition."""
-    return rewrite(ast, target.pre_matcher, 17)
-
-
-def final(ast: UOp, target: Target) -> UOp:
-    """One End a range, no divisor that may be 0, and the rules that a target adds at the end."""
-    ast = guard_divisions(_linearize.split_ends(ast))
-    return rewrite(ast, target.extra_matcher, 19)
+def nest_loops(ast: UOp, target: Target) -> UOp:
+    return _linearize.nest_loops(ast)
 
 
 def order_loops(ast: UOp, target: Target) -> UOp:

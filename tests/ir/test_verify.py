@@ -143,7 +143,11 @@ def test_divisors() -> None:
     assert not excludes_zero(x.ne(0).where(y, y.like(1)))
     assert excludes_zero(UOp.const((1, 2), i32))
     place = param(0, 1, i32).index(UOp.const(0, i32))
-    verify(UOp.sink(place.store(x // asked)), 19)
+    verify(UOp.sink(place.store(UOp.var("a", i32, -9, 9) // asked)), 19)
+    least = (y.ne(0) & (x.ne(i32.min) | y.ne(-1))).where(y, y.like(1))
+    verify(UOp.sink(place.store(x // least)), 19)
+    with pytest.raises(VerifyError, match="divided by -1"):
+        verify(UOp.sink(place.store(x // asked)), 19)
     verify(UOp.sink(place.store(x // 7)), 19)
     with pytest.raises(VerifyError, match="may be 0"):
         verify(UOp.sink(place.store(x // y)), 19)

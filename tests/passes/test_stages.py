@@ -13,10 +13,9 @@ from morok.ir.uop import UOp, vconst
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.expand import expand
 from morok.passes.gpudims import limit_dims
-from morok.passes.linearize import PRIORITY, linearize, order_loops, split_ends
-from morok.passes.lower_index import lower_index
+from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
-from morok.passes.pipeline import STAGES, Program, listing, lower, section
+from morok.passes.pipeline import STAGES, Program, listing, lower, run, section
 from morok.passes.ranges import merge_ranges, split_ranges, split_store
 from morok.passes.reduce import remove_reduce
 from tests.passes import kernels as K
@@ -38,11 +37,18 @@ def after(ast: UOp, stage: int, target: K.Target = K.CPU) -> Program:
     return found[stage - 1]
 
 
+def stage(number: int, ast: UOp, target: K.Target = K.CPU) -> UOp:
+    """`ast` after this stage alone."""
+    out = run(STAGES[number - 1], ast, target)
+    assert isinstance(out, UOp)
+    return out
+
+
 def test_the_page() -> None:
     assert [s.number for s in STAGES] == list(range(1, 23))
     assert len({s.name for s in STAGES}) == 22
     for s in STAGES:
-        assert (s.direction == "-") == (not s.groups)
+        assert (s.direction == "-") == (not s.groups and not s.adds)
 
 
 def test_load_collapse() -> None:
@@ -236,7 +242,7 @@ def test_matmul_tile() -> None:
 def test_lower_index_by_bounds() -> None:
     def dtype_of(top: int) -> set[str]:
         x = UOp.var("x", index, 0, top)
-        out = lower_index(UOp.sink(K.buffer(0, 1).index(x).store(UOp.const(0.0))))
+        out = stage(15, UOp.sink(K.buffer(0, 1).index(x).store(UOp.const(0.0))))
         return {n.dtype.name for n in out.toposort() if n.op is Op.DefineVar}
 
     assert dtype_of(2**31 - 1) == {"i32"}
@@ -248,7 +254,7 @@ def test_lower_index_by_bounds() -> None:
 def test_lower_index_widens_products() -> None:
     """i32 operands whose product does not fit: computed in i64."""
     x = UOp.var("x", index, 0, 2**20)
-    out = lower_index(UOp.sink(K.buffer(0, 1).index(x * 4096).store(UOp.const(0.0))))
+    out = stage(15, UOp.sink(K.buffer(0, 1).index(x * 4096).store(UOp.const(0.0))))
     assert {n.dtype for n in out.toposort() if n.op is Op.Mul} == {i64}
     assert not any(n.dtype.is_index for n in out.toposort())
 
@@ -256,7 +262,7 @@ def test_lower_index_widens_products() -> None:
 def test_invalid_becomes_a_gate() -> None:
     x = UOp.var("x", index, -5, 20)
     place = K.buffer(1, 10).index((x.ge(0) & x.lt(10)).where(x, UOp.invalid_at()))
-    out = lower_index(UOp.sink(K.buffer(0, 1).index(0).store(place.load())))
+    out = stage(15, UOp.sink(K.buffer(0, 1).index(0).store(place.load())))
     (gated,) = [n for n in out.toposort() if n.op is Op.Index and n.arg]
     assert gated.src[2].op is Op.And
     assert Op.Invalid not in ops(out)
@@ -272,9 +278,13 @@ def test_magic_numbers() -> None:
             assert all(x // d == (x * m) >> s for x in range(top + 1))
 
 
+def loop32(n: int, id: int) -> UOp:
+    return UOp.range(UOp.const(n, i32), id, AxisType.Loop, True)
+
+
 def test_split_ends() -> None:
-    i, j = K.loop(3, 0), K.loop(4, 1)
-    out = split_ends(K.kernel(K.buffer(0, 12).index(i * 4 + j).store(UOp.const(1.0)).end(i, j)))
+    i, j = loop32(3, 0), loop32(4, 1)
+    out = stage(19, K.kernel(K.buffer(0, 12).index(i * 4 + j).store(UOp.const(1.0)).end(i, j)))
     end = out.src[0]
     assert end.src[1] is i
     assert end.src[0].op is Op.End

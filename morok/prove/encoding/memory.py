@@ -21,13 +21,20 @@ class Memory(Movement):
 
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A place, and the element there: 0 at a false gate or an Invalid index."""
-        buffer = self.tensor(self.value_of(parts["buffer"]))
-        indices = self.of_length(self.rank(buffer), parts.get("indices"))
+        buffer = self.value_of(parts["buffer"])
+        outer = self.places.get(id(buffer))
+        if outer is None:
+            buffer = self.tensor(buffer)
+        elif len(outer) != 1:
+            raise Inapplicable  # an index within several places
+        indices = self.of_length(None if outer else self.rank(buffer), parts.get("indices"))
         gate_part = parts.get("gate")
         gate = None if gate_part is None or isinstance(gate_part, (S.PNone, S.ENone)) else self.value_of(gate_part)
         if gate is not None and not isinstance(gate, Node):
             raise Unsupported("a gate that may be absent")
         lanes = max([len(n.lanes) for n in indices] + [1])
+        if not indices or any(len(n.lanes) not in (1, lanes) for n in (*indices, *([] if gate is None else [gate]))):
+            raise Inapplicable
         places = []
         for i in range(lanes):
             terms = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in indices]
@@ -37,7 +44,13 @@ class Memory(Movement):
             if gate is not None:
                 defined = both(open_.defined, either(negation(open_.value), defined))
             valid = both(*(negation(t.invalid) for t in terms), TRUE if gate is None else open_.value)
-            places.append(self.resolve(buffer, tuple(t.value for t in terms), valid, defined))
+            at_lane = tuple(t.value for t in terms)
+            if outer is None:
+                places.append(self.resolve(buffer, at_lane, valid, defined))
+            else:  # further indices into what the outer ones chose
+                p = outer[0]
+                defined = both(p.defined, either(negation(p.valid), defined))
+                places.append(replace(p, indices=(*p.indices, *at_lane), valid=both(p.valid, valid), defined=defined))
         dtype = places[0].buffer.dtype
         node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
         self.places[id(node)] = tuple(places)
@@ -64,7 +77,7 @@ class Memory(Movement):
         if places is None:
             raise Unsupported("a load from what is no place")
         alt = self.value_of(parts["alt"]) if parts.get("alt") is not None else None
-        ty = self.type_or_none(at)
+        ty = None if self.side == "target" and "dtype" not in parts else self.type_or_none(at)
         lanes = self.lanes_of(ty) if ty is not None else len(places)
         if lanes != len(places):
             if len(places) != 1:

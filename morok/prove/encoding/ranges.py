@@ -75,8 +75,8 @@ class Ranges(Memory):
         value, defined = body.term.value, body.term.defined
         n = self.numbers
         repeat = z3.Function("repeat", ELEMENT, z3.IntSort(), z3.IntSort(), ELEMENT)
-        # ends close inner loops first, and two loops may change places only where the rule keeps their order
-        for loop in reversed(loops):
+        # the first range is the innermost, and two loops may change places only where the rule keeps their order
+        for loop in loops:
             count = self.iterations(loop)
             label = z3.Int(f"loop.{loop.name}")
             many = repeat(value, count.value if z3.is_int(count.value) else z3.IntVal(0), label)

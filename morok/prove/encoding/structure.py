@@ -34,6 +34,9 @@ class StructureEncoder(Folds):
             return
         if not isinstance(pattern, Node) or not isinstance(target, Node):
             raise Unsupported("a target that is no value")
+        waits = getattr(self, "waits", {})
+        if not waits.get(id(pattern), frozenset()) <= waits.get(id(target), frozenset()):
+            raise Unsupported("the target waits for less than the pattern")
         if {pattern.dtype, target.dtype} <= OPAQUE:
             target = replace(target, dtype=pattern.dtype)
         if (
@@ -44,7 +47,4 @@ class StructureEncoder(Folds):
         ):
             target = replace(target, lanes=target.lanes * len(pattern.lanes))  # a constant fills the vector
         super().finish(pattern, target)
-        waits = getattr(self, "waits", {})
-        if not waits.get(id(pattern), frozenset()) <= waits.get(id(target), frozenset()):
-            raise Unsupported("the target waits for less than the pattern")
         self.out.claim = both(*self.must, self.out.claim)
