@@ -13,8 +13,7 @@ from morok.codegen.targets import host
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtype, promote, safe_cast
 from morok.ir.op import REDUCE_OPS, Op
-from morok.passes.pipeline import Program, lower
-from morok.passes.steps import add_loads
+from morok.passes.pipeline import STAGES, Program, lower, run
 from morok.tensor.schedule import create_schedule
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
@@ -109,6 +108,6 @@ def test_images_are_left_alone_by_stage_13() -> None:
     place = picture.index(x, x)
     sample = UOp.new(Op.Custom, (place,), "sample({0})", d.f32)
     plain = argument(2, 4).index(x)
-    after = add_loads(UOp.sink(argument(1, 4).index(x).store(sample + plain)), host()).toposort()
+    after = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample + plain)), host()).toposort()
     assert place in after
     assert [u.src[0] for u in after if u.op is Op.Load] == [plain]
