@@ -205,7 +205,7 @@ class _Interpreter:
         if node.dtype not in self.rule.dialect.dtypes or node.dtype == "void":
             raise Unreplayable
         dtype: Any = self.rule.dialect.dtypes[node.dtype]
-        if made is None or made.op == "Const":
+        if made is None or made.op in ("Const", "VConst"):  # one lane stands for all
             value = _leaf(self.world, self.model, node)
             if value == UNDEFINED:
                 return self.undefined(dtype)

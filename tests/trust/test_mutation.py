@@ -122,3 +122,15 @@ def test_a_sample_of_the_corpus_is_noticed_or_true() -> None:
     assert sum(o.kind in ("evaluated", "refuted") for o in found) >= 15
     assert not [o for o in found if o.kind in ("error", "disputed")]
     assert sum(o.kind == "unknown" for o in found) <= 2
+
+
+def test_every_recorded_finding_is_accepted_and_every_reason_is_of_one() -> None:
+    record = mutate.read_record(mutate.record_path())
+    accepted = mutate.read_accepted(mutate.accepted_path())
+    wider = [mutate.Outcome(name, change, "wider") for name, e in record.items() for change in e.listed.get("wider", ())]
+    assert len(record) > 400
+    assert [(o.rule, o.change) for o in wider if not mutate.is_accepted(o, accepted)] == []
+    assert [name for name, e in record.items() if {"disputed", "error"} & set(e.counts)] == []
+    for rules, changes in accepted.items():
+        assert all(changes.values())
+        assert any(mutate.is_accepted(o, {rules: changes}) for o in wider), f"nothing recorded is {rules}"

@@ -177,6 +177,8 @@ def counterexample(rule: CheckedRule, tries: int = TRIES) -> str | None:
                 hit = rules.rewrite_node(before)
             except ArithmeticError:  # the rule calls a helper with what its contract excludes: that is for the prover to see
                 return None
+            except IRError as why:
+                return f"{before.text()} becomes what is no node: {why.message}"
             if hit is not None and (found := differs(before, hit[0], rng)) is not None:
                 return found
     except Unmakeable:
