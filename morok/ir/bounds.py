@@ -115,8 +115,8 @@ def _divisor_parts(lo: Num, hi: Num) -> list[tuple[Num, Num]]:
 def _quotient(divide: Any, d: DType, src: tuple[UOp, ...]) -> Bounds:
     a, b = src
     ends = [divide(x, y) for part in _divisor_parts(b.vmin, b.vmax) for x in (a.vmin, a.vmax) for y in part]
-    if not ends:
-        return d.min, d.max  # the divisor is 0: never defined
+    if not ends or min(ends) > d.max:
+        return d.min, d.max  # the divisor is 0, or INT_MIN / -1 all there is: never defined
     # INT_MIN / -1 is the one quotient outside the dtype, and undefined there
     return max(min(ends), d.min), min(max(ends), d.max)
 
@@ -191,10 +191,16 @@ def minimum(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     return min(src[0].vmin, src[1].vmin), min(src[0].vmax, src[1].vmax)
 
 
+def _digits(v: Num) -> int:
+    """A bound of a fixed-width dtype, which is always finite."""
+    assert not isinstance(v, float)
+    return v
+
+
 def bit_and(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
     if a.vmin == a.vmax and b.vmin == b.vmax:
-        v = int(a.vmin) & int(b.vmin)
+        v = _digits(a.vmin) & _digits(b.vmin)
         return v, v
     if a.vmin >= 0 and b.vmin >= 0:
         return 0, min(a.vmax, b.vmax)
@@ -206,7 +212,7 @@ def bit_and(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 
 def _all_ones(v: Num) -> int:
-    return (1 << int(v).bit_length()) - 1
+    return (1 << _digits(v).bit_length()) - 1
 
 
 def bit_or(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
@@ -219,7 +225,7 @@ def bit_or(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 def bit_xor(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
     if a.vmin == a.vmax and b.vmin == b.vmax:
-        v = int(a.vmin) ^ int(b.vmin)
+        v = _digits(a.vmin) ^ _digits(b.vmin)
         return v, v
     if a.vmin >= 0 and b.vmin >= 0:
         return 0, _all_ones(max(a.vmax, b.vmax))
@@ -238,18 +244,18 @@ def shl(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
     if b.vmin < 0 or b.vmax >= d.bits:
         return d.min, d.max
-    lo = a.vmin << int(b.vmin if a.vmin >= 0 else b.vmax)  # type: ignore[operator]
-    hi = a.vmax << int(b.vmax if a.vmax >= 0 else b.vmin)  # type: ignore[operator]
+    lo = _digits(a.vmin) << _digits(b.vmin if a.vmin >= 0 else b.vmax)
+    hi = _digits(a.vmax) << _digits(b.vmax if a.vmax >= 0 else b.vmin)
     return fit(d, lo, hi)
 
 
 def shr(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
-    least, most = int(max(b.vmin, 0)), int(min(b.vmax, d.bits - 1))
+    least, most = _digits(max(b.vmin, 0)), _digits(min(b.vmax, d.bits - 1))
     if least > most:
         return d.min, d.max  # never defined
-    lo = int(a.vmin) >> (most if a.vmin >= 0 else least)
-    hi = int(a.vmax) >> (least if a.vmax >= 0 else most)
+    lo = _digits(a.vmin) >> (most if a.vmin >= 0 else least)
+    hi = _digits(a.vmax) >> (least if a.vmax >= 0 else most)
     return lo, hi
 
 

@@ -36,6 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--compare", action="store_true", help="prove everything anew; exit 1 where the ledger says other than what was found"
     )
     parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
+    parser.add_argument("--bounds", action="store_true", help="instead of rules: the transfer functions of the ops' bounds")
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
 
 
@@ -88,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--{option} is at least 1, not {value}")
     if args.compare and args.write:
         raise UsageError("--compare says where the ledger is wrong, --write makes it right", hint="give one of the two")
+    if args.bounds:
+        return _bounds(args, forms)
     differences: list[str] = []
     try:
         with _progress() as done:
@@ -111,6 +114,25 @@ def run(args: argparse.Namespace) -> int:
         _write_catalogue(verdicts)
     if args.only and not verdicts:
         raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
+    _print(verdicts, forms)
+    for difference in differences:
+        print(f"morok prove: {difference}", file=sys.stderr)
+    return exit_status(verdicts) or int(bool(differences))
+
+
+def _bounds(args: argparse.Namespace, forms: list[tuple[str, str]]) -> int:
+    from morok.prove import bounds_record
+    from morok.prove.api import default_jobs, exit_status
+
+    if args.paths or args.only or args.smt2 or args.compare:
+        raise UsageError("--bounds proves the functions of the op table", hint="leave out PATH, --only, --smt2 and --compare")
+    jobs = args.jobs or default_jobs()
+    verdicts = bounds_record.verdicts(use_cache=not args.no_cache, write=args.write, jobs=jobs, budget=args.budget)
+    _print(verdicts, forms)
+    return exit_status(verdicts)
+
+
+def _print(verdicts: list[Verdict], forms: list[tuple[str, str]]) -> None:
     for form, file in forms:
         if file:
             Path(file).write_text(render(verdicts, form), encoding="utf-8")
@@ -118,6 +140,3 @@ def run(args: argparse.Namespace) -> int:
             print_text(verdicts, sys.stdout)
         else:
             sys.stdout.write(render(verdicts, form))
-    for difference in differences:
-        print(f"morok prove: {difference}", file=sys.stderr)
-    return exit_status(verdicts) or int(bool(differences))
