@@ -93,7 +93,9 @@ def test_a_wrong_function_is_refuted(op: Op, transfer: Callable[..., Any], dtype
     assert any(f.counterexample for f in found)
 
 
-@pytest.mark.parametrize(("op", "dtype"), [(Op.Add, dtypes.i32), (Op.Xor, dtypes.u8), (Op.FloorMod, dtypes.i8), (Op.Max, dtypes.index)])
+@pytest.mark.parametrize(
+    ("op", "dtype"), [(Op.Add, dtypes.i32), (Op.Xor, dtypes.u8), (Op.FloorMod, dtypes.i8), (Op.Max, dtypes.index)]
+)
 def test_the_real_ones_are_proved(op: Op, dtype: Any) -> None:
     found = [bounds.judge(case) for case in bounds._pointwise(TABLE[op], dtype)]
     assert {f.answer for f in found} == {Answer.UNSAT}
