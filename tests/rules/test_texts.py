@@ -12,7 +12,7 @@ from morok.rewrite.library import catalogue, proofs_dir, rules_dir
 from morok.tools.catalogue import PAGE, SOURCE, entries, page, verdicts
 from morok.tools.cli import main
 
-OPEN = 4  # entries not yet decided; the number only falls
+OPEN = 0  # entries not yet decided; the number only falls
 
 
 def known() -> dict[str, str]:
