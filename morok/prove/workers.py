@@ -37,17 +37,16 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Worker:
     process: Any
     pipe: Connection
-    task: int = -1
-    since: float = 0.0
+    task: int
+    since: float
 
 
-def _serve(pipe: Connection, rules: Sequence[CheckedRule], budget: int, keep: bool) -> None:
-    while (task := pipe.recv()) is not None:
-        pipe.send((task, judge(rules[task], budget, keep)))
+def _serve(pipe: Connection, rule: CheckedRule, budget: int, keep: bool) -> None:
+    pipe.send(judge(rule, budget, keep))
 
 
 def prove_all(
@@ -63,53 +62,55 @@ def prove_all(
 
 
 def _answers(rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool) -> Iterator[tuple[int, Verdict]]:
-    if min(jobs, len(rules)) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+    """Every rule in a process of its own: the solver orders operands by the age of its terms, so that the same question costs
+    the same only where the same was built before it, which is nothing.
+    """
+    if "fork" not in multiprocessing.get_all_start_methods():
         for i, rule in enumerate(rules):
             yield i, judge(rule, budget, keep)
         return
     import z3  # noqa: F401  (loaded once, before the workers are forked)
 
-    import morok.prove.obligations  # noqa: F401
+    import morok.prove.obligations
+    import morok.prove.semantics.ops
+    import morok.prove.semantics.theory  # noqa: F401
 
     context = multiprocessing.get_context("fork")
 
-    def start() -> _Worker:
-        here, there = context.Pipe()
-        process = context.Process(target=_serve, args=(there, rules, budget, keep), daemon=True)
+    def start(task: int) -> _Worker:
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=_serve, args=(there, rules[task], budget, keep), daemon=True)
         process.start()
         there.close()
-        return _Worker(process, here)
+        return _Worker(process, here, task, time.monotonic())
 
     waiting = list(range(len(rules) - 1, -1, -1))
-    workers = [start() for _ in range(min(jobs, len(rules)))]
+    workers: list[_Worker] = []
     try:
-        while waiting or any(w.task >= 0 for w in workers):
-            for w in workers:
-                if w.task < 0 and waiting:
-                    w.task, w.since = waiting.pop(), time.monotonic()
-                    w.pipe.send(w.task)
-            ready = wait([w.pipe for w in workers if w.task >= 0], timeout=1.0)
-            for at, w in enumerate(workers):
+        while waiting or workers:
+            while waiting and len(workers) < max(jobs, 1):
+                workers.append(start(waiting.pop()))
+            ready = wait([w.pipe for w in workers], timeout=1.0)
+            for w in list(workers):
                 if w.pipe in ready:
                     try:
-                        yield w.pipe.recv()
-                        w.task = -1
-                        continue
+                        verdict = w.pipe.recv()
                     except EOFError:
-                        yield w.task, failure(rules[w.task], "error", "the prover's process died")
-                elif w.task < 0 or time.monotonic() - w.since < WALL_LIMIT:
+                        verdict = failure(rules[w.task], "error", "the prover's process died")
+                elif time.monotonic() - w.since < WALL_LIMIT:
                     continue
                 else:
-                    yield w.task, failure(rules[w.task], "unknown", f"no answer within {WALL_LIMIT:.0f} s")
-                w.process.kill()
-                w.process.join()
-                workers[at] = start()
+                    verdict = failure(rules[w.task], "unknown", f"no answer within {WALL_LIMIT:.0f} s")
+                _end(w)
+                workers.remove(w)
+                yield w.task, verdict
     finally:
         for w in workers:
-            if w.process.is_alive():
-                if w.task < 0:
-                    w.pipe.send(None)
-                else:
-                    w.process.kill()
-            w.process.join()
-            w.pipe.close()
+            _end(w)
+
+
+def _end(worker: _Worker) -> None:
+    """A process that has answered has nothing left to do; one that has not is not waited for."""
+    worker.process.kill()
+    worker.process.join()
+    worker.pipe.close()
