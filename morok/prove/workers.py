@@ -5,6 +5,7 @@ Workers are forked, so that checked rules need no pickling; where a system canno
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -46,6 +47,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection, rule: CheckedRule, budget: int, keep: bool) -> None:
+    gc.disable()  # when terms die shows in how the solver prints and counts the rest
     pipe.send(judge(rule, budget, keep))
 
 
@@ -76,6 +78,7 @@ def _answers(rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool) -
     import morok.prove.semantics.theory  # noqa: F401
 
     context = multiprocessing.get_context("fork")
+    gc.freeze()  # what there is now is shared by every process, and not copied by collections
 
     def start(task: int) -> _Worker:
         here, there = context.Pipe(duplex=False)
