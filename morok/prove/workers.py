@@ -6,6 +6,7 @@ Workers are forked, so that checked rules need no pickling; where a system canno
 from __future__ import annotations
 
 import gc
+import importlib
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -73,9 +74,10 @@ def _answers(rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool) -
         return
     import z3  # noqa: F401  (loaded once, before the workers are forked)
 
-    import morok.prove.obligations
-    import morok.prove.semantics.ops
-    import morok.prove.semantics.theory  # noqa: F401
+    import morok.prove.obligations  # noqa: F401
+
+    for module, _, name in {tuple(r.dialect.theory.partition(":")) for r in rules}:
+        getattr(importlib.import_module(module), name)
 
     context = multiprocessing.get_context("fork")
     gc.freeze()  # what there is now is shared by every process, and not copied by collections
