@@ -102,7 +102,7 @@ class Dialect(Protocol):
 
     def const(self, dtype: DTypeLike, value: Any) -> Node: ...
     def build(self, op: str, operands: Sequence[Node], attrs: Mapping[str, Any], dtype: DTypeLike | None) -> Node: ...
-    def rebuild(self, node: Node, operands: Sequence[Node]) -> Node:
+    def rebuild(self, node: Node, operands: tuple[Node, ...]) -> Node:
         """`node` with other operands."""
 
 

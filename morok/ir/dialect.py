@@ -155,8 +155,8 @@ class _Morok:
         arg = None if not values else values[0] if len(values) == 1 else tuple(values)
         return UOp.new(entry.op, tuple(operands), arg, dtype)
 
-    def rebuild(self, node: UOp, operands: Sequence[UOp]) -> UOp:
-        return rebuilt(node, tuple(operands))
+    def rebuild(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
+        return rebuilt(node, operands)
 
     def element(self, d: DType) -> DType:
         return d.scalar()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Container, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 from morok.dialect import Dialect, Node
 from morok.errors import RewriteLimitError
@@ -36,7 +36,7 @@ class _Pending:
 
 
 PENDING: Final = _Pending()
-RESUME: Final = object()  # on the stack: go on with the last frame
+RESUME: Final = object()  # on the stack: go on with the frame below
 HELD: Final = object()  # on the stack: no rule fires on the node below
 _REBUILT: Final = -1  # stands where a rule's number would, in a trail
 _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
@@ -47,45 +47,59 @@ Held = tuple[tuple[bool, ...], bool]  # whether each leading operand is held, an
 Planned = tuple["Match | None", "Held | None"]
 
 
+class Program(Protocol):
+    """What calls with the same rules share.
+
+    plan     by op key: the match function, and which operands are held; of every key
+    silent   the op keys whose nodes, if they have no operands, are final as they are
+    """
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def after(self) -> Matcher: ...
+    @property
+    def before(self) -> Matcher | None: ...
+    @property
+    def plan(self) -> Mapping[Hashable, Planned]: ...
+    @property
+    def silent(self) -> Container[Hashable]: ...
+
+
 class Job:
     """One call's state.
 
     done       the final form of every node that was finished, and PENDING for those in the making
     held       the same for nodes in positions where no rule fires
-    plan       by op key: the match function, and which operands are held
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
     fired      how many rules have fired
     """
 
     def __init__(
         self,
-        dialect: Dialect,
-        after: Matcher,
-        before: Matcher | None,
+        program: Program,
         context: Any,
         limits: Limits,
-        plan: Mapping[Hashable, Planned],
         memo_key: int | None,
         trace: traces.Trace | None,
         stage: str,
     ) -> None:
-        self.dialect = dialect
-        self.after = after
-        self.before = before
+        self.dialect = program.dialect
+        self.after = program.after
+        self.before = program.before
+        self.plan = program.plan
+        self.silent = program.silent
         self.context = context
         self.limits = limits
-        self.plan = plan
-        self.fallback = (after.default, None)
         self.memo_key = memo_key
         self.trace = trace
         self.stage = stage
-        self.done = _map_for(dialect)
-        self.held = _map_for(dialect)
+        self.done = _map_for(program.dialect)
+        self.held = _map_for(program.dialect)
         self.fired = 0
         self.size: int | None = None
         self.root: Node = None
         self.stack: list[Any] = []
-        self.frames: list[tuple[Node, Node, list[Any], bool]] = []
 
     def rule_name(self, number: int) -> str:
         if number >= _BEFORE:
@@ -108,9 +122,9 @@ class Job:
                     self.done[node] = self.done[found] = found
         return found
 
-    def finals_of(self, kids: Sequence[Node], holds: Held) -> list[Node]:
+    def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
         """The final forms of operands of which some are held; None for those that are not finished."""
-        return [self.held.get(kid) if _is_held(holds, i) else self.recall(kid) for i, kid in enumerate(kids)]
+        return tuple([self.held.get(kid) if _is_held(holds, i) else self.recall(kid) for i, kid in enumerate(kids)])
 
     def push(self, kids: Sequence[Node], holds: Held) -> None:
         """Put unfinished operands of which some are held on the stack."""
@@ -120,6 +134,10 @@ class Job:
                     self.stack += (kids[i], HELD)
             elif self.recall(kids[i]) is None:
                 self.stack.append(kids[i])
+
+    def trails(self) -> list[list[Any]]:
+        """The trails of the nodes that wait for their operands, outermost first."""
+        return [below[2] for below, mark in zip(self.stack, self.stack[1:], strict=False) if mark is RESUME]
 
     def allow(self, trail: list[Any]) -> int:
         """Called when the count of firings reaches `limits.total`: the count to stop at, or RewriteLimitError."""
@@ -131,7 +149,7 @@ class Job:
         return allowed
 
     def too_many(self, trail: list[Any], what: str) -> RewriteLimitError:
-        names = [self.rule_name(n) for t in (*(f[2] for f in self.frames[-50:]), trail) for n in t[1::2] if n != _REBUILT]
+        names = [self.rule_name(n) for t in (*self.trails()[-50:], trail) for n in t[1::2] if n != _REBUILT]
         common = Counter(names[-1000:]).most_common(6)
         fired = ", ".join(f"{name} ({times:,} times)" for name, times in common)
         at = trail[0] if trail else self.root
@@ -144,7 +162,7 @@ class Job:
     def circle(self, again: Node, trail: list[Any]) -> RewriteLimitError:
         """The error for a node whose final form depends on itself."""
         names: list[str] = []
-        for path in (trail, *(f[2] for f in reversed(self.frames))):
+        for path in (trail, *reversed(self.trails())):
             forms = [i for i in range(0, len(path), 2) if path[i] is again]
             first = forms[0] if forms else 0
             names[:0] = [self.rule_name(n) for n in path[first + 1 :: 2] if n != _REBUILT]
@@ -197,7 +215,7 @@ def recall(node: Node) -> dict[int, Any]:
 def drive(job: Job, root: Node, rebuild: Any) -> Node:
     """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
 
-    The stack holds nodes to finish. One whose operands must be finished first leaves RESUME there and a frame: the node as it
+    The stack holds nodes to finish. One whose operands must be finished first leaves a frame there, below RESUME: the node as it
     was given, its present form, its trail, whether rules fire on it. The trail lists earlier forms, each with the number of the
     rule that replaced it.
     """
@@ -205,26 +223,24 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
     lookup = done.get
     held = job.held
     plan = job.plan
-    fallback = job.fallback
+    silent = job.silent
     before = job.before
     context = job.context
     key = job.memo_key
+    ref = weakref.ref
     tracing = job.trace is not None
     longest = 2 * job.limits.per_node
+    fired = job.fired
     allowed = job.limits.total
     stack = job.stack
-    frames = job.frames
     pop = stack.pop
     push = stack.append
     push(root)
     while stack:
-        node = pop()
+        at = node = pop()
         fires = True
-        ready = False  # the operands are finished
-        original = before is not None
         if node is RESUME:
-            node, at, trail, fires = frames.pop()
-            ready = True
+            node, at, trail, fires = pop()
             original = False
         elif node is HELD:
             at = node = pop()
@@ -235,11 +251,10 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
         else:
             if lookup(node) is not None:
                 continue
-            at = node
             trail = []
+            original = before is not None
         while True:
             hit: Any = None
-            fresh: Any
             if original:  # stage 0: the node as it was given
                 original = False
                 assert before is not None
@@ -249,45 +264,37 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                     if hit is not None:
                         hit = (hit[0], hit[1] + _BEFORE)
             if hit is None:
-                match, holds = plan.get(opkey(at), fallback)
+                match, holds = plan[opkey(at)]
                 kids = operands(at)
                 if kids:
                     changed = waits = False
                     if holds is not None:
                         fresh = job.finals_of(kids, holds)
-                        if None in fresh:
-                            push(RESUME)
-                            job.push(kids, holds)
+                        if any(new is None for new in fresh):
                             waits = True
+                            stack += ((node, at, trail, fires), RESUME)
+                            job.push(kids, holds)
                         else:
                             for kid, new in zip(kids, fresh, strict=True):
                                 if new is not kid:
                                     if new is PENDING:
                                         raise job.circle(kid, trail)
                                     changed = True
-                    elif ready:
-                        for kid in kids:
-                            new = lookup(kid)
-                            if new is not kid:
-                                if new is PENDING:
-                                    raise job.circle(kid, trail)
-                                changed = True
                     else:
-                        for kid in kids:
+                        for kid in kids[::-1]:  # the first operand is finished first
                             new = lookup(kid)
                             if new is kid:
                                 continue
                             if new is None:
-                                if before is None and not operands(kid) and plan.get(opkey(kid), fallback)[0] is None:
-                                    done[kid] = kid  # a leaf that no rule is about
+                                if opkey(kid) in silent and not operands(kid):
+                                    done[kid] = kid
                                     continue
                                 if key is not None and (kept := recall(kid).get(key)) is not None:
                                     new = kid if kept is True else kept()
                                 if new is None:
                                     if not waits:
                                         waits = True
-                                        push(RESUME)
-                                        first = len(stack)
+                                        stack += ((node, at, trail, fires), RESUME)
                                     push(kid)
                                     continue
                                 done[kid] = done[new] = new
@@ -296,20 +303,23 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                             if new is PENDING:
                                 raise job.circle(kid, trail)
                             changed = True
-                        if waits and len(stack) - first > 1:  # the first operand is finished first
-                            stack[first:] = stack[: first - 1 : -1]
                     if waits:  # come back when they are finished
                         (done if fires else held)[at] = PENDING
-                        frames.append((node, at, trail, fires))
                         break
                     if changed:
                         if holds is None:
-                            fresh = [lookup(kid) for kid in kids]
+                            fresh = tuple(map(lookup, kids))
                         (done if fires else held)[at] = PENDING
-                        trail.append(at)
-                        trail.append(_REBUILT)
+                        trail += (at, _REBUILT)
                         at = rebuild(at, fresh)
-                        known = job.recall(at) if fires else held.get(at)
+                        if not fires:
+                            known = held.get(at)
+                        else:
+                            known = lookup(at)
+                            if known is None and key is not None and (kept := recall(at).get(key)) is not None:
+                                known = at if kept is True else kept()
+                                if known is not None:
+                                    done[at] = done[known] = known
                         if known is not None:
                             if known is PENDING:
                                 raise job.circle(at, trail)
@@ -317,54 +327,51 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                             match = None
                         elif before is not None and fires:
                             original = True
-                            ready = False
                             continue
                         elif opkey(at) is not opkey(trail[-2]):  # a constructor chose another op
-                            match, holds = plan.get(opkey(at), fallback)
+                            match = plan[opkey(at)][0]
                 if match is not None and fires:  # stage 1: the node over finished operands
                     hit = match(at, context)
                 if hit is None:  # `at` is final
-                    if fires:
-                        done[at] = at
-                        if trail:
-                            for form in trail[::2]:
-                                done[form] = at
-                            if key is not None:
-                                recall(node)[key] = weakref.ref(at)
-                        if key is not None:
-                            recall(at)[key] = True
-                    else:
+                    if not fires:
                         held[at] = at
                         for form in trail[::2]:
                             held[form] = at
+                        break
+                    done[at] = at
+                    if trail:
+                        for form in trail[::2]:
+                            done[form] = at
+                        if key is not None:
+                            recall(node)[key] = ref(at)
+                    if key is not None:
+                        recall(at)[key] = True
                     break
             # a rule fired
             new, number = hit
-            job.fired += 1
-            trail.append(at)
-            trail.append(number)
+            fired += 1
+            trail += (at, number)
             if tracing:
                 job.record(number, at, new)
-            if job.fired >= allowed:
+            if fired >= allowed:
+                job.fired = fired
                 allowed = job.allow(trail)
             if len(trail) > longest:
                 raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
-            done[at] = PENDING
-            at = new
             known = lookup(new)
-            if known is None and key is not None and (kept := recall(new).get(key)) is not None:
-                known = new if kept is True else kept()
-                if known is not None:
-                    done[new] = done[known] = known
-            if known is not None:
-                if known is PENDING:
-                    raise job.circle(new, trail)
-                at = known
-                for form in trail[::2]:
-                    done[form] = at
-                if key is not None:
-                    recall(node)[key] = weakref.ref(at)
-                break
-            ready = False
-            original = before is not None
+            if known is None:
+                if key is None or (kept := recall(new).get(key)) is None or (known := new if kept is True else kept()) is None:
+                    done[at] = PENDING
+                    at = new
+                    original = before is not None
+                    continue
+                done[new] = done[known] = known
+            elif known is PENDING:
+                raise job.circle(new, trail)
+            for form in trail[::2]:
+                done[form] = known
+            if key is not None:
+                recall(node)[key] = ref(known)
+            break
+    job.fired = fired
     return done[root]

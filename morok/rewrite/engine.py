@@ -7,7 +7,7 @@ finished in turn (stage 1). With `bottom_up` the rules see each node as it was b
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
@@ -54,17 +54,41 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
     return found
 
 
-_plans: dict[tuple[str, int, frozenset[str]], tuple[Matcher, Mapping[Hashable, Planned]]] = {}
+class _Plan(dict[Hashable, Planned]):
+    """By op key: the match function, and which operands are held. An op that no rule names has the rules for every op."""
+
+    def __init__(self, after: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> None:
+        super().__init__({k: (after.table.get(k, after.default), held.get(k)) for k in {*keys, *after.table, *held}})
+        self.other: Planned = (after.default, None)
+
+    def __missing__(self, key: Hashable) -> Planned:
+        return self.setdefault(key, self.other)
 
 
-def _plan(dialect: Dialect, after: Matcher, fires: frozenset[str]) -> Mapping[Hashable, Planned]:
-    what = (dialect.name, after.serial, fires)
-    found = _plans.get(what)
-    if found is None or found[0] is not after:
-        held = _positions(dialect, fires)
-        plan = {k: (after.table.get(k, after.default), held.get(k)) for k in {*after.table, *held}}
-        found = _plans[what] = (after, plan)
-    return found[1]
+class _Program:
+    """What one call of the engine needs and the next call with the same rules can use again."""
+
+    def __init__(self, dialect: Dialect, after: Matcher, before: Matcher | None, fires: frozenset[str]) -> None:
+        self.dialect = dialect
+        self.after = after
+        self.before = before
+        self.plan = _Plan(after, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
+        self.silent = frozenset(k for k, (match, _) in self.plan.items() if match is None and before is None)
+        self.memo_key = _memo_key(after, before, fires)
+        self.drive = _driver(dialect)
+        self.maker = getattr(dialect, "maker", None)
+        self.remembers = hasattr(dialect, "recall")
+
+
+_programs: dict[tuple[str, int, int, frozenset[str]], _Program] = {}
+
+
+def _program(dialect: Dialect, after: Matcher, before: Matcher | None, fires: frozenset[str]) -> _Program:
+    what = (dialect.name, after.serial, 0 if before is None else before.serial, fires)
+    found = _programs.get(what)
+    if found is None or found.after is not after or found.before is not before:
+        found = _programs[what] = _Program(dialect, after, before, fires)
+    return found
 
 
 _memo_keys: dict[tuple[int, int, frozenset[str]], int] = {}
@@ -138,44 +162,35 @@ def rewrite_all(
     dialect = first.dialect
     if rules is not None and before is not None and rules.dialect is not before.dialect:
         raise ValueError(f"rules of dialect {rules.dialect.name} and of {before.dialect.name} rewrite different graphs")
-    trace = trace or traces.current()
-    contextual = any(r is not None and r.has_context for r in (rules, before))
-    after_matcher = _NO_RULES if rules is None else rules.matcher
-    before_matcher = None if before is None else before.matcher
-    # a trace is to show every firing, so what is remembered from earlier calls is not used
-    forgetful = not hasattr(dialect, "recall") or contextual or trace is not None
-    job = Job(
-        dialect=dialect,
-        after=after_matcher,
-        before=before_matcher,
-        context=context,
-        limits=limits,
-        plan=_plan(dialect, after_matcher, positions),
-        memo_key=None if forgetful else _memo_key(after_matcher, before_matcher, positions),
-        trace=trace,
-        stage=stage,
+    if trace is None:
+        trace = traces.current()
+    program = _program(
+        dialect, _NO_RULES if rules is None else rules.matcher, None if before is None else before.matcher, positions
     )
-    run = _driver(dialect)
-    maker = getattr(dialect, "maker", None)
+    contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
+    # a trace is to show every firing, so what is remembered from earlier calls is not used
+    memo_key = program.memo_key if program.remembers and not contextual and trace is None else None
+    job = Job(program, context, limits, memo_key, trace, stage)
+    maker = program.maker
     if maker is None:
-        return [_finish(run, job, root) for root in roots]
+        return [_finish(program, job, root) for root in roots]
     origin, maker_stage = maker.origin, maker.stage
     maker.stage = stage
     try:
         out = []
         for root in roots:
             maker.origin = dialect.origin(root)  # type: ignore[attr-defined]
-            out.append(_finish(run, job, root))
+            out.append(_finish(program, job, root))
         return out
     finally:
         maker.origin = origin
         maker.stage = maker_stage
 
 
-def _finish(run: Any, job: Job, root: Node) -> Node:
+def _finish(program: _Program, job: Job, root: Node) -> Node:
     job.root = root
     known = job.recall(root)
-    return run(job, root, job.dialect.rebuild) if known is None else known
+    return program.drive(job, root, program.dialect.rebuild) if known is None else known
 
 
 __all__ = ["DEFAULT_LIMITS", "FIRES", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]
