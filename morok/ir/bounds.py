@@ -70,10 +70,11 @@ def add(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     if d.is_float:
         return UNBOUNDED
     a, b = src
-    lo, hi, c, e = a.vmin, a.vmax, b.vmin, b.vmax
-    lo = lo + c if lo.__class__ is int and c.__class__ is int else plus(lo, c)
-    hi = hi + e if hi.__class__ is int and e.__class__ is int else plus(hi, e)
-    return (lo, hi) if d.min <= lo and hi <= d.max else (d.min, d.max)
+    lo, c = a.vmin, b.vmin
+    lo = plus(lo, c) if lo.__class__ is float or c.__class__ is float else lo + c
+    hi, c = a.vmax, b.vmax
+    hi = plus(hi, c) if hi.__class__ is float or c.__class__ is float else hi + c
+    return (lo, hi) if d.is_index or (d.min <= lo and hi <= d.max) else (d.min, d.max)
 
 
 def sub(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:

@@ -17,11 +17,11 @@ from morok.ir.op import Op
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
-# (kind, what it is about, divisor so far, factor, op, structure without the factor, structure): compared from the left. The
-# first three are those of a term whatever its factor: like terms agree in them.
-Key = tuple[int, str, int, Any, int, int, int]
+# What a term is whatever its factor: kind, what it is about, divisor so far. Like terms agree in it.
+Head = tuple[int, str, int]
+# (head, factor, op, structure without the factor, structure): compared from the left.
+Rank = tuple[Head, Any, int, int, int]
 
-_KEY: Final = "order"
 _ADD: Final = Op.Add
 _MUL: Final = Op.Mul
 _IDIV: Final = Op.Idiv
@@ -30,6 +30,11 @@ _CONST: Final = Op.Const
 _VCONST: Final = Op.VConst
 _RANGE: Final = Op.Range
 _WHERE: Final = Op.Where
+_SUM: Final = (0, "", 0)
+_PRODUCT: Final = (1, "", 0)
+_OTHER: Final = (5, "", 0)
+_NUMBERS: Final = (8, "", 0)
+_NUMBER: Final = (9, "", 0)
 _NAMED: Final = frozenset({Op.DefineVar, Op.Special})
 # A number for each op that is the same in every process.
 _CODE: Final[dict[Op, int]] = {op: crc32(op.name.encode()) for op in Op}
@@ -37,42 +42,32 @@ _CODE: Final[dict[Op, int]] = {op: crc32(op.name.encode()) for op in Op}
 
 def precedes(a: UOp, b: UOp) -> bool:
     """Whether `a` stands strictly before `b` in the structural order."""
-    first, second = a.memo, b.memo
-    if first is not None and second is not None:
-        x, y = first.get(_KEY), second.get(_KEY)
-        if x is not None and y is not None:
-            return bool(x < y)
-    return order(a) < order(b)
+    return (a.rank or order(a)) < (b.rank or order(b))
 
 
-def order(node: UOp) -> Key:
-    """The sort key of a node."""
-    found: Key | None = node.memo.get(_KEY)
+def order(node: UOp) -> Rank:
+    """The sort key of a node. What asks often looks at `node.rank` first."""
+    found = node.rank
     if found is not None:
         return found
     stack = [node]
     while stack:
         at = stack[-1]
         for s in at.src:
-            if _KEY not in s.memo:
+            if s.rank is None:
                 stack.append(s)
         if stack[-1] is at:
             stack.pop()
-            found = at.memo[_KEY] = _key(at)
+            found = _rank(at)
+            _set_rank(at, found)
     assert found is not None
     return found
 
 
-_DTYPES: Final[dict[DType, int]] = {}
-
-
-def _dtype_code(d: DType) -> int:
-    return _DTYPES.setdefault(d, crc32(d.name.encode()))
-
-
-def _known(node: UOp) -> Key:
-    key: Key = node.memo[_KEY]
-    return key
+def _known(node: UOp) -> Rank:
+    found = node.rank
+    assert found is not None
+    return found
 
 
 _type_codes: dict[DType, int] = {}
@@ -86,37 +81,38 @@ def _type_code(d: DType) -> int:
     return code
 
 
-def _key(node: UOp) -> Key:
-    """The key of a node whose operands have theirs."""
+def _rank(node: UOp) -> Rank:
+    """The rank of a node whose operands have theirs."""
     op = node.op
     src = node.src
     arg = node.arg
     code = _CODE[op]
-    structure = hash((code, _type_code(node.dtype), 0 if arg is None else _stable(arg), *[s.memo[_KEY][6] for s in src]))
+    below = [_known(s) for s in src]
+    structure = hash((code, _type_code(node.dtype), 0 if arg is None else _stable(arg), *[r[4] for r in below]))
     if op is _ADD:
-        return (0, "", 0, 1, code, structure, structure)
+        return (_SUM, 1, code, structure, structure)
     if op is _MUL:
         if src[1].op is _CONST:
-            kind, about, divisor, _, inner, bare, _ = _known(src[0])
-            return (kind, about, divisor, src[1].arg, inner, bare, structure)
-        return (1, "", 0, 1, code, structure, structure)
+            head, _, inner, bare, _ = below[0]
+            return (head, src[1].arg, inner, bare, structure)
+        return (_PRODUCT, 1, code, structure, structure)
     if op is _CONST:
-        return (9, "", 0, node.arg, code, structure, structure)
+        return (_NUMBER, arg, code, structure, structure)
     if op is _VCONST:
-        return (8, "", 0, 1, code, structure, structure)
+        return (_NUMBERS, 1, code, structure, structure)
     if op in _NAMED:
-        return (2, str(node.field("name")), 0, 1, code, structure, structure)
+        return ((2, str(node.field("name")), 0), 1, code, structure, structure)
     if op is _RANGE:
-        return (3, f"{node.arg[0]:08d}" if isinstance(node.arg[0], int) else str(node.arg[0]), 0, 1, code, structure, structure)
+        return ((3, f"{arg[0]:08d}" if isinstance(arg[0], int) else str(arg[0]), 0), 1, code, structure, structure)
     if (op is _IDIV or op is _MOD) and src[1].op is _CONST:
-        kind, about, divisor, _, _, _, inside = _known(src[0])
+        (kind, about, divisor), _, _, _, inside = below[0]
         if kind < 2 or kind > 7:  # sums, products and constants have places of their own in a chain
             kind, about = 4, f"{inside:x}"
         divisor = max(divisor, 1)
-        return (kind, about, divisor * abs(src[1].arg) if op is _IDIV else divisor, 1, code, structure, structure)
+        return ((kind, about, divisor * abs(src[1].arg) if op is _IDIV else divisor), 1, code, structure, structure)
     if op is _WHERE:  # choices by one condition stand together
-        return (6, f"{_known(src[0])[6]:x}", 0, 1, code, structure, structure)
-    return (5, "", 0, 1, code, structure, structure)
+        return ((6, f"{below[0][4]:x}", 0), 1, code, structure, structure)
+    return (_OTHER, 1, code, structure, structure)
 
 
 def _stable(arg: Any) -> int:
@@ -132,3 +128,8 @@ def _stable(arg: Any) -> int:
     if isinstance(arg, (enum.Enum, DType)):
         return crc32(arg.name.encode())
     return crc32(repr(arg).encode())
+
+
+from morok.ir.uop import _Cell  # noqa: E402
+
+_set_rank: Final = _Cell.__dict__["rank"].__set__

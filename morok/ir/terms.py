@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus, times
 from morok.ir.op import Op
-from morok.ir.order import Key, order
+from morok.ir.order import Rank, order
 from morok.ir.ranges import remember
 
 if TYPE_CHECKING:
@@ -89,10 +89,10 @@ def build(parts: Iterable[tuple[UOp, int]], k: int, dtype: DType) -> UOp:
     return out if k == 0 else out + UOp.const(k, dtype)
 
 
-def _by_order(entry: tuple[Key, UOp, int]) -> tuple[object, ...]:
+def _by_order(entry: tuple[Rank, UOp, int]) -> tuple[object, ...]:
     """The order of the term c*v, without making it."""
-    key, _, c = entry
-    return (key[0], key[1], key[2], c, key[4], key[5])
+    rank, _, c = entry
+    return (rank[0], c, rank[2], rank[3])
 
 
 def _term(node: UOp) -> tuple[UOp, int]:
@@ -132,16 +132,19 @@ def merged(x: UOp, y: UOp) -> UOp | None:
     if y.op is not _ADD and last.op is not _CONST:
         if y.op is _CONST:
             return None if y.arg else x
-        a, b = order(last), order(y)
-        if a < b and a[:3] != b[:3]:
+        if (last.rank or order(last))[0] < (y.rank or order(y))[0]:
             return None
-    new = _flat(y)
-    least = min([order(t)[:3] for t in new])
+    if y.op is _ADD:
+        new = _flat(y)
+        least = min([(t.rank or order(t))[0] for t in new])
+    else:
+        new = [y]
+        least = (y.rank or order(y))[0]
     passed: list[UOp] = []
     base: UOp | None = x
     while base is not None:
         inner, term = base.src if base.op is _ADD else (None, base)
-        if order(term)[:3] < least:
+        if (term.rank or order(term))[0] < least:
             break
         passed.append(term)
         base = inner
@@ -158,10 +161,11 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
     made: dict[UOp, UOp] = {}  # terms that may stay as they are
     k = 0
     for term in terms:
-        if term.op is _CONST:
+        op = term.op
+        if op is _CONST:
             k += term.arg
             continue
-        v, c = _term(term)
+        v, c = _term(term) if op is _MUL else (term, 1)
         if v in total:
             total[v] += c
             made.pop(v, None)
@@ -169,11 +173,10 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
             total[v] = c
             if factor == 1:
                 made[v] = term
-    kept = []
-    for v, c in total.items():
-        c *= factor
-        if c:
-            kept.append(made[v] if v in made else v if c == 1 else binary(_MUL, v, UOp.const(c, dtype)))
+    if len(made) == len(total):
+        kept = list(made.values())
+    else:
+        kept = [made[v] if v in made else _times(v, c * factor, dtype) for v, c in total.items() if c]
     if len(kept) > 1:
         kept.sort(key=order)
     for term in kept:
@@ -182,6 +185,12 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
     if base is None:
         return UOp.const(k, dtype)
     return binary(_ADD, base, UOp.const(k, dtype)) if k else base
+
+
+def _times(v: UOp, c: int, dtype: DType) -> UOp:
+    from morok.ir.uop import UOp, binary
+
+    return v if c == 1 else binary(_MUL, v, UOp.const(c, dtype))
 
 
 def scaled(x: UOp, c: int) -> UOp:
@@ -563,7 +572,11 @@ def _congruent(x: UOp, y: UOp, n: int) -> bool:
 
 def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
     """(rest, k, n, x, y) with s = rest + k*(y mod n) + k*n*(x div n), where n divides x - y and s ends in one of the two."""
-    found = _divided(s.src[1])
+    end = s.src[1]
+    op = end.src[0].op if end.op is _MUL else end.op
+    if op is not _MOD and op is not _IDIV:
+        return None
+    found = _divided(end)
     if found is None:
         return None
     last, c = found

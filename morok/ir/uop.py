@@ -30,6 +30,7 @@ from morok.ir.ops import tensor as _tensor  # noqa: F401
 from morok.ir.ops import vector as _vector  # noqa: F401
 
 if TYPE_CHECKING:
+    from morok.ir.order import Rank
     from morok.ir.provenance import Origin
 
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
@@ -64,7 +65,7 @@ _INDEX: Final = dtypes.index
 class _Cell:
     """The storage of a node while it is filled; `UOp` has the same layout and refuses assignment."""
 
-    __slots__ = ("op", "dtype", "src", "arg", "vmin", "vmax", "invalid", "origin", "memo", "serial", "__weakref__")
+    __slots__ = ("op", "dtype", "src", "arg", "vmin", "vmax", "invalid", "origin", "rank", "memo", "serial", "__weakref__")
 
     op: Op
     dtype: DType
@@ -74,6 +75,7 @@ class _Cell:
     vmax: int | float
     invalid: bool
     origin: Origin | None
+    rank: Rank | None
     memo: dict[Any, Any]
     serial: int
 
@@ -125,21 +127,21 @@ def caller() -> Place | None:
 
 def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
     """The node behind `key`, made if it is not alive."""
-    bounds = _BOUNDS[op]
-    vmin, vmax = (dtype.min, dtype.max) if bounds is None else bounds(dtype, src, arg)
-    invalid = False
-    for s in src:
-        if s.invalid:
-            invalid = _keeps_invalid(op, dtype, src)
-            break
     cell = _new_cell(_Cell)
     cell.op = op
     cell.dtype = dtype
     cell.src = src
     cell.arg = arg
-    cell.vmin = vmin
-    cell.vmax = vmax
-    cell.invalid = invalid or op is _INVALID
+    bounds = _BOUNDS[op]
+    cell.vmin, cell.vmax = (dtype.min, dtype.max) if bounds is None else bounds(dtype, src, arg)
+    invalid = op is _INVALID
+    if dtype.is_index:  # comparisons of what is Invalid are undefined, a load there is a number
+        for s in src:
+            if s.invalid:  # arithmetic is strict in it
+                invalid = op is not _WHERE or src[1].invalid or src[2].invalid
+                break
+    cell.invalid = invalid
+    cell.rank = None
     cell.memo = {}  # made here, so that two threads never make one each
     origin = maker.origin
     if origin is None:
@@ -161,15 +163,6 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
         _remove_dead_weakref(_cache, key)  # it has died, and `_forget` was not called yet
 
 
-def _keeps_invalid(op: Op, dtype: DType, src: tuple[UOp, ...]) -> bool:
-    """Whether a node with an operand that may be Invalid may be Invalid itself: arithmetic is strict in it."""
-    if not dtype.is_index:
-        return False  # a comparison with it is undefined, a load at it is a number
-    if op is _WHERE:
-        return src[1].invalid or src[2].invalid
-    return True
-
-
 class UOp(_Cell):
     """One operation.
 
@@ -180,6 +173,7 @@ class UOp(_Cell):
     vmin, vmax  bounds of every lane, where it is defined and not Invalid; -inf and inf: unbounded
     invalid  whether it may be Invalid (dtype index only)
     origin   who made it (morok.ir.provenance)
+    rank     its place in the structural order, once somebody asked for it (morok.ir.order)
     serial   a number that grows with construction: never reused, unlike id()
     """
 
@@ -571,25 +565,24 @@ def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
 def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """`node` over other operands, as a node that comes from it; checked again only where their dtypes are other ones."""
     op = node.op
-    if len(src) == len(node.src):
-        for a, b in zip(src, node.src, strict=False):
-            if a.dtype is not b.dtype:
-                break
-        else:
-            if op in _KEYED_BY_OPERANDS:
-                key: Any = (op, *src)
-            else:
-                key = (op, node.dtype, _arg_key(node.arg), src)
-            found = _cache.get(key)
-            if found is not None and (known := found()) is not None:
-                return known
-            outer, maker.origin = maker.origin, node.origin
-            out = _make(key, op, node.dtype, src, node.arg)
-            maker.origin = outer
-            return out
-    outer, maker.origin = maker.origin, node.origin
+    key: Any
+    if op in _KEYED_BY_OPERANDS:
+        key = (op, *src)
+        found = _cache.get(key)
+        if found is not None and (known := found()) is not None:
+            return known
+    else:
+        key = None
+    outer = maker.origin
+    maker.origin = node.origin
     try:
-        return node.replace(src)
+        old = node.src
+        if len(src) != len(old):
+            return node.replace(src)
+        for a, b in zip(src, old, strict=False):
+            if a.dtype is not b.dtype:
+                return node.replace(src)
+        return intern(op, node.dtype, src, node.arg) if key is None else _make(key, op, node.dtype, src, None)
     finally:
         maker.origin = outer
 
