@@ -7,7 +7,7 @@ and devices, MRK9xx the command line. `morok explain CODE` prints the class's do
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class RuleError(MorokError):
 
     code = "MRK100"
 
-    def __init__(self, message: str, *, errors: tuple[MorokError, ...] = (), **where: object) -> None:
-        super().__init__(message, **where)  # type: ignore[arg-type]
+    def __init__(self, message: str, *, errors: tuple[MorokError, ...] = (), **where: Any) -> None:
+        super().__init__(message, **where)
         self.errors = errors or (self,)
 
     def __str__(self) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from bench.harness import Contest
 
 N = 20_000
 
 
-def _build(x: object, constants: list[object]) -> Callable[[], object]:
-    return lambda: [x + c for c in constants]  # type: ignore[operator]
+def _build(x: Any, constants: list[Any]) -> Callable[[], object]:
+    return lambda: [x + c for c in constants]
 
 
 def contests() -> Iterator[Contest]:
@@ -21,8 +22,8 @@ def contests() -> Iterator[Contest]:
 
     x = UOp.var("x", dtypes.i32)
     y = TheirUOp.variable("y", 0, 1000, dtype=their_dtypes.int)
-    ours: list[object] = [UOp.const(i, dtypes.i32) for i in range(N)]
-    theirs: list[object] = [TheirUOp.const(i, their_dtypes.int) for i in range(N)]
+    ours: list[Any] = [UOp.const(i, dtypes.i32) for i in range(N)]
+    theirs: list[Any] = [TheirUOp.const(i, their_dtypes.int) for i in range(N)]
     # without a reference to the results every sum is released, so each round makes all of them anew
     yield Contest(f"{N} new nodes", _build(x, ours), {"tinygrad": _build(y, theirs)}, goal=1 / 2, against="tinygrad")
     kept = (_build(x, ours)(), _build(y, theirs)())

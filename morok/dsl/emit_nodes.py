@@ -99,28 +99,18 @@ class Nodes(Values):
                 return f"{self.sequence(e.sequence)}[{self.value(e.index)}]"
         return self.value(e)
 
-    def _items(self, items: Iterable[S.Expr]) -> list[str]:
+    def _items(self, items: Iterable[S.Expr], operands: bool = False) -> list[str]:
+        """The items of a list; among `operands` all are nodes, and the name of a sequence stands for all of them."""
         out = []
         for item in items:
             if isinstance(item, S.ESpread):
                 out.append(f"*{self.sequence(item.sequence)}")
             elif isinstance(item, S.EComprehension):
-                out.append(f"*[{self.comprehension(item)}]")
-            else:
-                out.append(bare(self.any(item)))
-        return out
-
-    def _operand_items(self, items: Iterable[S.Expr]) -> list[str]:
-        out = []
-        for item in items:
-            if isinstance(item, S.ESpread):
-                out.append(f"*{self.sequence(item.sequence)}")
-            elif isinstance(item, S.EComprehension):
-                out.append(f"*[{self.comprehension(item, nodes=True)}]")
-            elif isinstance(item, S.EName) and self._is_sequence(item):
+                out.append(f"*[{self.comprehension(item, nodes=operands)}]")
+            elif operands and isinstance(item, S.EName) and self._is_sequence(item):
                 out.append(f"*{self.sequence(item)}")
             else:
-                out.append(bare(self.node(item)))
+                out.append(bare(self.node(item) if operands else self.any(item)))
         return out
 
     def _is_sequence(self, e: S.EName) -> bool:
@@ -153,7 +143,7 @@ class Nodes(Values):
             return self.pointwise(info.name, operands)
         many = any(o.many for o in info.operands)
         count = len(args) if many else min(len(args), len(info.operands))
-        operands = self._operand_items(args[:count])
+        operands = self._items(args[:count], operands=True)
         fields = dict(zip(info.fields, args[count:], strict=False))
         return self.assemble(info, operands, {k: self.field(k, v) for k, v in fields.items()}, self.wanted_dtype(info, e))
 
@@ -195,9 +185,9 @@ class Nodes(Values):
             if value is None or isinstance(value, S.ENone):
                 continue
             if o.many and isinstance(value, S.EList):
-                operands += self._operand_items(value.items)
+                operands += self._items(value.items, operands=True)
             elif o.many and isinstance(value, S.EComprehension):
-                operands += self._operand_items((value,))
+                operands += self._items((value,), operands=True)
             elif o.many:
                 operands.append(f"*{self.sequence(value)}")
             elif o.optional and isinstance(value, S.EName) and isinstance(self.row.names.get(value.name), BoundCode):

@@ -19,6 +19,9 @@ NEAR = 1  # how deep a node may lie for rows that do not look at it to be writte
 SHORT = 3  # a tail of so many lines is repeated rather than called
 
 
+Key = tuple[str, Path] | Test  # what rows share a test by
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One row of the table: `tests` are those not yet known to hold."""
@@ -237,7 +240,7 @@ class Tree:
             span, rows = rows[:end], rows[end:]
             self.switch(key, span, known, depth)
 
-    def choose(self, rows: Sequence[Row]) -> object:
+    def choose(self, rows: Sequence[Row]) -> Key | None:
         """What to test first: of the first row's tests that can be made now the one that most rows share."""
         if self.written > self.most:
             return None
@@ -251,16 +254,16 @@ class Tree:
                 best, most = key, count
         return best
 
-    def reach(self, rows: Sequence[Row], key: object) -> int:
+    def reach(self, rows: Sequence[Row], key: Key) -> int:
         """For how many of the rows a test is made at once. About the root and its operands: up to the last row that makes it, so
         that those in between are written once for each outcome. Further down: while every row makes it.
         """
-        paths = (key[1],) if isinstance(key, tuple) else key.paths  # type: ignore[attr-defined]
+        paths = (key[1],) if isinstance(key, tuple) else key.paths
         if max(map(len, paths)) > NEAR:
             return next((i for i, r in enumerate(rows) if not _makes(r, key)), len(rows))
         return 1 + max(i for i, r in enumerate(rows) if _makes(r, key))
 
-    def switch(self, key: object, span: Sequence[Row], known: set[str], depth: int) -> None:
+    def switch(self, key: Key, span: Sequence[Row], known: set[str], depth: int) -> None:
         first = next(t for t in span[0].tests if _key(t) == key)
         for p in first.paths:
             self.load_node(p, span[0].variant, known, depth)
@@ -391,12 +394,12 @@ def _values(test: Test) -> tuple[Path, ...]:
     return ()
 
 
-def _key(test: Test) -> object:
+def _key(test: Test) -> Key | None:
     """What rows share a test by: for ops the node alone, since one look at its op decides for all of them."""
     return ("op", test.path) if isinstance(test, OpTest) else None if isinstance(test, LiteralTest) else test
 
 
-def _makes(row: Row, key: object) -> bool:
+def _makes(row: Row, key: Key) -> bool:
     return any(_key(t) == key for t in row.tests)
 
 

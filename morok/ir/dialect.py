@@ -8,10 +8,11 @@ from typing import Any, Final
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
+from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
-from morok.ir.provenance import Origin, record, rewritten
-from morok.ir.uop import UOp, binary, cast, maker, rebuilt
+from morok.ir.provenance import Origin, rewritten
+from morok.ir.uop import UOp, binary, came_from, cast, rebuilt
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -175,7 +176,7 @@ class _Morok:
             maker.origin = rewritten(origin, maker.stage, rule)
 
     def keep(self, node: UOp, result: UOp, rule: str) -> None:
-        record(result, rewritten(node.origin, maker.stage, rule))
+        came_from(result, rewritten(node.origin, maker.stage, rule))
 
 
 MOROK: Final = _Morok()

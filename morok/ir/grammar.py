@@ -77,7 +77,7 @@ class _Mistake(Exception):
         self.at, self.message, self.expected, self.hint = at, message, expected, hint
 
 
-class _Builder(Transformer):  # type: ignore[type-arg]
+class _Builder(Transformer[Token, UOp]):
     """Makes nodes bottom-up; one instance a text, as it holds the names defined so far."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from morok.ir.uop import UOp
+    pass
 
 # A user's expression: its code object and the offset of the instruction that made the node; the line is found when asked for.
 Written = tuple[CodeType, int]
@@ -30,11 +30,6 @@ def rewritten(origin: Origin | None, stage: str, rule: str) -> Origin:
     if origin[3] >= LONGEST:
         return origin
     return (origin, stage, rule, origin[3] + 1)
-
-
-def record(node: UOp, origin: Origin | None) -> None:
-    """Say anew where `node` came from: a rule's target may be a node that was there before (`x + 0 ~> x`)."""
-    _set_origin(node, origin)
 
 
 def describe(origin: Origin | None) -> list[str]:
@@ -77,8 +72,3 @@ def _user_line(code: CodeType, offset: int) -> str:
     if last == line and first is not None and end is not None:
         text = text.encode()[first:end].decode(errors="replace")
     return f"{where} `{text.strip()}`"
-
-
-from morok.ir.uop import _Cell  # noqa: E402
-
-_set_origin: Final = _Cell.__dict__["origin"].__set__

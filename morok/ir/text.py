@@ -219,15 +219,12 @@ class _Printer:
         stack: list[str | UOp] = list(reversed(self._parts(start)))
         while stack:
             item = stack.pop()
-            if item.__class__ is str:
+            if isinstance(item, str):
                 out.append(item)
+            elif (name := self.names.get(item)) is not None:
+                out.append(name)
             else:
-                node: UOp = item  # type: ignore[assignment]
-                name = self.names.get(node)
-                if name is not None:
-                    out.append(name)
-                else:
-                    stack.extend(reversed(self._parts(node)))
+                stack.extend(reversed(self._parts(item)))
 
     def _parts(self, node: UOp) -> list[str | UOp]:
         op = node.op

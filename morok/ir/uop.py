@@ -7,33 +7,27 @@ programs. The cache holds nodes weakly. Bounds are computed at construction.
 from __future__ import annotations
 
 import itertools
-import os
-import sys
-import threading
 import weakref
 from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]  # one atomic step, by which WeakValueDictionary forgets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from morok.errors import IRTypeError, Place
+from morok.errors import IRTypeError
 from morok.ir import number
-from morok.ir.dtype import DType, PtrType, dtypes
-from morok.ir.op import TABLE, AxisType, Op, OpDef
-from morok.ir.ops import alu as _alu  # noqa: F401  (fills the table)
+from morok.ir.dtype import DType, dtypes
+from morok.ir.graph import substitute, toposort
+from morok.ir.maker import caller, maker, user_frame
+from morok.ir.op import AxisType, Op, OpDef
+from morok.ir.ops import TABLE
 from morok.ir.ops import arguments as _arguments
-from morok.ir.ops import loop as _loop  # noqa: F401
 from morok.ir.ops import memory as _memory
-from morok.ir.ops import tensor as _tensor  # noqa: F401
-from morok.ir.ops import vector as _vector  # noqa: F401
+from morok.ir.typecheck import PARAMS, check_arity, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
     from morok.ir.order import Rank
     from morok.ir.provenance import Origin
 
-_PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
 # An enum member looked up in its class costs as much as the cache lookup it is for.
 _CONST: Final = Op.Const
 _ADD: Final = Op.Add
@@ -101,30 +95,6 @@ def live() -> int:
     return len(_cache)
 
 
-class _Maker(threading.local):
-    """Who is creating nodes in this thread: None for the user, whose frame is recorded, else what to record instead."""
-
-    origin: Origin | None = None
-    stage: str = ""  # what a rewriting in progress calls itself
-
-
-maker: Final = _Maker()
-
-
-def _user_frame() -> FrameType | None:
-    """The innermost frame outside this package."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame
-
-
-def caller() -> Place | None:
-    """The user's file and line, for error messages."""
-    frame = _user_frame()
-    return None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
-
-
 def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
     """The node behind `key`, made if it is not alive."""
     cell = _new_cell(_Cell)
@@ -145,12 +115,12 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
     cell.memo = {}  # made here, so that two threads never make one each
     origin = maker.origin
     if origin is None:
-        frame = _user_frame()
+        frame = user_frame()
         origin = None if frame is None else (frame.f_code, frame.f_lasti)
     cell.origin = origin
     cell.serial = next(_serials)
     cell.__class__ = UOp  # from here on immutable
-    node: UOp = cell  # type: ignore[assignment]
+    node: UOp = cell
     entry = _Entry(node, _forget)
     entry.key = key
     while True:
@@ -216,9 +186,9 @@ class UOp(_Cell):
                 return node
             return _make((op, *src), op, pointwise_type(entry, src), src, None)
         if op is _CAST:
-            return cast(src[0], dtype) if len(src) == 1 else _arity(entry, src)
+            return cast(src[0], dtype) if len(src) == 1 else wrong_arity(entry, src)
         assert entry.typing is not None
-        _check_arity(entry, src)
+        check_arity(entry, src)
         try:
             _arguments.check(op, entry.fields, arg)
             result = entry.typing(src, arg, dtype)
@@ -587,6 +557,11 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
         maker.origin = outer
 
 
+def came_from(node: UOp, origin: Origin | None) -> None:
+    """Say anew where `node` came from: a rule's target may be a node that was there before (`x + 0 ~> x`)."""
+    _set_origin(node, origin)
+
+
 def _arg_key(arg: Any) -> Any:
     """`arg` as part of a cache key: True, 1 and 1.0 are equal in Python and different arguments here."""
     kind = arg.__class__
@@ -595,105 +570,13 @@ def _arg_key(arg: Any) -> Any:
     return (kind, arg) if kind is bool or kind is float else arg
 
 
-def _check_arity(entry: OpDef, src: tuple[UOp, ...]) -> None:
-    found = _ARITY.get(entry.op)
-    if found is None:
-        least = sum(1 for o in entry.operands if not (o.many or o.optional))
-        most = sys.maxsize if any(o.many for o in entry.operands) else len(entry.operands)
-        found = _ARITY[entry.op] = (least, most)
-    if not found[0] <= len(src) <= found[1]:
-        _arity(entry, src)
-
-
-def _arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
-    takes = ", ".join(o.name + (".." if o.many else "?" if o.optional else "") for o in entry.operands)
-    raise IRTypeError(f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller())
-
-
-def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
-    """The result's dtype of a pointwise op, all its operands of one lane count; a scalar condition governs all lanes."""
-    op = entry.op
-    if op is _WHERE:
-        if len(src) != 3:
-            _arity(entry, src)
-        c, t, f = src
-        if c.dtype.scalar() is not _BOOL or c.dtype.count not in (1, t.dtype.count):
-            _mistyped(entry, src, "a bool condition, scalar or with the lanes of the branches")
-        if t.dtype is not f.dtype:
-            _mistyped(entry, src, "branches of one dtype")
-        if t.dtype.is_ptr or t.dtype.kind == "void":
-            _mistyped(entry, src, "branches that are values")
-        return t.dtype
-    if len(src) != _PARAMS[op]:
-        _arity(entry, src)
-    d = src[0].dtype
-    for s in src:
-        if s.dtype is not d:
-            _mistyped(entry, src, "operands of one dtype")
-    if d.scalar() not in _DOMAINS[op]:
-        _mistyped(entry, src, "one of " + ", ".join(t.name for t in _DOMAINS[op]))
-    if entry.comparison:
-        return _BOOL if d.count == 1 else _BOOL.vec(d.count)
-    return d
-
-
-def _mistyped(entry: OpDef, src: tuple[UOp, ...], expected: str) -> None:
-    got = ", ".join(s.dtype.name for s in src)
-    raise IRTypeError(f"{entry.name}({got})", place=caller(), expected=expected, hint="Cast converts a value to another dtype")
-
-
-def toposort(roots: Iterable[UOp]) -> list[UOp]:
-    """Every node below `roots`, operands first, each once."""
-    seen: set[UOp] = set()
-    out: list[UOp] = []
-    stack: list[UOp | None] = list(roots)
-    stack.reverse()
-    pop, push, enter = stack.pop, stack.extend, seen.add
-    while stack:
-        node = pop()
-        if node is None:  # the operands of the node below are done
-            done = pop()
-            assert done is not None
-            out.append(done)
-        elif node not in seen:
-            enter(node)
-            src = node.src
-            if src:
-                push((node, None))
-                push(src[::-1])
-            else:
-                out.append(node)
-    return out
-
-
-def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
-    """`roots` with every node of `mapping` replaced at once."""
-    done: dict[UOp, UOp] = dict(mapping)
-    stack = [r for r in reversed(roots) if r not in done]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        waiting = [s for s in node.src if s not in done]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        src = tuple([done[s] for s in node.src])
-        done[node] = node if src == node.src else node.replace(src)
-    return [done[r] for r in roots]
-
-
-_new_cell: Final = object.__new__
-_ARITY: Final[dict[Op, tuple[int, int]]] = {}  # the fewest and the most operands, found at first use
+_set_origin: Final = _Cell.__dict__["origin"].__set__
+_new_cell: Final[Callable[[type], Any]] = object.__new__  # what it gives becomes a UOp when it is filled
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
-_PARAMS: Final = {op: len(e.signature.params) for op, e in _DEFS.items() if e.signature is not None}
-_KEYED_BY_OPERANDS: Final = frozenset(op for op in _PARAMS if op is not _CAST)
-_DOMAINS: Final = {op: frozenset(e.signature.domains["T"]) for op, e in _DEFS.items() if e.signature is not None}
+_KEYED_BY_OPERANDS: Final = frozenset(op for op in PARAMS if op is not _CAST)
 # Ops whose dtype is said by whoever makes them, and kept when their operands change.
 _OWN_DTYPE: Final = frozenset(
     op for op, e in _DEFS.items() if e.typing is _memory.wanted or e.typing is _memory.pointer or op is Op.Invalid
@@ -712,14 +595,3 @@ def _method(op: Op) -> Callable[..., UOp]:
 for _op, _entry in _DEFS.items():
     if _entry.pointwise and not hasattr(UOp, _op.name.lower()):
         setattr(UOp, _op.name.lower(), _method(_op))
-
-
-def walk(root: UOp) -> Iterator[UOp]:
-    """`root.toposort()`, as an iterator."""
-    return iter(toposort((root,)))
-
-
-__all__ = [
-    "PtrType", "UOp", "as_uop", "caller", "cast", "intern", "live", "maker", "rebuilt", "substitute", "toposort", "vconst",
-    "walk",
-]  # fmt: skip

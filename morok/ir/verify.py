@@ -16,11 +16,13 @@ from morok.errors import IRError, IRTypeError, Place, UndefinedError, VerifyErro
 from morok.ir import provenance
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import DType, PtrType
+from morok.ir.graph import toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import AxisType, Op, Position
 from morok.ir.ops.arguments import check as check_fields
 from morok.ir.positions import positions
-from morok.ir.uop import UOp, pointwise_type, toposort
+from morok.ir.typecheck import pointwise_type
+from morok.ir.uop import UOp
 
 _VIEWS: Final = {Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip}
 _TENSOR: Final = {

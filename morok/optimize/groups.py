@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
+from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
-from morok.ir.uop import UOp, substitute
+from morok.ir.uop import UOp
 from morok.passes.ranges import const_end, flatten_ranges, new_range
 from morok.passes.target import Target
 from morok.passes.walk import next_range_id, rebuild

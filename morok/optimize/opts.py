@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from morok.errors import OptError
+from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
-from morok.ir.uop import UOp, substitute
+from morok.ir.uop import UOp
 from morok.optimize import groups, packing, padding
 from morok.passes.ranges import const_end, flatten_ranges, new_range
 from morok.passes.target import KernelInfo, Target

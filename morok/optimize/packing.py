@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from morok.ir.dtype import AddrSpace
+from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
-from morok.ir.uop import UOp, substitute
+from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.ranges import const_end, new_range
 from morok.passes.target import Target

@@ -13,9 +13,10 @@ from typing import Final
 
 from morok.errors import IRError
 from morok.ir.dtype import DType
+from morok.ir.maker import caller, maker
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim
-from morok.ir.uop import UOp, caller, maker
+from morok.ir.uop import UOp
 from morok.passes import movement
 from morok.passes.rangeify import STORAGE, stored
 from morok.passes.target import KernelInfo

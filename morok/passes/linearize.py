@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 from typing import Final
 
+from morok.ir.graph import toposort
 from morok.ir.op import Op
-from morok.ir.uop import UOp, toposort
+from morok.ir.uop import UOp
 from morok.passes.target import Target
 from morok.passes.walk import rebuild
 

@@ -10,9 +10,11 @@ from typing import Final
 
 from morok.errors import LoweringError
 from morok.ir.dtype import DType, dtypes
+from morok.ir.graph import toposort
+from morok.ir.maker import maker
 from morok.ir.op import TABLE, Op, Position
 from morok.ir.positions import positions
-from morok.ir.uop import UOp, maker, toposort
+from morok.ir.uop import UOp
 
 _NAMED: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
 _OPERANDS: Final = frozenset({Position.BINDER, Position.ORDER})  # a loop as such, not the number it counts

@@ -140,9 +140,9 @@ def reshape(indices: Indices, seen: Shape, below: Shape) -> Indices:
 
 def _regroup(group: list[tuple[UOp, int | UOp]], below: list[int | UOp]) -> list[UOp]:
     """The digits, in the mixed radix `below`, of the number whose digits are given."""
-    if any(isinstance(n, UOp) for _, n in group) or any(isinstance(n, UOp) for n in below):
+    sizes = [n for _, n in group if isinstance(n, int)]
+    if len(sizes) != len(group) or any(isinstance(n, UOp) for n in below):
         return _divided(flatten([i for i, _ in group], tuple(n for _, n in group)), below)
-    sizes = [int(n) for _, n in group]  # type: ignore[arg-type]
     digits = [i for i, _ in group]
     strides = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
     out: list[UOp] = []

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
+from morok.ir.maker import maker
 from morok.ir.op import Op
-from morok.ir.uop import UOp, maker
+from morok.ir.uop import UOp
 from morok.passes import steps
 from morok.passes.appended import appended_to
 from morok.passes.target import KernelInfo, Target

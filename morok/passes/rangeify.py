@@ -18,9 +18,11 @@ from typing import Final
 
 from morok.errors import IRTypeError
 from morok.ir.dtype import FLOAT_FORMAT, AddrSpace
+from morok.ir.graph import substitute, toposort
+from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op, Undefined
 from morok.ir.shape import Shape, dim, shape_of
-from morok.ir.uop import UOp, maker, substitute, toposort
+from morok.ir.uop import UOp
 from morok.passes import movement
 from morok.passes.movement import ZERO, Indices, number
 
@@ -187,9 +189,9 @@ def split_reductions(state: State) -> None:
 def _split(node: UOp) -> UOp | None:
     op, axes = node.arg
     shape = shape_of(node.src[0])
-    if any(isinstance(d, UOp) for d in shape):
+    sizes = [d for d in shape if isinstance(d, int)]
+    if len(sizes) != len(shape):
         return None
-    sizes = [int(d) for d in shape]  # type: ignore[arg-type]
     kept = math.prod(n for a, n in enumerate(sizes) if a not in axes)
     if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO:
         return None

@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterable
 from typing import Final
 
+from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
-from morok.ir.uop import UOp, substitute
+from morok.ir.uop import UOp
 from morok.passes.affine import Linear, linear
 from morok.passes.range_rules import RangeIds
 from morok.passes.walk import next_range_id, rebuild

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from morok.ir.graph import toposort
+from morok.ir.maker import maker
 from morok.ir.op import Op
-from morok.ir.uop import UOp, maker, toposort
+from morok.ir.uop import UOp
 
 Visit = Callable[[UOp, tuple[UOp, ...]], "UOp | None"]
 

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Final, Self
 
 from morok.errors import DTypeError
 from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp
 from morok.tensor import registry
 
 _NUMPY: Final = {

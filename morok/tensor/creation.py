@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from morok import config
 from morok.errors import DeviceError, DTypeError, ShapeError
 from morok.ir.dtype import DType, dtypes
+from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp
 from morok.tensor import registry
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, numpy_name, prod
 from morok.tensor.math import cast_to

@@ -6,8 +6,8 @@ from typing import Any, Self
 
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
+from morok.ir.maker import caller
 from morok.ir.op import Op
-from morok.ir.uop import caller
 from morok.tensor.base import show
 from morok.tensor.movement import broadcast_shapes
 from morok.tensor.reduce import _HALVES, Reduce

@@ -8,9 +8,10 @@ from typing import Any, Final, Self
 
 from morok.errors import DeviceError, DTypeError, ShapeError
 from morok.ir.dtype import DType, dtypes, promote
+from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, as_dtype, show
 from morok.tensor.division import float_floor_divide, float_floor_modulo, floor_divide, floor_modulo
 from morok.tensor.movement import Movement, broadcast_shapes, expanded

@@ -7,9 +7,10 @@ from types import EllipsisType
 from typing import Any, Self
 
 from morok.errors import ShapeError
+from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp
 from morok.tensor.base import Lazy, dim_node, prod, show
 
 Dim = int | UOp

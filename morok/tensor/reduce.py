@@ -7,9 +7,10 @@ from typing import Any, Self
 
 from morok.errors import DTypeError
 from morok.ir.dtype import DType, dtypes
+from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_INT, as_dtype, dim_node, prod
 from morok.tensor.math import Math
 from morok.tensor.movement import expanded, reshaped

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.dtype import DType
+from morok.ir.graph import substitute
 from morok.ir.op import Op
-from morok.ir.uop import UOp, substitute
+from morok.ir.uop import UOp
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer

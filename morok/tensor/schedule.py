@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from morok import config
 from morok.errors import BindError, DeviceError
 from morok.ir.dtype import DType, dtypes
+from morok.ir.graph import substitute, toposort
+from morok.ir.maker import caller, maker
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
-from morok.ir.uop import UOp, caller, maker, substitute, toposort
+from morok.ir.uop import UOp
 from morok.passes.appended import appended_key
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import State, early_rewrites, rangeify, uniform

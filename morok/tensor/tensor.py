@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes, promote
+from morok.ir.maker import caller
 from morok.ir.op import Op
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp
 from morok.passes.rangeify import MOVEMENT
 from morok.tensor import creation, registry
 from morok.tensor import schedule as schedules

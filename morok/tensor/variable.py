@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from morok.errors import BindError
 from morok.ir.dtype import dtypes
+from morok.ir.maker import caller
 from morok.ir.op import Op
-from morok.ir.uop import UOp, caller
+from morok.ir.uop import UOp
 
 
 class Variable:

@@ -20,8 +20,9 @@ from typing import Any, Final, NamedTuple
 from morok.errors import IRError, UndefinedError, UsageError
 from morok.ir import interpret
 from morok.ir.dtype import DType, PtrType
+from morok.ir.graph import toposort
 from morok.ir.op import Op
-from morok.ir.uop import UOp, toposort
+from morok.ir.uop import UOp
 from morok.passes import pipeline
 from morok.passes.pipeline import Program, Stage
 from morok.passes.target import KernelInfo, Target

@@ -16,9 +16,10 @@ from morok.errors import IRTypeError
 from morok.ir import provenance
 from morok.ir.dtype import dtypes
 from morok.ir.interpret import evaluate
+from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.text import load
-from morok.ir.uop import UOp, maker, vconst
+from morok.ir.uop import UOp, came_from, vconst
 
 D = dtypes
 DEEP = 100_000
@@ -357,7 +358,7 @@ def test_provenance_names_the_line() -> None:
     finally:
         maker.origin = None
     assert v.provenance() == [line, "stage 4 rule `identity.example`"]
-    provenance.record(x, provenance.rewritten(u.origin, "4", "identity.add_zero"))
+    came_from(x, provenance.rewritten(u.origin, "4", "identity.add_zero"))
     assert x.provenance() == [line, "stage 4 rule `identity.add_zero`"]
 
 

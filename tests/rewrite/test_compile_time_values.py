@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import morok
 from morok.errors import UndefinedError
-from morok.ir.dtype import DType
+from morok.ir.dtype import DType, dtypes
 from morok.ir.interpret import evaluate
 from morok.ir.number import coerce, same_value
 from morok.ir.op import TABLE, Op
-from morok.ir.uop import UOp, dtypes
+from morok.ir.uop import UOp
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.library import symbolic
 from morok.rewrite.trace import Trace

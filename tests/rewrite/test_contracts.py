@@ -7,7 +7,8 @@ from rule_text import rules
 
 import morok
 from morok.errors import HelperContractError
-from morok.ir.uop import UOp, dtypes
+from morok.ir.dtype import dtypes
+from morok.ir.uop import UOp
 
 HEAD = 'helpers "rewrite_helpers"\n'
 X = UOp.var("x", dtypes.index, 0, 40)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from rule_text import rules
 
 from morok.errors import RewriteLimitError
+from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
-from morok.ir.uop import UOp, dtypes
+from morok.ir.uop import UOp
 from morok.rewrite.engine import Limits, graph_rewrite, rewrite_all
 from morok.rewrite.trace import Trace
 
@@ -268,7 +269,7 @@ def test_trace_by_setting(tmp_path):
 
     out = tmp_path / "out.json"
     code = (
-        "import morok; from morok.ir.uop import UOp, dtypes\n"
+        "import morok; from morok import UOp, dtypes\n"
         "from rule_text import rules\n"
         "from morok.rewrite.engine import graph_rewrite\n"
         "graph_rewrite(UOp.var('x', dtypes.index) + 0, rules('z: Add[x: !float, @zero] ~> x'))\n"

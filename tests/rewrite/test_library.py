@@ -11,7 +11,8 @@ import pytest
 
 import morok
 from morok.errors import RuleError, UnknownNameError, UnprovedRuleError
-from morok.ir.uop import UOp, dtypes
+from morok.ir.dtype import dtypes
+from morok.ir.uop import UOp
 from morok.rewrite import library, store
 from morok.rewrite.matchers import matcher_for
 from morok.rewrite.ruleset import RuleSet

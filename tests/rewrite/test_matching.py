@@ -8,9 +8,10 @@ import pytest
 from rule_text import rules
 
 from morok.errors import RuleTypeError
+from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.text import load
-from morok.ir.uop import UOp, dtypes
+from morok.ir.uop import UOp
 
 HELPERS = 'helpers "rewrite_helpers"\nextern half(n: const) -> (h: const)?\n'
 X = UOp.var("x", dtypes.index, 0, 10)

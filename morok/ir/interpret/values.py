@@ -149,7 +149,8 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
     if op in _SAME:
         return vs[0]
     if op is Op.Wmma:
-        return node.arg.multiply(vs[0], vs[1], vs[2])  # type: ignore[no-any-return]
+        product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])
+        return product
     raise IRError(f"{op.name} has no value that can be interpreted")
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import z3
@@ -203,10 +204,14 @@ def _every_factors(rules: Sequence[CheckedRule]) -> Iterator[Factors]:
     ops = dict.fromkeys(name for r in rules for name in _ops_of(r))
     for times in (2, 8):
         for heavy in ops:
-            yield lambda op, n, h=heavy, t=times: t if op == h else 1  # type: ignore[misc]
+            yield partial(_heavier, heavy, times, None)
     for heavy in ops:
         for position in (0, 1):
-            yield lambda op, n, h=heavy, p=position: 2 if op == h and n == p else 1  # type: ignore[misc]
+            yield partial(_heavier, heavy, 2, position)
+
+
+def _heavier(heavy: str, times: int, position: int | None, op: str, n: int) -> int:
+    return times if op == heavy and position in (None, n) else 1
 
 
 def _ops_of(rule: CheckedRule) -> Iterator[str]:

@@ -6,7 +6,8 @@ longer than the budget, is False: a finding is certain, its absence is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import z3
@@ -17,7 +18,7 @@ from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable
 from morok.prove.kinds import Constant, Node, Truth
 from morok.prove.lint.cover import Matching, variants
-from morok.prove.obligations import encoder_for, encodings, lanewise, theory_of
+from morok.prove.obligations import encodings, lanewise, theory_of
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Unsupported, both, negation
 from morok.prove.solve import Answer, ask
@@ -49,22 +50,26 @@ Reading = Callable[[Encoder], list[Any]]  # conditions besides the premises, rea
 
 def _never(rule: CheckedRule, upto: int, read: Reading) -> bool:
     """Whether pattern, the first `upto` clauses and what `read` gives cannot hold together, at any instance and alternative."""
-    theory = theory_of(rule)
     for instance in rule.instances:
         choices = Choices()
         while True:
-            if not _never_at(rule, instance, theory, choices, upto, read):
+            if not _impossible(Encoder, rule, instance, choices, upto, read):
                 return False
             if not choices.advance():
                 break
     return True
 
 
-def _never_at(rule: CheckedRule, instance: Instance, theory: Any, choices: Choices, upto: int, read: Reading) -> bool:
-    for attempt in encodings(rule, instance, theory):
-        choices.restart()
+def _impossible(
+    reader: type[Encoder], rule: CheckedRule, instance: Instance, choices: Choices, upto: int | None, read: Reading
+) -> bool:
+    """Whether pattern, the first `upto` clauses (None: all) and what `read` gives cannot hold together; False if nobody knows."""
+    for attempt in encodings(rule, instance, theory_of(rule)):
         world = attempt.world()
-        encoder = encoder_for(rule, instance, world, choices)
+        if getattr(world, "homomorphic", False):
+            continue
+        choices.restart()
+        encoder = reader(rule, instance, world, choices)
         try:
             pattern = encoder.pattern(rule.syntax.pattern)
             encoder.start_clauses(pattern)
@@ -73,9 +78,7 @@ def _never_at(rule: CheckedRule, instance: Instance, theory: Any, choices: Choic
             conditions = read(encoder)
         except Inapplicable:
             return True
-        except Unsupported:
-            continue
-        if getattr(world, "homomorphic", False):
+        except (Unsupported, KeyError):
             continue
         return _unsatisfiable([*encoder.out.premises, *world.axioms, *conditions])
     return False
@@ -95,13 +98,20 @@ def guards(rule: CheckedRule) -> Iterator[tuple[S.Expr, str]]:
             continue
         earlier: list[S.Expr] = []
         for part in parts(clause.condition, "and"):
-            before = list(earlier)
-            if _never(rule, number, lambda e, p=part, b=before: [*_hold(e, b), negation(_holds(e, p))]):  # type: ignore[misc]
+            if _never(rule, number, partial(_fails, earlier, part)):
                 yield part, "always"
             for option in parts(part, "or"):
-                if _never(rule, number, lambda e, o=option, b=before: [*_hold(e, b), _holds(e, o)]):  # type: ignore[misc]
+                if _never(rule, number, partial(_passes, earlier, option)):
                     yield option, "never"
             earlier.append(part)
+
+
+def _passes(earlier: Sequence[S.Expr], part: S.Expr, encoder: Encoder) -> list[Any]:
+    return [*_hold(encoder, earlier), _holds(encoder, part)]
+
+
+def _fails(earlier: Sequence[S.Expr], part: S.Expr, encoder: Encoder) -> list[Any]:
+    return [*_hold(encoder, earlier), negation(_holds(encoder, part))]
 
 
 def _holds(encoder: Encoder, e: S.Expr) -> Any:
@@ -110,7 +120,7 @@ def _holds(encoder: Encoder, e: S.Expr) -> Any:
     return both(truth.exists, truth.value)
 
 
-def _hold(encoder: Encoder, conditions: list[S.Expr]) -> list[Any]:
+def _hold(encoder: Encoder, conditions: Sequence[S.Expr]) -> list[Any]:
     return [_holds(encoder, c) for c in conditions]
 
 
@@ -177,24 +187,12 @@ def _types_of_copies(rule: CheckedRule, q: S.Pattern) -> dict[int, S.Syntax]:
 
 def _implied(above: CheckedRule, at: Instance, below: CheckedRule, instance: Instance, names: dict[str, S.Syntax]) -> bool:
     """Whether the earlier rule's clauses hold wherever the later rule applies, the names standing for parts of its pattern."""
-    theory = theory_of(below)
-    for attempt in encodings(below, instance, theory):
-        world = attempt.world()
-        if getattr(world, "homomorphic", False):
-            continue
-        encoder = _Aside(below, instance, world, Choices())
-        try:
-            pattern = encoder.pattern(below.syntax.pattern)
-            encoder.start_clauses(pattern)
-            for clause in below.syntax.clauses:
-                encoder.clause(clause)
-            claim, premises = _clauses(above, at, world, {n: _stands_for(encoder, above, n, part) for n, part in names.items()})
-        except Inapplicable:
-            return True
-        except (Unsupported, KeyError):
-            continue
-        return _unsatisfiable([*encoder.out.premises, *premises, *world.axioms, negation(claim)])
-    return False
+
+    def fails(encoder: Any) -> list[Any]:
+        stands = {n: _stands_for(encoder, above, n, part) for n, part in names.items()}
+        return _fail(above, at, encoder.world, stands)
+
+    return _impossible(_Aside, below, instance, Choices(), None, fails)
 
 
 def _stands_for(encoder: _Aside, above: CheckedRule, name: str, part: S.Syntax) -> Any:
@@ -204,8 +202,8 @@ def _stands_for(encoder: _Aside, above: CheckedRule, name: str, part: S.Syntax) 
     return node
 
 
-def _clauses(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> tuple[Any, list[Any]]:
-    """That all clauses of a rule hold where its names stand for these nodes; and the facts about bounds that this reads."""
+def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> list[Any]:
+    """That a clause of a rule does not hold where its names stand for these nodes; and the facts about bounds that this reads."""
     reader = Encoder(rule, instance, world, Choices())
     reader.names = dict(names)
     held: list[Any] = []
@@ -223,7 +221,7 @@ def _clauses(rule: CheckedRule, instance: Instance, world: Any, names: dict[str,
         elif not isinstance(value, Node):
             raise Unsupported("a value of this kind")
         reader.names[clause.names[0]] = value
-    return both(*held), reader.out.premises
+    return [*reader.out.premises, negation(both(*held))]
 
 
 def returns(rule: CheckedRule) -> bool:
@@ -251,24 +249,11 @@ def _onto(p: S.Pattern, e: S.Expr, names: dict[str, S.Expr]) -> Iterator[dict[st
 
 
 def _returns_at(rule: CheckedRule, instance: Instance, names: dict[str, S.Expr]) -> bool:
-    for attempt in encodings(rule, instance, theory_of(rule)):
-        world = attempt.world()
-        if getattr(world, "homomorphic", False):
-            continue
-        encoder = Encoder(rule, instance, world, Choices())
-        try:
-            pattern = encoder.pattern(rule.syntax.pattern)
-            encoder.start_clauses(pattern)
-            for clause in rule.syntax.clauses:
-                encoder.clause(clause)
-            bound = {n: encoder.node(e, None) for n, e in names.items()}
-            claim, premises = _clauses(rule, instance, world, bound)
-        except Inapplicable:
-            return True
-        except Unsupported:
-            continue
-        return _unsatisfiable([*encoder.out.premises, *premises, *world.axioms, negation(claim)])
-    return False
+
+    def fails(encoder: Encoder) -> list[Any]:
+        return _fail(rule, instance, encoder.world, {n: encoder.node(e, None) for n, e in names.items()})
+
+    return _impossible(Encoder, rule, instance, Choices(), None, fails)
 
 
 __all__ = ["covers", "fires_always", "guards", "parts", "returns"]

@@ -79,7 +79,7 @@ class StructureMaker(Maker):
             found[f.name] = f.value.inner if isinstance(f.value, S.PSome) else f.value or S.PVar(f.name)
         return found
 
-    def bind(self, p: Any, node: Any) -> Any:
+    def bind(self, p: Any, node: UOp) -> UOp:
         """Remember what a variable of the pattern stands for."""
         if isinstance(p, S.PVar) and not p.ignored:
             self.nodes[p.name] = node
@@ -114,7 +114,7 @@ class StructureMaker(Maker):
     def loop(self, p: Any = None, axis: AxisType = AxisType.Loop) -> UOp:
         """A new range, or the one that a pattern of a Range describes."""
         if isinstance(p, S.PBind):
-            return self.bind(S.PVar(p.name), self.loop(p.inner, axis))  # type: ignore[no-any-return]
+            return self.bind(S.PVar(p.name), self.loop(p.inner, axis))
         if isinstance(p, S.PVar):
             return self.nodes.get(p.name) or self.bind(p, self.loop(None, axis))
         parts = {} if p is None else self.fields(p) if isinstance(p, S.PStruct) else self.operands("Range", p.args)
@@ -214,7 +214,7 @@ class StructureMaker(Maker):
         else:
             made = self.make(p)
         self.lanes = kept
-        return made  # type: ignore[no-any-return]
+        return made
 
     def op_gep(self, parts: dict[str, Any]) -> UOp:
         vector = self.vector(parts["vector"], self.rng.choice((1, 2, 3, 4)) if self.lanes == 1 else self.lanes)
@@ -265,12 +265,12 @@ class StructureMaker(Maker):
     def source(self, p: Any, dims: Sequence[int]) -> UOp:
         """A tensor of this shape for the operand of a view."""
         if isinstance(p, S.PBind):
-            return self.bind(S.PVar(p.name), self.source(p.inner, dims))  # type: ignore[no-any-return]
+            return self.bind(S.PVar(p.name), self.source(p.inner, dims))
         made = self.tensor(dims)
         if isinstance(p, S.POp):  # Reshape(y, n, m), which is what a tensor is made by
             for name, n in zip(p.args[1:], dims, strict=False):
                 self.bind(name, UOp.const(n))
-        return self.bind(p, made)  # type: ignore[no-any-return]
+        return self.bind(p, made)
 
     def rank_of(self, p: Any, otherwise: int) -> int:
         inner = p.inner if isinstance(p, S.PBind) else p

@@ -1,0 +1,57 @@
+"""Walking graphs of nodes: iterative, since graphs are deep, and linear, since they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+
+def toposort(roots: Iterable[UOp]) -> list[UOp]:
+    """Every node below `roots`, operands first, each once."""
+    seen: set[UOp] = set()
+    out: list[UOp] = []
+    stack: list[UOp | None] = list(roots)
+    stack.reverse()
+    pop, push, enter = stack.pop, stack.extend, seen.add
+    while stack:
+        node = pop()
+        if node is None:  # the operands of the node below are done
+            done = pop()
+            assert done is not None
+            out.append(done)
+        elif node not in seen:
+            enter(node)
+            src = node.src
+            if src:
+                push((node, None))
+                push(src[::-1])
+            else:
+                out.append(node)
+    return out
+
+
+def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
+    """`roots` with every node of `mapping` replaced at once."""
+    done: dict[UOp, UOp] = dict(mapping)
+    stack = [r for r in reversed(roots) if r not in done]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        waiting = [s for s in node.src if s not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        src = tuple([done[s] for s in node.src])
+        done[node] = node if src == node.src else node.replace(src)
+    return [done[r] for r in roots]
+
+
+def walk(root: UOp) -> Iterator[UOp]:
+    """`root.toposort()`, as an iterator."""
+    return iter(toposort((root,)))

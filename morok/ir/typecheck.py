@@ -1,0 +1,69 @@
+"""How many operands an op takes, and the dtype of its result: errors that name the caller's line."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.errors import IRTypeError
+from morok.ir.dtype import DType, dtypes
+from morok.ir.maker import caller
+from morok.ir.op import Op, OpDef
+from morok.ir.ops import TABLE
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+_BOOL: Final = dtypes.bool
+_WHERE: Final = Op.Where
+_DEFS: Final = TABLE.entries
+_ARITY: Final[dict[Op, tuple[int, int]]] = {}  # the fewest and the most operands, found at first use
+PARAMS: Final = {op: len(e.signature.params) for op, e in _DEFS.items() if e.signature is not None}
+_DOMAINS: Final = {op: frozenset(e.signature.domains["T"]) for op, e in _DEFS.items() if e.signature is not None}
+
+
+def check_arity(entry: OpDef, src: tuple[UOp, ...]) -> None:
+    found = _ARITY.get(entry.op)
+    if found is None:
+        least = sum(1 for o in entry.operands if not (o.many or o.optional))
+        most = sys.maxsize if any(o.many for o in entry.operands) else len(entry.operands)
+        found = _ARITY[entry.op] = (least, most)
+    if not found[0] <= len(src) <= found[1]:
+        wrong_arity(entry, src)
+
+
+def wrong_arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
+    takes = ", ".join(o.name + (".." if o.many else "?" if o.optional else "") for o in entry.operands)
+    raise IRTypeError(f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller())
+
+
+def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
+    """The result's dtype of a pointwise op, all its operands of one lane count; a scalar condition governs all lanes."""
+    op = entry.op
+    if op is _WHERE:
+        if len(src) != 3:
+            wrong_arity(entry, src)
+        c, t, f = src
+        if c.dtype.scalar() is not _BOOL or c.dtype.count not in (1, t.dtype.count):
+            _mistyped(entry, src, "a bool condition, scalar or with the lanes of the branches")
+        if t.dtype is not f.dtype:
+            _mistyped(entry, src, "branches of one dtype")
+        if t.dtype.is_ptr or t.dtype.kind == "void":
+            _mistyped(entry, src, "branches that are values")
+        return t.dtype
+    if len(src) != PARAMS[op]:
+        wrong_arity(entry, src)
+    d = src[0].dtype
+    for s in src:
+        if s.dtype is not d:
+            _mistyped(entry, src, "operands of one dtype")
+    if d.scalar() not in _DOMAINS[op]:
+        _mistyped(entry, src, "one of " + ", ".join(t.name for t in _DOMAINS[op]))
+    if entry.comparison:
+        return _BOOL if d.count == 1 else _BOOL.vec(d.count)
+    return d
+
+
+def _mistyped(entry: OpDef, src: tuple[UOp, ...], expected: str) -> None:
+    got = ", ".join(s.dtype.name for s in src)
+    raise IRTypeError(f"{entry.name}({got})", place=caller(), expected=expected, hint="Cast converts a value to another dtype")
