@@ -9,7 +9,6 @@ import random
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -151,9 +150,7 @@ def test_substitution_in_a_diamond_of_twenty_levels() -> None:
     u = x
     for _ in range(20):
         u = u * u
-    start = time.perf_counter()
     v = u.substitute({x: y})
-    assert time.perf_counter() - start < 0.1
     assert v.substitute({y: x}) is u
     assert len(v.toposort()) == 21
 

@@ -6,7 +6,6 @@ import gc
 import math
 import pickle
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -195,13 +194,12 @@ def test_threads_build_the_same_objects() -> None:
 
 
 def test_threads_that_drop_and_rebuild() -> None:
-    stop = time.monotonic() + 0.5
     problems: list[BaseException] = []
 
     def churn() -> None:
         x = UOp.var("churn", D.i32)
         try:
-            while time.monotonic() < stop:
+            for _ in range(200):
                 for n in range(50):
                     u = x + n
                     assert u is x + n
@@ -296,10 +294,9 @@ def test_a_diamond_of_twenty_levels() -> None:
     u = x
     for _ in range(20):
         u = u + u
-    start = time.perf_counter()
+    before = UOp.const(0.123, D.f64).serial
     v = u.substitute({x: y})
-    elapsed = time.perf_counter() - start
-    assert elapsed < 0.1
+    assert UOp.const(0.456, D.f64).serial - before <= 21  # a new node a level, none a path
     assert len(v.toposort()) == 21
     assert evaluate(v, {"y": 1}) == 1 << 20
     assert len(u.text()) < 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import time
 
@@ -47,10 +48,9 @@ def test_a_process_that_hangs_is_killed_and_its_answer_never_recorded(monkeypatc
 
     monkeypatch.setattr(workers, "judge", judge)
     monkeypatch.setattr(workers, "WALL_LIMIT", 0.5)
-    started = time.monotonic()
     found = workers.prove_all(rules(), 1, 2, False)
-    assert time.monotonic() - started < 30
     assert [v.verdict for v in found] == ["proved", "proved", "unknown", "proved"]
+    assert not multiprocessing.active_children()
     assert not found[2].final
 
 
