@@ -307,3 +307,9 @@ class UsageError(MorokError):
     """A command was used wrongly."""
 
     code = "MRK902"
+
+
+class FileAccessError(MorokError):
+    """A file or a folder cannot be read or written."""
+
+    code = "MRK903"

@@ -14,7 +14,7 @@ from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken
 
 from morok.errors import IRError, ParseError, Place
 from morok.ir.dtype import AddrSpace, DType, dtype
-from morok.ir.op import TABLE, Op
+from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.text import (
     _WITH_TYPE,
     MAX_DEPTH,
@@ -184,7 +184,7 @@ class _Builder(Transformer[Token, UOp]):
         name = str(at)
         found = Op.__members__.get(name) or class_named(name)
         if found is None:
-            raise _Mistake(at, f"there is no op {name}", hint=_nearest(name))
+            raise _Mistake(at, f"there is no op {name}", expected="an op, such as Add or Where", hint=_nearest(name))
         return found
 
     def node(self, part: Any, at: Token | None, want: DType | None = None) -> UOp:
@@ -214,7 +214,8 @@ class _Builder(Transformer[Token, UOp]):
             choices = class_named(owner)
             if choices is not None and issubclass(choices, enum.Enum) and member in choices.__members__:
                 return choices[member]
-            raise _Mistake(part.at, f"{name} is no value of a field")
+            kinds = f"a number, a list, a string, a dtype, an op, or one of {', '.join(a.name for a in AxisType)}"
+            raise _Mistake(part.at, f"{name} is no value of a field", expected=kinds)
         if isinstance(part, _Named):
             raise _Mistake(part.at, f"{part.name}= is no value of a field")
         return part
@@ -267,7 +268,7 @@ class _Builder(Transformer[Token, UOp]):
             stray = next(iter(named.values()))
             raise _Mistake(stray.at, f"{at} has no field {stray.name}", expected=_signature(op))
         operands = self.operands(at, op, src, own)
-        return self.checked(at, lambda: UOp.new(op, operands, arg, own))
+        return self.checked(at, lambda: UOp.new(op, operands, arg, own), _signature(op))
 
     def operands(self, at: Token, op: Op, parts: list[Any], own: DType | None) -> tuple[UOp, ...]:
         known = [None if isinstance(p, _Literal) else self.node(p, at).dtype for p in parts]
@@ -294,13 +295,13 @@ class _Builder(Transformer[Token, UOp]):
         values = [_constant(_Literal(v, at), scalar).arg for v in lanes]
         return vconst(scalar, values)
 
-    def checked(self, at: Token, make: Any) -> Any:
+    def checked(self, at: Token, make: Any, expected: str = "") -> Any:
         try:
             return make()
         except IRError as problem:
-            raise _Mistake(at, problem.message, problem.expected, problem.hint) from None
+            raise _Mistake(at, problem.message, problem.expected or expected, problem.hint) from None
         except (TypeError, ValueError) as problem:
-            raise _Mistake(at, f"{at}: {problem}") from None
+            raise _Mistake(at, f"{at}: {problem}", expected) from None
 
 
 _START: Final = Token("NAME", "", start_pos=0, line=1, column=1)
@@ -384,8 +385,9 @@ def _signature(op: Op) -> str:
 def _nearest(name: str) -> str:
     import difflib
 
-    close = difflib.get_close_matches(name, Op.__members__, 1)
-    return f"did you mean {close[0]}?" if close else "`morok explain` lists the ops"
+    names = {n.lower(): n for n in Op.__members__}
+    close = difflib.get_close_matches(name.lower(), names, 1)
+    return f"did you mean {names[close[0]]}?" if close else ""
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.errors import IRTypeError
-from morok.ir.dtype import DType, dtypes
+from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.maker import caller
 from morok.ir.op import Op, OpDef
 from morok.ir.ops import TABLE
@@ -34,7 +34,8 @@ def check_arity(entry: OpDef, src: tuple[UOp, ...]) -> None:
 
 def wrong_arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
     takes = ", ".join(o.name + (".." if o.many else "?" if o.optional else "") for o in entry.operands)
-    raise IRTypeError(f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller())
+    whole = ", ".join([takes, *entry.fields] if takes else entry.fields)
+    raise IRTypeError(f"{entry.name} takes ({takes}), not {len(src)} operands", place=caller(), expected=f"{entry.name}({whole})")
 
 
 def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
@@ -58,7 +59,7 @@ def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
         if s.dtype is not d:
             _mistyped(entry, src, "operands of one dtype")
     if d.scalar() not in _DOMAINS[op]:
-        _mistyped(entry, src, "one of " + ", ".join(t.name for t in _DOMAINS[op]))
+        _mistyped(entry, src, "one of " + ", ".join(t.name for t in BY_NAME.values() if t in _DOMAINS[op]))
     if entry.comparison:
         return _BOOL if d.count == 1 else _BOOL.vec(d.count)
     return d

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from morok.dsl.checked import CheckedRule
-from morok.errors import Place, UsageError
+from morok.errors import UsageError
 from morok.prove import ledger, obligation_store, stamp
 from morok.prove.obligation_store import Section, script
 from morok.prove.verdict import Verdict, exit_status
@@ -21,17 +22,14 @@ def default_jobs() -> int:
 
 
 def rule_files(paths: Iterable[Source]) -> list[Path]:
-    """The `.rules` files that these paths name, folders searched; UsageError for a path that is neither."""
+    """The `.rules` files that these paths name, folders searched; UsageError for a path that is neither, or a folder without."""
     found: list[Path] = []
     for p in map(Path, paths):
-        if p.is_dir():
-            found.extend(sorted(p.rglob("*.rules")))
-        elif p.is_file():
-            found.append(p)
-        else:
-            raise UsageError(
-                f"there is no rule file or folder {p}", place=Place(str(p), 1), expected="a .rules file or a folder of them"
-            )
+        below = [f for f in sorted(p.rglob("*.rules")) if not f.is_dir()] if p.is_dir() else [p] if p.is_file() else []
+        if not below:
+            what = "holds no .rules files" if p.is_dir() else "is no file" if p.exists() else "does not exist"
+            raise UsageError(f"{p} {what}", expected="a .rules file or a folder of them")
+        found += below
     return found
 
 
@@ -175,7 +173,9 @@ def record_verdicts(
                     records[rule.name] = verdict.record(ledger.rule_digest(rule))
             whole = complete and all(r.name in records for r in mine) and Path(file).is_file()
             content = stamp.digest(Path(file).read_bytes()) if whole else ""
-            ledger.write_page(path, ledger.Page(Path(file).name, content, ledger.sources_of(records), records))
+            page = ledger.Page(Path(file).name, content, ledger.sources_of(records), records)
+            with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
+                ledger.write_page(path, page)  # a machine that cannot remember a proof repeats it
         if write:
             kept = obligation_store.read(_store(file))
             sections = {} if complete else {n: s for n, s in kept.items() if n in records}

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from morok import config
 from morok.errors import LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.prove import stamp
 
@@ -92,23 +93,16 @@ def page_path(file: str | Path) -> Path:
 
 def machine_folder() -> Path:
     """Where this machine remembers what it proved itself."""
-    chosen = os.environ.get("MOROK_CACHE_DIR")
-    if chosen:
-        return Path(chosen) / "proofs"
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("morok")) / "proofs"
+    return config.cache_dir() / "proofs"
 
 
 def read_page(path: Path) -> Page | None:
     """The page at `path`; None if there is none. LedgerError if it is no page."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+        return Page.load(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return None
-    try:
-        return Page.load(text)
-    except (ValueError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError) as problem:
         raise LedgerError(
             f"{path} is no ledger page: {problem}", place=Place(str(path), 1), hint="remove it and prove again"
         ) from None
@@ -140,7 +134,7 @@ def _cached_page(path: Path, stamp: int) -> Page | None:
 def _page(path: Path) -> Page | None:
     try:
         return _cached_page(path, path.stat().st_mtime_ns)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
 
 
@@ -228,5 +222,5 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
         f"rule {rule.name} is not proved: {why}{more}" + (f"\n  {record.message}" if record and record.message else ""),
         place=Place(rule.file, rule.line),
         expected="a rule whose verdict is proved, bounded, approximate or defined",
-        hint=f"run `morok prove {rule.file}`",
+        hint=f"run `morok prove --write {rule.file}`",
     )

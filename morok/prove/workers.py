@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import importlib
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,7 @@ class _Worker:
 
 
 def _serve(pipe: Connection, rule: CheckedRule, budget: int, keep: bool) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends its workers
     gc.disable()  # when terms die shows in how the solver prints and counts the rest
     pipe.send(judge(rule, budget, keep))
 

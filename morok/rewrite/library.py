@@ -175,19 +175,22 @@ def load_rules(path: str | os.PathLike[str], prove: bool = True, trust_ledger: b
     trust_ledger  let the pack's own ledger vouch for its rules
     """
     where = Path(path)
-    files = sorted(where.rglob("*.rules")) if where.is_dir() else [where]
+    files = [f for f in sorted(where.rglob("*.rules")) if not f.is_dir()] if where.is_dir() else [where]
     parts: list[GroupPart] = []
     for file in files:
         try:
             content = file.read_bytes()
         except OSError as problem:
-            raise RuleError(f"cannot read the rule file: {problem.strerror}", place=Place(str(file), 1)) from None
+            what, expected = problem.strerror, "a .rules file or a folder of them"
+            raise RuleError(f"cannot read the rule file: {what}", place=Place(str(file), 1), expected=expected) from None
         loaded = RuleFile(file, content, where.stem)
         if ledger.unchanged(file, trust_ledger) is None:
             ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
         parts += loaded.parts()
     if not parts:
-        raise RuleError(f"there are no rules in {where}", place=Place(str(where), 1))
+        raise RuleError(
+            f"there are no rules in {where}", place=Place(str(where), 1), expected="a .rules file or a folder of them"
+        )
     return RuleSet(parts)
 
 

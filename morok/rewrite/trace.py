@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from morok import config
 from morok.dialect import Dialect, Node
+from morok.errors import ConfigError
 from morok.rewrite.brief import brief
 
 
@@ -92,6 +93,12 @@ def _of_file(path: Path) -> Trace:
     with _files_lock:
         found = _of_files.get(path)
         if found is None:
+            try:
+                path.open("ab").close()  # what cannot be written is said now, and not when the process ends
+            except OSError as problem:
+                raise ConfigError(
+                    f"the trace {path} cannot be written: {problem.strerror}", expected="a file name, in a folder that there is"
+                ) from None
             found = _of_files[path] = Trace()
             atexit.register(found.write, path.absolute())
         return found

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from morok.errors import IRError, UndefinedError, UsageError
+from morok.errors import IRError, UndefinedError
 from morok.ir import interpret
 from morok.ir.dtype import DType, PtrType
 from morok.ir.graph import toposort
@@ -27,7 +27,7 @@ from morok.passes import pipeline
 from morok.passes.pipeline import Program, Stage
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite.trace import Trace, tracing
-from morok.tools.output import emit_json
+from morok.tools.output import at_least, emit_json
 from morok.tools.run import execute
 
 LIMIT: Final = 20_000
@@ -39,7 +39,7 @@ Buffers = dict[Any, list[Any]]
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--limit", type=int, default=LIMIT, metavar="N", help=f"pass over kernels of more iterations (default: {LIMIT})"
+        "--limit", type=at_least(1), default=LIMIT, metavar="N", help=f"pass over kernels of more iterations (default: {LIMIT})"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
     parser.add_argument("file", metavar="FILE.py")
@@ -253,8 +253,6 @@ def _sentences(change: Change) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.limit < 1:
-        raise UsageError(f"--limit is at least 1, not {args.limit}")
     from morok.tensor.schedule import forget_kernels
 
     forget_kernels()

@@ -7,10 +7,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NoReturn
 
 from morok import __version__
-from morok.errors import MorokError
+from morok.errors import FileAccessError, MorokError, UsageError
 
 # name -> what it does; the module is morok.tools.NAME with `arguments(parser)` and `run(args) -> exit status`
 COMMANDS: Final = {
@@ -32,6 +32,14 @@ COMMANDS: Final = {
     "config": "list every setting, its value and where that came from",
     "doctor": "report the machine, its backends and what they can do",
 }
+
+
+class _Parser(argparse.ArgumentParser):
+    """Wrong arguments are errors like all others: with a code, what is expected, and a hint."""
+
+    def error(self, message: str) -> NoReturn:
+        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+        raise UsageError(message, expected=usage, hint=f"`{self.prog} --help` tells more")
 
 
 def _help() -> str:
@@ -58,12 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"; did you mean {close[0]}?" if close else ""
         print(f"morok: there is no command {name!r}{hint}\n\n{_help()}", end="", file=sys.stderr)
         return 2
-    module = importlib.import_module(f"morok.tools.{name}")
-    parser = argparse.ArgumentParser(
-        prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    module.arguments(parser)
     try:
+        module = importlib.import_module(f"morok.tools.{name}")
+        parser = _Parser(prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        module.arguments(parser)
         status = module.run(parser.parse_args(args[1:]))
         sys.stdout.flush()
         return int(status)
@@ -76,7 +82,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as problem:
         if name in ("run", "trace", "bisect"):  # the program's own
             raise
-        print(f"morok {name}: {problem.filename}: {problem.strerror}", file=sys.stderr)
+        where = problem.filename2 or problem.filename
+        what = problem.strerror or str(problem)
+        hint = "is it the right file, and does it belong to you?"
+        print(FileAccessError(f"{where}: {what}" if where else what, hint=hint), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

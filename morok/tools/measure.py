@@ -95,5 +95,6 @@ def run(args: argparse.Namespace) -> int:
         if args.write and found:
             measured.write(file, found, [r.name for r in rules])
     if not count:
-        raise UsageError(f"no rule `within N ulp` matches {args.only!r}", hint="`morok rules` lists the rules")
+        at = "" if args.dtype is None else f" at {args.dtype}"
+        raise UsageError(f"no rule `within N ulp` matches {args.only!r}{at}", hint="`morok rules` lists the rules")
     return status

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 
 from morok.errors import UsageError
-from morok.tools.output import emit_json, rule_files
+from morok.tools.output import at_least, emit_json, rule_files
 
 SAMPLE = 120
 MOST = 240  # mutants of changed rules, where many changed at once
@@ -21,9 +21,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
     parser.add_argument("--all", action="store_true", help="every mutant of every rule")
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
-    parser.add_argument("--sample", type=int, default=SAMPLE, metavar="N", help=f"mutants of unchanged rules (default: {SAMPLE})")
+    parser.add_argument(
+        "--sample", type=at_least(0), default=SAMPLE, metavar="N", help=f"mutants of unchanged rules (default: {SAMPLE})"
+    )
     parser.add_argument("--seed", metavar="TEXT", help="chooses the sample (default: the rules themselves)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="worker processes")
+    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
     parser.add_argument("--write", action="store_true", help="record what became of the rules all of whose mutants were judged")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -35,8 +37,6 @@ def run(args: argparse.Namespace) -> int:
     from morok.prove.solve import DEFAULT_BUDGET
     from morok.prove.trust import mutate
 
-    if args.jobs < 1 or args.sample < 0:
-        raise UsageError("--jobs is at least 1, --sample at least 0")
     rules = [r for path in rule_files(args.paths) for r in check_file(path).rules()]
     rules = [r for r in rules if r.syntax.within is None]  # those are measured, not proved
     if args.only:

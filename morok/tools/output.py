@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +33,35 @@ def emit_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> None:
     Console().print(table)
 
 
+def at_least(least: int) -> Callable[[str], int]:
+    """What argparse reads a number with: whole, and no less than `least`."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least {least}")
+        return value
+
+    return read
+
+
 def rule_files(paths: Sequence[str]) -> list[Path]:
     """The `.rules` files that `paths` name, folders searched; without any, the built-in ones. UsageError if one is missing."""
+    from morok.prove.api import rule_files as named
     from morok.rewrite.library import rules_dir
 
-    found: list[Path] = []
-    for path in [Path(p) for p in paths] or [rules_dir()]:
-        if path.is_dir():
-            below = sorted(path.rglob("*.rules"))
-            if not below:
-                raise UsageError(f"{path} holds no .rules files")
-            found += below
-        elif path.exists():
-            found.append(path)
-        else:
-            raise UsageError(f"{path} does not exist", expected="a .rules file or a folder of them")
-    return found
+    return named(paths or [rules_dir()])
+
+
+def existing_file(file: str, expected: str) -> Path:
+    """The path of a file that a user named; UsageError where there is none."""
+    path = Path(file)
+    if not path.is_file():
+        raise UsageError(f"{file} {'is no file' if path.exists() else 'does not exist'}", expected=expected)
+    return path
 
 
 def read_text(path: Path) -> str:

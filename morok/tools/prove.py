@@ -16,6 +16,7 @@ from pathlib import Path
 from morok.errors import MorokError, UsageError
 from morok.prove.report import FORMATS, print_text, render
 from morok.prove.verdict import Verdict
+from morok.tools.output import at_least
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +29,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="F[=FILE]",
         help=f"{', '.join(FORMATS)}; with =FILE into a file; repeatable",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (default: one a core)")
-    parser.add_argument("--budget", type=int, metavar="UNITS", help="solver resource units an obligation; deterministic")
+    parser.add_argument("--jobs", type=at_least(1), metavar="N", help="worker processes (default: one a core)")
+    parser.add_argument("--budget", type=at_least(1), metavar="UNITS", help="solver resource units an obligation; deterministic")
     parser.add_argument("--no-cache", action="store_true", help="prove everything anew")
     parser.add_argument("--write", action="store_true", help="record the verdicts in the ledger")
     parser.add_argument(
@@ -64,9 +65,11 @@ def _forms(args: argparse.Namespace) -> list[tuple[str, str]]:
     wanted = [*args.format, *(["json"] if args.json else [])] or ["text"]
     pairs = []
     for item in wanted:
-        form, _, file = item.partition("=")
+        form, named, file = item.partition("=")
         if form not in FORMATS:
             raise UsageError(f"there is no format {form!r}", expected=", ".join(FORMATS))
+        if named and not file:
+            raise UsageError(f"--format {item} names no file", hint=f"--format {form} prints it")
         pairs.append((form, file))
     if sum(not file for _, file in pairs) > 1:
         raise UsageError("two formats for one standard output", hint="give all but one a file: --format junit=report.xml")
@@ -84,9 +87,9 @@ def run(args: argparse.Namespace) -> int:
     from morok.prove.api import exit_status, prove
 
     forms = _forms(args)
-    for option in ("jobs", "budget"):
-        if (value := getattr(args, option)) is not None and value < 1:
-            raise UsageError(f"--{option} is at least 1, not {value}")
+    for option in ("smt2", "only"):
+        if getattr(args, option) == "":
+            raise UsageError(f"--{option} names nothing", expected="a folder" if option == "smt2" else "a glob over rule names")
     if args.compare and args.write:
         raise UsageError("--compare says where the ledger is wrong, --write makes it right", hint="give one of the two")
     if args.bounds:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import argparse
 
 from morok.errors import UsageError
-from morok.tools.output import emit_json
+from morok.tools.output import at_least, emit_json
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sample", type=int, metavar="N", help="so many obligations only, chosen by --seed")
+    parser.add_argument("--sample", type=at_least(1), metavar="N", help="so many obligations only, chosen by --seed")
     parser.add_argument("--seed", default="0", metavar="TEXT")
-    parser.add_argument("--limit", type=int, metavar="MS", help="milliseconds an obligation (default: 500)")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="worker processes")
+    parser.add_argument("--limit", type=at_least(1), metavar="MS", help="milliseconds an obligation (default: 500)")
+    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -27,8 +27,6 @@ def run(args: argparse.Namespace) -> int:
 
     if missing := second.missing_solvers():
         raise UsageError(f"{' and '.join(missing)} is not installed", hint="pip install 'morok[dev]'")
-    if args.jobs < 1 or (args.limit or 1) < 1 or (args.sample or 1) < 1:
-        raise UsageError("--jobs, --limit and --sample are at least 1")
     folder = ledger.proofs_folder()
     asked = [q for store in second.stores(folder) for q in second.questions(store)]
     if args.sample is not None and args.sample < len(asked):

@@ -28,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
             print(group(name.partition(".")[0])[name].code)
         return 0
     entries = [entry for entry in catalogue() if fnmatch.fnmatchcase(entry.name, args.glob)]
+    if not entries:
+        raise UsageError(f"no rule matches {args.glob!r}", hint="`morok rules` lists them")
     if args.count:
         counts: dict[str, int] = {}
         for entry in entries:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import runpy
 import sys
-from pathlib import Path
 
-from morok.errors import UsageError
+from morok.tools.output import existing_file
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,9 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(file: str, arguments: list[str]) -> None:
     """Run the program in this process, as its main module."""
-    path = Path(file)
-    if not path.is_file():
-        raise UsageError(f"{file} does not exist", expected="a Python program")
+    path = existing_file(file, "a Python program")
     sys.argv = [file, *arguments]
     sys.path.insert(0, str(path.resolve().parent))
     runpy.run_path(file, run_name="__main__")

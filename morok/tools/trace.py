@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from morok import config
 from morok.errors import UsageError
@@ -18,8 +17,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.save and not Path(args.save).absolute().parent.is_dir():
-        raise UsageError(f"the folder of {args.save} does not exist")
+    if args.save == "":
+        raise UsageError("--save names nothing", expected="a file to write")
     with config.settings(debug="ir", **({"trace": args.save} if args.save else {})):
         current()  # the file is written at the end, also of a program in which no rule fires
         execute(args.file, args.args)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from morok.errors import UsageError
-from morok.tools.output import emit_json
+from morok.tools.output import emit_json, existing_file
 
 FIELDS: Final = ("stage", "rule", "before", "before_id", "after", "after_id", "seconds")
 _ASSETS: Final = Path(__file__).with_name("book") / "assets"
@@ -31,8 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def read(path: Path) -> list[Mapping[str, Any]]:
     """The firings of a trace; UsageError if the file holds none."""
-    if not path.is_file():
-        raise UsageError(f"{path} does not exist", expected="a file that MOROK_TRACE or `morok trace --save` wrote")
+    existing_file(str(path), "a file that MOROK_TRACE or `morok trace --save` wrote")
     try:
         firings = json.loads(path.read_text(encoding="utf-8"))["firings"]
         for firing in firings:

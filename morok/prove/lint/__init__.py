@@ -6,6 +6,7 @@ asked about twice, and no solver is loaded for it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -46,10 +47,12 @@ def findings(checked: CheckedFile, text: str) -> list[MorokError]:
 
 
 def _keep(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(path)
+    """Where the folder cannot be written, the same is asked again."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_name(f"{path.name}.{os.getpid()}")
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
 
 
 @cache

@@ -1,0 +1,156 @@
+"""What a user can get wrong on the command line: a message with a code, what was expected and a hint, and the promised status."""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from acceptance.notation import ROOT, command
+
+import morok
+from morok.tools.cli import main
+
+GOOD = 'group good "true ones"\n\nback: Sub(Add(x: i32, y), y) ~> x\n    "wrapping included"\n'
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> str:
+    path = tmp_path / "good.rules"
+    path.write_text(GOOD)
+    return str(path)
+
+
+def refused(capsys: Captured, code: str, *arguments: str) -> str:
+    """What the command says on stderr: that it was used wrongly, status 2, nothing on stdout."""
+    assert main(list(arguments)) == 2, arguments
+    said = capsys.readouterr()
+    assert said.out == "", arguments
+    assert said.err.startswith(f"{code}: ") or f": {code}: " in said.err, arguments
+    assert "expected: " in said.err or "hint: " in said.err, arguments
+    return said.err
+
+
+def test_wrong_arguments_have_a_code(good: str, capsys: Captured) -> None:
+    for arguments in (
+        ["prove", "--nonsense"],
+        ["prove", "--jobs", "x", good],
+        ["prove", "--jobs", "0", good],
+        ["prove", "--only", "", good],
+        ["prove", "--smt2", "", good],
+        ["prove", "--format", "json=", good],
+        ["prove", "--format", "prose", good],
+        ["fmt"],
+        ["explain"],
+        ["run"],
+        ["config", "x"],
+        ["rules", "no_such_rule"],
+        ["rules", "--count", "["],
+        ["bisect", "--limit", "x", good],
+        ["trace", "--save", "", good],
+    ):
+        refused(capsys, "MRK902", *arguments)
+
+
+@pytest.mark.parametrize("name", ["prove", "check", "fmt", "docs"])
+def test_a_path_without_rules(name: str, tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "folder.rules").mkdir()
+    assert "holds no .rules files" in refused(capsys, "MRK902", name, str(tmp_path))
+    assert "does not exist" in refused(capsys, "MRK902", name, str(tmp_path / "missing"))
+    assert "is no file" in refused(capsys, "MRK902", name, os.devnull)
+
+
+def test_a_folder_named_like_a_rule_file_is_no_rule_file(good: str, capsys: Captured) -> None:
+    folder = Path(good).parent
+    (folder / "folder.rules").mkdir()
+    for name in ("prove", "check"):
+        assert main([name, str(folder)]) == 0
+    assert main(["fmt", "--check", str(folder)]) == 0
+    assert list(morok.load_rules(folder)) == [f"{folder.name}.good.back"]
+    capsys.readouterr()
+
+
+def test_files_that_cannot_be_read_or_written(good: str, tmp_path: Path, capsys: Captured) -> None:
+    gone = tmp_path / "sub" / "gone.rules"
+    gone.parent.mkdir()
+    gone.symlink_to("nowhere")
+    for name in ("prove", "check", "docs"):
+        assert "gone.rules" in refused(capsys, "MRK903", name, str(gone.parent))
+    assert main(["prove", "--format", f"json={good}/report", good]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("MRK903: ")
+    assert f"{good}/report" in said
+    for name in ("run", "trace", "bisect", "viz"):
+        assert "is no file" in refused(capsys, "MRK902", name, str(tmp_path))
+
+
+def test_a_damaged_ledger(good: str, capsys: Captured) -> None:
+    assert main(["prove", "--write", good]) == 0
+    capsys.readouterr()
+    page = Path(good).parent / "proofs" / "good.json"
+    for content in (b"", b"{", b"[]", b"null", b'{"rules": [3]}', b"\xff\xfe"):
+        page.write_bytes(content)
+        assert str(page) in refused(capsys, "MRK203", "prove", "--compare", good)
+    page.unlink()
+    page.mkdir()
+    assert str(page) in refused(capsys, "MRK203", "prove", "--compare", good)
+
+
+@pytest.mark.parametrize("folder", ["/proc/none", f"{os.devnull}/none"])
+def test_a_cache_folder_that_cannot_be(folder: str, good: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    """It costs time, and nothing else: what cannot be remembered is proved again."""
+    monkeypatch.setenv("MOROK_CACHE_DIR", folder)
+    assert main(["prove", good]) == 0
+    assert main(["prove", "--write", good]) == 0
+    assert (Path(good).parent / "proofs" / "good.json").is_file()
+    assert main(["check", "--strict", good]) == 0
+    capsys.readouterr()
+    assert main(["simplify", "Sub(Add(x: i32, 3), 3)", "--rules", good]) == 0
+    assert capsys.readouterr().out == "x: i32\n"
+    assert list(morok.load_rules(good)) == ["good.good.back"]
+
+
+def test_the_cache_folder_of_a_program(good: str, tmp_path: Path) -> None:
+    with morok.settings(cache_dir=tmp_path / "mine"):
+        morok.load_rules(good)
+    assert list((tmp_path / "mine" / "proofs").glob("good-*.json"))
+
+
+def test_a_trace_that_cannot_be_written(tmp_path: Path) -> None:
+    """Said at once, not when the program has run."""
+    program = tmp_path / "program.py"
+    program.write_text("from morok import Tensor\nprint((Tensor([1.0]) + 1).tolist())\n")
+    for where in (tmp_path, tmp_path / "missing" / "out.json"):
+        result = command("trace", "--save", where, program)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "MRK901" in result.stderr
+        assert str(where) in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_ctrl_c_ends_a_proof_and_its_workers() -> None:
+    line = [sys.executable, "-m", "morok", "prove", "--no-cache", "--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # a shell's job in the background ignores the signal, and so would what it starts
+    undo = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=undo, env=environment
+    ) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        for _ in range(600):
+            if children.read_text().split():
+                break
+            time.sleep(0.05)
+        workers = children.read_text().split()
+        assert workers
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
