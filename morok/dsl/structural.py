@@ -172,6 +172,7 @@ STRUCTURAL: Final[Mapping[str, Rule]] = {
     "Wmma": _wmma,
     "Bitcast": _bitcast,
     "Precast": _free,
+    "Noop": _like("sources"),
     "Multi": _elements_like("sources"),
     "MSelect": _FIRST,
     "MStack": _like("sources"),

@@ -19,8 +19,6 @@ def add_local_buffers(root: UOp) -> UOp:
 
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
         nonlocal next_id
-        if node.op is Op.Contiguous:
-            return src[0]
         if node.op is not Op.Bufferize:
             return None
         value, *ranges = src

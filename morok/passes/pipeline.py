@@ -39,6 +39,7 @@ class Stage:
     algorithm  what runs before the rules, or None
     adds       the field of Target that names groups of the target's own
     positions  in which operand positions rules fire
+    context    what rules of `@context` groups get, found in the program; None from it: there is nothing for the groups to do
     """
 
     number: int
@@ -48,6 +49,7 @@ class Stage:
     algorithm: Callable[[Any, Target], Any] | None = None
     adds: str = ""
     positions: frozenset[str] = FIRES
+    context: Callable[[UOp], Any] | None = None
 
     @property
     def algorithm_name(self) -> str:
@@ -58,21 +60,22 @@ DOWN: Final = "top-down"
 UP: Final = "bottom-up"
 DECOMPOSITIONS: Final = 18
 READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
+MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off
 STAGES: Final[tuple[Stage, ...]] = (
     Stage(1,  "Early movement ops",   ("movement", "nested_index"),            UP),
-    Stage(2,  "Load collapse",        (),                                      "-",  steps.collapse_loads),
-    Stage(3,  "Split ranges",         (),                                      "-",  steps.split_ranges),
+    Stage(2,  "Load collapse",        ("load_collapse", "reduce_mul_chain"),   DOWN),
+    Stage(3,  "Split ranges",         ("split_ranges",),                       DOWN, context=steps.range_ids),
     Stage(4,  "Initial symbolic",     SYMBOLIC,                                DOWN, steps.flatten_ranges),
-    Stage(5,  "Simplify ranges",      (),                                      "-",  steps.merge_ranges),
+    Stage(5,  "Simplify ranges",      MERGE,                                   DOWN, steps.flatten_ranges, context=steps.merging),
     Stage(6,  "Split store",          (),                                      "-",  steps.split_store),
     Stage(7,  "Apply opts",           (),                                      "-",  steps.apply_opts),
     Stage(8,  "Post-opt symbolic",    SYM,                                     DOWN),
     Stage(9,  "Expander",             SYMBOLIC_SIMPLE,                         DOWN, steps.expand),
-    Stage(10, "Add local buffers",    (),                                      "-",  steps.add_local_buffers),
+    Stage(10, "Add local buffers",    ("rangeify_codegen",),                   DOWN, steps.add_local_buffers),
     Stage(11, "Remove reduce",        (),                                      "-",  steps.remove_reduce),
     Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
     Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
@@ -138,8 +141,11 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
 
 def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:
     """What the stage's rules make of a program, its algorithm having run: those on trial, its own, those appended to it."""
-    groups, after = _groups(stage, target), appended_to(stage.number)
-    return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after)
+    groups, after, context = _groups(stage, target), appended_to(stage.number), None
+    if stage.context is not None:
+        context = stage.context(program)
+        groups = () if context is None else groups
+    return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context)
 
 
 def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet | None) -> list[UOp]:

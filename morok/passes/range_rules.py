@@ -1,8 +1,8 @@
-"""What rules/loops/split.rules asks of the graph: where a range may be split, and numbers for new ranges."""
+"""What rules/loops/split.rules asks of the graph: which ranges to split and to merge, and numbers for new ranges."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -36,3 +36,31 @@ def split_factor(body: UOp, r: UOp, ids: RangeIds) -> int | None:
 def unused_id(body: UOp, ids: RangeIds) -> int:
     """The first of two numbers that no range has."""
     return ids.take(2)
+
+
+@dataclass(slots=True)
+class MergedRanges:
+    """Which neighbouring ranges become one, and its number: the same wherever the two are closed.
+
+    next   the first of the numbers that no range has
+    pairs  (outer, inner) ranges that count as one wherever they are used
+    ids    what each pair has become, by their ids
+    last   the inner range of what a merged range was made of, by its id
+    """
+
+    next: int
+    pairs: set[tuple[UOp, UOp]]
+    ids: dict[tuple[int, int], int] = field(default_factory=dict)
+    last: dict[int, UOp] = field(default_factory=dict)
+
+
+def merged_id(body: UOp, outer: UOp, inner: UOp, found: MergedRanges) -> int | None:
+    """The number of the range that these two become; None where they stay two. Of three that are one the first two go first."""
+    if (found.last.get(outer.arg[0], outer), inner) not in found.pairs:
+        return None
+    pair = outer.arg[0], inner.arg[0]
+    if pair not in found.ids:
+        found.ids[pair] = found.next
+        found.last[found.next] = inner
+        found.next += 1
+    return found.ids[pair]

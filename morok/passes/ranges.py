@@ -1,4 +1,4 @@
-"""Stages 3, 5 and 6: splitting a range, merging two, and cutting a store's loop where its condition changes."""
+"""Stages 4 to 6: which ranges are closed, which may be merged, and cutting a store's loop where its condition changes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.passes.affine import Linear, linear
-from morok.passes.range_rules import RangeIds
+from morok.passes.range_rules import MergedRanges
 from morok.passes.walk import next_range_id, rebuild
-from morok.rewrite import library
-from morok.rewrite.engine import graph_rewrite
 
 _SUMS: Final = frozenset({Op.Add, Op.Sub, Op.Neg})
 MAX_PIECES: Final = 4  # a store is cut into at most so many
@@ -52,13 +50,6 @@ def flatten_ranges(root: UOp) -> UOp:
     return rebuild(root, visit)
 
 
-def split_ranges(root: UOp) -> UOp:
-    """Stage 3: a range taken modulo a divisor of its length becomes an outer and an inner range, where it is closed."""
-    ids = RangeIds(next_range_id(root))
-    split: UOp = graph_rewrite(root, library.group("split_ranges"), context=ids, stage="split_ranges")
-    return split
-
-
 def _index_sums(nodes: Iterable[UOp]) -> dict[UOp, Linear]:
     """Every node of dtype index that something other than a sum uses, as a sum. Range operands of closing ops do not count."""
     found: dict[UOp, Linear] = {}
@@ -73,28 +64,19 @@ def _index_sums(nodes: Iterable[UOp]) -> dict[UOp, Linear]:
     return found
 
 
-def merge_ranges(root: UOp) -> UOp:
-    """Stage 5: two neighbouring ranges become one where every use is a sum in which they already count as one.
+def merged_ranges(root: UOp) -> MergedRanges | None:
+    """The neighbouring ranges that may become one: where every use is a sum in which they already count as one.
 
-    That is the case in which the merged range needs no division: r0 * (c * n1) + r1 * c is r * c, for r over n0 * n1.
+    That is the case in which the merged range needs no division: r0 * (c * n1) + r1 * c is r * c, for r over n0 * n1. None where
+    there are no such ranges.
     """
-    while (merged := _merge_one(root)) is not None:
-        root = merged
-    return root
-
-
-def _merge_one(root: UOp) -> UOp | None:
     nodes = root.toposort()
     closers = [n for n in nodes if n.op in CLOSES and len(n.src) - CLOSES[n.op] >= 2]
     if not closers:
         return None
     sums = _index_sums(nodes)
-    for closer in closers:
-        ranges = closer.src[CLOSES[closer.op] :]
-        for outer, inner in itertools.pairwise(ranges):
-            if _mergeable(outer, inner, nodes, sums):
-                return _merge(root, outer, inner, sums)
-    return None
+    pairs = {pair for n in closers for pair in itertools.pairwise(n.src[CLOSES[n.op] :]) if _mergeable(*pair, nodes, sums)}
+    return MergedRanges(next_range_id(root), pairs) if pairs else None
 
 
 def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]) -> bool:
@@ -109,32 +91,6 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
             if (outer in bound) != (inner in bound) or (outer in bound and bound.index(inner) != bound.index(outer) + 1):
                 return False
     return all(s.terms.get(outer, 0) == s.terms.get(inner, 0) * n1 for s in sums.values())
-
-
-def _merge(root: UOp, outer: UOp, inner: UOp, sums: dict[UOp, Linear]) -> UOp:
-    n0, n1 = const_end(outer), const_end(inner)
-    assert n0 is not None
-    assert n1 is not None
-    both = new_range(n0 * n1, next_range_id(root), outer.arg[1], outer)
-    mapping: dict[UOp, UOp] = {}
-    for node, total in sums.items():
-        if inner in total.terms:
-            terms = {both if t is inner else t: c for t, c in total.terms.items() if t is not outer}
-            mapping[node] = Linear(terms, total.constant).node(node)
-    # nested sums are mapped inside out, so a term may itself hold a mapped sum: substitute until nothing is left
-    done: dict[UOp, UOp] = {}
-    for n in root.toposort():
-        first = CLOSES.get(n.op)
-        if n in mapping:
-            done[n] = substitute((mapping[n],), {k: v for k, v in done.items() if k is not v})[0]
-        elif first is not None and outer in n.src[first:]:
-            bound = [both if r is inner else done[r] for r in n.src[first:] if r is not outer]
-            src = (*[done[s] for s in n.src[:first]], *bound)
-            done[n] = UOp.new(n.op, src, n.arg, n.dtype if n.op is Op.Reduce else None)
-        else:
-            src = tuple([done[s] for s in n.src])
-            done[n] = n if src == n.src else n.replace(src)
-    return done[root]
 
 
 def cut_points(store: UOp, r: UOp) -> list[int]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from morok import config
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
-from morok.passes import collapse, gpudims, local, ranges, reduce
 from morok.passes import devectorize as _devectorize
 from morok.passes import expand as _expand
+from morok.passes import gpudims, local, ranges, reduce
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.appended import joined
+from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
+from morok.passes.walk import next_range_id
 from morok.rewrite import library
 from morok.rewrite.engine import FIRES, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
@@ -29,12 +32,14 @@ def rewrite(
     positions: frozenset[str] = FIRES,
     before: RuleSet | None = None,
     after: RuleSet | None = None,
+    context: Any = None,
 ) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
     positions  in which operand positions rules fire
     before     rules that are tried before theirs, where there are groups
     after      rules that are tried after theirs
+    context    what rules of `@context` groups get
     """
     rules = library.groups(*groups) if groups else None
     if before is not None and rules is not None:
@@ -43,7 +48,7 @@ def rewrite(
         rules = after if rules is None else joined(rules, after)
     if rules is None:
         return x
-    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, positions=positions, stage=str(stage))
+    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, positions=positions, stage=str(stage), context=context)
     return out
 
 
@@ -52,20 +57,16 @@ def simplify(x: UOp) -> UOp:
     return rewrite(x, SYMBOLIC, 14)
 
 
-def collapse_loads(ast: UOp, target: Target) -> UOp:
-    return collapse.collapse_loads(ast)
+def range_ids(ast: UOp) -> RangeIds:
+    return RangeIds(next_range_id(ast))
 
 
-def split_ranges(ast: UOp, target: Target) -> UOp:
-    return ranges.split_ranges(ast)
+def merging(ast: UOp) -> MergedRanges | None:
+    return ranges.merged_ranges(ast)
 
 
 def flatten_ranges(ast: UOp, target: Target) -> UOp:
     return ranges.flatten_ranges(ast)
-
-
-def merge_ranges(ast: UOp, target: Target) -> UOp:
-    return ranges.merge_ranges(ranges.flatten_ranges(ast))
 
 
 def split_store(ast: UOp, target: Target) -> UOp:

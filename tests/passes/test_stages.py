@@ -16,7 +16,7 @@ from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, Program, listing, lower, run, section
-from morok.passes.ranges import merge_ranges, split_ranges, split_store
+from morok.passes.ranges import split_store
 from morok.passes.reduce import remove_reduce
 from tests.passes import kernels as K
 
@@ -72,6 +72,9 @@ def test_load_collapse() -> None:
             held: dict[int, list[int]] = {0: [0]}
             interpret.run(out, held, {"length": n})
             assert held[0] == [wanted(n)]
+    scaled = K.kernel(K.buffer(0, 1, i32).index(0).store((K.buffer(1, 64, i32).index(k) * 3).reduce(Op.Add, k)))
+    (fold,) = [n for n in after(scaled, 2).toposort() if n.op is Op.Reduce]  # type: ignore[union-attr]
+    assert fold.src[0].op is Op.Index  # one product behind the loop, not one an iteration
     floats = K.kernel(K.buffer(0, 1).index(0).store(UOp.const(0.1).reduce(Op.Add, k)))
     assert Op.Reduce in ops(after(floats, 2))  # adding rounds every time
 
@@ -79,19 +82,19 @@ def test_load_collapse() -> None:
 def test_split_ranges() -> None:
     r = K.loop(12, 0)
     ast = K.kernel(K.buffer(0, 12).index(r).store(K.buffer(1, 4).index(r % 4)).end(r))
-    assert sorted(ranges(split_ranges(ast))) == [(3, AxisType.Loop), (4, AxisType.Loop)]
+    assert sorted(ranges(stage(3, ast))) == [(3, AxisType.Loop), (4, AxisType.Loop)]
     r = K.loop(10, 0)
     ast = K.kernel(K.buffer(0, 10).index(r).store(K.buffer(1, 4).index(r % 4)).end(r))
-    assert split_ranges(ast) is ast  # 4 does not divide 10
+    assert stage(3, ast) is ast  # 4 does not divide 10
 
 
 def test_merge_ranges() -> None:
     i, j = K.loop(4, 0), K.loop(8, 1)
     at = i * 8 + j
     ast = K.kernel(K.buffer(0, 32).index(at).store(K.buffer(1, 32).index(at) + K.buffer(2, 32).index(at)).end(i, j))
-    assert ranges(merge_ranges(ast)) == [(32, AxisType.Loop)]
+    assert ranges(stage(5, ast)) == [(32, AxisType.Loop)]
     ast = K.kernel(K.buffer(0, 32).index(at).store(K.buffer(1, 32).index(at) + K.buffer(2, 32).index(j * 4 + i)).end(i, j))
-    assert merge_ranges(ast) is ast  # transposed: one loop would divide
+    assert stage(5, ast) is ast  # transposed: one loop would divide
 
 
 def test_split_store() -> None:
@@ -346,6 +349,15 @@ def test_shared_memory() -> None:
     assert ops(program).count(Op.DefineLocal) == 1
     assert Op.Barrier in ops(program)
     assert Op.Bufferize not in ops(program)
+
+
+def test_marks_are_gone_before_code_is_generated() -> None:
+    r = K.loop(8, 0)
+    read = K.buffer(1, 8).index(r)
+    marked = UOp.new(Op.Contiguous, (read,))
+    nothing = UOp.new(Op.Noop, (K.buffer(0, 8).index(r).store(UOp.new(Op.Noop, (marked,))).end(r),))
+    out = stage(10, K.kernel(nothing))
+    assert out is K.kernel(K.buffer(0, 8).index(r).store(read).end(r))
 
 
 def test_optimizations_are_checked() -> None:

@@ -17,8 +17,10 @@ EXCLUDED = "excluded by the guards: "
 
 # Rules, or dtypes of rules, that no graph was found for, each with the reason.
 SPLITS = {
-    # they number new ranges by what the whole kernel has (tests/passes/test_split_rules.py fires each)
+    # they number new ranges by what the whole kernel has (tests/passes/test_range_rules.py fires each)
     **{f"split_ranges.{closer}{place}": ["never"] for closer in ("reduce", "end") for place in ("", "_second", "_third")},
+    # the same of those to merge
+    **{f"merge_ranges.{closer}{place}": ["never"] for closer in ("reduce", "end") for place in ("", "_second", "_third")},
     # marks of tensor graphs: no graph is made of tensors of which the rule says nothing
     **{f"early_rewrites.{mark}": ["never"] for mark in ("detach", "contiguous_backward", "contiguous_twice")},
 }

@@ -87,6 +87,15 @@ def store_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return dtypes.void
 
 
+def _noop_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    """Nothing done to an operand is the operand; nothing done at all is a statement, unless something else is asked for."""
+    if not src:
+        return want or dtypes.void
+    if want is not None and want is not src[0].dtype:
+        raise TypeError(f"{src[0].dtype}, which its operand is, not {want}")
+    return src[0].dtype
+
+
 def pointer(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     if not isinstance(want, PtrType):
         raise TypeError("a pointer dtype")
@@ -207,6 +216,6 @@ TABLE.define(OpDef(Op.Barrier, (Operand("src"), _DEPS), typing=first, bounds=_fi
 TABLE.define(OpDef(Op.Kernel, (Operand("ast", ORDER), Operand("sources", ORDER, many=True)), ("name",), typing=void))
 TABLE.define(OpDef(Op.Sink, _MANY, ("info",), typing=void))
 TABLE.define(OpDef(Op.Group, _MANY, typing=void))
-TABLE.define(OpDef(Op.Noop, _MANY, typing=lambda src, arg, want: want or dtypes.void))
+TABLE.define(OpDef(Op.Noop, _MANY, typing=_noop_type))
 TABLE.define(OpDef(Op.Custom, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom"))
 TABLE.define(OpDef(Op.CustomI, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom"))

@@ -121,8 +121,12 @@ class Memory(Movement):
     def uses(self, loop: Any, effect: Expr) -> Expr:
         return effect
 
-    def op_noop(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        return Node((Term(NOTHING),), "void")
+    def op_noop(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """Nothing, or the one operand that nothing is done to."""
+        operands = self.many(parts.get("sources"))
+        if len(operands) > 1:
+            raise Unsupported("a Noop of several operands")
+        return operands[0] if operands else Node((Term(NOTHING),), "void")
 
     def op_after(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         x = self.value_of(parts["passthrough"])

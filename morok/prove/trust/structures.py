@@ -199,7 +199,7 @@ class StructureMaker(Maker):
         return UOp.invalid_at()
 
     def op_noop(self, parts: dict[str, Any]) -> UOp:
-        return UOp.new(Op.Noop)
+        return UOp.new(Op.Noop, tuple([self.vector(p, 1) for p in parts.get("sources", ())]))
 
     def op_after(self, parts: dict[str, Any]) -> UOp:
         x = next(iter(parts.values()))
