@@ -54,9 +54,9 @@ class MergedRanges:
     last: dict[int, UOp] = field(default_factory=dict)
 
 
-def merged_id(body: UOp, outer: UOp, inner: UOp, found: MergedRanges) -> int | None:
+def merged_id(body: UOp, outer: UOp, inner: UOp, found: MergedRanges | None) -> int | None:
     """The number of the range that these two become; None where they stay two. Of three that are one the first two go first."""
-    if (found.last.get(outer.arg[0], outer), inner) not in found.pairs:
+    if found is None or (found.last.get(outer.arg[0], outer), inner) not in found.pairs:
         return None
     pair = outer.arg[0], inner.arg[0]
     if pair not in found.ids:

@@ -217,3 +217,30 @@ def test_a_range_is_split_by_an_index_map() -> None:
 )
 def test_an_index_map_that_is_no_bijection_in_order_proves_nothing(wrong: dict[str, str]) -> None:
     assert not verdict(split(**wrong), EXTERNS, budget=300_000).usable
+
+
+MERGE = """Reduce {
+        src: s: f32,
+        ranges: [p @ Range { end: @const(n): index, axis, renumbered, .. }, q @ Range { end: @const(m): index, .. }, rest..],
+        op
+    }
+    let k = unused(s)
+    if n > 0 and m > 0
+    let r = Range { end: const(LENGTH, index), id: k, axis, renumbered }
+    if free_of(s, r)
+    if all(free_of(x, p) and free_of(x, q) and free_of(x, r) for x in rest)
+    ~> Reduce { src: subst(subst(s, p, OUTER), q, INNER), ranges: [r, rest..], op }"""
+
+
+@pytest.mark.parametrize(
+    ("length", "outer", "inner", "usable"),
+    [
+        ("n * m", "Idiv(r, m)", "Mod(r, m)", True),
+        ("n * m - 1", "Idiv(r, m)", "Mod(r, m)", False),  # one iteration less
+        ("n * m", "Mod(r, n)", "Idiv(r, n)", False),  # the outer range fastest
+        ("n * m", "Idiv(r, n)", "Mod(r, n)", False),  # the other length
+    ],
+)
+def test_ranges_are_merged_by_an_index_map_that_keeps_the_order(length: str, outer: str, inner: str, usable: bool) -> None:
+    text = MERGE.replace("LENGTH", length).replace("OUTER", outer).replace("INNER", inner)
+    assert verdict(text, EXTERNS, budget=300_000).usable is usable
