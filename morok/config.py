@@ -86,6 +86,13 @@ def _one_of(*names: str) -> Callable[[str], str]:
     return parse
 
 
+def _mode(text: str) -> int:
+    mode = int(text)
+    if mode not in (0, 1, 2):
+        raise ValueError(text)
+    return mode
+
+
 _FLAGS: Final = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 
 
@@ -100,6 +107,13 @@ def _flags(text: str) -> frozenset[str]:
 
 DEBUG: Final = Setting("DEBUG", "", _one_of("", "ir"), '"ir" or nothing', "ir: print the program after each of the 22 stages")
 NOOPT: Final = Setting("NOOPT", False, _switch, "0 or 1", "apply no optimizations in stage 7")
+DEVECTORIZE: Final = Setting(
+    "DEVECTORIZE",
+    1,
+    _mode,
+    "0, 1 or 2",
+    "what stage 14 splits to the widths of the target. 1: arithmetic, loads and stores; 0: loads and stores only; 2: nothing",
+)
 DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "where tensors are realized")
 CHECK: Final = Setting(
     "CHECK", False, _switch, "0 or 1", "verify the program between stages, and every helper's contract at each of its calls"
@@ -118,7 +132,7 @@ FAST_MATH: Final = Setting(
     "which liberties float arithmetic may take; each enables the rules that assume it",
 )
 
-SETTINGS: Final[tuple[Setting[Any], ...]] = (DEBUG, NOOPT, DEVICE, CHECK, TRACE, CACHE_DIR, FAST_MATH)
+SETTINGS: Final[tuple[Setting[Any], ...]] = (DEBUG, NOOPT, DEVECTORIZE, DEVICE, CHECK, TRACE, CACHE_DIR, FAST_MATH)
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
 
 

@@ -29,6 +29,7 @@ Lanes = tuple[int, ...]
 Key = tuple[UOp, Any]
 
 _LANEWISE: Final = frozenset({Op.Bitcast, Op.Precast})
+WIDEST: Final = 1 << 10  # lanes of a vector that is left whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +53,13 @@ def _in_registers(place: UOp) -> bool:
     return isinstance(d, PtrType) and d.space is AddrSpace.REG
 
 
-def access_widths(target: Target, d: DType) -> list[int]:
-    """The numbers of consecutive elements that one load or store may move, widest first."""
+def access_widths(target: Target, d: DType, whole: bool = False) -> list[int]:
+    """The numbers of consecutive elements that one load or store may move, widest first.
+
+    whole  as wide as the program has them, in powers of two: the code generator splits them
+    """
+    if whole:
+        return [1 << k for k in reversed(range(WIDEST.bit_length()))]
     most = max(1, target.memory_bytes // d.scalar().itemsize)
     if target.vector_bytes:  # a wide access feeds arithmetic: no wider than that is
         most = min(most, arithmetic_lanes(target))
@@ -66,10 +72,12 @@ def arithmetic_lanes(target: Target) -> int:
 
 
 class _Splitter:
-    def __init__(self, target: Target, simplify: Callable[[UOp], UOp]) -> None:
+    def __init__(self, target: Target, simplify: Callable[[UOp], UOp], mode: int) -> None:
         self.target = target
         self.simplify = simplify
-        self.limit = arithmetic_lanes(target)
+        vectors = target.vector_bytes > 0  # where arithmetic is scalar there is nothing to leave whole
+        self.limit = WIDEST if vectors and mode != 1 else arithmetic_lanes(target)
+        self.whole = vectors and mode == 2
         self.done: dict[Key, Any] = {}
 
     def run(self, root: UOp) -> UOp:
@@ -242,7 +250,7 @@ class _Splitter:
 
     def accesses(self, d: DType, total: Linear, offsets: list[int]) -> list[tuple[int, int]]:
         """Sorted offsets as (start, size) of accesses that the target can make."""
-        widths = access_widths(self.target, d)
+        widths = access_widths(self.target, d, self.whole)
         factor = total.factor
         out: list[tuple[int, int]] = []
         i = 0
@@ -332,6 +340,9 @@ def join(parts: list[UOp]) -> UOp:
     return UOp.vectorize(*[p if p.dtype.count == 1 else p.gep(i) for p in parts for i in range(p.dtype.count)])
 
 
-def devectorize(root: UOp, target: Target, simplify: Callable[[UOp], UOp]) -> UOp:
-    """`root` in vectors that `target` has; `simplify` brings the index of a single lane into the form of a sum."""
-    return _Splitter(target, simplify).run(root)
+def devectorize(root: UOp, target: Target, simplify: Callable[[UOp], UOp], mode: int = 1) -> UOp:
+    """`root` in vectors that `target` has; `simplify` brings the index of a single lane into the form of a sum.
+
+    mode  what is split to the target's widths: 1 arithmetic, loads and stores; 0 loads and stores; 2 nothing
+    """
+    return _Splitter(target, simplify, mode).run(root)

@@ -102,7 +102,7 @@ def add_gpu_dims(ast: UOp, target: Target) -> UOp:
 
 
 def devectorize(ast: UOp, target: Target) -> UOp:
-    return _devectorize.devectorize(ast, target, simplify)
+    return _devectorize.devectorize(ast, target, simplify, config.DEVECTORIZE.value)
 
 
 def lower_names(ast: UOp, target: Target) -> UOp:

@@ -304,7 +304,7 @@ def _prepare(roots: Sequence[UOp], device: str) -> Prepared:
 
 def compiled(ast: UOp, device: Device) -> Kernel:
     """The kernel of an AST, lowered and compiled once."""
-    key = (ast, device.name, config.FAST_MATH.value, config.NOOPT.value, appended_key())
+    key = (ast, device.name, config.FAST_MATH.value, config.NOOPT.value, config.DEVECTORIZE.value, appended_key())
     found: Kernel | None = _kernels.get(key)
     if found is not None:
         COUNTERS.kernels_remembered += 1

@@ -254,6 +254,7 @@ def test_config(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {
         "MOROK_DEBUG",
         "MOROK_NOOPT",
+        "MOROK_DEVECTORIZE",
         "MOROK_DEVICE",
         "MOROK_CHECK",
         "MOROK_TRACE",

@@ -233,6 +233,16 @@ def test_contiguous_loads_are_wide() -> None:
     assert set(adds) == {1}
 
 
+def test_modes_of_devectorizing() -> None:
+    """Vectors of 16 over registers of 8: split, split where they are stored, or left to the code generator."""
+    for mode, lanes_wanted in ((1, 8), (0, 8), (2, 16)):
+        with config.settings(devectorize=mode):
+            loads = [n.dtype.count for n in lower(K.elementwise(4096), K.AVX2) if n.op is Op.Load]
+        assert set(loads) == {lanes_wanted}
+    with config.settings(devectorize=2):  # where arithmetic is scalar nothing else can be left whole
+        assert max(n.dtype.count for n in lower(K.elementwise(4096), K.GPU)) == 4
+
+
 def test_matmul_tile() -> None:
     """Accumulators are one register each, rows are broadcast, columns are wide loads, and products are fused."""
     program = lower(K.matmul(64, 64, 64), K.CPU)

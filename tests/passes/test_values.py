@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from morok import config
 from morok.errors import OptError
 from morok.ir import interpret
 from morok.ir.dtype import DType, dtypes
@@ -100,6 +101,13 @@ TWO_AXES = {
 def test_two_axes(kernel: str, target: str) -> None:
     for m, n in ((1, 5), (3, 5), (8, 16), (7, 33)):
         check(TWO_AXES[kernel](m, n), TARGETS[target], m * n)
+
+
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_every_mode_of_devectorizing(mode: int) -> None:
+    with config.settings(devectorize=mode):
+        for ast in (K.elementwise(64), K.rows(3, 64), K.transpose(16, 16), K.matmul(12, 5, 32), K.pad(37, 2, 3)):
+            check(ast, K.AVX2)
 
 
 @pytest.mark.parametrize("d", [i8, u8, i32, i64, f64, dtypes.f16], ids=str)
