@@ -23,6 +23,7 @@ SPLITS = {
     **{f"merge_ranges.{closer}{place}": ["never"] for closer in ("reduce", "end") for place in ("", "_second", "_third")},
     # marks of tensor graphs: no graph is made of tensors of which the rule says nothing
     **{f"early_rewrites.{mark}": ["never"] for mark in ("detach", "contiguous_backward", "contiguous_twice")},
+    "rangeify_codegen.contiguous": ["never"],
 }
 # What the graphs made here do not hold: a gate for several places, lanes at index that are no constants, loops of a fixed width.
 UNFIRED: dict[str, list[str]] = {
