@@ -38,7 +38,8 @@ class Reduce(Math):
         out = kept if keepdim else tuple(d for a, d in enumerate(shape) if a not in axes)
         folded = tuple(a for a in axes if shape[a] != 1)
         if any(shape[a] == 0 for a in folded):
-            return self._like(expanded(UOp.const(identity(op, self.dtype), self.dtype), out))
+            nothing = 0 if op is Op.Add else identity(op, self.dtype)  # +0.0 where the identity is -0.0: as NumPy has it
+            return self._like(expanded(UOp.const(nothing, self.dtype), out))
         uop = self.uop
         if folded:
             if any(d == 1 for d in shape):

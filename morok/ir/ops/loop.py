@@ -59,9 +59,13 @@ def special_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 
 def identity(op: Op, d: DType) -> Any:
-    """The value of a fold of `op` over no iterations, at scalar dtype `d`."""
+    """The value of a fold of `op` over no iterations, at scalar dtype `d`: the neutral element, which changes no value.
+
+    Of float addition that is -0.0: +0.0 makes +0.0 of -0.0 (IEEE 754-2019, 6.3). So a sum over one iteration is what that
+    iteration adds, and it does not matter how a sum is cut into parts. Evaluator, solver, rules and lowering read it here.
+    """
     if op is Op.Add:
-        return False if d.is_bool else 0.0 if d.is_float else 0
+        return False if d.is_bool else -0.0 if d.is_float else 0
     if op is Op.Mul:
         return True if d.is_bool else 1.0 if d.is_float else 1
     if d.is_bool:

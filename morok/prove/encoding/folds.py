@@ -9,6 +9,9 @@ import z3
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
+from morok.ir.dtype import BY_NAME
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
 from morok.prove.encoding.obligation import solver_function
 from morok.prove.encoding.places import OPAQUE, Fold, Loop, Loops
 from morok.prove.encoding.ranges import Ranges
@@ -87,16 +90,7 @@ class Folds(Ranges):
         """What a fold over no iterations is."""
         if dtype == "index" and op in ("Max", "Min"):
             return Term(z3.IntVal(0), FALSE)
-        if self.world.is_float(dtype):
-            value: Any = {"Add": 0.0, "Mul": 1.0, "Max": float("-inf"), "Min": float("inf")}[op]
-        elif dtype == "bool":
-            value = op in ("Mul", "Min")
-        elif op in ("Add", "Mul"):
-            value = 0 if op == "Add" else 1
-        else:
-            d = self.world.dtype(dtype)
-            value = int(d.min if op == "Max" else d.max)
-        term: Term = self.world.constant(dtype, value)
+        term: Term = self.world.constant(dtype, identity(Op[op], BY_NAME[dtype]))
         return term
 
     def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
