@@ -289,10 +289,21 @@ class _RuleChecker:
             if r.types.find_lane(t.lanes) not in lanes and r.types.lane_value(t.lanes) is None:
                 r.types.same_lanes(t.lanes, r.types.lane(1))
 
+        for asked, t, what, hint in r.asked:
+            root = r.types.find(t.elem)
+            mask = r.types.masks[root]
+            if mask & u.opaque or (root not in known and mask & (mask - 1)):
+                r.fail(f"{what} does not follow from anything bound", asked, hint=hint)
+
     def _made(self, rule: S.Rule, expressions: Expressions, frozen: Mapping[int, Any]) -> CheckedRule:
         r = self.resolver
         namer = Namer(r.types)
-        types: dict[int, Ty] = {id(node): namer.ty(t) for node, t in r.typed}
+        kept = set()  # ids of what the rule keeps alive: those of other nodes may come to name new ones
+        todo: list[S.Syntax] = [rule]
+        while todo:
+            kept.add(id(node := todo.pop()))
+            todo += S.children(node)
+        types: dict[int, Ty] = {id(node): namer.ty(t) for node, t in r.typed if id(node) in kept}
         domains: dict[str, tuple[str, ...]] = {}
         for root, name in namer.elements.items():
             domains[name] = r.universe.members(r.types.masks[root])

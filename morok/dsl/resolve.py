@@ -36,6 +36,7 @@ class Resolver:
         self.sorts: dict[int, Sort] = {}
         self.kept: list[S.Syntax] = []  # the nodes that `sorts` knows by id
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
+        self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes that clauses name or compute at, to be determined; with a hint
         self.same_width: list[tuple[T, T]] = []
         self.addresses: list[T] = []  # operands that are an index where nothing says otherwise
         self.pointwise = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
@@ -15,6 +16,7 @@ from morok.dsl.structural import DERIVED_FIELDS
 from morok.errors import UnknownNameError
 
 _VALUE_PARAMETERS = {"const": "int", "int": "int", "bool": "bool", "dtype": "dtype", "seq": "seq"}
+_BOUND_VALUE: Final = "a value that the pattern binds, as @const(v) does, has a dtype"
 
 
 class ValueExpressions(ABC):
@@ -340,6 +342,7 @@ class ValueExpressions(ABC):
             made: S.Expr = S.EType(type_, span=e.span)
             self.r.sort(made, Sort.DTYPE)
             self.r.note(made, t)
+            self.r.asked.append((made, t, f"the dtype `{e.name}`", "annotate its node with any, and ask for dtype(x)"))
             return made, t
         if isinstance(e, S.ECall) and e.name == "dtype":
             self._count(e, 1)
@@ -372,6 +375,7 @@ class ValueExpressions(ABC):
         result = self.types.fresh()
         if b is not None and b.value.kind == "op":
             args = [self._constant_of(a, result) for a in e.args[1:]]
+            self.r.asked.append((e, result, f"the dtype that {name.name} is evaluated at", _BOUND_VALUE))
             self.r.sort(name, Sort.OP)
             return replace(e, args=(name, *args)), Value("const", result)
         info = self.r.op(name.name, name)
@@ -388,6 +392,8 @@ class ValueExpressions(ABC):
             made, t = self.dtype(e.args[-1])
             self.r.unify(t, result, "the dtype", e.args[-1])
             args.append(made)
+        for operand in (result, *(slots[o.name][0] for o in info.operands)):
+            self.r.asked.append((e, operand, f"the dtype that {info.name} is evaluated at", _BOUND_VALUE))
         self.r.sort(name, Sort.OP)
         return replace(e, args=(name, *args)), Value("const", result)
 

@@ -47,6 +47,14 @@ MISTAKES = {
     "a: Neg(Neg(x)) ~> x\n    example Neg(Neg(x: i32) ~> x": ["MRK101", "this example is not whole"],
     "a: Vectorize(xs..) ~> Vectorize([x for x in xs, xs[0]])": ["MRK101", "a comprehension stands alone in its brackets"],
     # names
+    "a: Neg(x: float) let _v = eval(Exp2, 0.0) ~> Neg(Neg(x))": [
+        "MRK102",
+        "f.rules:3:28",
+        "the dtype that Exp2 is evaluated at does not follow",
+        "hint: a value that the pattern binds",
+    ],
+    "a: Neg(x: float) if eval(Lt, 0.0, 1.0) ~> x": ["MRK102", "the dtype that Lt is evaluated at"],
+    "a: Gep { vector: x: T, indices: [0] } if bits(T) == 32 ~> Gep(x, [1])": ["MRK102", "the dtype `T`", "ask for dtype(x)"],
     "a: Ad(x, y) ~> x": ["MRK103", "there is no op `Ad`", "did you mean", "Add"],
     "a: Neg(x) ~> neg(x)": ["MRK103", "no op, function or helper `neg`", "Neg"],
     "a: Reduce { sorc: x, .. } ~> x": ["MRK103", "Reduce has no field `sorc`", "did you mean src?"],
