@@ -113,6 +113,22 @@ class CheckedRule:
     def type_of(self, node: S.Syntax) -> Ty:
         return self.types[id(node)]
 
+    def own_lanes(self, lanes: int | str) -> bool:
+        """Whether the elements of a sequence whose type has these lanes may have different numbers of them: the rule names no
+        number, and relates it to no other node of the pattern.
+        """
+        if isinstance(lanes, int) or not lanes.startswith("$"):
+            return False
+        todo: list[S.Syntax] = [self.syntax.pattern]
+        sequences = 0
+        while todo:
+            node = todo.pop()
+            todo += S.children(node)
+            ty = self.types.get(id(node))
+            if ty is not None and ty.lanes == lanes:
+                sequences += 1
+        return sequences <= 1
+
     def sort_of(self, node: S.Syntax) -> Sort:
         return self.sorts[id(node)]
 

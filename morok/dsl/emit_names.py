@@ -110,7 +110,7 @@ class Names:
                 return f"{self.access.operands(self.node_at(bound.path))}[{bound.start}:{stop}]"
             case BoundCode():
                 return bound.template.format(self.node_at(bound.path))
-        if any(ty.lanes == name for ty in self.row.types.values()):
+        if any(ty.lanes == name for ty in (*self.row.types.values(), *(s.type for s in self.row.several))):
             return self.lanes_of(name)
         if name in self.dialect.ops:
             return self.key(name)
@@ -140,6 +140,9 @@ class Names:
         for path, known in self.row.types.items():
             if known.element == name and not known.fixed and not known.pointer and not known.place:
                 return self.access.scalar(self.node_at(path))
+        for s in self.row.several:  # the matcher has seen that there is one
+            if s.type.element == name and not s.type.fixed and not s.type.pointer and not s.type.place:
+                return self.access.scalar(f"{s.template.format(self.node_at(s.path))}[0]")
         raise AssertionError(f"{self.rule.name}: nothing in the pattern has the dtype {name}")
 
     def lanes_of(self, lanes: int | str) -> str:
@@ -148,6 +151,9 @@ class Names:
         for path, known in self.row.types.items():
             if known.lanes == lanes:
                 return self.access.lanes(self.node_at(path))
+        for s in self.row.several:
+            if s.type.lanes == lanes:
+                return self.access.lanes(f"{s.template.format(self.node_at(s.path))}[0]")
         return "1"
 
     def type_syntax(self, t: S.TypeSyntax) -> str:

@@ -20,10 +20,10 @@ from morok.dsl.rows import (
     LiteralTest,
     OpTest,
     Path,
+    Several,
     Test,
     ValidTest,
     Variant,
-    hole,
     key_name,
 )
 from morok.dsl.slots import Slots
@@ -163,7 +163,7 @@ class _Walker:
         single = operands[:-1] if sequence is not None else operands
         row = self.counted(info, len(single), sequence is not None, path, row)
         if sequence is not None:
-            row = self.sequence(sequence.name, path, len(single), None, self.rule.types.get(id(sequence)), row)
+            row = self.sequence(sequence, path, BoundNodes(path, len(single), None), row)
         orders = itertools.permutations(single) if p.commutative else (tuple(single),)
         for order in orders:
             yield from self.operand_rows(list(enumerate(order)), path, row)
@@ -188,22 +188,26 @@ class _Walker:
             return row if singles <= least else row.plus(CodeTest((path,), f"{length} >= {singles}"))
         return row.plus(CodeTest((path,), f"{length} == {singles}"))
 
-    def sequence(self, name: str, path: Path, start: int, stop: int | None, ty: Ty | None, row: Variant) -> Variant:
-        bound = BoundNodes(path, start, stop)
-        old = row.names.get(name)
-        if isinstance(old, BoundNodes) and not name.startswith("_"):
-            a, b = (f"{self.access.operands(hole(k))}{_slice(s)}" for k, s in enumerate((old, bound)))
+    def sequence(self, p: S.PSequence | S.PVar, path: Path, bound: BoundNodes | BoundCode, row: Variant) -> Variant:
+        """With these operands bound to one name: each of the name's dtype and lanes, none Invalid unless the name may be."""
+        elements = self.elements(bound)
+        old = row.names.get(p.name)
+        if isinstance(old, (BoundNodes, BoundCode)):  # the same nodes as before
+            a, b = self.elements(old), _shifted(elements)
             pairs = f"all([{self.access.same('a', 'b')} for a, b in zip({a}, {b})])"
             return row.plus(CodeTest((old.path, path), f"(len({a}) == len({b}) and {pairs})"))
-        if self.may_be_invalid(ty) and not self.tolerates(name):
-            elements = f"{self.access.operands('{0}')}{_slice(bound)}"
+        binding = self.rule.bindings.get(p.name)
+        ty = self.rule.types.get(id(p)) or (binding.type if binding is not None else None)
+        tolerant = _mentions_maybe(p.type) or (binding is not None and binding.invalid_ok)
+        if self.may_be_invalid(ty) and not tolerant:
             valid = self.access.inline["invalid"].format(n="_o")
             row = row.plus(CodeTest((path,), f"not any([{valid} for _o in {elements}])"))
-        return row.bind(name, bound, self.same)
+        if ty is not None:
+            row = replace(row, several=(*row.several, Several(path, elements, ty)))
+        return row.bind(p.name, bound, self.same)
 
-    def tolerates(self, name: str) -> bool:
-        binding = self.rule.bindings.get(name)
-        return binding is not None and binding.invalid_ok
+    def elements(self, bound: BoundNodes | BoundCode) -> str:
+        return bound.template if isinstance(bound, BoundCode) else f"{self.access.operands('{0}')}{_slice(bound)}"
 
     def may_be_invalid(self, ty: Ty | None) -> bool:
         """Whether a node of this dtype could be Invalid: only at index, and only in dialects that have such a thing."""
@@ -250,11 +254,15 @@ class _Walker:
 
     def no_more(self, info: OpInfo, named: Mapping[str, object], path: Path, row: Variant) -> Variant:
         """Operands that the pattern does not name are not there."""
-        missing = [o for o in info.operands if o.name not in named and (o.many or o.optional)]
-        if not missing:
+        optional = [i for i, o in enumerate(info.operands) if o.optional]
+        for i in optional:
+            if info.operands[i].name not in named:
+                row = row.plus(CodeTest((path,), f"not ({self.presence(info.name, info, i)})"))
+        if all(o.name in named for o in info.operands if o.many):
             return row
         least = sum(1 for o in info.operands if not (o.many or o.optional))
-        return row.plus(CodeTest((path,), f"len({self.access.operands('{0}')}) == {least}"))
+        there = "".join(f" - bool({self.presence(info.name, info, i)})" for i in optional)
+        return row.plus(CodeTest((path,), f"len({self.access.operands('{0}')}){there} == {least}"))
 
     def presence(self, op: str, info: OpInfo, index: int) -> str:
         """Whether an optional operand is there: a field says so where a sequence stands before it, else the count."""
@@ -273,12 +281,12 @@ class _Walker:
         here = f" - bool({self.presence(op, info, after[0])})" if after else ""
         row = row.plus(CodeTest((path,), f"{length}{here} {'==' if last is None else '>='} {index + len(single)}"))
         if last is not None:
-            assert not after, f"{op}: a sequence before an optional operand"
-            row = self.sequence(last.name, path, index + len(single), None, self.rule.types.get(id(last)), row)
+            bound = BoundNodes(path, index + len(single), None)
+            row = self.sequence(last, path, self.before(op, info, bound, after), row)
         return row, [(index + i, item) for i, item in enumerate(single)]
 
     def many(self, op: str, info: OpInfo, f: S.PField, index: int, path: Path, row: Variant) -> Variant:
-        name = f.name if f.value is None else _as_name(f.value)
+        p = S.PVar(f.name) if f.value is None else _as_sequence(f.value)
         after = [i for i, o in enumerate(info.operands) if o.optional and i > index]
         several = sum(1 for o in info.operands if o.many)
         if several == 2:  # two sequences of equal length end the list
@@ -286,22 +294,16 @@ class _Walker:
             half = f"(len({self.access.operands('{0}')}) - {singles}) // 2"
             first = index == singles
             span = f"[{singles}:{singles} + {half}]" if first else f"[{singles} + {half}:]"
-            return self.many_bound(name, f"{self.access.operands('{0}')}{span}", path, row)
-        if after:  # the optional operand behind it is there or not
-            here = self.presence(op, info, after[0])
-            operands = self.access.operands("{0}")
-            template = f"({operands}[{index}:-1] if {here} else {operands}[{index}:])"
-            return self.many_bound(name, template, path, row)
-        binding = self.rule.bindings.get(name)
-        return self.sequence(name, path, index, None, binding.type if binding is not None else None, row)
+            return self.sequence(p, path, BoundCode(path, f"{self.access.operands('{0}')}{span}"), row)
+        return self.sequence(p, path, self.before(op, info, BoundNodes(path, index, None), after), row)
 
-    def many_bound(self, name: str, template: str, path: Path, row: Variant) -> Variant:
-        """With the operands that `template` reads bound to one name, none of them Invalid unless the name may be."""
-        binding = self.rule.bindings.get(name)
-        if binding is not None and self.may_be_invalid(binding.type) and not binding.invalid_ok:
-            valid = self.access.inline["invalid"].format(n="_o")
-            row = row.plus(CodeTest((path,), f"not any([{valid} for _o in {template}])"))
-        return row.bind(name, BoundCode(path, template), self.same)
+    def before(self, op: str, info: OpInfo, bound: BoundNodes, after: list[int]) -> BoundNodes | BoundCode:
+        """Without the optional operand at the end, which is there or not."""
+        if not after:
+            return bound
+        here = self.presence(op, info, after[0])
+        operands = self.access.operands("{0}")
+        return BoundCode(bound.path, f"({operands}[{bound.start}:-1] if {here} else {operands}[{bound.start}:])")
 
     def optional(
         self, op: str, info: OpInfo, f: S.PField, index: int, path: Path, row: Variant
@@ -314,11 +316,19 @@ class _Walker:
             case S.PSome():
                 return row.plus(CodeTest((path,), here)), (at, f.value.inner)
             case None:  # bound as it is: a node or None
-                name = f.name
+                p = S.PVar(f.name)
             case _:
-                name = _as_name(f.value)
-        template = f"({self.access.operands('{0}')}[{at}] if {here} else None)"
-        return row.bind(name, BoundCode(path, template), self.same), None
+                p = _as_variable(f.value)
+        node = f"{self.access.operands('{0}')}[{at}]"
+        binding = self.rule.bindings.get(p.name)
+        ty = self.rule.types.get(id(p)) or (binding.type if binding is not None else None)
+        if ty is not None:
+            row = replace(row, several=(*row.several, Several(path, f"([{node}] if {here} else ())", ty)))
+        template = f"({node} if {here} else None)"
+        old = row.names.get(p.name)
+        if isinstance(old, BoundCode):
+            return row.plus(CodeTest((old.path, path), f"{old.template} is {_shifted(template)}")), None
+        return row.bind(p.name, BoundCode(path, template), self.same), None
 
     # static fields
 
@@ -357,7 +367,7 @@ class _Walker:
     def typed(self, row: Variant) -> Variant:
         """With the tests of dtypes, lanes and Invalid that the ops do not make superfluous."""
         slots = Slots(self.rule, row)
-        row = row.plus(*slots.dtype_tests(), *slots.lane_tests())
+        row = row.plus(*slots.dtype_tests(), *slots.lane_tests(), *slots.bound_tests())
         return row.plus(*self.valid_tests(row))
 
     def valid_tests(self, row: Variant) -> list[Test]:
@@ -403,9 +413,14 @@ def _as_pattern(value: object) -> S.Pattern:
     return value
 
 
-def _as_name(value: object) -> str:
+def _as_sequence(value: object) -> S.PSequence | S.PVar:
     assert isinstance(value, (S.PVar, S.PSequence)), value
-    return value.name
+    return value
+
+
+def _as_variable(value: object) -> S.PVar:
+    assert isinstance(value, S.PVar), value
+    return value
 
 
 def _path_of(bound: Bound) -> Path:

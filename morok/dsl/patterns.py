@@ -116,7 +116,8 @@ class Patterns:
                 listed.append(S.PField(o.name, S.PList(tuple(operands), span=p.span), span=p.span))
                 break
             if operands:
-                listed.append(S.PField(o.name, operands.pop(0), span=p.span))
+                given = operands.pop(0)
+                listed.append(S.PField(o.name, S.PSome(given, span=p.span) if o.optional else given, span=p.span))
         listed += fields
         listed += [S.PField("dtype", a, span=p.span) for a in args if isinstance(a, S.PType)]
         return S.PStruct(first.name, tuple(listed), True, span=p.span)
@@ -286,17 +287,20 @@ class Patterns:
             t = self.types.fresh(self._mask(o))
             slots.setdefault(o.name, []).append(t)
             self._sequence(S.PSequence(value.name, value.type, span=value.span), t)
-            self.r.note(value, t)
+            self.r.note(f if f.value is None else value, t)
             return f if f.value is None else replace(f, value=value)
-        if o.optional and isinstance(value, S.PVar) and not value.name.startswith("_"):
+        if o.optional and isinstance(value, S.PVar) and value.name not in self.r.dialect.ops:
             # bound as it is: a node, or None
             t = self.types.fresh()
             slots.setdefault(o.name, []).append(t)
             if value.type is not None:
                 self.r.annotate(t, value.type, f"`{value.name}`")
-            self.r.bind(value.name, Value("node", t), value, invalid_ok=True)
+            if not value.name.startswith("_"):
+                self.r.bind(value.name, Value("node", t), value, invalid_ok=True)
             self.r.note(value, t)
             return replace(f, value=value)
+        if o.optional:
+            self.r.fail(f"{o.name} of {info.name} may be absent", f, f"{o.name}: Some(..), {o.name}: None or a name for either")
         if not isinstance(value, S.Pattern) or isinstance(value, S.PList):
             self.r.fail(f"{o.name} of {info.name} is one operand", f, "a pattern")
         made = self._operand(info, o, value, slots, last=False)

@@ -117,6 +117,15 @@ Bound = BoundNode | BoundValue | BoundNodes | BoundCode
 
 
 @dataclass(frozen=True, slots=True)
+class Several:
+    """Operands of the node at `path` that are all of one type: `template` is a Python expression, in which {0} is that node."""
+
+    path: Path
+    template: str
+    type: Ty
+
+
+@dataclass(frozen=True, slots=True)
 class Variant:
     """One row.
 
@@ -124,6 +133,7 @@ class Variant:
     names   what the pattern binds
     types   the dtype of each node of the pattern, by path
     ops     the op of each node that the pattern names one for
+    several the sequences of operands whose elements have a type
     """
 
     tests: tuple[Test, ...] = ()
@@ -131,6 +141,7 @@ class Variant:
     types: Mapping[Path, Ty] = field(default_factory=dict)
     ops: Mapping[Path, str] = field(default_factory=dict)
     leaves: tuple[tuple[Path, str], ...] = ()  # variables that must not be Invalid, each time they stand
+    several: tuple[Several, ...] = ()
 
     def plus(self, *tests: Test) -> Variant:
         return replace(self, tests=(*self.tests, *tests))
@@ -144,9 +155,15 @@ class Variant:
             return replace(self, names={**self.names, name: bound})
         if old == bound:
             return self
-        assert isinstance(bound, BoundNode), f"{name} is bound twice"
-        assert isinstance(old, BoundNode), f"{name} is bound twice"
-        return self.plus(CodeTest((old.path, bound.path), same))
+        return self.plus(CodeTest((old.path, bound.path), same.format(_node_text(old, 0, name), _node_text(bound, 1, name))))
+
+
+def _node_text(bound: Bound, number: int, name: str) -> str:
+    """The one node that a name stands for, where the node at its path is number `number` of a template."""
+    if isinstance(bound, BoundCode):
+        return bound.template.replace("{0}", hole(number))
+    assert isinstance(bound, BoundNode), f"{name} is bound twice"
+    return hole(number)
 
 
 class Accessors:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from morok.dialect import OpInfo
 from morok.dsl.checked import CheckedRule, Ty
-from morok.dsl.rows import Accessors, CodeTest, Path, Test, TypeTest, Variant, hole
+from morok.dsl.rows import Accessors, CodeTest, Path, Several, Test, TypeTest, Variant, hole
 
 ANY = "any"  # the element of a node whose dtype nothing looks at
 
@@ -22,6 +22,8 @@ class Slots:
         self.row = row
         self.parent: dict[object, object] = {}
         self.known: dict[object, frozenset[str]] = {}
+        self.holders: dict[str, list[Path]] = {}  # one path for each class of each dtype variable
+        self.first: dict[int | str, Path] = {}  # a path for each named number of lanes
         for path, op in row.ops.items():
             info = self.dialect.ops[op]
             if info.params:
@@ -73,7 +75,7 @@ class Slots:
         rule = self.rule
         access = self.access
         tests: list[Test] = []
-        holders: dict[str, list[Path]] = {}  # one path for each class of each dtype variable
+        holders = self.holders
         done: set[tuple[str, object]] = set()
         for path, ty in sorted(self.row.types.items(), key=lambda item: (len(item[0]), item[0])):
             if ty.place or (ty.fixed and ty.element == ANY):
@@ -126,7 +128,7 @@ class Slots:
             return []
         access = self.access
         tests: list[Test] = []
-        first: dict[str, Path] = {}
+        first = self.first
         done: set[tuple[object, object]] = set()
         for path, ty in sorted(self.row.types.items(), key=lambda item: (len(item[0]), item[0])):
             slot = self.find(("l", path))
@@ -140,3 +142,83 @@ class Slots:
             else:
                 first[ty.lanes] = path
         return tests
+
+    # operands bound to one name
+
+    def bound_tests(self) -> list[Test]:
+        """That every element of the row's sequences has the dtype and the lanes of its name, as the proof takes for granted.
+
+        Asked once the single nodes are: an element is compared with what they say a variable is, and with other elements
+        where no single node does.
+        """
+        tests: list[Test] = []
+        alone: dict[str, list[Several]] = {}
+        counts: dict[str, list[Several]] = {}
+        for s in self.row.several:
+            ty = s.type
+            if ty.place:
+                continue
+            if ty.pointer:
+                tests += self._each(s, self.access.inline["in.ptr"].format(n="_o"))
+                pointee = self.access.inline["pointee"].format(n="_o")
+                tests += self._each_of(s, pointee, {ty.element} if ty.fixed else set(self.rule.domains[ty.element]))
+                continue
+            tests += self._element_tests(s, alone)
+            tests += self._count_tests(s, counts)
+        for name, sequences in alone.items():
+            tests += self._alike(sequences, self.access.scalar("_o"))
+            tests += self._joint_with(name, sequences[0])
+        for sequences in counts.values():
+            tests += self._alike(sequences, self.access.lanes("_o"))
+        return tests
+
+    def _element_tests(self, s: Several, alone: dict[str, list[Several]]) -> list[Test]:
+        ty, scalar = s.type, self.access.scalar("_o")
+        if ty.fixed:
+            return [] if ty.element == ANY else self._each(s, f"{scalar} {self.access.equal} D_{ty.element}")
+        held = self.holders.get(ty.element)
+        if held:
+            said = f"{self.access.scalar('{1}')} {self.access.equal} {scalar}"
+            return [CodeTest((s.path, held[0]), f"all([{said} for _o in {s.template}])")]
+        alone.setdefault(ty.element, []).append(s)
+        return self._each_of(s, scalar, set(self.rule.domains[ty.element]))
+
+    def _count_tests(self, s: Several, counts: dict[str, list[Several]]) -> list[Test]:
+        if "lanes" not in self.access.inline:
+            return []
+        lanes, wanted = self.access.lanes("_o"), s.type.lanes
+        if isinstance(wanted, int):
+            return self._each(s, f"{lanes} == {wanted}")
+        if wanted in self.first:
+            said = f"{self.access.lanes('{1}')} == {lanes}"
+            return [CodeTest((s.path, self.first[wanted]), f"all([{said} for _o in {s.template}])")]
+        if not self.rule.own_lanes(wanted):
+            counts.setdefault(wanted, []).append(s)
+        return []
+
+    def _each(self, s: Several, condition: str) -> list[Test]:
+        return [CodeTest((s.path,), f"all([{condition} for _o in {s.template}])")]
+
+    def _each_of(self, s: Several, dtype: str, allowed: set[str]) -> list[Test]:
+        if ANY in allowed or allowed >= set(self.dialect.dtypes):
+            return []
+        table = ", ".join(f"D_{n}" for n in sorted(allowed))
+        return [CodeTest((s.path,), f"all([{dtype} in {{table}} for _o in {s.template}])", table)]
+
+    def _alike(self, sequences: list[Several], what: str) -> list[Test]:
+        """That all elements of these have one dtype, or one number of lanes."""
+        lists = ", ".join(f"*{s.template.replace('{0}', hole(i))}" for i, s in enumerate(sequences))
+        return [CodeTest(tuple(s.path for s in sequences), f"len({{{{{what} for _o in [{lists}]}}}}) <= 1")]
+
+    def _joint_with(self, name: str, s: Several) -> list[Test]:
+        """As `_joint`, for a dtype variable that only the elements of sequences have."""
+        free = [v for v in self.rule.domains if self.holders.get(v)]
+        combos = {(*(i.dtypes[v] for v in free), i.dtypes[name]) for i in self.rule.instances}
+        product = len({c[:-1] for c in combos}) * len({c[-1] for c in combos})
+        if len(combos) == product:
+            return []
+        keys = [self.access.scalar(hole(i + 1)) for i in range(len(free))]
+        table = ", ".join("(" + ", ".join(f"D_{n}" for n in c) + ",)" for c in sorted(combos))
+        key = ", ".join([*keys, self.access.scalar("_o")])
+        paths = (s.path, *(self.holders[v][0] for v in free))
+        return [CodeTest(paths, f"all([({key},) in {{table}} for _o in {s.template}])", table)]

@@ -15,7 +15,7 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.counterexample import Counterexample, read
 from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation
+from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
 from morok.prove.semantics.term import Unsupported, is_true, negation
 from morok.prove.solve import Answer, Result, ask, question, version
 from morok.prove.verdict import Verdict
@@ -323,6 +323,8 @@ def readings(rule: CheckedRule) -> list[Callable[..., Encoder]]:
 def lanewise(rule: CheckedRule) -> bool:
     """Whether one lane stands for all: every op works lane by lane, or is the same in every lane."""
     ops = rule.dialect.ops
+    if reads_lanes(rule):
+        return False
     return rule.pointwise or all(ops[n].params or ops[n].solver or n in ("Invalid", "Const") for n in ops_of(rule))
 
 

@@ -118,12 +118,15 @@ class Facts(Pointwise):
         raise Unsupported("the dtype of what has none")
 
     def call_lanes(self, x: S.Expr) -> Num:
-        if self.rule.pointwise:  # any number: the rule is read at one lane
-            value = self.numbers.n.variable("lanes", 16)
-            self.premise(z3.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
-            return Num(value)
-        v = self.expression(x)
-        return self.numbers.const(len(v.lanes) if isinstance(v, Node) else 1)
+        """Any number: the rule is read at one lane. Nodes of one have one, a scalar condition its own."""
+        ty = self.rule.types.get(id(x))
+        if ty is None or ty.place or ty.pointer:
+            raise Unsupported("the lanes of what has no dtype")
+        if isinstance(ty.lanes, int):
+            return self.numbers.const(ty.lanes)
+        value = self.numbers.n.variable(f"lanes {ty.lanes}", 16)
+        self.premise(z3.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
+        return Num(value)
 
     def call_bits(self, t: S.Expr) -> Num:
         return self.numbers.const(self.world.bits(self.dtype_value(t)))

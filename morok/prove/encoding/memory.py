@@ -11,7 +11,7 @@ import z3
 from morok.dsl import syntax as S
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.places import ELEMENT, NOTHING, Place
+from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported, both, choose, either, negation
 
@@ -28,10 +28,7 @@ class Memory(Movement):
         elif len(outer) != 1:
             raise Inapplicable  # an index within several places
         indices = self.of_length(None if outer else self.rank(buffer), parts.get("indices"))
-        gate_part = parts.get("gate")
-        gate = None if gate_part is None or isinstance(gate_part, (S.PNone, S.ENone)) else self.value_of(gate_part)
-        if gate is not None and not isinstance(gate, Node):
-            raise Unsupported("a gate that may be absent")
+        gate = self.optional(parts.get("gate"))
         lanes = max([len(n.lanes) for n in indices] + [1])
         if not indices or any(len(n.lanes) not in (1, lanes) for n in (*indices, *([] if gate is None else [gate]))):
             raise Inapplicable
@@ -58,6 +55,30 @@ class Memory(Movement):
         self.kept.append(node)  # so that ids stay apart
         return node
 
+    def optional(self, part: Any) -> Node | None:
+        """An operand that may be absent: a name alone stands for either."""
+        if part is None or isinstance(part, (S.PNone, S.ENone)):
+            return None
+        if isinstance(part, S.PVar):
+            if part.name in self.names:
+                return self.present_or_not(part.name)
+            if self.choices.pick(2) == 1:
+                if not part.ignored:
+                    self.names[part.name] = ABSENT
+                return None
+        elif isinstance(part, S.EName) and part.name in self.names:
+            return self.present_or_not(part.name)
+        found = self.value_of(part)
+        if not isinstance(found, Node):
+            raise Unsupported("an operand that may be absent")
+        return found
+
+    def present_or_not(self, name: str) -> Node | None:
+        found = self.names[name]
+        if found is not ABSENT and not isinstance(found, Node):
+            raise Unsupported("an operand that may be absent")
+        return found if isinstance(found, Node) else None
+
     def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
         if self.phase == "flat":
@@ -76,7 +97,7 @@ class Memory(Movement):
         places = self.places.get(id(place))
         if places is None:
             raise Unsupported("a load from what is no place")
-        alt = self.value_of(parts["alt"]) if parts.get("alt") is not None else None
+        alt = self.optional(parts.get("alt"))
         ty = None if self.side == "target" and "dtype" not in parts else self.type_or_none(at)
         lanes = self.lanes_of(ty) if ty is not None else len(places)
         if lanes != len(places):

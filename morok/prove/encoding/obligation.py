@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported
@@ -73,6 +74,17 @@ def solver_function(info: OpInfo) -> Callable[..., Term]:
         raise Unsupported(f"{info.name} has no pointwise solver semantics")
     found: Callable[..., Term] = getattr(importlib.import_module(module), name)
     return found
+
+
+def reads_lanes(rule: CheckedRule) -> bool:
+    """Whether a rule names the values of a vector constant, which one lane cannot stand for."""
+    todo: list[S.Syntax] = [rule.syntax.pattern]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, S.PConst) and node.kind in ("vconst", "anyconst") and node.name is not None:
+            return True
+        todo += S.children(node)
+    return False
 
 
 def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import z3
@@ -10,7 +11,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove.digest import ops_of
 from morok.prove.encoding.freedom import Freedom
-from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
+from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid, reads_lanes
 from morok.prove.encoding.places import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
 from morok.prove.kinds import Node, Sequence
 from morok.prove.semantics.numbers import Num
@@ -31,7 +32,9 @@ class Operands(Freedom):
         super().__init__(*args)
         self.phase = phase
         ops = self.rule.dialect.ops
-        self.one_lane = all(ops[n].params or ops[n].solver or n in LANEWISE for n in ops_of(self.rule))
+        self.one_lane = not reads_lanes(self.rule) and all(
+            ops[n].params or ops[n].solver or n in LANEWISE for n in ops_of(self.rule)
+        )
         self.by_induction = not any(n in ("Range", "End") for n in ops_of(self.rule))
         self.places: dict[int, tuple[Place, ...]] = {}
         self.loops: dict[str, Any] = {}
@@ -108,7 +111,8 @@ class Operands(Freedom):
                 out[operand.name] = arguments[:take]
                 arguments = arguments[take:]
             elif arguments:
-                out[operand.name] = arguments.pop(0)
+                given = arguments.pop(0)  # by its place it is there; by a field's name it need not be
+                out[operand.name] = S.PSome(given) if operand.optional and isinstance(given, S.Pattern) else given
         return out
 
     def value_of(self, part: Any) -> Any:
@@ -169,7 +173,9 @@ class Operands(Freedom):
         if ty is None:
             raise Unsupported(f"operands {name} of unknown dtype")
         ok = binding.invalid_ok if binding is not None else mentions(at)
-        items = tuple(self.variable(f"{name}#{i}", ty, ok) for i in range(length))
+        own = not self.one_lane and self.rule.own_lanes(ty.lanes)
+        each = [replace(ty, lanes=f"{ty.lanes}#{i}") if own else ty for i in range(length)]
+        items = tuple(self.variable(f"{name}#{i}", t, ok) for i, t in enumerate(each))
         if not name.startswith("_"):
             self.names[name] = Sequence(items)
         return list(items)

@@ -15,6 +15,7 @@ LENGTHS: Final = (1, 2, 3)
 RANKS: Final = (1, 2, 3, 4)
 ELEMENT: Final = z3.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
 NOTHING: Final = z3.Const("nothing", ELEMENT)
+ABSENT: Final = object()  # what the name of an optional operand stands for where there is none
 # Structure that treats every lane alike, so that one stands for all.
 OPAQUE: Final = frozenset({"any", "void"})
 

@@ -9,7 +9,7 @@ from morok.dialect import OpInfo
 from morok.prove.encoding.obligation import Inapplicable, solver_function
 from morok.prove.encoding.sequences import Sequences
 from morok.prove.kinds import Made, Node
-from morok.prove.semantics.term import Term, both, either, negation
+from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 
 
 class Pointwise(Sequences):
@@ -42,10 +42,10 @@ class Pointwise(Sequences):
         """The lanes of a result: those of its operands, which agree; a scalar condition and a constant serve any number."""
         governing = [n for n, word in zip(nodes, info.params, strict=False) if word in info.domains] or nodes
         counts = {len(n.lanes) for n in governing if n.made is None or n.made.op != "Const" or len(n.lanes) > 1}
-        if len(counts) > 1:
-            raise Inapplicable
-        lanes = counts.pop() if counts else 1
-        if any(len(n.lanes) not in (1, lanes) for n in nodes):
+        lanes = max(counts, default=1)
+        if len(counts) > 1 or any(len(n.lanes) not in (1, lanes) for n in nodes):
+            if self.side == "target":
+                raise Unsupported(f"{info.name} of different numbers of lanes")  # no node can be made of these
             raise Inapplicable
         return lanes
 
