@@ -152,7 +152,7 @@ class Names:
             if known.lanes == lanes:
                 return self.access.lanes(self.node_at(path))
         for s in self.row.several:
-            if s.type.lanes == lanes:
+            if s.type.lanes == lanes and not self.rule.own_lanes(lanes):
                 return self.access.lanes(f"{s.template.format(self.node_at(s.path))}[0]")
         return "1"
 
