@@ -86,7 +86,7 @@ def test_reduce_axis() -> None:
 def test_reduce_over_nothing(dtype: DType) -> None:
     x = UOp.var("x", dtype)
     lowest, highest = (False, True) if dtype.is_bool else (dtype.min, dtype.max)
-    for op, value in [(Op.Add, 0), (Op.Mul, 1), (Op.Max, lowest), (Op.Min, highest)]:
+    for op, value in [(Op.Add, -0.0 if dtype.is_float else 0), (Op.Mul, 1), (Op.Max, lowest), (Op.Min, highest)]:
         want = UOp.const(value, dtype)
         assert UOp.const(identity(op, dtype), dtype) is want
         assert rw(x.reduce(op, R(0)), "dead_loop") is want

@@ -49,7 +49,7 @@ MISTAKES = {
     # names
     "a: Neg(x: float) let _v = eval(Exp2, 0.0) ~> Neg(Neg(x))": [
         "MRK102",
-        "f.rules:3:28",
+        "f.rules:3:27",
         "the dtype that Exp2 is evaluated at does not follow",
         "hint: a value that the pattern binds",
     ],

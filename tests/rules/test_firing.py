@@ -56,7 +56,7 @@ def fired(text: str) -> Fired:
 def test_rules_fire_at_every_dtype_and_keep_the_value(file: str) -> None:
     unfired: dict[str, list[str]] = {}
     for rule in (r for r in RULES if r.file == file):
-        found = fire(rule, TRIES, MORE, excluded(rule))
+        found = fire(rule, TRIES, TRIES if rule.name in UNFIRED else MORE, excluded(rule))
         assert found.different is None, f"{rule.name}: {found.different}"
         if found.missing:
             unfired[rule.name] = found.missing

@@ -169,7 +169,7 @@ ROWS = [
     ("dce", TRUE.where(f, g), f),
     ("dead_loop", R(1) + x, constant(0) + x),
     ("dead_loop", R(0), R(0)),
-    ("dead_loop", f.reduce(Op.Add, R(0)), f32(0.0)),
+    ("dead_loop", f.reduce(Op.Add, R(0)), f32(-0.0)),
     ("dead_loop", f.reduce(Op.Mul, R(0)), f32(1.0)),
     ("dead_loop", f.reduce(Op.Max, R(0)), f32(-math.inf)),
     ("dead_loop", i.reduce(Op.Min, R(0)), c32(2**31 - 1)),
