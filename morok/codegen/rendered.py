@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,11 @@ from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 
 CONTRACT: Final = frozenset({"contract"})  # a * b + c may be rounded once; nothing else may change
+
+
+def symbol(name: str) -> str:
+    """What the function of the kernel `name` is called in a program's text: no name that C, libm, CUDA or LLVM know."""
+    return "kernel_" + re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class Argument:
 class Rendered:
     """One kernel as text.
 
-    name          the function's name in `text`
+    name          what the kernel is called; `symbol` is the function's name in `text`
     backend       "LLVM" or "CUDA"
     args          its buffers, by slot
     vars          its run-time values, in the order of their slots
@@ -52,6 +58,10 @@ class Rendered:
     narrow: str = ""
     grid: tuple[UOp, ...] = ()
     block: tuple[UOp, ...] = ()
+
+    @property
+    def symbol(self) -> str:
+        return symbol(self.name)
 
     @property
     def slots(self) -> int:

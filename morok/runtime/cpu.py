@@ -114,7 +114,7 @@ class CPUDevice(Device):
         return render(instructions, name, config.FAST_MATH.value, host().fma, host_machine().has("avx512fp16"))
 
     def load(self, rendered: Rendered) -> Kernel:
-        return CPUKernel(rendered, compile_text(rendered.text, rendered.name, rendered.scalar_loops, disk_cache()))
+        return CPUKernel(rendered, compile_text(rendered.text, rendered.symbol, rendered.scalar_loops, disk_cache()))
 
     def allocate(self, nbytes: int) -> tuple[Any, int]:
         block = Block(nbytes)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from morok import config
-from morok.codegen.rendered import Rendered
+from morok.codegen.rendered import Rendered, symbol
 from morok.codegen.targets import CUDA
 from morok.errors import CompileError, DeviceError, OutOfMemoryError
 from morok.ir.interpret import evaluate
@@ -109,7 +109,7 @@ def compile_options(math: frozenset[str]) -> tuple[str, ...]:
 def compile_kernel(text: str, name: str) -> Any:
     """CuPy's kernel `name` of CUDA C `text`. CompileError with NVRTC's complaint; DeviceError without a GPU."""
     cupy = _cupy()
-    kernel = cupy.RawKernel(text, name, options=compile_options(config.FAST_MATH.value))
+    kernel = cupy.RawKernel(text, symbol(name), options=compile_options(config.FAST_MATH.value))
     try:
         kernel.compile()
     except (RuntimeError, cupy.cuda.compiler.CompileException) as problem:

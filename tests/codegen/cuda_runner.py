@@ -29,7 +29,7 @@ def build(kernels: Sequence[Rendered], folder: Path, optimize: str = "-O1", extr
         parts.append(
             f'extern "C" int run_{k.name}(void** args, void** vars, const unsigned int* d, int backwards) {{\n'
             f"  return run_grid({{d[0], d[1], d[2]}}, {{d[3], d[4], d[5]}}, backwards, [=] {{\n"
-            f"    space_{k.name}::{k.name}({', '.join(arguments)});\n  }});\n}}\n"
+            f"    space_{k.name}::{k.symbol}({', '.join(arguments)});\n  }});\n}}\n"
         )
     source = folder / f"{kernels[0].name}.cpp"
     source.write_text("\n".join(parts))

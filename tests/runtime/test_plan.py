@@ -151,7 +151,7 @@ def test_null_device_runs_nothing() -> None:
     null = device("NULL")
     kernel = null.compile(affine(2.0, 1.0), "a")
     assert kernel.backend == "NULL"
-    assert "define void @a(" in kernel.code
+    assert "define void @kernel_a(" in kernel.code
     out = Buffer(null, f32, 16)
     plan = ExecutionPlan([PreparedKernel(kernel, (0, 1))], [[0]], [out, Buffer(null, f32, 16)])
     assert plan.execute().numpy().tolist() == [0.0] * 16

@@ -14,7 +14,7 @@ from morok.codegen.cuda import prelude
 from morok.codegen.cuda.ops import OPS, Emit
 from morok.codegen.cuda.types import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
 from morok.codegen.registers import Registers, Slot, analyze, passed, storage
-from morok.codegen.rendered import Argument, Rendered, Variable
+from morok.codegen.rendered import Argument, Rendered, Variable, symbol
 from morok.codegen.scopes import Values
 from morok.codegen.targets import CUDA
 from morok.errors import CompileError
@@ -385,7 +385,7 @@ class Renderer:
             f"#include <{header}>" for word, header in (("__half", "cuda_fp16.h"), ("bfloat16", "cuda_bf16.h")) if word in body
         ]
         out += [prelude.text(self.needed)] if self.needed else []
-        out.append(f'extern "C" __global__ void {bounds}{self.name}({", ".join(parameters)}) {{')
+        out.append(f'extern "C" __global__ void {bounds}{symbol(self.name)}({", ".join(parameters)}) {{')
         return "\n".join([*out, body, "}", ""])
 
     def dims(self, names: Sequence[str]) -> tuple[UOp, ...]:

@@ -17,7 +17,7 @@ from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.streams import dispatcher, streamed_slots
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot, analyze, passed, runs, storage
-from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable
+from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable, symbol
 from morok.codegen.scopes import Values
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType
@@ -463,7 +463,7 @@ class Renderer:
         return [*([zeros] if self.zeros else []), *([*self.b.declared.values(), ""] if self.b.declared else [])]
 
     def function(self, linkage: str = "") -> list[str]:
-        out = [f"define {linkage}void @{self.name}(ptr %args, ptr %vars) {{", "entry:"]
+        out = [f"define {linkage}void @{symbol(self.name)}(ptr %args, ptr %vars) {{", "entry:"]
         out += self.b.entry
         if self.scratch:
             slot = max(self.arguments, default=-1) + 1
@@ -522,9 +522,9 @@ def render(
 
     streamed = streamed_slots(instructions)
     if streamed:
-        renderer, other = rendered(f"{name}.plain"), rendered(f"{name}.streaming", streamed)
+        renderer, other = rendered(f"{name}_plain"), rendered(f"{name}_streaming", streamed)
         lines = [*renderer.globals(), *renderer.function("internal "), *other.function("internal ")]
-        text = "\n".join(lines) + dispatcher(name, sorted(streamed), ALIGNMENT) + "\n!0 = !{i32 1}\n"
+        text = "\n".join(lines) + dispatcher(symbol(name), sorted(streamed), ALIGNMENT) + "\n!0 = !{i32 1}\n"
     else:
         renderer = rendered(name)
         text = "\n".join(renderer.globals() + renderer.function())

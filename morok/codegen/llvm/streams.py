@@ -57,7 +57,7 @@ def _fills_lines(stores: Sequence[UOp]) -> bool:
 
 
 def dispatcher(name: str, slots: Sequence[int], alignment: int) -> str:
-    """The function `name`, which calls `name.streaming` where the buffers of `slots` are aligned, else `name.plain`."""
+    """The function `name`, which calls `name_streaming` where the buffers of `slots` are aligned, else `name_plain`."""
     lines = [f"define void @{name}(ptr %args, ptr %vars) {{", "entry:", "  %bits0 = add i64 0, 0"]
     for i, slot in enumerate(slots):
         lines += [
@@ -70,10 +70,10 @@ def dispatcher(name: str, slots: Sequence[int], alignment: int) -> str:
         "  %aligned = icmp eq i64 %odd, 0",
         "  br i1 %aligned, label %streaming, label %plain",
         "streaming:",
-        f"  call void @{name}.streaming(ptr %args, ptr %vars)",
+        f"  call void @{name}_streaming(ptr %args, ptr %vars)",
         "  ret void",
         "plain:",
-        f"  call void @{name}.plain(ptr %args, ptr %vars)",
+        f"  call void @{name}_plain(ptr %args, ptr %vars)",
         "  ret void",
         "}",
         "",
