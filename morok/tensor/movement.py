@@ -327,9 +327,18 @@ class Movement(Lazy):
 
 def _same_size(a: Shape, b: Shape) -> bool:
     symbols = [d for d in a if isinstance(d, UOp)]
-    if sorted(map(id, symbols)) != sorted(id(d) for d in b if isinstance(d, UOp)):
-        return False
-    return prod(tuple(d for d in a if isinstance(d, int))) == prod(tuple(d for d in b if isinstance(d, int)))
+    if sorted(map(id, symbols)) == sorted(id(d) for d in b if isinstance(d, UOp)):
+        return prod(tuple(d for d in a if isinstance(d, int))) == prod(tuple(d for d in b if isinstance(d, int)))
+    return _canonical(prod(a)) is _canonical(prod(b))
+
+
+def _canonical(size: Dim) -> UOp:
+    """The size in simplest form, whatever its variables are bound to."""
+    from morok.rewrite.library import simplify
+
+    node = dim_node(size)
+    made: UOp = simplify(node.substitute({b: b.src[0] for b in node.toposort() if b.op is Op.Bind}))
+    return made
 
 
 def _divide(shape: Shape, total: Dim, known: Dim) -> Dim | None:

@@ -1,0 +1,43 @@
+"""Sizes that are expressions are compared by what they simplify to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from morok import Tensor, Variable
+from morok.errors import ShapeError
+
+DATA = np.arange(64 * 12, dtype=np.float32).reshape(64, 12)
+N = Variable("n", 1, 64).bind(7)
+
+
+def rows() -> Tensor:
+    return Tensor(DATA).shrink(((0, N), (0, 12)))
+
+
+SAME: dict[str, tuple[Callable[[], Tensor], tuple[int, ...]]] = {
+    "a product": (lambda: rows().reshape(N * 12), (84,)),
+    "turned round": (lambda: rows().reshape(12 * N), (84,)),
+    "in parts": (lambda: rows().reshape(N * 4, 3), (28, 3)),
+    "a part in front": (lambda: rows().reshape(4, N * 3), (4, 21)),
+    "a sum": (lambda: rows().reshape(N + N, 6), (14, 6)),
+    "ones": (lambda: rows().reshape(1, N * 12, 1), (1, 84, 1)),
+    "and back": (lambda: rows().reshape(N * 12).reshape(N, 12), (7, 12)),
+    "flat": (lambda: rows().flatten(), (84,)),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_equal_sizes(name: str) -> None:
+    make, shape = SAME[name]
+    got = (make() * 2).numpy()
+    np.testing.assert_array_equal(got, (DATA[:7] * 2).reshape(shape))
+
+
+@pytest.mark.parametrize("shape", [(N * 13,), (N + 12,), (N, N), (84,), (N * 12, 2)])
+def test_other_sizes(shape: tuple[object, ...]) -> None:
+    with pytest.raises(ShapeError, match="does not fit"):
+        rows().reshape(*shape)
