@@ -6,6 +6,8 @@ import heapq
 from typing import Final
 
 from morok.ir.graph import toposort
+from morok.errors import LoweringError, Place
+from morok.ir import provenance
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.target import Target
@@ -54,7 +56,10 @@ def order_loops(root: UOp) -> UOp:
     order that respects what depends on what, stores as early as they can; each loop waits for everything before it.
     """
     nodes = toposort((root,))
-    ends = {n.src[1]: n for n in nodes if n.op is Op.End and len(n.src) == 2}
+    ends: dict[UOp, UOp] = {}
+    for n in nodes:
+        if n.op is Op.End and len(n.src) == 2 and ends.setdefault(n.src[1], n) is not n:
+            raise _closed_twice(n)
     if not ends:
         return root
     parent = _parents(nodes, ends)
@@ -74,6 +79,17 @@ def order_loops(root: UOp) -> UOp:
             else:
                 last.append(unit)
     return _with_dependencies(root, waits)
+
+
+def _closed_twice(end: UOp) -> LoweringError:
+    r = end.src[1]
+    where = provenance.place(end.origin)
+    return LoweringError(
+        f"stage 20: the loop Range({r.src[0].text()}, {r.arg[0]}) of {r.dtype} is closed by two Ends",
+        place=None if where is None else Place(*where),
+        expected="one End for each Range",
+        hint="join the bodies in a Group under one End, or give one of the loops a Range of another id",
+    )
 
 
 def _parents(nodes: list[UOp], ends: dict[UOp, UOp]) -> dict[UOp, UOp | None]:

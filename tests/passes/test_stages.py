@@ -313,6 +313,14 @@ def test_sibling_loops_are_ordered() -> None:
     assert second[0].src[1].op is Op.End
 
 
+def test_two_ends_of_one_loop_are_refused() -> None:
+    r = K.loop(8, 0)
+    twice = K.kernel(K.buffer(0, 8).index(r).store(UOp.const(1.0)).end(r), K.buffer(1, 8).index(r).store(UOp.const(2.0)).end(r))
+    with pytest.raises(LoweringError, match=r"stage 20: the loop Range\(8, 0\) of \w+ is closed by two Ends") as caught:
+        order_loops(twice)
+    assert "Group" in caught.value.hint
+
+
 def test_linear_order() -> None:
     """Every op after its operands, definitions first, what does not depend on a loop before it, loops closed inside out."""
     for ast in (K.matmul(64, 64, 64), K.normalize(8, 40), K.rows(5, 100)):
