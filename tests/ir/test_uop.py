@@ -126,6 +126,14 @@ def test_constants_wrap_and_round() -> None:
         vconst(D.f32, [])
 
 
+def test_an_address_is_not_converted() -> None:
+    place = UOp.new(Op.DefineGlobal, (), 0, D.f32.ptr(8)).index(UOp.const(3))
+    converted = UOp.new(Op.Cast, (place,), dtype=D.i32)
+    for wrong in (lambda: converted.load(), lambda: converted.store(UOp.const(1, D.i32))):
+        with pytest.raises(IRTypeError, match="a place"):
+            wrong()
+
+
 def test_errors_name_the_callers_line() -> None:
     with pytest.raises(IRTypeError) as caught:
         UOp.load(UOp.const(1))

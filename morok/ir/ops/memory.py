@@ -23,9 +23,7 @@ STORAGE: Final = frozenset(
         Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip, Op.Contiguous, Op.Detach,
     }
 )  # fmt: skip
-PLACES: Final = frozenset(
-    {Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cast, Op.Cat, Op.Contract}
-)
+PLACES: Final = frozenset({Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cat, Op.Contract})
 
 
 def void(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
