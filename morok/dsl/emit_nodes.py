@@ -41,6 +41,7 @@ class Nodes(Values):
                 if e.name in ("zero", "one", "const"):
                     return self.special_constant(e)
                 if e.name == "subst":
+                    self.raises = True  # where a loop inside would capture what is put in
                     return f"_subst({', '.join(bare(self.node(a)) for a in e.args)})"
                 if e.name in self.rule.externs and self.sort(e) is Sort.NODE:
                     return self.helper(e)

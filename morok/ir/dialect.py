@@ -12,6 +12,7 @@ from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
+from morok.ir.ranges import replace_range
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
@@ -123,7 +124,7 @@ class _Morok:
         "is_int": lambda d: d.is_int,
         "is_float": lambda d: d.is_float,
         "safe_cast": safe_cast,
-        "subst": lambda e, r, t: e.substitute({r: t}),
+        "subst": replace_range,
     }
     theory = "morok.prove.semantics:MorokTheory"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from morok.ir.op import Op
+from morok.ir.op import Op, Undefined
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -35,19 +35,55 @@ def _compute(node: UOp) -> frozenset[UOp]:
     if not below:
         return _NONE
     merged = below[0] if all(b is below[0] or b == below[0] for b in below) else frozenset().union(*below)
-    first = CLOSES.get(node.op)
-    if first is None:
-        return merged
+    return merged if node.op not in CLOSES else merged - closed_by(node)
+
+
+def closed_by(node: UOp) -> set[UOp]:
+    """The ranges that `node` closes, whose operands remember theirs."""
     closed: set[UOp] = set()
-    for r in node.src[first:]:
+    for r in node.src[CLOSES[node.op] :] if node.op in CLOSES else ():
         closed |= {r} if r.op is Op.Range else _of(r)
-    return merged - closed
+    return closed
 
 
 def _of(node: UOp) -> frozenset[UOp]:
     found: frozenset[UOp] = node.memo[_memo]
     # made on demand, so that a Range is not kept alive by what is remembered about itself
     return found | {node} if node.op is Op.Range else found
+
+
+def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
+    """`root` with `value` for the range `r` wherever it is open: what closes `r` inside keeps it, as it is another loop's.
+
+    Raises Undefined where a loop inside closes a range that `value` depends on: there it would mean something else. Who may
+    choose gives that loop an id of its own first; a rule does not apply. Linear in the graph.
+    """
+    if root is r:
+        return value
+    if r.op is not Op.Range:  # lanes of an unrolled loop, which nothing binds
+        return root.substitute({r: value})
+    free = open_ranges(value)
+    done: dict[UOp, UOp] = {r: value}
+    open_ranges(root)
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        if r not in open_ranges(node):
+            done[node] = node
+            continue
+        waiting = [s for s in node.src if s not in done]
+        if waiting:
+            stack += waiting
+            continue
+        stack.pop()
+        closed = closed_by(node)
+        if not free.isdisjoint(closed):
+            raise Undefined(f"{node.op.name} closes a range of what is put inside it")
+        done[node] = node.replace(tuple([done[s] for s in node.src]))
+    return done[root]
 
 
 def unknown(root: UOp, key: str) -> list[UOp]:

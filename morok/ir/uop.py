@@ -416,7 +416,11 @@ class UOp(_Cell):
         return toposort((self,))
 
     def substitute(self, mapping: Mapping[UOp, UOp]) -> UOp:
-        """Every node of `mapping` replaced at once; what replaces is not searched again. Linear in the graph."""
+        """Every node of `mapping` replaced at once; what replaces is not searched again. Linear in the graph.
+
+        Of nodes as they stand, whatever they mean: a Range is replaced where it is closed, too, and a loop inside closes ranges
+        of what replaces. `morok.ir.ranges.replace_range` puts a value in the place of a loop's variable.
+        """
         return substitute((self,), mapping)[0]
 
     @property
