@@ -193,6 +193,66 @@ def _times(v: UOp, c: int, dtype: DType) -> UOp:
     return v if c == 1 else binary(_MUL, v, UOp.const(c, dtype))
 
 
+LONG: Final = 64  # terms from which on a sum is put in order at once
+
+
+def long_sums(root: UOp) -> list[UOp]:
+    """The sums of LONG terms or more at the root of a graph or next to it: the longest chains, none inside another."""
+    found: list[UOp] = []
+    level = [root]
+    for _ in range(3):
+        below: list[UOp] = []
+        for node in level:
+            if _is_long(node):
+                found.append(node)
+            elif node.op is not _ADD:
+                below += node.src
+        level = below
+    return found
+
+
+def _is_long(node: UOp) -> bool:
+    """Whether LONG additions make this sum, however they are nested."""
+    if node.op is not _ADD or not node.dtype.is_index:
+        return False
+    seen = {node}
+    stack = [node]
+    while stack and len(seen) < LONG:
+        for s in stack.pop().src:
+            if s.op is _ADD and s not in seen:
+                seen.add(s)
+                stack.append(s)
+    return len(seen) >= LONG
+
+
+def gathered(x: UOp, y: UOp) -> UOp | None:
+    """x + y as one ordered chain, like terms added up, whatever their order was: n log n in the number of terms; None for a short
+    sum. Term by term (`merged`) each that comes before the others would move all of them.
+    """
+    from morok.ir.uop import binary
+
+    top = binary(_ADD, x, y)
+    if not _is_long(top):
+        return None
+    sums = [n for n in top.toposort() if n.op is _ADD]
+    weights = {top: 1}  # how often each part is counted: a sum may be shared
+    total: dict[UOp, int] = {}
+    k = 0
+    for node in reversed(sums):
+        times = weights.get(node)
+        if times is None:
+            continue  # inside a term
+        for s in node.src:
+            if s.op is _ADD:
+                weights[s] = weights.get(s, 0) + times
+            elif s.op is _CONST:
+                k += times * s.arg
+            else:
+                v, c = _term(s)
+                total[v] = total.get(v, 0) + c * times
+    return build(total.items(), k, top.dtype)
+
+
 def scaled(x: UOp, c: int) -> UOp:
     """x * c, c multiplied into the terms of the sum x."""
     return _chain(None, _flat(x), c, x.dtype)

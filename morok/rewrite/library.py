@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError
+from morok.ir.terms import long_sums
+from morok.ir.uop import substitute
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
@@ -203,12 +205,22 @@ def rewrite(
 
 def simplify(graph: Node) -> Node:
     """`graph` rewritten with the symbolic rules."""
-    return engine.graph_rewrite(graph, symbolic())
+    return engine.graph_rewrite(_gathered(graph), symbolic())
 
 
 def simplify_all(graphs: Sequence[Node]) -> list[Node]:
     """Several graphs, with what they share rewritten once."""
-    return engine.rewrite_all(graphs, symbolic())
+    return engine.rewrite_all([_gathered(g) for g in graphs], symbolic())
+
+
+def _gathered(graph: Node) -> Node:
+    """With long sums near the root in order: term by term that would take the square of their length."""
+    sums = long_sums(graph)
+    if not sums:
+        return graph
+    rules = groups("long_sums")
+    hits = {node: rules.rewrite_node(node) for node in sums}
+    return substitute([graph], {node: hit[0] for node, hit in hits.items() if hit is not None})[0]
 
 
 __all__ = [

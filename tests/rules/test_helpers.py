@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ from morok.ir.op import Op
 from morok.ir.order import order, precedes
 from morok.ir.uop import UOp
 from morok.passes import validity
+from morok.rewrite.engine import graph_rewrite
+from morok.rewrite.library import simplify, symbolic
+from morok.rewrite.trace import Trace, tracing
 
 RULES = Path(morok.__file__).parent.parent / "rules"
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -139,6 +143,51 @@ def test_sums_are_merged_and_scaled(x: UOp, y: UOp, c: int) -> None:
     keeps_contract("merged", x, y)
     assert keeps_contract("scaled", x, c)
     assert rw(x + y) is rw(y + x)
+
+
+def test_long_sums_are_gathered() -> None:
+    rng = random.Random(3)
+    answers = 0
+    for _ in range(8):
+        names = [UOp.var(f"{n}", dtypes.index, -2, 2) for n in "abcdefgh"]
+        parts = [rng.choice(names) * rng.choice((1, 1, 2, -3)) + rng.choice((0, 0, 5)) for _ in range(rng.choice((3, 70)))]
+        x = parts[0]
+        for p in parts[1:]:
+            x = x + p if rng.random() < 0.5 else p + x
+        answers += keeps_contract("gathered", x, x + names[0])
+    assert 2 <= answers < 8
+
+
+def test_a_sum_that_is_shared_is_gathered_once() -> None:
+    a = UOp.var("a", dtypes.index, 0, 3)
+    twice = a
+    for _ in range(200):
+        twice = twice + twice
+    assert simplify(twice) is a * 2**200
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_long_sums_are_what_their_terms_one_by_one_give(turned: bool) -> None:
+    """Only how a long sum is put in order differs, not what comes out: the same at every length and in every order."""
+    rng = random.Random(5)
+    for n in (terms.LONG - 2, terms.LONG + 3, 90):
+        parts = [UOp.var(f"v{rng.randrange(60):02}", dtypes.index, 0, 9) * rng.choice((1, 2, 3)) for _ in range(n)]
+        x = parts[0]
+        for p in parts[1:]:
+            x = p + x if turned else x + p
+        assert simplify(x) is graph_rewrite(x, symbolic())
+        assert simplify(x < 7) is graph_rewrite(x < 7, symbolic())
+
+
+def test_a_reversed_sum_takes_few_firings() -> None:
+    """n log n: every term moves once. Put in order term by term the chain would be made anew for each."""
+    x = UOp.var("v999", dtypes.index, 0, 9)
+    for i in reversed(range(999)):
+        x = x + UOp.var(f"v{i:03}", dtypes.index, 0, 9)
+    with tracing(Trace()) as trace:
+        out = simplify(x)
+    assert len(trace.firings) < 10
+    assert [n.arg[0] for n in out.toposort() if n.op is Op.DefineVar] == [f"v{i:03}" for i in range(1000)]
 
 
 def test_merged_walks_back_no_further_than_it_must() -> None:
