@@ -392,7 +392,10 @@ class Math(Movement):
     # Dtypes.
 
     def cast(self, dtype: Any) -> Self:
-        """Converted as NumPy's astype does: integers wrap, floats truncate, everything that is not 0 is True."""
+        """Converted as NumPy's astype converts one element: integers wrap, floats truncate, everything that is not 0 is True.
+
+        A float that does not fit becomes the low bits of the least i32 (of the least i64 for i64, u32 and u64), as on x86.
+        """
         d = as_dtype(dtype)
         return self if d is self.dtype else self._like(cast_to(self.uop, d))
 
