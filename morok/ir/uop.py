@@ -283,17 +283,19 @@ class UOp(_Cell):
 
     def replace(self, src: tuple[UOp, ...]) -> UOp:
         """This node with other operands; the dtype is computed anew where the op determines it."""
-        entry = _DEFS[self.op]
-        if entry.pointwise and self.op is not _CAST:
-            return UOp.new(self.op, src)
-        if self.op in _OWN_DTYPE:
-            return intern(self.op, self.dtype, src, self.arg)
-        if len(src) != len(self.src):
-            return UOp.new(self.op, src, self.arg)
-        for a, b in zip(src, self.src, strict=True):
-            if a.dtype is not b.dtype:
-                return UOp.new(self.op, src, self.arg)
-        return intern(self.op, self.dtype, src, self.arg)
+        op = self.op
+        old = self.src
+        alike = len(src) == len(old)
+        if alike:
+            for a, b in zip(src, old, strict=False):
+                if a.dtype is not b.dtype:
+                    alike = False
+                    break
+        if alike:  # checked when this node was made
+            return intern(op, self.dtype, src, self.arg)
+        if op in _KEYED_BY_OPERANDS:
+            return UOp.new(op, src)
+        return intern(op, self.dtype, src, self.arg) if op in _OWN_DTYPE else UOp.new(op, src, self.arg)
 
     # Pointwise ops, by name and by operator. `//` and `%` are Idiv and Mod, which truncate.
 

@@ -124,16 +124,20 @@ class Job:
 
     def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
         """The final forms of operands of which some are held; None for those that are not finished."""
-        return tuple([self.held.get(kid) if _is_held(holds, i) else self.recall(kid) for i, kid in enumerate(kids)])
+        leading, rest = holds
+        fires, held = self.recall, self.held.get
+        first = [(held if h else fires)(kid) for kid, h in zip(kids, leading, strict=False)]
+        return (*first, *map(held if rest else fires, kids[len(leading) :]))
 
-    def push(self, kids: Sequence[Node], holds: Held) -> None:
-        """Put unfinished operands of which some are held on the stack."""
+    def push(self, kids: Sequence[Node], finals: Sequence[Node], holds: Held) -> None:
+        """Put the operands on the stack that are not finished, the first one on top."""
+        leading, rest = holds
         for i in range(len(kids) - 1, -1, -1):
-            if _is_held(holds, i):
-                if self.held.get(kids[i]) is None:
+            if finals[i] is None:
+                if leading[i] if i < len(leading) else rest:
                     self.stack += (kids[i], HELD)
-            elif self.recall(kids[i]) is None:
-                self.stack.append(kids[i])
+                else:
+                    self.stack.append(kids[i])
 
     def trails(self) -> list[list[Any]]:
         """The trails of the nodes that wait for their operands, outermost first."""
@@ -174,11 +178,6 @@ class Job:
             excerpt=f"  at {brief(self.dialect, again)}",
             hint="two rules with opposite canonical forms; keep one, or guard both so that only one applies",
         )
-
-
-def _is_held(holds: Held, i: int) -> bool:
-    leading, rest = holds
-    return leading[i] if i < len(leading) else rest
 
 
 def _size(dialect: Dialect, root: Node) -> int:
@@ -273,7 +272,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                         if any(new is None for new in fresh):
                             waits = True
                             stack += ((node, at, trail, fires), RESUME)
-                            job.push(kids, holds)
+                            job.push(kids, fresh, holds)
                         else:
                             for kid, new in zip(kids, fresh, strict=True):
                                 if new is not kid:
