@@ -74,6 +74,7 @@ class Dialect(Protocol):
     inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) where there are vectors; "const_op", the op
                  whose nodes are the constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c});
                  "build.OP" of an op with one operand {a}, given the result's dtype {d};
+                 "invalid" ({n} may be no value at all; arithmetic is strict in such) with "invalid_op", the op that always is;
                  "in.CLASS" ({n} has such an element dtype), "split": the dtype that matchers get a tree of their own for
     element      (dtype) -> one lane of it, where there are vectors
     members      what static fields hold besides values, by the name that rules use: members of enums

@@ -7,6 +7,7 @@ written out where its turn comes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -143,8 +144,9 @@ class Tree:
             if id(row.tail) in self.called:
                 out += [f"def {name}_{tail_name(row)}(context, {self.parameters(row)}):"]
                 lines = row.tail.lines
-                if lines[0].startswith("if "):  # tested where it is called
-                    lines = [line[4:] for line in lines[1:]]
+                head = _head(row.tail)
+                if head:  # tested where it is called
+                    lines = [line[4:] for line in lines[len(head) :]]
                 out += [f"    {line}" for line in [f"# {row.name}", *lines]]
                 out += ["", ""]
                 self.called.discard(id(row.tail))
@@ -157,6 +159,9 @@ class Tree:
 
     def parameters(self, row: Row) -> str:
         names = [node_name(p) for p in sorted(row.tail.nodes | {()})] + [value_name(p) for p in sorted(row.tail.values)]
+        head = _head(row.tail)
+        if len(head) == 2:
+            names.append(head[0].partition(" = ")[0])
         return ", ".join(names)
 
     def body(self, rows: Sequence[Row]) -> None:
@@ -172,14 +177,15 @@ class Tree:
         self.put(2, "return None")
         self.block(rest, known, 1)
 
-    # The dtype that most nodes of a rewriting have gets a tree of its own, without tests of dtypes.
+    # The dtype that most nodes of a rewriting have gets a tree of its own, without tests of dtypes; where it can be Invalid, for
+    # the nodes that are not.
 
     def split(self, rows: Sequence[Row]) -> tuple[str, Path, list[Row], list[Row]] | None:
         dtype = self.access.inline.get("split")
         op = self.op
         if dtype is None or op is None or not op.params:
             return None
-        letter = op.result if op.result in op.params else next((w for w in op.params if w in op.domains), "")
+        letter = _letter(op)
         domain = frozenset(op.domains.get(letter, ()))
         if dtype not in domain or len(rows) < 2:
             return None
@@ -188,15 +194,36 @@ class Tree:
             alike.add(())
         path = min(alike, key=lambda p: (len(p), p))
         hot = [r for r in (self.at_dtype(r, alike, frozenset((dtype,))) for r in rows) if r is not None]
-        rest = [r for r in (self.at_dtype(r, alike, domain - {dtype}) for r in rows) if r is not None]
+        others = domain - {dtype}
         test = self.access.inline[f"in.{dtype}"].format(n=node_name(path))
+        if not path and "invalid_op" in self.access.inline:
+            test = f"{test} and not {self.access.inline['invalid'].format(n=node_name(path))}"
+            hot = [r for r in map(self.sound, hot) if r is not None]
+            rows = [r for r in rows if ValidTest(()) not in r.tests or self.at_dtype(r, alike, others) is not None]
+            others = domain
+        rest = [r for r in (self.at_dtype(r, alike, others) for r in rows) if r is not None]
         return test, path, hot, rest
+
+    def sound(self, row: Row) -> Row | None:
+        """The row where the root is known not to be Invalid. Nor are its operands of its dtype then: arithmetic is strict."""
+        sound: set[Path] = set()
+        stack: list[Path] = [()]
+        while stack:
+            path = stack.pop()
+            sound.add(path)
+            name = row.variant.ops.get(path)
+            op = self.op if not path else self.dialect.ops[name] if name is not None else None
+            if op is not None and op.result in op.params:
+                stack += [(*path, i) for i, w in enumerate(op.params) if w == op.result]
+        if any(row.variant.ops.get(p) == self.access.inline["invalid_op"] for p in sound):
+            return None
+        return replace(row, tests=tuple(t for t in row.tests if not (isinstance(t, ValidTest) and t.path in sound)))
 
     def at_dtype(self, row: Row, alike: set[Path], now: frozenset[str]) -> Row | None:
         """The row where the nodes at `alike` are known to have one of the dtypes `now`; None if it cannot match there."""
         tests: list[Test] = []
+        dtype = self.access.inline["split"]
         same = {row.variant.types[p].element for p in alike if p in row.variant.types}
-        only_split = len(now) == 1
         for t in row.tests:
             if isinstance(t, TypeTest) and t.path in alike:
                 left = t.allowed & now
@@ -204,7 +231,7 @@ class Tree:
                     return None
                 if left != now:
                     tests.append(replace(t, allowed=left, known=now))
-            elif isinstance(t, ValidTest) and t.path in alike and not only_split:
+            elif isinstance(t, ValidTest) and t.path in alike and dtype not in now:
                 continue  # nothing else can be Invalid
             elif isinstance(t, LiteralTest):
                 ty = row.variant.types.get(t.path)
@@ -278,7 +305,8 @@ class Tree:
                 self.branch(no, known, depth + 1)
             return
         path = first.path
-        ops = list(dict.fromkeys(t.op for r in span for t in r.tests if isinstance(t, OpTest) and t.path == path))
+        rows_of = Counter(t.op for r in span for t in r.tests if isinstance(t, OpTest) and t.path == path)
+        ops = [op for op, _ in rows_of.most_common()]  # what most rules are about is what is met most often
         opkey = self.access.opkey(node_name(path))
         if len(ops) > 2:
             self.put(depth, f"op = {opkey}")
@@ -332,8 +360,10 @@ class Tree:
             self.load_value(p, row.variant, known, depth)
         self.uses[id(tail)] = self.uses.get(id(tail), 0) + 1
         if id(tail) in self.called:
-            if tail.lines[0].startswith("if "):
-                self.put(depth, tail.lines[0])
+            head = _head(tail)
+            for line in head:
+                self.put(depth, line)
+            if head:
                 depth += 1
             call = f"@@{tail_name(row)}(context, {self.parameters(row)})"
             if tail.certain:
@@ -379,6 +409,20 @@ class Tree:
             self.load_node(path, variant, known, depth)
             self.put(depth, f"{value_name(path)} = {self.access.value(node_name(path))}")
             known.add(value_name(path))
+
+
+def _letter(op: OpInfo) -> str:
+    """The dtype variable of a pointwise op: that of its result, else of an operand."""
+    return op.result if op.result in op.params else next((w for w in op.params if w in op.domains), "")
+
+
+def _head(tail: Tail) -> list[str]:
+    """What of a tail is done where it is called, which spares most calls: its first test, and the helper's call before it."""
+    first, *more = tail.lines
+    if first.startswith("if "):
+        return [first]
+    name, is_set, _ = first.partition(" = H_")
+    return [first, more[0]] if is_set and more and more[0] == f"if {name} is not None:" else []
 
 
 def tail_name(row: Row) -> str:

@@ -83,6 +83,7 @@ class _Morok:
         "vmin": "{n}.vmin",
         "vmax": "{n}.vmax",
         "invalid": "{n}.invalid",
+        "invalid_op": "Invalid",
         "is_const": "{n}.op is Op.Const",
         "const_value": "{n}.arg",
         "const_op": "Const",

@@ -42,8 +42,8 @@ def terms(x: UOp) -> tuple[Terms, int]:
     op = x.op
     if op not in _LINEAR:
         return ((), x.arg) if op is _CONST else (((x, 1),), 0)
-    if x.memo is not None and _FORM in x.memo:
-        found: tuple[Terms, int] = x.memo[_FORM]
+    found: tuple[Terms, int] | None = x.memo.get(_FORM)
+    if found is not None:
         return found
     total: dict[UOp, int] = {}
     constant = 0
@@ -263,10 +263,11 @@ def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:
     low: Num = 0
     high: Num = 0
     for v, c in parts:
-        if c > 0:
-            low, high = plus(low, times(v.vmin, c)), plus(high, times(v.vmax, c))
+        a, b = (v.vmin, v.vmax) if c > 0 else (v.vmax, v.vmin)
+        if a.__class__ is int and b.__class__ is int and low.__class__ is int and high.__class__ is int:
+            low, high = low + a * c, high + b * c
         else:
-            low, high = plus(low, times(v.vmax, c)), plus(high, times(v.vmin, c))
+            low, high = plus(low, times(a, c)), plus(high, times(b, c))
     return low, high
 
 

@@ -202,13 +202,19 @@ class UOp(_Cell):
 
         At a vector dtype every lane is `value`; a sequence gives the lanes one by one.
         """
+        if dtype is _INDEX and value.__class__ is int:  # the most frequent case, said once more
+            key = (_CONST, dtype, value)
+            found = _cache.get(key)
+            if found is not None and (node := found()) is not None:
+                return node
+            return _make(key, _CONST, dtype, (), value)
         if isinstance(value, (tuple, list)):
             return vconst(_default_dtype(value[0] if value else 0) if dtype is None else dtype.scalar(), value)
         if dtype is None:
             dtype = _default_dtype(value)
         scalar = dtype.scalar()
         if value.__class__ is int and scalar.is_integral:
-            if dtype is not _INDEX:
+            if scalar is not _INDEX:
                 value = number.wrap(scalar, value)
             key = (_CONST, dtype, value)
         else:

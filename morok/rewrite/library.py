@@ -205,7 +205,7 @@ def rewrite(
 
 def simplify(graph: Node) -> Node:
     """`graph` rewritten with the symbolic rules."""
-    return engine.graph_rewrite(_gathered(graph), symbolic())
+    return engine.rewrite_all((_gathered(graph),), symbolic())[0]
 
 
 def simplify_all(graphs: Sequence[Node]) -> list[Node]:
