@@ -5,9 +5,9 @@ from __future__ import annotations
 import heapq
 from typing import Final
 
-from morok.ir.graph import toposort
 from morok.errors import LoweringError, Place
 from morok.ir import provenance
+from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.target import Target

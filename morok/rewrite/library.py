@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError
+from morok.ir.graph import substitute
 from morok.ir.terms import long_sums
-from morok.ir.uop import substitute
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
