@@ -12,8 +12,6 @@ from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError
-from morok.ir.graph import substitute
-from morok.ir.terms import long_sums
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
@@ -215,6 +213,9 @@ def simplify_all(graphs: Sequence[Node]) -> list[Node]:
 
 def _gathered(graph: Node) -> Node:
     """With long sums near the root in order: term by term that would take the square of their length."""
+    from morok.ir.graph import substitute
+    from morok.ir.terms import long_sums
+
     sums = long_sums(graph)
     if not sums:
         return graph

@@ -32,7 +32,7 @@ def main(cpu: str, features: str, lanes: str, how: str) -> None:
             return
         types = [u.dtype.base for u in sorted((a for a in program.listing.list if a.op is Op.DefineGlobal), key=lambda u: u.arg)]
         buffers = [Buffer.wrap(device("CPU"), a, t) for a, t in zip(program.arrays, types, strict=True)]
-        CPUKernel(rendered, load(code, name)).launch(buffers)
+        CPUKernel(rendered, load(code, rendered.symbol)).launch(buffers)
         for case in program.cases:
             for g, w in zip(decode(case.result, program.arrays[case.slot]), case.expected, strict=True):
                 if w is not None:
