@@ -43,7 +43,7 @@ def rewrite(
     """
     rules = library.groups(*groups) if groups else None
     if before is not None and rules is not None:
-        rules = before + rules
+        rules = joined(before, rules)
     if after is not None:
         rules = after if rules is None else joined(rules, after)
     if rules is None:

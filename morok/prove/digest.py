@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -62,12 +63,33 @@ def names_in(tree: S.Syntax) -> set[str]:
     return found
 
 
-def ops_of(rule: CheckedRule) -> list[str]:
+class _Same:
+    """A rule as a key: this one, and no other that is like it."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: CheckedRule) -> None:
+        self.rule = rule
+
+    def __hash__(self) -> int:
+        return id(self.rule)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.rule is other.rule
+
+
+def ops_of(rule: CheckedRule) -> tuple[str, ...]:
     """The ops that a rule mentions, in its text and in its helpers' contracts."""
+    return _ops(_Same(rule))
+
+
+@functools.lru_cache(maxsize=8)  # a rule is asked about many times while it is proved
+def _ops(same: _Same) -> tuple[str, ...]:
+    rule = same.rule
     names = names_in(rule.syntax)
     for extern in rule.externs.values():
         names |= names_in(extern)
-    return sorted(n for n in names if n in rule.dialect.ops)
+    return tuple(sorted(n for n in names if n in rule.dialect.ops))
 
 
 def rule_digest(rule: CheckedRule) -> str:

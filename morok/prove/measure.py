@@ -7,6 +7,7 @@ once without ("separate"). Exact values come from the C library in double precis
 
 from __future__ import annotations
 
+import collections
 import functools
 import re
 import time
@@ -40,9 +41,10 @@ SLACK: Final = 1e-6  # ulp: by how much C libraries differ
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One rule at one dtype: what is measured."""
+    """One rule at one dtype: what is measured. `rules` are those that its op becomes code by: it, and its companions."""
 
     rule: CheckedRule
+    rules: RuleSet
     op: Op
     dtype: DType
     operands: int
@@ -69,7 +71,7 @@ def subject(rule: CheckedRule, instance: Instance) -> Subject:
     if len(elements) != 1:
         raise NotMeasurableError(f"operands and result have different dtypes: {', '.join(sorted(elements))}")
     d: DType = getattr(dtypes, elements.pop())
-    return Subject(rule, Op[p.ops[0]], d, len(names))
+    return Subject(rule, _rules(rule), Op[p.ops[0]], d, len(names))
 
 
 # The program
@@ -108,10 +110,19 @@ def instructions(s: Subject, n: int, target: Target, build: str, rules: RuleSet 
         return lower(_kernel(s, n), target, trial=rules)
 
 
-def _rules(s: Subject) -> RuleSet:
+def _rules(rule: CheckedRule) -> RuleSet:
+    """The rule and its companions, one object for as long as they are these, so that their matcher is made once."""
     from morok.rewrite.ruleset import RuleSet
 
-    return RuleSet.of((s.rule, *(r for r in companions(s.rule) if r.name != s.rule.name)))
+    wanted = (rule, *(r for r in companions(rule) if r.name != rule.name))
+    for known in _known:
+        if len(known) == len(wanted) and all(a is b for a, b in zip(known.rules, wanted, strict=True)):
+            return known
+    _known.append(RuleSet.of(wanted))
+    return _known[-1]
+
+
+_known: Final[collections.deque[RuleSet]] = collections.deque(maxlen=8)
 
 
 def _text(listing: Sequence[UOp], name: str, build: str) -> Any:
@@ -139,7 +150,7 @@ def arithmetic(s: Subject, build: str) -> str:
     """
     from morok.passes.target import Target
 
-    text: str = _text(instructions(s, 1, Target("LLVM", memory_bytes=8), build, _rules(s)), "measured", build).text
+    text: str = _text(instructions(s, 1, Target("LLVM", memory_bytes=8), build, s.rules), "measured", build).text
     names: dict[str, str] = {}
     lines = [line.strip() for line in text.splitlines() if " = " in line and "ptr" not in line]
     return "\n".join(_VALUE.sub(lambda m: names.setdefault(m[0], f"%{len(names)}"), line) for line in lines)
@@ -170,7 +181,7 @@ class Runner:
 
         self.subject = s
         self.size = CHUNK
-        self.kernels = {b: _compile(instructions(s, CHUNK, host(), b, _rules(s)), f"{s.op.name.lower()}_{b}", b) for b in builds}
+        self.kernels = {b: _compile(instructions(s, CHUNK, host(), b, s.rules), f"{s.op.name.lower()}_{b}", b) for b in builds}
         wide = replace(s, dtype=dtypes.f64)
         self.oracle = (
             None

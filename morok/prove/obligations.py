@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,8 +16,9 @@ from morok.prove.counterexample import Counterexample, read
 from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
-from morok.prove.semantics.term import Unsupported, is_true, negation
-from morok.prove.solve import Answer, Result, ask, question, version
+from morok.prove.semantics.graph import Substitution, constants
+from morok.prove.semantics.term import FALSE, TRUE, Unsupported, is_false, is_true, negation
+from morok.prove.solve import Answer, Answers, Result, ask, question, version
 from morok.prove.verdict import Verdict
 
 
@@ -38,18 +39,12 @@ class Progress:
     final: bool = True
     lemmas: dict[str, bool] = field(default_factory=dict)
     favourites: list[Any] = field(default_factory=list)
+    answers: Answers = field(default_factory=dict)
 
     def ask(self, name: str, conditions: list[Any], share: float) -> Any:
-        plain = [s for c in conditions if not z3.is_true(s := z3.simplify(c))]
-        if any(z3.is_false(c) for c in plain):
-            if self.keep:
-                self.obligations.append((name, question(conditions)))
-            return Result(Answer.UNSAT)
-        if not plain:
-            return Result(Answer.SAT, model=ask([], 1).model)
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
             share = min(share, 0.1)
-        result = ask(conditions, max(1, int(self.budget * share)))
+        result = ask(conditions, max(1, int(self.budget * share)), self.answers)
         self.resources += result.resources
         if result.timed_out:
             self.final = False
@@ -136,10 +131,11 @@ def label(rule: CheckedRule, instance: Instance) -> str:
 def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress: Progress) -> None:
     """Every alternative of the pattern at one choice of dtypes."""
     choices = Choices()
+    attempts = [(a, r) for a in encodings(rule, instance, theory) for r in readings(rule)]
     applicable = False
     stopped = False
     while True:
-        found = prove_choice(rule, instance, theory, choices, progress)
+        found = prove_choice(rule, instance, attempts, choices, progress)
         applicable |= found
         if progress.refuted is not None or progress.refusal:
             stopped = True
@@ -162,38 +158,23 @@ def has_witness(o: Obligation, premises: list[Any]) -> bool:
     defined = {t.defined.get_id() for _, _, t in o.variables}
     unlikely = {t.invalid.get_id() for _, _, t in o.variables}
     unlikely |= {i.get_id() for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
-    unknowns = leaves(premises)
+    unknowns = [(at, at.get_id(), at.sort()) for at in constants(premises)]
     for number, flag in WITNESSES:
         chosen = []
-        for at in unknowns:
-            if z3.is_bool(at):
-                value = at.get_id() in defined or (flag and at.get_id() not in unlikely)
-                chosen.append((at, z3.BoolVal(value)))
-            elif z3.is_int(at):
+        for at, name, sort in unknowns:
+            kind = sort.kind()
+            if kind == z3.Z3_BOOL_SORT:
+                chosen.append((at, TRUE if name in defined or (flag and name not in unlikely) else FALSE))
+            elif kind == z3.Z3_INT_SORT:
                 chosen.append((at, z3.IntVal(number)))
-            elif z3.is_bv(at):
-                chosen.append((at, z3.BitVecVal(number, at.size())))
-            elif z3.is_fp(at):
-                chosen.append((at, z3.FPVal(float(number), at.sort())))
-        if all(is_true(z3.simplify(z3.substitute(p, *chosen))) for p in premises):
+            elif kind == z3.Z3_BV_SORT:
+                chosen.append((at, z3.BitVecVal(number, sort)))
+            elif kind == z3.Z3_FLOATING_POINT_SORT:
+                chosen.append((at, z3.FPVal(float(number), sort)))
+        there = Substitution(chosen)
+        if all(is_true(there(p)) for p in premises):
             return True
     return False
-
-
-def leaves(conditions: list[Any]) -> list[Any]:
-    """The uninterpreted constants of these conditions, in the order in which they are met."""
-    found: list[Any] = []
-    todo, seen = list(reversed(conditions)), set()
-    while todo:
-        at = todo.pop()
-        if at.get_id() in seen:
-            continue
-        seen.add(at.get_id())
-        if at.num_args():
-            todo.extend(at.children())
-        elif at.decl().kind() == z3.Z3_OP_UNINTERPRETED:
-            found.append(at)
-    return found
 
 
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
@@ -206,12 +187,25 @@ def _is_eval(e: S.Expr) -> bool:
     return isinstance(e, S.ECall) and e.name == "eval"
 
 
-def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Choices, progress: Progress) -> bool:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One alternative of a rule at one instance in one encoding, and what must hold."""
+
+    attempt: Any
+    encoder: Encoder
+    obligation: Obligation
+
+    @property
+    def world(self) -> Any:
+        return self.encoder.world
+
+
+def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any], choices: Choices, progress: Progress) -> bool:
     """One alternative at one instance. Whether pattern and guards can hold together."""
     reasons: list[str] = []
     where = label(rule, instance)
-    maybe: Counterexample | None = None
-    attempts = [(a, r) for a in encodings(rule, instance, theory) for r in readings(rule)]
+    refutation = Refutation(rule, instance, where, progress, reasons)
+    undecided: list[Case] = []
     favourites = [f for f in progress.favourites if f in attempts]
     for favourite in [*favourites, *(a for a in attempts if a not in favourites)]:
         attempt, reading = favourite
@@ -237,6 +231,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
             if progress.keep:
                 progress.obligations.pop()
             return False
+        case = Case(attempt, encoder, obligation)
         state, model = judge(rule, where, obligation, attempt, world, progress)
         if state is Answer.UNSAT:
             if possible.answer is Answer.UNKNOWN and not progress.covered:
@@ -249,28 +244,57 @@ def prove_choice(rule: CheckedRule, instance: Instance, theory: Any, choices: Ch
             ]  # likely next
             progress.bounds.extend(b for b in world.bounds if b not in progress.bounds)
             return True
-        if state is Answer.SAT and getattr(world, "homomorphic", False):
-            reasons.append(f"{attempt.name}: no identity of integers")
-            continue
-        if state is Answer.SAT and (few := getattr(encoder, "few", [])):  # of more than one iteration this reading knows nothing
-            at_most_one = replace(obligation, premises=[*obligation.premises, *few])
-            state, model = judge(rule, where, at_most_one, attempt, world, progress)
-            if state is not Answer.SAT:
-                reasons.append(f"{attempt.name}: over more than one iteration")
-                continue
-        if state is Answer.SAT:
-            found = read(rule, instance, obligation, world, model)
-            if world.exact or found.confirmed:
-                progress.refuted = found
-                return True
-            maybe = maybe or found
-            reasons.append(f"{attempt.name}: a model that is no counterexample in itself")
-        else:
-            reasons.append(f"{attempt.name}: out of resources")
-        if progress.refusal:
+        if progress.refusal or (state is Answer.SAT and refutation.by(case, model)):
             return True
-    progress.unknown.append(f"{where}: {', '.join(reasons) or 'no encoding'}" + (f" ({maybe.text()})" if maybe else ""))
+        if state is Answer.UNKNOWN:
+            reasons.append(f"{attempt.name}: out of resources")
+            undecided.append(case)
+    for case in undecided:  # only now, since nothing proves it
+        model = probe(case.obligation, case.world, progress)
+        if model is not None and refutation.by(case, model):
+            return True
+    progress.unknown.append(f"{where}: {', '.join(reasons) or 'no encoding'}{refutation.maybe()}")
     return True
+
+
+@dataclass(slots=True)
+class Refutation:
+    """What models of the premises and the negated claim say about a rule.
+
+    doubtful  a model in which the rule is false, of an encoding that knows too little, and that evaluation does not confirm
+    """
+
+    rule: CheckedRule
+    instance: Instance
+    where: str
+    progress: Progress
+    reasons: list[str]
+    doubtful: Counterexample | None = None
+
+    def by(self, case: Case, model: Any) -> bool:
+        """Whether this model refutes the rule: then `progress` has it; else why not is among the reasons."""
+        name, o, world = case.attempt.name, case.obligation, case.world
+        if getattr(world, "homomorphic", False):
+            self.reasons.append(f"{name}: no identity of integers")
+            return False
+        if few := getattr(case.encoder, "few", []):  # of more than one iteration this reading knows nothing
+            at_most_one = replace(o, premises=[*o.premises, *few])
+            state, model = judge(self.rule, self.where, at_most_one, case.attempt, world, self.progress)
+            if state is Answer.UNKNOWN:
+                model = probe(at_most_one, world, self.progress)
+            if state is Answer.UNSAT or model is None:
+                self.reasons.append(f"{name}: over more than one iteration")
+                return False
+        found = read(self.rule, self.instance, o, world, model)
+        if world.exact or found.confirmed:
+            self.progress.refuted = found
+            return True
+        self.doubtful = self.doubtful or found
+        self.reasons.append(f"{name}: a model that is no counterexample in itself")
+        return False
+
+    def maybe(self) -> str:
+        return f" ({self.doubtful.text()})" if self.doubtful else ""
 
 
 def by_induction(
@@ -350,8 +374,6 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
         if flags and any(world.is_float(dtype) for dtype in dtypes & set(rule.dialect.dtypes)):
             return by_flags(rule, where, conditions, flags, attempt, progress)
         result = progress.ask(f"{rule.name} {where}", conditions, attempt.share)
-        if result.answer is Answer.UNKNOWN and (found := probe(o, conditions, world, progress)) is not None:
-            return found
         return result.answer, result.model
     return by_cases(rule, where, conditions, attempt, world, progress)
 
@@ -361,8 +383,8 @@ def by_flags(
 ) -> tuple[Answer, Any]:
     """The question once for every outcome of the rule's own conditions, which float arithmetic is then free of."""
     for outcome in itertools.product((True, False), repeat=len(flags)):
-        chosen = [(f, z3.BoolVal(v)) for f, v in zip(flags, outcome, strict=True)]
-        pinned = [z3.simplify(z3.substitute(c, *chosen)) for c in conditions]
+        there = Substitution((f, z3.BoolVal(v)) for f, v in zip(flags, outcome, strict=True))
+        pinned = [there(c) for c in conditions]
         pinned += [f if v else z3.Not(f) for f, v in zip(flags, outcome, strict=True)]
         result = progress.ask(f"{rule.name} {where} at {outcome}", pinned, attempt.share)
         if result.answer is not Answer.UNSAT:
@@ -378,8 +400,12 @@ PROBES = {
 MOST_PROBES = 1000
 
 
-def probe(o: Obligation, conditions: list[Any], world: Any, progress: Progress) -> tuple[Answer, Any] | None:
-    """Where the solver gives up, try a few values by substitution: a rule that is false at 0 or NaN need not stay unknown."""
+def probe(o: Obligation, world: Any, progress: Progress) -> Any:
+    """Where the solver gives up, try a few values by substitution: a rule that is false at 0 or NaN need not stay unknown.
+
+    A model of the premises and the negated claim; None if none of the values makes one.
+    """
+    conditions = [*o.premises, negation(o.claim)]
     options = []
     plain = []
     for _, dtype, term in o.variables:
@@ -388,13 +414,14 @@ def probe(o: Obligation, conditions: list[Any], world: Any, progress: Progress) 
         kind = "float" if world.is_float(dtype) else "int"
         values = PROBES[kind] if dtype != "bool" else (False, True)
         options.append([(term.value, world.constant(dtype, v).value) for v in values])
-        plain += [(term.defined, z3.BoolVal(True))] if term.defined.num_args() == 0 and not z3.is_true(term.defined) else []
-        plain += [(term.invalid, z3.BoolVal(False))] if term.invalid.num_args() == 0 and not z3.is_false(term.invalid) else []
+        plain += [(term.defined, TRUE)] if term.defined.num_args() == 0 and not is_true(term.defined) else []
+        plain += [(term.invalid, FALSE)] if term.invalid.num_args() == 0 and not is_false(term.invalid) else []
     for chosen in itertools.islice(itertools.product(*options), MOST_PROBES):
-        if all(z3.is_true(z3.simplify(z3.substitute(c, *chosen, *plain))) for c in conditions):
+        there = Substitution([*chosen, *plain])
+        if all(is_true(there(c)) for c in conditions):
             result = progress.ask("probe", [*conditions, *(a == b for a, b in (*chosen, *plain))], 1.0)
             if result.answer is Answer.SAT:
-                return result.answer, result.model
+                return result.model
     return None
 
 
@@ -408,7 +435,8 @@ def by_cases(
     if result.answer is not Answer.UNSAT:
         return result.answer, result.model
     for value in values:
-        pinned = [z3.simplify(z3.substitute(c, (leaf, value))) for c in conditions]
+        there = Substitution([(leaf, value)])
+        pinned = [there(c) for c in conditions]
         pinned.append(leaf == value)  # so that a model names it
         result = progress.ask(f"{rule.name} {where} at {value}", pinned, attempt.share)
         if result.answer is not Answer.UNSAT:

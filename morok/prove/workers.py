@@ -5,6 +5,8 @@ Workers are forked, so that checked rules need no pickling; where a system canno
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import importlib
 import multiprocessing
@@ -48,10 +50,40 @@ class _Worker:
     since: float
 
 
-def _serve(pipe: Connection, rule: CheckedRule, budget: int, keep: bool) -> None:
+# Of glibc's mallopt: from which size on, and beyond how much left unused, memory is given back to the system
+TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3
+
+
+def keep_memory() -> None:
+    """Never give memory back: every question makes a context of tens of megabytes, and pages handed out anew cost more than
+    most answers. Where the C library has no such wish, nothing changes.
+    """
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        for parameter, size in ((TRIM_THRESHOLD, 1 << 30), (TOP_PAD, 16 << 20), (MMAP_THRESHOLD, 32 << 20)):
+            mallopt(parameter, size)
+
+
+def is_measured(rule: CheckedRule) -> bool:
+    return rule.syntax.within is not None
+
+
+def _serve(
+    pipe: Connection, others: Sequence[Connection], rules: Sequence[CheckedRule], task: int, budget: int, keep: bool
+) -> None:
+    """Prove one rule; or measure one, and those that the parent asks for next. `others` are the parent's ends of pipes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends its workers
-    gc.disable()  # when terms die shows in how the solver prints and counts the rest
-    pipe.send(judge(rule, budget, keep))
+    for end in others:
+        end.close()
+    keep_memory()
+    if not is_measured(rules[task]):
+        gc.disable()  # when terms die shows in how the solver prints and counts the rest
+        pipe.send(judge(rules[task], budget, keep))
+        return
+    with contextlib.suppress(EOFError):
+        while True:
+            pipe.send(judge(rules[task], budget, keep))
+            task = pipe.recv()
 
 
 def prove_all(
@@ -67,8 +99,10 @@ def prove_all(
 
 
 def _answers(rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool) -> Iterator[tuple[int, Verdict]]:
-    """Every rule in a process of its own: the solver orders operands by the age of its terms, so that the same question costs
-    the same only where the same was built before it, which is nothing.
+    """Every proof in a process of its own: the solver orders operands by the age of its terms, so that the same question costs
+    the same only where the same was built before it, which is nothing. No solver counts what is measured: there a process stays.
+
+    Those with most instances come first, so that none of the long ones is left alone at the end.
     """
     if "fork" not in multiprocessing.get_all_start_methods():
         for i, rule in enumerate(rules):
@@ -85,13 +119,15 @@ def _answers(rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool) -
     gc.freeze()  # what there is now is shared by every process, and not copied by collections
 
     def start(task: int) -> _Worker:
-        here, there = context.Pipe(duplex=False)
-        process = context.Process(target=_serve, args=(there, rules[task], budget, keep), daemon=True)
+        here, there = context.Pipe()
+        process = context.Process(
+            target=_serve, args=(there, [here, *(w.pipe for w in workers)], rules, task, budget, keep), daemon=True
+        )
         process.start()
         there.close()
         return _Worker(process, here, task, time.monotonic())
 
-    waiting = list(range(len(rules) - 1, -1, -1))
+    waiting = sorted(range(len(rules)), key=lambda i: (len(rules[i].instances), -i))
     workers: list[_Worker] = []
     try:
         while waiting or workers:
@@ -102,15 +138,22 @@ def _answers(rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool) -
                 if w.pipe in ready:
                     try:
                         verdict = w.pipe.recv()
+                        stays = is_measured(rules[w.task])
                     except EOFError:
                         verdict = failure(rules[w.task], "error", "the prover's process died")
+                        stays = False
                 elif time.monotonic() - w.since < WALL_LIMIT:
                     continue
                 else:
                     verdict = failure(rules[w.task], "unknown", f"no answer within {WALL_LIMIT:.0f} s")
-                _end(w)
-                workers.remove(w)
+                    stays = False
                 yield w.task, verdict
+                if stays and waiting and is_measured(rules[waiting[-1]]):
+                    w.task, w.since = waiting.pop(), time.monotonic()
+                    w.pipe.send(w.task)
+                else:
+                    _end(w)
+                    workers.remove(w)
     finally:
         for w in workers:
             _end(w)

@@ -64,3 +64,30 @@ def test_what_goes_wrong_inside_is_a_verdict(monkeypatch: pytest.MonkeyPatch) ->
     found = workers.judge(rules()[0], 1, False)
     assert found.verdict == "error"
     assert "RuntimeError: broken" in found.message
+
+
+def proved_by(monkeypatch: pytest.MonkeyPatch, jobs: int) -> list[Verdict]:
+    """The verdicts of a prover that says only which process it is, in the order in which they come."""
+
+    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+        return Verdict(rule.name, rule.file, rule.line, "proved", message=str(os.getpid()))
+
+    monkeypatch.setattr(workers, "judge", judge)
+    heard: list[Verdict] = []
+    workers.prove_all(rules(), 1, jobs, False, heard.append)
+    return heard
+
+
+def test_every_proof_has_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len({v.message for v in proved_by(monkeypatch, 1)}) == 4
+
+
+def test_measurements_share_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "is_measured", lambda rule: True)
+    assert len({v.message for v in proved_by(monkeypatch, 1)}) == 1
+
+
+def test_the_rules_of_most_instances_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'group g "some"\n\na: Add(x: i32, 1) ~> Add(1, x)\nb: Add(x: int, y) ~> Add(y, x)\nc: Neg(Neg(x: i32)) ~> x'
+    monkeypatch.setattr("test_workers.rules", lambda: list(check_text(text).rules()))
+    assert [v.name for v in proved_by(monkeypatch, 1)] == ["g.b", "g.a", "g.c"]

@@ -9,7 +9,7 @@ import z3
 from morok.dsl import syntax as S
 from morok.prove.encoding.clauses import Clauses
 from morok.prove.encoding.obligation import Inapplicable, Obligation
-from morok.prove.semantics.term import Unsupported, both
+from morok.prove.semantics.term import Unsupported, both, is_false
 
 
 class Encoder(Clauses):
@@ -22,7 +22,7 @@ class Encoder(Clauses):
         self.start_clauses(pattern)
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
-        if any(z3.is_false(z3.simplify(p)) for p in out.premises):
+        if any(is_false(z3.simplify(p)) for p in out.premises):
             raise Inapplicable
         self.side = "target"
         target = self.target(self.rule.syntax.target, pattern)

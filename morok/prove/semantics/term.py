@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import z3
+from z3 import z3core
 
 Expr = Any  # a z3 expression; the bindings are untyped
 
@@ -49,7 +50,7 @@ def is_false(condition: Expr) -> bool:
 def both(*conditions: Expr) -> Expr:
     """The conjunction, without the conditions that are plainly true."""
     kept = [c for c in conditions if not is_true(c)]
-    return TRUE if not kept else kept[0] if len(kept) == 1 else z3.And(*kept)
+    return TRUE if not kept else kept[0] if len(kept) == 1 else _connected(z3core.Z3_mk_and, kept)
 
 
 def either(*conditions: Expr) -> Expr:
@@ -57,13 +58,23 @@ def either(*conditions: Expr) -> Expr:
     if any(is_true(c) for c in conditions):
         return TRUE
     kept = [c for c in conditions if not is_false(c)]
-    return FALSE if not kept else kept[0] if len(kept) == 1 else z3.Or(*kept)
+    return FALSE if not kept else kept[0] if len(kept) == 1 else _connected(z3core.Z3_mk_or, kept)
+
+
+def _connected(connective: Callable[..., Any], conditions: list[Expr]) -> Expr:
+    """z3.And or z3.Or of conditions: the library's own wrapper spends most of its time on what might be none."""
+    context = z3.main_ctx()
+    operands = (z3.Ast * len(conditions))(*[c.as_ast() for c in conditions])
+    return z3.BoolRef(connective(context.ref(), len(conditions), operands), context)
 
 
 def negation(condition: Expr) -> Expr:
     if is_true(condition):
         return FALSE
-    return TRUE if is_false(condition) else z3.Not(condition)
+    if is_false(condition):
+        return TRUE
+    context = z3.main_ctx()
+    return z3.BoolRef(z3core.Z3_mk_not(context.ref(), condition.as_ast()), context)
 
 
 def choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
