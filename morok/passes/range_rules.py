@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.walk import next_range_id
 
 
 @dataclass(slots=True)
@@ -13,6 +14,11 @@ class RangeIds:
     """Numbers for new ranges, from one that no range of the graph has: a new range is then none that is there, open or closed."""
 
     next: int
+
+    @classmethod
+    def of(cls, root: UOp) -> RangeIds:
+        """Of a graph."""
+        return cls(next_range_id(root))
 
     def take(self, count: int) -> int:
         """The first of so many numbers."""

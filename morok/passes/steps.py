@@ -17,7 +17,6 @@ from morok.passes import lower_index as _lower_index
 from morok.passes.appended import joined
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
-from morok.passes.walk import next_range_id
 from morok.rewrite import library
 from morok.rewrite.engine import FIRES, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
@@ -58,7 +57,7 @@ def simplify(x: UOp) -> UOp:
 
 
 def range_ids(ast: UOp) -> RangeIds:
-    return RangeIds(next_range_id(ast))
+    return RangeIds.of(ast)
 
 
 def merging(ast: UOp) -> MergedRanges | None:

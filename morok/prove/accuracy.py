@@ -27,6 +27,7 @@ CENTRAL: Final = 401  # stride where |x| lies in [2^-6, 2^9): most programs' ope
 DOUBLES: Final = 2048  # sampled operands of f64, whose exact values take a Python program each
 MORE_DOUBLES: Final = 1 << 16  # what is added where time is no matter
 PAIRS: Final = 1 << 20  # sampled pairs of operands
+FAR: Final = 1 << 20  # ulp: a value so far off is as far from the nearest float as from the exact value
 _SEED: Final = 20240229
 
 BITS: Final = {dtypes.f16: np.uint16, dtypes.bf16: np.uint16, dtypes.f32: np.uint32, dtypes.f64: np.uint64}
@@ -188,6 +189,8 @@ def _error_of_double(op: Op, y: float, operands: tuple[float, ...]) -> float:
         return math.inf
     if y == nearest or y == 0 or nearest == 0:
         return 0.5 if y == nearest else abs(y - nearest) / math.ulp(0.0)
+    if abs(y - nearest) / math.ulp(nearest) > FAR:
+        return abs(y - nearest) / math.ulp(nearest)
     value = _value(op, operands)
     ulp = Fraction(math.ulp(nearest))
     if abs(value) < abs(nearest) and math.frexp(nearest)[0] in (0.5, -0.5):  # the exact value lies in the binade below

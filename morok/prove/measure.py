@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok import config
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
+from morok.errors import MorokError
 from morok.prove import measured
 from morok.prove.measured import Measurement, Worst
 from morok.prove.verdict import Verdict
@@ -174,14 +175,16 @@ def _compile(listing: Sequence[UOp], name: str, build: str) -> CPUKernel:
 class Runner:
     """The rule's function and the exact one, over arrays of operands."""
 
-    def __init__(self, s: Subject, builds: Sequence[str]) -> None:
+    def __init__(self, s: Subject, builds: Sequence[str], rules: RuleSet | None = None) -> None:
+        """`rules`: the subject's own and those that its target is made of; by default what stands in its file."""
         from morok.codegen.targets import host
         from morok.ir.dtype import dtypes
         from morok.prove.accuracy import CHUNK
 
         self.subject = s
         self.size = CHUNK
-        self.kernels = {b: _compile(instructions(s, CHUNK, host(), b, s.rules), f"{s.op.name.lower()}_{b}", b) for b in builds}
+        used = rules or s.rules
+        self.kernels = {b: _compile(instructions(s, CHUNK, host(), b, used), f"{s.op.name.lower()}_{b}", b) for b in builds}
         wide = replace(s, dtype=dtypes.f64)
         self.oracle = (
             None
@@ -298,8 +301,42 @@ def judge(rule: CheckedRule) -> Verdict:
     return Verdict(rule.name, rule.file, rule.line, verdict, tuple(scope), seconds, helpers, None, message, solver="measured")
 
 
-def _judge(rule: CheckedRule, instance: Instance, promised: float) -> tuple[str, str]:
-    """The verdict at one dtype, and what was found, in words."""
+def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
+    """The verdict on a rule that stands in no file, by the build that every machine has; the first operand too far off ends it.
+
+    beside  the rules that its target may be made of
+    """
+    from morok.rewrite.ruleset import RuleSet
+
+    started = time.perf_counter()
+    verdict, message = "approximate", ""
+    promised = rule.syntax.within
+    assert promised is not None
+    for instance in rule.instances:
+        s = _subject_of(rule, instance, promised)
+        if isinstance(s, tuple):
+            verdict, message = s
+            break
+        try:
+            runner = Runner(s, BUILDS[-1:], RuleSet.of((rule, *beside)))
+        except MorokError as why:
+            verdict, message = "refuted", f"at {s.dtype} it becomes no kernel: {why.message}"
+            break
+        for bits in _operands(s, False):
+            off = runner.errors(bits)[BUILDS[-1]]
+            at = int(off.argmax())
+            if not off[at] <= promised:
+                w = Worst(float(off[at]), tuple(int(b[at]) for b in bits))
+                verdict, message = "refuted", f"at {s.dtype}, {_point(s, w)}: {w.ulp:.4g} ulp off"
+                break
+        if message:
+            break
+    seconds = time.perf_counter() - started
+    return Verdict(rule.name, rule.file, rule.line, verdict, (), seconds, message=message, solver="measured", final=False)
+
+
+def _subject_of(rule: CheckedRule, instance: Instance, promised: float) -> Subject | tuple[str, str]:
+    """What to measure of the rule at one dtype; or the verdict where nothing is to be measured."""
     from morok.ir.ops.transcendental import TOLERANCE
 
     try:
@@ -313,6 +350,14 @@ def _judge(rule: CheckedRule, instance: Instance, promised: float) -> tuple[str,
         return "refuted", f"{s.op.name} may be off by {allowed:g} ulp, and the rule promises no better than {promised:g}"
     if not _applies(s):
         return "inapplicable", f"the rule does not apply to {s.op.name} at {s.dtype}"
+    return s
+
+
+def _judge(rule: CheckedRule, instance: Instance, promised: float) -> tuple[str, str]:
+    """The verdict at one dtype, and what was found, in words."""
+    s = _subject_of(rule, instance, promised)
+    if isinstance(s, tuple):
+        return s
     found = measure(s)
     kept = measured.find(s.rule, str(s.dtype))
     if kept is None or kept.code != found.code:

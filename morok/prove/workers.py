@@ -12,15 +12,20 @@ import importlib
 import multiprocessing
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from morok.dsl.checked import CheckedRule
 from morok.prove.verdict import Verdict
 
 WALL_LIMIT: Final = 900.0  # seconds a rule: a safety net far beyond what the budget allows
+SLOW: Final = f"no answer within {WALL_LIMIT:.0f} s"
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def failure(rule: CheckedRule, verdict: str, message: str) -> Verdict:
@@ -42,14 +47,6 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")
 
 
-@dataclass(slots=True, eq=False)
-class _Worker:
-    process: Any
-    pipe: Connection
-    task: int
-    since: float
-
-
 # Of glibc's mallopt: from which size on, and beyond how much left unused, memory is given back to the system
 TRIM_THRESHOLD, TOP_PAD, MMAP_THRESHOLD = -1, -2, -3
 
@@ -68,98 +65,120 @@ def is_measured(rule: CheckedRule) -> bool:
     return rule.syntax.within is not None
 
 
-def _serve(
-    pipe: Connection, others: Sequence[Connection], rules: Sequence[CheckedRule], task: int, budget: int, keep: bool
-) -> None:
-    """Prove one rule; or measure one, and those that the parent asks for next. `others` are the parent's ends of pipes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends its workers
-    for end in others:
-        end.close()
-    keep_memory()
-    if not is_measured(rules[task]):
-        gc.disable()  # when terms die shows in how the solver prints and counts the rest
-        pipe.send(judge(rules[task], budget, keep))
-        return
-    with contextlib.suppress(EOFError):
-        while True:
-            pipe.send(judge(rules[task], budget, keep))
-            task = pipe.recv()
-
-
 def prove_all(
     rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool, done: Callable[[Verdict], None] | None = None
 ) -> list[Verdict]:
-    """The verdicts on these rules, in their order; `done` hears of each as it comes."""
+    """The verdicts on these rules, in their order; `done` hears of each as it comes.
+
+    Those with most instances come first, so that none of the long ones is left alone at the end.
+    """
     found: dict[int, Verdict] = {}
-    for task, verdict in _answers(rules, budget, jobs, keep):
+
+    def died(task: int, why: str) -> Verdict:
+        return failure(rules[task], "unknown" if why == SLOW else "error", why)
+
+    load_solver(rules)
+    tasks = deque(sorted(range(len(rules)), key=lambda i: -len(rules[i].instances)))
+    measured = {i for i in tasks if is_measured(rules[i])}
+    for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, jobs, measured):
         found[task] = verdict
         if done is not None:
             done(verdict)
     return [found[i] for i in range(len(rules))]
 
 
-def _answers(rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool) -> Iterator[tuple[int, Verdict]]:
-    """Every proof in a process of its own: the solver orders operands by the age of its terms, so that the same question costs
-    the same only where the same was built before it, which is nothing. No solver counts what is measured: there a process stays.
-
-    Those with most instances come first, so that none of the long ones is left alone at the end.
-    """
-    if "fork" not in multiprocessing.get_all_start_methods():
-        for i, rule in enumerate(rules):
-            yield i, judge(rule, budget, keep)
-        return
-    import z3  # noqa: F401  (loaded once, before the workers are forked)
+def load_solver(rules: Iterable[CheckedRule]) -> None:
+    """Load the solver and the theories of these rules: once, before processes are forked."""
+    import z3  # noqa: F401
 
     import morok.prove.obligations  # noqa: F401
 
     for module, _, name in {tuple(r.dialect.theory.partition(":")) for r in rules}:
         getattr(importlib.import_module(module), name)
 
+
+@dataclass(slots=True, eq=False)
+class _Worker(Generic[T]):
+    process: Any
+    pipe: Connection
+    task: T
+    since: float
+
+
+def _serve(pipe: Connection, others: Sequence[Connection], work: Callable[[T], R], task: T, staying: Container[T]) -> None:
+    """Do one task; or one of those for which a process stays, and then what the parent asks for next.
+
+    others  the parent's ends of pipes, this process's among them: it ends when the parent closes its own
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's, which ends its workers
+    for end in others:
+        end.close()
+    keep_memory()
+    if task not in staying:
+        gc.disable()  # when terms die shows in how the solver prints and counts the rest
+        pipe.send(work(task))
+        return
+    with contextlib.suppress(EOFError):
+        while True:
+            pipe.send(work(task))
+            task = pipe.recv()
+
+
+def in_processes(
+    tasks: deque[T], work: Callable[[T], R], died: Callable[[T, str], R], jobs: int, staying: Container[T] = ()
+) -> Iterator[tuple[T, R]]:
+    """What `work` makes of each task, as it comes; who receives it may add tasks. `died` stands in where there is no answer.
+
+    Every task is in a process of its own: the solver orders operands by the age of its terms, so that the same question costs the
+    same only where the same was built before it, which is nothing. But those `staying`, which ask no solver, share one.
+    """
+    if "fork" not in multiprocessing.get_all_start_methods():
+        while tasks:
+            task = tasks.popleft()
+            yield task, work(task)
+        return
     context = multiprocessing.get_context("fork")
     gc.freeze()  # what there is now is shared by every process, and not copied by collections
 
-    def start(task: int) -> _Worker:
+    def start(task: T) -> _Worker[T]:
         here, there = context.Pipe()
-        process = context.Process(
-            target=_serve, args=(there, [here, *(w.pipe for w in workers)], rules, task, budget, keep), daemon=True
-        )
+        others = [here, *(w.pipe for w in workers)]
+        process = context.Process(target=_serve, args=(there, others, work, task, staying), daemon=True)
         process.start()
         there.close()
         return _Worker(process, here, task, time.monotonic())
 
-    waiting = sorted(range(len(rules)), key=lambda i: (len(rules[i].instances), -i))
-    workers: list[_Worker] = []
+    workers: list[_Worker[T]] = []
     try:
-        while waiting or workers:
-            while waiting and len(workers) < max(jobs, 1):
-                workers.append(start(waiting.pop()))
+        while tasks or workers:
+            while tasks and len(workers) < max(jobs, 1):
+                workers.append(start(tasks.popleft()))
             ready = wait([w.pipe for w in workers], timeout=1.0)
             for w in list(workers):
+                task, stays = w.task, False
                 if w.pipe in ready:
                     try:
-                        verdict = w.pipe.recv()
-                        stays = is_measured(rules[w.task])
+                        answer = w.pipe.recv()
+                        stays = task in staying
                     except EOFError:
-                        verdict = failure(rules[w.task], "error", "the prover's process died")
-                        stays = False
+                        answer = died(task, "the prover's process died")
                 elif time.monotonic() - w.since < WALL_LIMIT:
                     continue
                 else:
-                    verdict = failure(rules[w.task], "unknown", f"no answer within {WALL_LIMIT:.0f} s")
-                    stays = False
-                yield w.task, verdict
-                if stays and waiting and is_measured(rules[waiting[-1]]):
-                    w.task, w.since = waiting.pop(), time.monotonic()
+                    answer = died(task, SLOW)
+                if stays and tasks and tasks[0] in staying:
+                    w.task, w.since = tasks.popleft(), time.monotonic()
                     w.pipe.send(w.task)
                 else:
                     _end(w)
                     workers.remove(w)
+                yield task, answer
     finally:
         for w in workers:
             _end(w)
 
 
-def _end(worker: _Worker) -> None:
+def _end(worker: _Worker[Any]) -> None:
     """A process that has answered has nothing left to do; one that has not is not waited for."""
     worker.process.kill()
     worker.process.join()

@@ -1,9 +1,10 @@
-"""Change proved rules in one place each, and see that it is noticed: by evaluation at 8 bits, or by the prover.
+"""Change rules in one place each, and see that it is noticed: by evaluation at 8 bits, by the prover, by measuring.
 
-Without --all: every mutant of the rules that changed since proofs/mutants.json was written, and a sample of the others'.
+Without --all: every mutant of the rules that are not as proofs/mutants.json knows them, and a sample of the others', which must
+be as recorded. With --write what an interrupted run has found is kept.
 
-Exit status: 0 nothing to mend; 1 a guard that may be weaker, or a mutant that the prover calls true and evaluation false;
-2 usage, parse or type error.
+Exit status: 0 nothing to mend; 1 a guard that may be weaker and proofs/guards.json gives no reason, a mutant that the prover
+calls true and evaluation false, one that ended the prover, or a record that says something else; 2 usage, parse or type error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from morok.errors import UsageError
 from morok.tools.output import at_least, emit_json, rule_files
 
 SAMPLE = 120
-MOST = 240  # mutants of changed rules, where many changed at once
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,27 +36,32 @@ def run(args: argparse.Namespace) -> int:
     from morok.dsl.check import check_file
     from morok.prove.solve import DEFAULT_BUDGET
     from morok.prove.trust import mutate
+    from morok.prove.trust import mutation_record as records
 
     rules = [r for path in rule_files(args.paths) for r in check_file(path).rules()]
-    rules = [r for r in rules if r.syntax.within is None]  # those are measured, not proved
     if args.only:
         rules = [r for r in rules if fnmatch.fnmatch(r.name, args.only)]
         if not rules:
             raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
-    record = mutate.read_record(mutate.record_path())
-    if args.all:
-        planned = mutate.Plan(tuple(rules), tuple(mutate.every(rules)))
-    else:
-        seed = args.seed if args.seed is not None else "".join(mutate.meaning(r) for r in rules)
-        planned = mutate.plan(rules, record, args.sample, seed, MOST)
-    outcomes = mutate.run(planned.pairs, DEFAULT_BUDGET // 4, args.jobs)
-    found = mutate.findings(outcomes, mutate.read_accepted(mutate.accepted_path()))
-    if args.write:
-        judged = {(o.rule, o.change) for o in outcomes}
-        whole = [r for r in planned.changed if all((r.name, m.change) in judged for _, m in mutate.every([r]))]
-        kept = {} if args.all and not args.only and not args.paths else record
-        mutate.write_record(mutate.record_path(), {**kept, **mutate.entries(whole, outcomes)})
-    counts = mutate.summary(outcomes)
+    path = records.record_path()
+    record = records.read_record(path)
+    seed = args.seed if args.seed is not None else "".join(records.meaning(r) for r in rules)
+    planned = records.Plan(tuple(mutate.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
+    names = {r.name for r in rules}
+    kept = record if args.only or args.paths else {n: e for n, e in record.items() if n in names}
+    recorder = records.Recorder(path, kept, planned.changed)
+    try:
+        outcomes = mutate.run(
+            [*planned.changed, *planned.sample], DEFAULT_BUDGET // 4, args.jobs, recorder.add if args.write else None
+        )
+    finally:
+        if args.write:
+            recorder.save()
+    again = {o.rule for o in outcomes[: len(planned.changed)]}
+    earlier = records.recorded((r for r in rules if r.name not in again), record)
+    found = records.findings([*outcomes[: len(planned.changed)], *earlier], records.read_accepted(records.accepted_path()))
+    found += records.contradictions(outcomes[len(planned.changed) :], record)
+    counts = records.summary(outcomes)
     if args.json:
         rows = [{"rule": o.rule, "change": o.change, "kind": o.kind, "detail": o.detail} for o in outcomes]
         emit_json({"outcomes": rows, "findings": found, "summary": counts})

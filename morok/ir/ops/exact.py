@@ -112,6 +112,8 @@ def _tanh(x: Decimal, p: int) -> Decimal:
 
 def _erf(x: Decimal, p: int) -> Decimal:
     """2 / sqrt(pi) * exp(-x*x) * sum of 2^n x^(2n+1) / (1 * 3 * .. * (2n+1)): all terms of one sign."""
+    if x * x > 3 * (p + _GUARD):
+        return Decimal(1).copy_sign(x)  # 1 - erf x is below exp(-x*x)
     term = total = x
     square = 2 * x * x
     n = 1

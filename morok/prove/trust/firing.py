@@ -14,7 +14,6 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.obligations import label
 from morok.prove.trust import sieve
 from morok.prove.trust.graphs import Unmakeable
-from morok.rewrite.ruleset import RuleSet
 
 ENOUGH = 5  # graphs at a dtype on which a rule fired
 
@@ -48,14 +47,14 @@ def fire(rule: CheckedRule, tries: int, more: int, excluded: Set[str] = frozense
     instances = tuple(i for i in rule.instances if label(rule, i) not in excluded)
     left = dict.fromkeys(wanted(rule, instances))
     with config.settings(fast_math=frozenset(rule.syntax.assuming)):
-        rules = RuleSet.of([rule])
+        apply = sieve.Rewriter(rule)
         for most in (tries, more):
             pairs: list[tuple[str, str] | None] = [*left] or [None]
             for pair in pairs:
                 if (pair is None and out.times) or (pair is not None and pair not in left):
                     continue  # reached on the way to another
                 at = tuple(i for i in instances if pair is None or i.dtypes.get(pair[0]) == pair[1])
-                _fire_at(rule, rules, at, most, left, out)
+                _fire_at(rule, apply, at, most, left, out)
                 if out.different is not None:
                     return out
     out.missing = [f"{v}: {d}" for v, d in left] if out.times else ["never"]
@@ -63,17 +62,22 @@ def fire(rule: CheckedRule, tries: int, more: int, excluded: Set[str] = frozense
 
 
 def _fire_at(
-    rule: CheckedRule, rules: RuleSet, instances: tuple[Instance, ...], tries: int, left: dict[tuple[str, str], None], out: Fired
+    rule: CheckedRule,
+    apply: sieve.Rewriter,
+    instances: tuple[Instance, ...],
+    tries: int,
+    left: dict[tuple[str, str], None],
+    out: Fired,
 ) -> None:
     """Graphs at these instances until a few with a value fired."""
     times = 0
     try:
         for before, rng, instance in sieve.graphs_at(rule, tries, instances):
-            hit = rules.rewrite_node(before)
-            if hit is None or not sieve.has_value(before, rng):
+            after = apply(before)
+            if after is None or not sieve.Trial(before, rng).has_value():
                 continue
             close = bool(rule.syntax.assuming) or rule.syntax.within is not None
-            out.different = sieve.differs(before, hit[0], rng, close)
+            out.different = sieve.Trial(before, rng).differs(after, close)
             out.times += 1
             for pair in instance.dtypes.items():
                 left.pop(pair, None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
@@ -13,6 +15,9 @@ from morok.ir.uop import UOp, vconst
 
 SMALL = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, -1, -2, -3, -4, -8)
 FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.25, float("inf"), float("-inf"), float("nan"), 1e-40, 65504.0, 1e30)
+
+
+LARGE: Final = 1 << 20  # numbers that random graphs never come near
 
 
 class Unmakeable(Exception):
@@ -28,6 +33,7 @@ class Maker:
         self.count = 0
         self.factors: list[int] = []
         self.leaves: list[UOp] = []
+        self.limits = sorted({v for v in numbers(rule.syntax) if abs(v) >= LARGE})
 
     def scalar(self, node: S.Syntax) -> DType:
         name = self.instance.element(self.rule.type_of(node))
@@ -73,6 +79,8 @@ class Maker:
             return UOp.var(name, d.vec(self.lanes))
         if d.is_int and rng.random() < 0.2:
             return UOp.var(name, d.vec(self.lanes))
+        if self.limits and rng.random() < 0.4:
+            return UOp.var(name, d.vec(self.lanes), *self.around_limits(d))
         low = rng.choice((0, 0, 0, 0, 1, 2, -6, -20))
         low = max(low, int(d.min) if d.is_int else low)
         leaf = UOp.var(name, d.vec(self.lanes), low, low + rng.choice((0, 1, 1, 3, 5, 9, 20)))
@@ -81,6 +89,16 @@ class Maker:
             if rng.random() < 0.6:
                 return self.compound(leaf)
         return leaf
+
+    def around_limits(self, d: DType) -> tuple[int, int]:
+        """Bounds of which one is near a large number that the rule itself mentions."""
+        rng = self.rng
+        at = rng.choice((1, -1)) * rng.choice(self.limits) + rng.choice((0, 0, -1, -1, 1, -2))
+        other = rng.choice((0, at, at - 1, at + 1, -at))
+        low, high = sorted((at, other))
+        if d.is_int:
+            low, high = max(low, int(d.min)), min(high, int(d.max))
+        return (low, high) if low <= high else (0, 9)
 
     def compound(self, leaf: UOp) -> UOp:
         """A sum, multiple, product, or a quotient and a remainder over a leaf and an earlier one."""
@@ -141,6 +159,24 @@ class Maker:
         raise Unmakeable(type(p).__name__)
 
 
+def numbers(tree: S.Syntax) -> Iterator[int]:
+    """The whole numbers that a rule mentions; `a << b` is one."""
+    todo: list[Any] = [tree]
+    while todo:
+        at = todo.pop()
+        match at:
+            case S.EBinary(op="<<", left=S.ENumber(value=int(a)), right=S.ENumber(value=int(b))) if 0 <= b < 256:
+                yield a << b
+            case S.ENumber(value=int(v)) | S.PLiteral(value=int(v)):
+                yield v
+            case S.Span():
+                pass
+            case S.Syntax():
+                todo.extend(getattr(at, n) for n in at.__dataclass_fields__)
+            case tuple():
+                todo.extend(at)
+
+
 def environment(node: UOp, rng: random.Random) -> dict[UOp, Any]:
     """Values for the variables below `node`, within their bounds; ends of the bounds and of the dtype more often."""
     values: dict[UOp, Any] = {}
@@ -155,8 +191,18 @@ def environment(node: UOp, rng: random.Random) -> dict[UOp, Any]:
             elif d.is_float:
                 lanes.append(UOp.const(rng.choice((*FLOATS, rng.uniform(-9, 9))), d).arg)
             else:
-                low = int(max(n.vmin, -1000))
-                high = int(min(n.vmax, 1000))
-                lanes.append(rng.choice((low, high, rng.randint(low, high), rng.randint(low, high))))
+                lanes.append(between(n, rng))
         values[n] = lanes[0] if n.dtype.count == 1 else tuple(lanes)
     return values
+
+
+def between(n: UOp, rng: random.Random) -> int:
+    """A value of an integer variable: an end of its bounds, or near 0 where they are wide; far from 0 only where they begin or
+    end there and are narrower than the dtype's.
+    """
+    low, high = int(max(n.vmin, -1000)), int(min(n.vmax, 1000))
+    if low <= high:
+        d = n.dtype.scalar()
+        far = [int(v) for v in (n.vmin, n.vmax) if LARGE <= abs(v) < math.inf and v not in (d.min, d.max)]
+        return rng.choice((low, high, rng.randint(low, high), rng.choice(far) if far else rng.randint(low, high)))
+    return int(rng.choice((n.vmin, n.vmax)))  # all of it is far away

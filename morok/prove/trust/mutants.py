@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+from zlib import crc32
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl import syntax as S
@@ -17,6 +20,9 @@ OPPOSITE: Final = {"zero": "one", "one": "zero", "true": "false", "false": "true
 NEIGHBOURS: Final = 2  # other ops tried in place of one
 # ops of which solvers know little: a mutant with one teaches nothing
 UNDECIDED: Final = frozenset({"Pow", "Threefry"})
+NUDGE: Final = 257 / 256  # by what other floats are multiplied: more than a rounding of any dtype but bf16
+# of a rule that is measured, which has hundreds of mutants, so many with another number, and so many others: always the same
+MEASURED: Final = (8, 4)
 STRONGER: Final = {("<", "<="), (">", ">=")}
 
 
@@ -44,8 +50,23 @@ def neighbours(dialect: Dialect, name: str) -> list[str]:
     return turned[:NEIGHBOURS]
 
 
-def mutants(rule: S.Rule, dialect: Dialect) -> Iterator[Mutant]:
-    """Every mutant of a rule that differs from it in one place; not those whose guard plainly implies the rule's own."""
+def mutants(rule: S.Rule, dialect: Dialect) -> list[Mutant]:
+    """Every mutant of a rule that differs from it in one place; not those whose guard plainly implies the rule's own. Of a rule
+    `within N ulp` a fixed draw of them.
+    """
+    found = list(_named(rule, dialect))
+    if rule.within is not None:
+        found.sort(key=lambda m: crc32(f"{rule.name} {m.change}".encode()))
+        numbers = [m for m in found if _NUMBER.match(m.change)]
+        return numbers[: MEASURED[0]] + [m for m in found if m not in numbers][: MEASURED[1]]
+    return found
+
+
+_NUMBER: Final = re.compile(r"[a-z0-9 ]+: -?[0-9]")  # "guard 3: 0.5 to 0.501953125"
+
+
+def _named(rule: S.Rule, dialect: Dialect) -> Iterator[Mutant]:
+    """Mutants whose changes have different names."""
     seen: dict[str, int] = {}
     for m in _mutants(rule, dialect):
         seen[m.change] = count = seen.get(m.change, 0) + 1
@@ -112,7 +133,9 @@ def _here(at: Any, dialect: Dialect) -> Iterator[tuple[Any, str]]:
         for other in neighbours(dialect, at.ops[0]):
             if not at.commutative or dialect.ops[other].commutative:
                 yield dataclasses.replace(at, ops=(other,)), f"{at.ops[0]} to {other}"
-        if not at.commutative and len(at.args) == 2 and at.args[0] != at.args[1] and not isinstance(at.args[1], S.PType):
+        # an op that says of itself that it is commutative stays what it is when its operands are exchanged
+        exchangeable = not at.commutative and not dialect.ops[at.ops[0]].commutative
+        if exchangeable and len(at.args) == 2 and at.args[0] != at.args[1] and not isinstance(at.args[1], S.PType):
             yield dataclasses.replace(at, args=at.args[::-1]), f"operands of {at.ops[0]} exchanged"
     elif isinstance(at, S.ECall):
         for other in neighbours(dialect, at.name):
@@ -136,6 +159,9 @@ def _here(at: Any, dialect: Dialect) -> Iterator[tuple[Any, str]]:
         elif isinstance(at.value, int):
             for v in (at.value + 1, at.value - 1):
                 yield dataclasses.replace(at, value=v, text=str(v)), f"{at.text} to {v}"
+        elif math.isfinite(at.value):
+            near = at.value * NUDGE if at.value else 1.0
+            yield dataclasses.replace(at, value=near, text=repr(near)), f"{at.text} to {near!r}"
     elif isinstance(at, S.ECompare):
         for i, op in enumerate(at.ops):
             for other in COMPARISONS[op]:

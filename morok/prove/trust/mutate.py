@@ -3,29 +3,29 @@
 Every mutant of a proved rule must be refuted, never apply, or be a true rule itself. Most die by evaluation at 8 bits, which
 costs a fiftieth of a proof; the solver judges the others. What is proved is listed: most are other ways to say the rule, but a
 mutant whose guard lets more through is a finding against our guard. A mutant that evaluation shows to be false and that the
-prover calls true is a finding against the prover.
+prover calls true is a finding against the prover. Where the prover cannot decide, evaluation goes on at every dtype.
 """
 
 from __future__ import annotations
 
-import json
-import random
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Any, Final
+import dataclasses
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from zlib import crc32
 
-from morok.dsl.checked import CheckedRule
-from morok.errors import LedgerError, Place, RuleError
-from morok.prove import digest, ledger
-from morok.prove.stamp import digest as text_digest
+from morok.dsl.checked import CheckedRule, Instance
+from morok.errors import RuleError
+from morok.prove import workers
+from morok.prove.measure import code_digests, companions, judge_trial
 from morok.prove.trust import sieve
 from morok.prove.trust.mutants import Mutant, mutants, recheck
+from morok.prove.verdict import Verdict
 
 NOTICED: Final = ("evaluated", "refuted", "ill-typed", "inapplicable")
 KINDS: Final = (*NOTICED, "true", "wider", "unknown", "error", "disputed")
+TOGETHER: Final = 16  # dtypes, or choices of several, that the prover is asked about at once
 CROSS_CHECK: Final = 10  # of so many mutants that evaluation refutes, one is shown to the prover too
 
 
@@ -56,143 +56,141 @@ def every(rules: Iterable[CheckedRule]) -> list[Pair]:
     return [(r, m) for r in rules for m in mutants(r.syntax, r.dialect)]
 
 
-def run(pairs: Sequence[Pair], budget: int, jobs: int = 1) -> list[Outcome]:
-    """The outcomes of these mutants, in their order. `budget` is in solver units an obligation."""
-    from morok.prove import workers
+@dataclass(frozen=True, slots=True)
+class _Sift:
+    """Evaluate the mutants of one rule: their numbers."""
 
+    of: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What evaluation has found of a mutant: a counterexample; a graph on which it fires and the original does not."""
+
+    false: str | None = None
+    further: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """Ask the prover about a mutant."""
+
+    which: int
+    shown: Shown
+
+
+# by the numbers of mutants: what became of them, and what evaluation has found of those that the prover is to judge
+_Answer = tuple[dict[int, Outcome], dict[int, Shown]]
+
+
+def run(pairs: Sequence[Pair], budget: int, jobs: int = 1, done: Callable[[Outcome], None] | None = None) -> list[Outcome]:
+    """The outcomes of these mutants, in their order. `budget` is in solver units an obligation; `done` hears of each as it comes.
+
+    The mutants of a rule are first evaluated together, then each that is left, and some that are not, in a process of its own.
+    """
     found: dict[int, Outcome] = {}
-    asked: list[tuple[int, CheckedRule, str]] = []  # what the solver is to judge, and what evaluation has said of it
-    for i, (original, mutant) in enumerate(pairs):
-        try:
-            rule = recheck(original, mutant.rule)
-        except RuleError as why:
-            found[i] = Outcome(original.name, mutant.change, "ill-typed", why.message)
-            continue
-        shown = sieve.counterexample(rule)
-        if shown is not None:
-            found[i] = Outcome(original.name, mutant.change, "evaluated", shown)
-        if shown is None or len(found) % CROSS_CHECK == 0:
-            asked.append((i, rule, shown or ""))
-    for (i, rule, shown), verdict in zip(asked, workers.prove_all([r for _, r, _ in asked], budget, jobs, False), strict=True):
-        original, mutant = pairs[i]
-        detail = verdict.message or "; ".join(verdict.scope)
-        if shown:
-            if verdict.usable:
-                found[i] = Outcome(original.name, mutant.change, "disputed", shown)
-        elif not verdict.usable:
-            found[i] = Outcome(original.name, mutant.change, verdict.verdict, detail)
-        else:
-            further = sieve.reaches_further(rule, original) if mutant.guard else None
-            found[i] = Outcome(original.name, mutant.change, "wider" if further else "true", further or detail)
+
+    def work(task: _Sift | _Judge) -> _Answer:
+        if isinstance(task, _Sift):
+            return sift([(i, *pairs[i]) for i in task.of])
+        return {task.which: judge(*pairs[task.which], task.shown, budget)}, {}
+
+    def died(task: _Sift | _Judge, why: str) -> _Answer:
+        which = task.of if isinstance(task, _Sift) else (task.which,)
+        return {i: Outcome(pairs[i][0].name, pairs[i][1].change, "error", why) for i in which}, {}
+
+    by_rule: dict[int, list[int]] = {}
+    for i, (rule, _) in enumerate(pairs):
+        by_rule.setdefault(id(rule), []).append(i)
+    tasks: deque[_Sift | _Judge] = deque(_Sift(tuple(which)) for which in by_rule.values())
+    workers.load_solver(r for r, _ in pairs)
+    for rule in [r for r, _ in pairs if r.syntax.within is not None][:1]:
+        code_digests(rule)  # which loads the code generator, before processes are forked
+    for _, (known, asked) in workers.in_processes(tasks, work, died, jobs):
+        tasks.extendleft(_Judge(i, shown) for i, shown in reversed(asked.items()))  # so that a rule is soon done with
+        for i, outcome in known.items():
+            found[i] = outcome
+            if done is not None:
+                done(outcome)
     return [found[i] for i in range(len(pairs))]
 
 
-# The record of the last whole run, beside the ledger
+def is_cross_checked(rule: str, change: str) -> bool:
+    """Whether the prover is asked about this mutant even if evaluation refutes it."""
+    return crc32(f"{rule} {change}".encode()) % CROSS_CHECK == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What became of all mutants of one rule.
+def sift(which: Iterable[tuple[int, CheckedRule, Mutant]]) -> _Answer:
+    """What evaluation says of mutants of one rule."""
+    known: dict[int, Outcome] = {}
+    asked: dict[int, Shown] = {}
+    unchanged: sieve.Original | None = None
+    for i, original, mutant in which:
+        try:
+            rule = recheck(original, mutant.rule)
+        except RuleError as why:
+            known[i] = Outcome(original.name, mutant.change, "ill-typed", why.message)
+            continue
+        unchanged = unchanged or sieve.Original(original)
+        if unchanged.serves(rule):
+            shown = Shown(*sieve.compared(rule, unchanged, mutant.guard))
+        else:
+            shown = Shown(sieve.counterexample(rule))
+        if not shown.false or is_cross_checked(original.name, mutant.change):
+            asked[i] = shown
+        else:
+            known[i] = Outcome(original.name, mutant.change, "evaluated", shown.false)
+    return known, asked
 
-    digest   of the rule's text and its helpers' contracts
-    counts   mutants by kind
-    listed   the changes that nobody noticed, by kind
+
+def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> Outcome:
+    """What the prover says of a mutant."""
+    rule = recheck(original, mutant.rule)
+    if rule.syntax.within is None:
+        verdict = in_stages(rule, budget)
+    else:
+        verdict = judge_trial(rule, [r for r in companions(original) if r.name != original.name])
+    kind, detail = verdict.verdict, verdict.message or "; ".join(verdict.scope)
+    if shown.false:
+        kind, detail = "disputed" if verdict.usable else "evaluated", shown.false
+    elif verdict.usable:
+        kind, detail = ("wider", shown.further) if mutant.guard and shown.further else ("true", detail)
+    elif kind == "unknown":
+        late = sieve.counterexample(rule, sieve.Trials(rule, rule.instances), sieve.FURTHER)
+        kind, detail = ("evaluated", late) if late else (kind, detail)
+    return Outcome(original.name, mutant.change, kind, detail)
+
+
+def in_stages(rule: CheckedRule, budget: int) -> Verdict:
+    """The verdict on a rule that is likely false, some dtypes at a time: one refutation is enough.
+
+    What is unknown at the narrowest dtype is asked once more, at one of another kind, and then left.
     """
-
-    digest: str
-    counts: Mapping[str, int] = field(default_factory=dict)
-    listed: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-def meaning(rule: CheckedRule) -> str:
-    """A name for what a rule's mutants are made of: its tree, its helpers' contracts, its dtypes."""
-    parts = [digest.canonical(rule.syntax), *(digest.canonical(e) for _, e in sorted(rule.externs.items()))]
-    return text_digest("\n".join([*parts, *map(str, rule.instances)]))[:16]
-
-
-def record_path() -> Path:
-    return ledger.proofs_folder() / "mutants.json"
-
-
-def read_record(path: Path) -> dict[str, Entry]:
-    """The entries by rule name; none if there is no such file. LedgerError if it is something else."""
-    if not path.exists():
-        return {}
-    try:
-        return {name: Entry(**e) for name, e in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (ValueError, TypeError, AttributeError) as problem:
-        raise LedgerError(f"{path} is no record of mutants: {problem}", place=Place(str(path), 1), hint="remove it") from None
+    found: list[Verdict] = []
+    unknown: Verdict | None = None
+    for instances in stages(rule):
+        some = instances if unknown is None else instances[:1]
+        verdict = workers.judge(dataclasses.replace(rule, instances=some), budget if unknown is None else budget // 10, False)
+        if verdict.verdict not in ("inapplicable", "unknown") and not verdict.usable:
+            return verdict
+        if unknown is not None:
+            break
+        unknown = verdict if verdict.verdict == "unknown" else None
+        found.append(verdict)
+    usable = [v for v in found if v.usable]
+    return unknown or (usable[0] if usable else found[0])
 
 
-def write_record(path: Path, entries: Mapping[str, Entry]) -> None:
-    rows = (
-        f"{json.dumps(name)}: {json.dumps({'digest': e.digest, 'counts': dict(e.counts), 'listed': dict(e.listed)})}"
-        for name, e in sorted(entries.items())
-    )
-    path.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
-
-
-def entries(rules: Iterable[CheckedRule], outcomes: Iterable[Outcome]) -> dict[str, Entry]:
-    """What to record of rules all of whose mutants were judged."""
-    by_rule: dict[str, list[Outcome]] = {}
-    for o in outcomes:
-        by_rule.setdefault(o.rule, []).append(o)
-    out: dict[str, Entry] = {}
-    for rule in rules:
-        mine = by_rule.get(rule.name, [])
-        counts = Counter(o.kind for o in mine)
-        listed = {k: [o.change for o in mine if o.kind == k] for k in KINDS if k not in NOTICED and counts[k]}
-        out[rule.name] = Entry(meaning(rule), {k: counts[k] for k in KINDS if counts[k]}, listed)
-    return out
-
-
-def accepted_path() -> Path:
-    return ledger.proofs_folder() / "guards.json"
-
-
-def read_accepted(path: Path) -> dict[str, dict[str, str]]:
-    """Guards that are stronger than their proofs need, on purpose: rule -> change -> the reason; rules and changes as globs."""
-    found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run judges: every mutant of the rules that changed since they were recorded, and some of the others."""
-
-    changed: tuple[CheckedRule, ...]
-    pairs: tuple[Pair, ...]
-
-
-def plan(rules: Sequence[CheckedRule], record: Mapping[str, Entry], sample: int, seed: str, most: int) -> Plan:
-    """`sample` mutants of the rules as recorded, by `seed`; of those that changed every mutant, `most` in all."""
-    stale = tuple(r for r in rules if r.name not in record or record[r.name].digest != meaning(r))
-    gone = {id(r) for r in stale}
-    rng = random.Random(seed)
-    first = every(stale)
-    if len(first) > most:
-        first = rng.sample(first, most)
-    rest = every(r for r in rules if id(r) not in gone)
-    return Plan(stale, (*first, *(rng.sample(rest, sample) if sample < len(rest) else rest)))
-
-
-def is_accepted(o: Outcome, accepted: Mapping[str, Mapping[str, str]]) -> bool:
-    return any(fnmatchcase(o.rule, r) and any(fnmatchcase(o.change, c) for c in changes) for r, changes in accepted.items())
-
-
-def findings(outcomes: Iterable[Outcome], accepted: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What must not stay as it is, in words."""
-    out = []
-    for o in outcomes:
-        if o.kind == "disputed":
-            out.append(f"{o.rule}: {o.change}: the prover says it is true, and {o.detail}")
-        elif o.kind == "error":
-            out.append(f"{o.rule}: {o.change}: {o.detail}")
-        elif o.kind == "wider" and not is_accepted(o, accepted):
-            out.append(f"{o.rule}: {o.change}: still true, so the guard may be weaker; then it fires on {o.detail}")
-    return out
-
-
-def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    counts = Counter(o.kind for o in outcomes)
-    return {"mutants": len(outcomes), **{k: counts[k] for k in KINDS}}
+def stages(rule: CheckedRule) -> list[tuple[Instance, ...]]:
+    """The instances in the order in which they are tried: the narrowest; the narrowest of the other kinds (bool, signed,
+    unsigned, index, float); the rest, some at a time.
+    """
+    kinds: dict[tuple[str, ...], Instance] = {}
+    for instance in rule.instances:
+        kinds.setdefault(tuple(d.rstrip("0123456789") for d in instance.dtypes.values()), instance)
+    first, *others = kinds.values()
+    chosen = {id(i) for i in kinds.values()}
+    rest = [i for i in rule.instances if id(i) not in chosen]
+    parts = [others[i : i + TOGETHER] for i in range(0, len(others), TOGETHER)]
+    parts += [rest[i : i + TOGETHER] for i in range(0, len(rest), TOGETHER)]
+    return [(first,), *map(tuple, parts)]

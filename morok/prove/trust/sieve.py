@@ -6,13 +6,15 @@ trial finds is a counterexample beyond doubt; that it finds none proves nothing.
 
 from __future__ import annotations
 
+import importlib
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 from zlib import crc32
 
+from morok import config
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import IRError, UndefinedError
 from morok.ir import number
@@ -27,6 +29,7 @@ from morok.rewrite.ruleset import RuleSet
 
 NARROW: Final = frozenset({"i8", "u8", "f16", "bool", "index"})
 TRIES: Final = 400  # graphs made for a rule
+FURTHER: Final = 4 * TRIES  # where more depends on it
 ENVIRONMENTS: Final = 6  # choices of values for the variables of a graph on which it fired
 
 
@@ -43,6 +46,11 @@ def same(d: DType, a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(same(d, x, y) for x, y in zip(a, b, strict=True))
     return number.same_value(d.scalar(), a, b)
+
+
+def unsigned(v: Any) -> Any:
+    """A value with -0.0 made 0.0."""
+    return tuple(map(unsigned, v)) if isinstance(v, tuple) else v + 0.0 if isinstance(v, float) else v
 
 
 CLOSE: Final = 4e-3  # relative: two roundings of an f16; what tolerances really are is measured elsewhere
@@ -123,14 +131,10 @@ def value(node: UOp, at: World) -> Any:
         return None
 
 
-def graphs(rule: CheckedRule, tries: int) -> Iterator[tuple[UOp, random.Random]]:
-    """Up to `tries` graphs that the rule's pattern matches, the same in every process; Unmakeable if the pattern has no maker."""
-    for graph, rng, _ in graphs_at(rule, tries, narrow(rule)):
-        yield graph, rng
-
-
 def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) -> Iterator[tuple[UOp, random.Random, Instance]]:
-    """The same at these instances, with the instance that each is of."""
+    """Up to `tries` graphs that the rule's pattern matches at these instances, the same in every process, with the instance that
+    each is of; Unmakeable if the pattern has no maker.
+    """
     rng = random.Random(crc32(rule.name.encode()))
     vectors = "vconst_" in rule.name
     lanewise = rule.pointwise or vectors
@@ -144,55 +148,161 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
             continue
 
 
-def differs(before: UOp, after: UOp, rng: random.Random, within: bool = False) -> str | None:
-    """Values at which two graphs differ, in words; None if a few trials found none. `within`: they need only be close."""
-    if after.dtype is not before.dtype:
-        return f"{before.text()} is {before.dtype.name}, {after.text()} is {after.dtype.name}"
-    for _ in range(ENVIRONMENTS):
-        at = world(before, rng)
-        expected = None if at is None else value(before, at)
-        if at is None or expected is None:
-            continue
-        got = value(after, at)
-        if got is None or not alike(before, expected, got, within):
-            shown = "undefined" if got is None else got
-            return f"{before.text()} is {expected}, {after.text()} is {shown} at {at.text()}"
+class Trial:
+    """A graph, and what it is at a few choices of values; these are made when they are first asked for, and kept."""
+
+    __slots__ = ("_found", "_outcomes", "_rng", "_tried", "graph")
+
+    def __init__(self, graph: UOp, rng: random.Random) -> None:
+        self.graph = graph
+        self._rng = rng
+        self._tried = 0
+        self._outcomes: list[tuple[World, Any]] = []
+        self._found: dict[UOp, str | None] = {}
+
+    def outcomes(self) -> Iterator[tuple[World, Any]]:
+        """Values of the graph's variables, and the graph's own value there, where it has one."""
+        yield from self._outcomes
+        while self._tried < ENVIRONMENTS:
+            self._tried += 1
+            at = world(self.graph, self._rng)
+            expected = None if at is None else value(self.graph, at)
+            if at is not None and expected is not None:
+                self._outcomes.append((at, expected))
+                yield at, expected
+
+    def has_value(self) -> bool:
+        """Whether the graph is defined at some of these values: rules about what never is are of no use."""
+        return next(self.outcomes(), None) is not None
+
+    def differs(self, after: UOp, within: bool = False, nsz: bool = False) -> str | None:
+        """Values at which another graph is not the same, in words; None if there are none here. `within`: close is enough; `nsz`:
+        zeros are all one.
+        """
+        if after not in self._found:
+            self._found[after] = self._differs(after, within, nsz)
+        return self._found[after]
+
+    def _differs(self, after: UOp, within: bool, nsz: bool) -> str | None:
+        before = self.graph
+        if after.dtype is not before.dtype:
+            return f"{before.text()} is {before.dtype.name}, {after.text()} is {after.dtype.name}"
+        for at, expected in self.outcomes():
+            got = value(after, at)
+            if got is not None and nsz:
+                expected, got = unsigned(expected), unsigned(got)
+            if got is None or not alike(before, expected, got, within):
+                shown = "undefined" if got is None else got
+                return f"{before.text()} is {expected}, {after.text()} is {shown} at {at.text()}"
+        return None
+
+
+def _no_context(_: UOp) -> None:
     return None
 
 
-def has_value(node: UOp, rng: random.Random) -> bool:
-    """Whether a node is defined at some of a few values of its variables: rules about what never is are of no use."""
-    worlds = (world(node, rng) for _ in range(ENVIRONMENTS))
-    return any(at is not None and value(node, at) is not None for at in worlds)
+class Rewriter:
+    """A rule as its matcher applies it: at the root, with a context of the graph's own (its class has a method `of`) where the
+    rule's helpers get one.
+    """
+
+    def __init__(self, rule: CheckedRule) -> None:
+        self._rules = RuleSet.of([rule])
+        self._context: Callable[[UOp], Any] | None = _no_context
+        if rule.context is not None:
+            helpers = importlib.import_module(rule.helpers) if rule.helpers is not None else None
+            self._context = getattr(getattr(helpers, rule.context, None), "of", None)
+
+    def __call__(self, graph: UOp) -> UOp | None:
+        """What becomes of a graph, if the rule applies; what a helper raises where its contract excludes the call is raised."""
+        if self._context is None:
+            return None  # what the helpers know of the whole kernel no graph by itself has
+        hit = self._rules.rewrite_node(graph, self._context(graph))
+        return None if hit is None else hit[0]
 
 
-def counterexample(rule: CheckedRule, tries: int = TRIES) -> str | None:
+class Trials:
+    """The graphs that a rule's pattern matches, in one order; what is found out about them serves every rule of this pattern."""
+
+    def __init__(self, rule: CheckedRule, instances: tuple[Instance, ...] | None = None) -> None:
+        """`instances`: those to make graphs at; by default the narrow ones."""
+        self._made: list[Trial] = []
+        self._more = enumerate(graphs_at(rule, FURTHER, narrow(rule) if instances is None else instances))
+        self._name = rule.name
+
+    def first(self, count: int) -> Iterator[Trial]:
+        """Up to so many of them; none if the pattern has no maker."""
+        for i in range(count):
+            while len(self._made) <= i:
+                try:
+                    at, (graph, _, _) = next(self._more)
+                except (StopIteration, Unmakeable):
+                    return
+                self._made.append(Trial(graph, random.Random(f"{self._name} {at}")))
+            yield self._made[i]
+
+
+class Original:
+    """A rule that holds, to compare its mutants with: its graphs, and what it makes of each."""
+
+    def __init__(self, rule: CheckedRule) -> None:
+        self.rule = rule
+        self.trials = Trials(rule)
+        self._apply = Rewriter(rule)
+        self._made: dict[Trial, UOp | None] = {}
+
+    def serves(self, mutant: CheckedRule) -> bool:
+        """Whether the mutant takes the same graphs."""
+        return mutant.syntax.pattern == self.rule.syntax.pattern and mutant.instances == self.rule.instances
+
+    def makes(self, trial: Trial) -> UOp | None:
+        if trial not in self._made:
+            self._made[trial] = self._apply(trial.graph)
+        return self._made[trial]
+
+
+def counterexample(rule: CheckedRule, trials: Trials | None = None, tries: int = TRIES) -> str | None:
     """A graph and values at which the rule, as its matcher applies it, is false; None if a few hundred trials found none."""
-    if rule.syntax.assuming or rule.syntax.within is not None:  # it is not bit equality that such a rule claims
-        return None
-    rules = RuleSet.of([rule])
-    try:
-        for before, rng in graphs(rule, tries):
-            try:
-                hit = rules.rewrite_node(before)
-            except ArithmeticError:  # the rule calls a helper with what its contract excludes: that is for the prover to see
-                return None
-            except IRError as why:
-                return f"{before.text()} becomes what is no node: {why.message}"
-            if hit is not None and (found := differs(before, hit[0], rng)) is not None:
-                return found
-    except Unmakeable:
-        return None
-    return None
+    return _search(rule, None, trials or Trials(rule), tries)[0]
 
 
-def reaches_further(changed: CheckedRule, original: CheckedRule, tries: int = 10 * TRIES) -> str | None:
-    """A graph with a value on which the changed rule fires and the original does not; None if no trial found one."""
-    ours, theirs = RuleSet.of([changed]), RuleSet.of([original])
-    try:
-        for before, rng in graphs(original, tries):
-            if ours.rewrite_node(before) is not None and theirs.rewrite_node(before) is None and has_value(before, rng):
-                return before.text()
-    except (Unmakeable, IRError, ArithmeticError):
-        return None
-    return None
+def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[str | None, str | None]:
+    """A counterexample to a mutant with the original's pattern; and a graph with a value on which it fires and the original does
+    not. `guard`: only guards are changed, and there is more to look at than values.
+
+    Where both make the same, nothing is evaluated: the original is known to hold.
+    """
+    return _search(mutant, original, original.trials, FURTHER if guard else TRIES)
+
+
+def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int) -> tuple[str | None, str | None]:
+    # where a rule claims much less than equality of bits, evaluation does not judge it
+    strict = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None
+    if original is None and not strict:
+        return None, None
+    with config.settings(fast_math=frozenset(rule.syntax.assuming)):
+        return _compare(rule, original, trials.first(tries), strict)
+
+
+def _compare(
+    rule: CheckedRule, original: Original | None, trials: Iterator[Trial], strict: bool
+) -> tuple[str | None, str | None]:
+    apply = Rewriter(rule)
+    further: str | None = None
+    for trial in trials:
+        try:
+            made = apply(trial.graph)
+            known = None if original is None or made is None else original.makes(trial)
+        except ArithmeticError:  # the rule calls a helper with what its contract excludes: that is for the prover to see
+            continue
+        except IRError as why:
+            if strict:
+                return f"{trial.graph.text()} becomes what is no node: {why.message}", None
+            continue
+        if made is None or made is known:
+            continue
+        if strict and (found := trial.differs(made, nsz=bool(rule.syntax.assuming))) is not None:
+            return found, None
+        if original is not None and known is None and further is None and trial.has_value():
+            further = trial.graph.text()
+    return None, further

@@ -16,7 +16,19 @@ from morok.prove.trust.graphs import Maker, Unmakeable
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
 FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
-ENDS: Final = ((0, 0), (1, 1), (1, 1), (2, 2), (3, 3), (0, 1), (0, 2), (1, 2), (-1, 0))  # least and greatest number of iterations
+ENDS: Final = (
+    (0, 0),
+    (1, 1),
+    (1, 1),
+    (2, 2),
+    (3, 3),
+    (4, 4),
+    (4, 4),
+    (0, 1),
+    (0, 2),
+    (1, 2),
+    (-1, 0),
+)  # least and greatest number of iterations
 MOVEMENT: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
 ANY: Final = ("i32", "f32")  # stand for every dtype in rules that do not look at it
 
@@ -42,8 +54,10 @@ class StructureMaker(Maker):
         if d is dtypes.void:
             return self.effect()
         if self.loops and self.lanes == 1 and rng.random() < 0.6:
-            loop = rng.choice(self.loops)
-            return loop if loop.dtype is d else loop.cast(d)
+            at = rng.choice(self.loops)
+            if rng.random() < 0.3:
+                at = UOp.new(rng.choice((Op.Mod, Op.Mod, Op.Idiv)), (at, at.like(rng.choice((2, 2, 3)))))
+            return at if at.dtype is d else at.cast(d)
         if self.limit and d.is_index and not maybe_invalid:
             self.count += 1
             return UOp.var(f"v{self.count}", d.vec(self.lanes), 0, self.limit - 1)
