@@ -78,10 +78,9 @@ class Slots:
         holders = self.holders
         done: set[tuple[str, object]] = set()
         for path, ty in sorted(self.row.types.items(), key=lambda item: (len(item[0]), item[0])):
-            if ty.place or (ty.fixed and ty.element == ANY):
-                continue
             if ty.pointer:
                 tests += self._pointer(path, ty)
+            if ty.pointer or ty.place or (ty.fixed and ty.element == ANY):
                 continue
             slot = self.find(("e", path))
             if (ty.element, slot) in done:

@@ -11,7 +11,7 @@ from morok.dsl import syntax as S
 from morok.prove.encoding.pointwise import Pointwise
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import TRUE, Unsupported, both, either, negation
+from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, negation
 
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
 
@@ -40,8 +40,10 @@ class Facts(Pointwise):
     def bound(self, x: S.Expr, least: bool) -> Num:
         """The fact vmin or vmax: any bound that is sound. One node has one, however often it is asked."""
         node = self.fact_node(x)
+        if node.dtype not in self.rule.dialect.dtypes:
+            raise Unsupported("bounds of a dtype that the rule does not look at")
         kind = "vmin" if least else "vmax"
-        key = (kind, *(t.value.get_id() for t in node.lanes), *(t.invalid.get_id() for t in node.lanes))
+        key = (kind, *self.key_of(node))
         found = self.world.known.get(key)
         if found is None:
             self.counted = getattr(self, "counted", 0) + 1
@@ -67,7 +69,9 @@ class Facts(Pointwise):
         raise Unsupported("a fact about what is no node")
 
     def call_no_overflow(self, x: S.Expr) -> Truth:
-        """The exact result of the node's op on its operands' values fits the dtype, wherever these are defined."""
+        """That it holds says: the exact result of the op on the operands' values fits the dtype, wherever these are defined.
+        That it does not says nothing, as it is decided by bounds.
+        """
         node = self.fact_node(x)
         if not self.world.is_int(node.dtype):
             return Truth(TRUE)
@@ -79,7 +83,16 @@ class Facts(Pointwise):
             numbers = [self.world.number_of(node.dtype, t) for t in lanes]
             exact = self.exact(node.made.op, numbers)
             fits.append(either(negation(term.defined), self.world.fits(node.dtype, exact)))
-        return Truth(both(*fits))
+        return self.only_if(("no_overflow", *self.key_of(node)), both(*fits))
+
+    def only_if(self, asked: tuple[Any, ...], implied: Expr) -> Truth:
+        """A fact that implies something, and whose absence implies nothing. Asked twice, it has one answer."""
+        return Truth(both(self.world.once(asked, lambda: self.world.fresh(str(asked[0]), z3.BoolSort())), implied))
+
+    @staticmethod
+    def key_of(node: Node) -> tuple[int, ...]:
+        """What tells a node from others of another value."""
+        return (*(t.value.get_id() for t in node.lanes), *(t.invalid.get_id() for t in node.lanes))
 
     def exact(self, op: str, n: Seq[Num]) -> Num:
         a = self.numbers
@@ -98,9 +111,11 @@ class Facts(Pointwise):
         raise Unsupported(f"no_overflow of {op}")
 
     def call_same(self, a: S.Expr, b: S.Expr) -> Truth:
+        """One node has one value; two nodes may have the same."""
         x, y = self.expression(a), self.expression(b)
         if isinstance(x, Node) and isinstance(y, Node):
-            return Truth(both(*self.identical(x, y)))
+            equal = both(*self.identical(x, y))
+            return Truth(TRUE) if x is y else self.only_if(("same", *sorted((self.key_of(x), self.key_of(y)))), equal)
         return self.compare("==", x, y)
 
     def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
@@ -118,13 +133,16 @@ class Facts(Pointwise):
         raise Unsupported("the dtype of what has none")
 
     def call_lanes(self, x: S.Expr) -> Num:
-        """Any number: the rule is read at one lane. Nodes of one have one, a scalar condition its own."""
         ty = self.rule.types.get(id(x))
         if ty is None or ty.place or ty.pointer:
             raise Unsupported("the lanes of what has no dtype")
-        if isinstance(ty.lanes, int):
-            return self.numbers.const(ty.lanes)
-        value = self.numbers.n.variable(f"lanes {ty.lanes}", 16)
+        return self.lane_number(ty.lanes)
+
+    def lane_number(self, lanes: int | str) -> Num:
+        """Any number: the rule is read at one lane. Nodes of one kind have one, a scalar condition its own."""
+        if isinstance(lanes, int):
+            return self.numbers.const(lanes)
+        value = self.numbers.n.variable(f"lanes {lanes}", 16)
         self.premise(z3.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
         return Num(value)
 

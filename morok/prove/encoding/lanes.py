@@ -129,6 +129,11 @@ class Lanes(Operands):
     def call_lanes(self, x: S.Expr) -> Num:
         if self.one_lane:
             return super().call_lanes(x)
-        node = self.fact_node(x)
-        number: Num = self.numbers.const(len(node.lanes))
+        number: Num = self.numbers.const(len(self.fact_node(x).lanes))
+        return number
+
+    def lane_number(self, lanes: int | str) -> Num:
+        if self.one_lane or isinstance(lanes, int):
+            return super().lane_number(lanes)
+        number: Num = self.numbers.const(self.lane_count(lanes))
         return number

@@ -50,12 +50,14 @@ class Operands(Freedom):
     def lanes_of(self, ty: Ty) -> int:
         if isinstance(ty.lanes, int):
             return ty.lanes
-        if self.one_lane:
-            return 1
-        if ty.lanes not in self.lane_counts:
+        return 1 if self.one_lane else self.lane_count(ty.lanes)
+
+    def lane_count(self, lanes: str) -> int:
+        """How many lanes the nodes of one kind are read at now."""
+        if lanes not in self.lane_counts:
             self.bounded()
-            self.lane_counts[ty.lanes] = LANES[self.choices.pick(len(LANES))]
-        return self.lane_counts[ty.lanes]
+            self.lane_counts[lanes] = LANES[self.choices.pick(len(LANES))]
+        return self.lane_counts[lanes]
 
     def bounded(self) -> None:
         self.world.limit(f"at most {LANES[-1]} lanes and {LENGTHS[-1]} elements of a sequence")

@@ -71,6 +71,10 @@ class Reading(ABC):
         """The value of a call: of a fact, a function of compile-time values, or an op."""
 
     @abstractmethod
+    def lane_number(self, lanes: int | str) -> Num:
+        """How many lanes a node of this kind has."""
+
+    @abstractmethod
     def item(self, e: S.EIndex) -> Any:
         """One item of a sequence."""
 

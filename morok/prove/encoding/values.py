@@ -85,6 +85,8 @@ class Values(Reading):
             return DtypeName(self.instance.dtypes.get(e.name, e.name))
         if e.name in self.rule.dialect.ops:
             return OpName(e.name)
+        if any(t.lanes == e.name for t in self.rule.types.values()):
+            return self.lane_number(e.name)
         raise Unsupported(f"the name {e.name}")
 
     def dtype_name(self, t: S.TypeSyntax) -> str:
