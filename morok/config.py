@@ -136,19 +136,26 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (DEBUG, NOOPT, DEVECTORIZE, DEVICE, 
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
 
 
+def _text(value: Any) -> str:
+    """A value as its variable would say it."""
+    if isinstance(value, (set, frozenset, list, tuple)):
+        return ",".join(sorted(map(str, value)))
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
 @contextlib.contextmanager
 def settings(**values: Any) -> Iterator[None]:
-    """Override settings inside a `with` block: `settings(debug="ir", fast_math="nsz,reassoc")`. Strings are parsed as the
-    variables are; ConfigError on a name or a value that does not exist.
+    """Override settings inside a `with` block: `settings(debug="ir", fast_math="nsz,reassoc")`. Values are read as
+    the variables are; ConfigError on a name or a value that does not exist.
     """
     new = dict(_overrides.get())
     for name, value in values.items():
         setting = _BY_NAME.get(name.upper())
         if setting is None:
             raise ConfigError(f"there is no setting {name!r}", expected=", ".join(s.name.lower() for s in SETTINGS))
-        if isinstance(value, str):
+        if value is not None or setting.default is not None:
             try:
-                value = setting.parse(value)
+                value = setting.parse(_text(value))
             except ValueError:
                 raise ConfigError(f"{name}={value!r} cannot be read", expected=setting.takes) from None
         new[setting.name] = value

@@ -79,6 +79,7 @@ class Dialect(Protocol):
     element      (dtype) -> one lane of it, where there are vectors
     members      what static fields hold besides values, by the name that rules use: members of enums
     names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
+    node         the class of its nodes: what is of no such class is refused with an error of its own
     recall       (node) -> the dict that it carries for derived facts
     maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;
                  derive  (node, rule): called before a rule builds its target;  keep  (node, result, rule): called where the

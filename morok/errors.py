@@ -201,6 +201,12 @@ class RewriteLimitError(MorokError):
     code = "MRK301"
 
 
+class UnknownRuleError(MorokError, KeyError):
+    """A rule set has no rule of that name, or several."""
+
+    code = "MRK302"
+
+
 # Graphs
 
 
@@ -304,7 +310,7 @@ class ConfigError(MorokError):
 
 
 class UsageError(MorokError):
-    """A command was used wrongly."""
+    """A command, or a function of the package, was used wrongly."""
 
     code = "MRK902"
 

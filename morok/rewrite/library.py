@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
-from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError
+from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
-from morok.rewrite.ruleset import Part, RuleSet
+from morok.rewrite.ruleset import Part, RuleSet, check_node
 from morok.rewrite.tiers import TIERS
 from morok.rewrite.trace import Trace
 
@@ -198,12 +198,17 @@ def rewrite(
     graph: Node, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None, stage: str = ""
 ) -> Node:
     """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite."""
+    if not isinstance(rules, RuleSet):
+        raise UsageError(f"rewrite() with {type(rules).__name__}", expected="rules", hint="load_rules(..) makes a set of rules")
+    check_node(rules.dialect, graph)
     return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
 
 
 def simplify(graph: Node) -> Node:
     """`graph` rewritten with the symbolic rules."""
-    return engine.rewrite_all((_gathered(graph),), symbolic())[0]
+    rules = symbolic()
+    check_node(rules.dialect, graph)
+    return engine.rewrite_all((_gathered(graph),), rules)[0]
 
 
 def simplify_all(graphs: Sequence[Node]) -> list[Node]:

@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from morok import config
 from morok.dialect import Dialect, Node
+from morok.errors import IRTypeError, UnknownRuleError
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
 
 # (node, context) -> (what replaces it, number of the rule), or None
 Match = Callable[[Node, Any], "tuple[Node, int] | None"]
+
+
+def check_node(dialect: Dialect, node: Any) -> None:
+    """IRTypeError for what is no node of the dialect, where the dialect says what its nodes are."""
+    kind: type | None = getattr(dialect, "node", None)
+    if kind is not None and not isinstance(node, kind):
+        hint = "its graph is in its `uop`" if hasattr(node, "uop") else ""
+        raise IRTypeError(f"{type(node).__name__} is no node that rules could rewrite", expected=f"a {kind.__name__}", hint=hint)
 
 
 class Matcher(NamedTuple):
@@ -133,11 +142,16 @@ class RuleSet:
         return name in self.names
 
     def __getitem__(self, name: str) -> SingleRule:
-        """The rule of that name, with or without its pack's; KeyError if there is none, or several."""
+        """The rule of that name, with or without its pack's; UnknownRuleError if there is none, or several."""
         found = [r for p in self.parts if any(_answers(n, name) for n in p.names) for r in p.rules() if _answers(r.name, name)]
         exact = [r for r in found if r.name == name] or found
         if len(exact) != 1:
-            raise KeyError(name)
+            import difflib
+
+            what = f"{len(found)} rules are called" if found else "there is no rule"
+            close = [r.name for r in found] or difflib.get_close_matches(str(name), self.names, 3)
+            hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
+            raise UnknownRuleError(f"{what} {name!r}", expected="group.rule", hint=hint)
         return SingleRule(exact[0])
 
     def __repr__(self) -> str:
@@ -205,6 +219,7 @@ class SingleRule:
 
     def apply(self, node: Node, context: Any = None) -> Node | None:
         """What the rule makes of `node`, once, at the root; None where it does not apply."""
+        check_node(self._set.dialect, node)
         hit = self._set.rewrite_node(node, context)
         return None if hit is None else hit[0]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
 from morok.errors import ShapeError
 from morok.ir.maker import caller
@@ -20,7 +21,10 @@ def shape_argument(shape: tuple[Any, ...]) -> Shape:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
-    return tuple(d if isinstance(d, UOp) else int(d) for d in shape)
+    try:
+        return tuple(d if isinstance(d, UOp) else operator.index(d) for d in shape)
+    except TypeError:
+        raise ShapeError(f"{shape} is no shape", place=caller(), expected="whole numbers, or variables") from None
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -74,6 +78,9 @@ class Movement(Lazy):
 
     def _axis(self, axis: int, extra: int = 0) -> int:
         ndim = self.ndim + extra
+        if not isinstance(axis, SupportsIndex):
+            raise ShapeError(f"{axis!r} is no axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}")
+        axis = operator.index(axis)
         if not -ndim <= axis < ndim:
             raise ShapeError(
                 f"axis {axis} does not exist in shape {show(self.shape)}", place=caller(), expected=f"an axis in {-ndim}..{ndim}"
@@ -84,7 +91,8 @@ class Movement(Lazy):
         """The axes named, each once, in order; all of them for None."""
         if axis is None:
             return tuple(range(self.ndim))
-        axes = [self._axis(a) for a in ([axis] if isinstance(axis, int) else axis)]
+        named: Sequence[Any] = axis if isinstance(axis, (tuple, list)) else (axis,)
+        axes = [self._axis(a) for a in named]
         if len(set(axes)) != len(axes):
             raise ShapeError(f"axes {tuple(axes)} repeat", place=caller(), expected="each axis once")
         return tuple(sorted(axes))
@@ -223,6 +231,9 @@ class Movement(Lazy):
         return self._like(UOp.new(Op.Pad, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
 
     def _edges(self, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:
+        wrong = [p for p in pairs if p is not None and not (isinstance(p, (tuple, list)) and len(p) == 2)]
+        if wrong:
+            raise ShapeError(f"{what} was given {wrong[0]!r}", place=caller(), expected="pairs, or None, one an axis")
         if len(pairs) != self.ndim:
             raise ShapeError(
                 f"{what} of shape {show(self.shape)} was given {len(pairs)} pairs", place=caller(), expected=f"{self.ndim} pairs"
@@ -258,7 +269,12 @@ class Movement(Lazy):
             raise ShapeError(
                 f"a symbolic axis of {show(self.shape)} cannot be sliced", place=caller(), hint="shrink takes symbolic edges"
             )
-        begin, end, step = s.indices(size)
+        try:
+            begin, end, step = s.indices(size)
+        except (TypeError, ValueError) as problem:
+            raise ShapeError(
+                f"{s} is no slice: {problem}", place=caller(), expected="whole numbers, a step that is not 0"
+            ) from None
         count = len(range(begin, end, step))
         if count == 0:
             return self.shrink([(0, 0) if a == axis else None for a in range(self.ndim)])

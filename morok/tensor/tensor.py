@@ -225,6 +225,9 @@ class Tensor(Linalg):
 
     def realize(self, *others: Tensor) -> Self:
         """Compute this tensor (and `others` together with it); returns itself."""
+        for other in others:
+            if not isinstance(other, Tensor):
+                raise DTypeError(f"realize() of {type(other).__name__}", place=caller(), expected="tensors")
         schedules.realize([self, *others])
         return self
 

@@ -1,0 +1,80 @@
+"""What a program can get wrong: an error of Morok's with a code, the place, and what was expected; never one from the inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import morok
+from morok import Tensor, UOp, dtypes
+from morok.errors import MorokError
+from morok.rewrite.library import group
+
+X = UOp.var("x", dtypes.index, 0, 31)
+
+
+def three() -> Tensor:
+    return Tensor([1, 2, 3])
+
+
+WRONG: dict[str, tuple[str, Callable[[], Any]]] = {
+    "simplify a number": ("MRK401", lambda: morok.simplify(3)),
+    "simplify a tensor": ("MRK401", lambda: morok.simplify(three())),
+    "rewrite a number": ("MRK401", lambda: morok.rewrite(3, group("boolean"))),
+    "rewrite with nothing": ("MRK902", lambda: morok.rewrite(X, None)),
+    "apply to a number": ("MRK401", lambda: group("boolean")[next(iter(group("boolean")))].apply(3)),
+    "no such rule": ("MRK302", lambda: group("boolean")["no_such_rule"]),
+    "no such group": ("MRK103", lambda: group("no_such_group")),
+    "no such file": ("MRK100", lambda: morok.load_rules("no_such.rules")),
+    "parse a number": ("MRK402", lambda: morok.parse(3)),  # type: ignore[arg-type]
+    "a switch of 7": ("MRK901", lambda: morok.settings(noopt=7).__enter__()),
+    "a device of 7": ("MRK901", lambda: morok.settings(device=7).__enter__()),
+    "no switch": ("MRK901", lambda: morok.settings(noopt=None).__enter__()),
+    "a flag that is none": ("MRK901", lambda: morok.settings(fast_math={"quick"}).__enter__()),
+    "a shape of letters": ("MRK501", lambda: three().reshape("a")),
+    "a shape of halves": ("MRK501", lambda: three().reshape(1.5, 2)),
+    "an axis of letters": ("MRK501", lambda: three().sum("a")),
+    "half an axis": ("MRK501", lambda: three().flip(0.5)),
+    "half a pair": ("MRK501", lambda: three().pad(((1,),))),
+    "no pair": ("MRK501", lambda: three().shrink((1,))),
+    "a step of nothing": ("MRK501", lambda: three()[::0]),
+    "a slice of letters": ("MRK501", lambda: three()["a":"b"]),
+    "realize a number": ("MRK502", lambda: three().realize(3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_use_has_a_code(what: str) -> None:
+    code, use = WRONG[what]
+    with pytest.raises(MorokError) as caught:
+        use()
+    assert caught.value.code == code
+    assert caught.value.expected or caught.value.hint
+
+
+def test_a_tensors_graph_is_named_where_the_tensor_was_given() -> None:
+    with pytest.raises(MorokError, match="its graph is in its `uop`"):
+        morok.simplify(three())
+    assert morok.simplify(three().uop) is not None
+
+
+def test_a_rule_that_is_not_there_is_a_key_error_too() -> None:
+    rules = group("identity_and_zero")
+    with pytest.raises(KeyError) as caught:
+        rules["identity_and_zero.add_zeroo"]
+    assert "did you mean identity_and_zero.add_zero" in str(caught.value)
+    assert rules["add_zero"].name == "identity_and_zero.add_zero"
+
+
+def test_settings_are_read_as_their_variables(tmp_path: Path) -> None:
+    from morok import config
+
+    with morok.settings(noopt=True, fast_math={"nsz", "contract"}, cache_dir=tmp_path, check=1, trace=None):
+        assert config.NOOPT.value is True
+        assert config.FAST_MATH.value == frozenset({"nsz", "contract"})
+        assert config.CACHE_DIR.value == tmp_path
+        assert config.CHECK.value is True
+        assert config.TRACE.value is None
