@@ -29,6 +29,7 @@ _HOME = {
     "settings": "morok.config",
 }
 _PACKAGES = frozenset({"errors", "ir"})
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.tensor.base import Lazy, dim_node, prod, show
+from morok.tensor.variable import Variable
 
 Dim = int | UOp
 
@@ -22,7 +23,7 @@ def shape_argument(shape: tuple[Any, ...]) -> Shape:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     try:
-        return tuple(d if isinstance(d, UOp) else operator.index(d) for d in shape)
+        return tuple(d.node if isinstance(d, Variable) else d if isinstance(d, UOp) else operator.index(d) for d in shape)
     except TypeError:
         raise ShapeError(f"{shape} is no shape", place=caller(), expected="whole numbers, or variables") from None
 

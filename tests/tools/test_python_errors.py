@@ -78,3 +78,14 @@ def test_settings_are_read_as_their_variables(tmp_path: Path) -> None:
         assert config.CACHE_DIR.value == tmp_path
         assert config.CHECK.value is True
         assert config.TRACE.value is None
+
+
+def test_every_public_name_is_exported() -> None:
+    found: dict[str, Any] = {}
+    exec("from morok import *", found)
+    assert {"Tensor", "UOp", "dtypes", "Variable", "parse", "simplify", "load_rules", "rewrite", "prove", "settings"} <= set(found)
+
+
+def test_a_variable_is_a_dimension() -> None:
+    n = morok.Variable("n", 1, 8)
+    assert Tensor.empty(n, 4).sum(1).shape == (n.node,)
