@@ -16,6 +16,16 @@ from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported, both, choose, either, negation
 
 
+def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
+    """A place for each lane: those given, or as many behind one another from a single one on."""
+    if len(places) == lanes:
+        return places
+    if len(places) != 1:
+        raise Inapplicable
+    *outer, last = places[0].indices
+    return tuple(replace(places[0], indices=(*outer, last + i)) for i in range(lanes))
+
+
 class Memory(Movement):
     """Index, Load, Store and the order of effects."""
 
@@ -99,13 +109,9 @@ class Memory(Movement):
             raise Unsupported("a load from what is no place")
         alt = self.optional(parts.get("alt"))
         ty = None if self.side == "target" and "dtype" not in parts else self.type_or_none(at)
-        lanes = self.lanes_of(ty) if ty is not None else len(places)
-        if lanes != len(places):
-            if len(places) != 1:
-                raise Inapplicable
-            p = places[0]
-            *outer, last = p.indices
-            places = tuple(replace(p, indices=(*outer, last + i)) for i in range(lanes))
+        places = consecutive(places, self.lanes_of(ty) if ty is not None else len(places))
+        if alt is not None and len(alt.lanes) not in (1, len(places)):
+            raise Inapplicable
         terms = []
         for i, p in enumerate(places):
             other = None if alt is None else alt.lanes[i] if len(alt.lanes) > 1 else alt.lanes[0]
@@ -120,6 +126,9 @@ class Memory(Movement):
         value = self.value_of(parts["value"])
         if places is None or not isinstance(value, Node):
             raise Unsupported("a store to what is no place")
+        places = consecutive(places, max(len(value.lanes), len(places)))
+        if len(value.lanes) not in (1, len(places)):
+            raise Inapplicable
         done: list[Expr] = []
         defined: list[Expr] = []
         for i, p in enumerate(places):
@@ -136,7 +145,8 @@ class Memory(Movement):
     def in_turn(self, effects: Seq[Expr]) -> Expr:
         out = effects[0]
         for e in effects[1:]:
-            out = z3.Function("then", ELEMENT, ELEMENT, ELEMENT)(out, e)
+            after = z3.Function("then", ELEMENT, ELEMENT, ELEMENT)(out, e)
+            out = choose(out == NOTHING, e, choose(e == NOTHING, out, after))
         return out
 
     def uses(self, loop: Any, effect: Expr) -> Expr:
