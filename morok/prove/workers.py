@@ -140,19 +140,25 @@ def in_processes(
     context = multiprocessing.get_context("fork")
     gc.freeze()  # what there is now is shared by every process, and not copied by collections
 
-    def start(task: T) -> _Worker[T]:
+    workers: list[_Worker[T]] = []
+
+    def start(task: T) -> None:
+        """Start a worker. An interrupt waits until it is among those that are ended with it."""
         here, there = context.Pipe()
         others = [here, *(w.pipe for w in workers)]
         process = context.Process(target=_serve, args=(there, others, work, task, staying), daemon=True)
-        process.start()
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+            workers.append(_Worker(process, here, task, time.monotonic()))
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
         there.close()
-        return _Worker(process, here, task, time.monotonic())
 
-    workers: list[_Worker[T]] = []
     try:
         while tasks or workers:
             while tasks and len(workers) < max(jobs, 1):
-                workers.append(start(tasks.popleft()))
+                start(tasks.popleft())
             ready = wait([w.pipe for w in workers], timeout=1.0)
             for w in list(workers):
                 task, stays = w.task, False
