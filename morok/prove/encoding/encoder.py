@@ -10,6 +10,7 @@ from morok.dsl import syntax as S
 from morok.prove.encoding.clauses import Clauses
 from morok.prove.encoding.obligation import Inapplicable, Obligation
 from morok.prove.semantics.term import Unsupported, both, is_false
+from morok.prove.solve import QUICK_BUDGET, Answer, ask
 
 
 class Encoder(Clauses):
@@ -25,7 +26,12 @@ class Encoder(Clauses):
         if any(is_false(z3.simplify(p)) for p in out.premises):
             raise Inapplicable
         self.side = "target"
-        target = self.target(self.rule.syntax.target, pattern)
+        try:
+            target = self.target(self.rule.syntax.target, pattern)
+        except Inapplicable:  # what the pattern matches is no case to pass over because of what becomes of it
+            if ask([*out.premises, *self.world.axioms], QUICK_BUDGET).answer is Answer.UNSAT:
+                raise  # it matches nothing here
+            raise Unsupported("a target of other lanes or shapes than it is given") from None
         self.finish(pattern, target)
         out.premises.extend(self.world.axioms)
         return out
