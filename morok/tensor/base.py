@@ -52,7 +52,7 @@ def numpy_name(d: DType) -> str:
     for name, mine in _NUMPY.items():
         if mine is d and name != "bfloat16":
             return name
-    raise DTypeError(f"NumPy has no {d}", place=caller(), hint="cast(dtypes.f32) first")
+    raise DTypeError(f"NumPy has no {d}", place=caller(), hint=f"cast(dtypes.{'i64' if d.is_index else 'f32'}) first")
 
 
 class Lazy:

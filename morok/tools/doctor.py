@@ -6,8 +6,10 @@ import argparse
 import importlib.metadata
 import os
 import platform
+from collections import Counter
 
 from morok import __version__, config
+from morok.errors import MorokError
 from morok.tools.output import emit_json, emit_table
 
 
@@ -30,14 +32,21 @@ def _cache() -> str:
     return f"{folder} ({'writable' if os.access(above, os.W_OK) else 'not writable: nothing is cached'})"
 
 
+def _rules() -> str:
+    """How many rules have which verdict, or what keeps the ledger from being read."""
+    from morok.rewrite.library import catalogue
+
+    try:
+        verdicts = Counter(entry.verdict for entry in catalogue())
+    except MorokError as problem:
+        return str(problem)
+    return ", ".join(f"{n} {verdict}" for verdict, n in sorted(verdicts.items()))
+
+
 def run(args: argparse.Namespace) -> int:
     from morok.codegen.targets import host
-    from morok.rewrite.library import catalogue
     from morok.runtime.device import status
 
-    verdicts: dict[str, int] = {}
-    for entry in catalogue():
-        verdicts[entry.verdict] = verdicts.get(entry.verdict, 0) + 1
     target = host()
     facts = {
         "morok": __version__,
@@ -48,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         "CPU": f"vectors of {target.vector_bytes} bytes, {target.registers} registers, fma {'yes' if target.fma else 'no'}",
         "CUDA": status(),
         "cache": _cache(),
-        "rules": ", ".join(f"{n} {verdict}" for verdict, n in sorted(verdicts.items())),
+        "rules": _rules(),
     }
     if args.json:
         emit_json(facts)

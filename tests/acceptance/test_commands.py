@@ -13,7 +13,8 @@ import pytest
 
 import morok
 from acceptance.notation import ROOT, command
-from morok.errors import MorokError, RuleTypeError, UnknownNameError, UnprovedRuleError, VacuousRuleError
+from morok.errors import LedgerError, MorokError, RuleTypeError, UnknownNameError, UnprovedRuleError, VacuousRuleError
+from morok.rewrite import library
 from morok.tools.cli import COMMANDS, main
 
 GOOD = 'group good "true ones"\n\nback: Sub(Add(x: i32, y), y) ~> x\n    "wrapping included"\n'
@@ -273,6 +274,15 @@ def test_config(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_doctor(capsys: Captured) -> None:
     assert main(["doctor", "--json"]) == 0
     assert {"morok", "python", "CPU", "CUDA", "rules"} <= set(document(capsys))
+
+
+def test_doctor_says_that_the_ledger_is_damaged(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def damaged() -> None:
+        raise LedgerError("no ledger")
+
+    monkeypatch.setattr(library, "catalogue", damaged)
+    assert main(["doctor", "--json"]) == 0
+    assert "no ledger" in document(capsys)["rules"]
 
 
 def test_wrong_use(tmp_path: Path, capsys: Captured) -> None:
