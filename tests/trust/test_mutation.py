@@ -176,13 +176,15 @@ def test_what_ended_in_an_error_is_not_recorded(tmp_path: Path) -> None:
 
 
 def test_a_lie_in_the_record_is_noticed() -> None:
-    said = {"g.r": mutation_record.Entry("", {"true": 1}, {"true": ["a"], "wider": ["b"]})}
+    said = {"g.r": mutation_record.Entry("", {"true": 1}, {"true": ["a"], "wider": ["b"], "unknown": ["d"]})}
 
     def lies(change: str, kind: str) -> list[str]:
         return mutation_record.contradictions([mutate.Outcome("g.r", change, kind)], said)
 
     assert lies("a", "true") == lies("b", "wider") == lies("c", "refuted") == lies("c", "evaluated") == []
     assert lies("a", "refuted") == ["g.r: a: refuted, and recorded as true"]
+    assert lies("d", "true") == lies("d", "refuted") == lies("d", "unknown") == []
+    assert lies("c", "unknown")
     assert lies("a", "wider")
     assert lies("b", "true")
     assert lies("c", "true") == ["g.r: c: true, and recorded as noticed"]

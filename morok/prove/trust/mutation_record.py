@@ -141,11 +141,11 @@ def plan(rules: Sequence[CheckedRule], record: Mapping[str, Entry], sample: int,
 
 
 def contradictions(outcomes: Iterable[Outcome], record: Mapping[str, Entry]) -> list[str]:
-    """In what the record of these mutants is not what was found now."""
+    """In what the record of these mutants is not what was found now. What was unknown may have become known."""
     out = []
     for o in outcomes:
         said = next((k for k, changes in record[o.rule].listed.items() if o.change in changes), None)
-        if said != (None if o.noticed else o.kind):
+        if said not in (None if o.noticed else o.kind, "unknown"):
             out.append(f"{o.rule}: {o.change}: {o.kind}, and recorded as {said or 'noticed'}")
     return out
 

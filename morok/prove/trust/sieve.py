@@ -188,7 +188,10 @@ class Trial:
         if after.dtype is not before.dtype:
             return f"{before.text()} is {before.dtype.name}, {after.text()} is {after.dtype.name}"
         for at, expected in self.outcomes():
-            got = value(after, at)
+            try:
+                got = value(after, at)
+            except (IRError, ValueError) as why:  # a place of too few indices, say
+                return f"{before.text()} is {expected}, {after.text()} has no meaning: {why}"
             if got is not None and nsz:
                 expected, got = unsigned(expected), unsigned(got)
             if got is None or not alike(before, expected, got, within):
