@@ -91,6 +91,17 @@ def test_files_that_cannot_be_read_or_written(good: str, tmp_path: Path, capsys:
         assert "is no file" in refused(capsys, "MRK902", name, str(tmp_path))
 
 
+@pytest.mark.parametrize("command", ["run", "trace"])
+def test_a_program_that_raises_shows_its_own_frames(command: str, tmp_path: Path) -> None:
+    program = tmp_path / "raises.py"
+    program.write_text("import sys\n\ndef f():\n    return 1 / 0\n\nsys.argv = []\nf()\n")
+    line = [sys.executable, "-m", "morok", command, str(program)]
+    done = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 1
+    frames = [text.split('"')[1] for text in done.stderr.splitlines() if text.startswith("  File ")]
+    assert frames == [str(program)] * 2
+
+
 def test_a_damaged_ledger(good: str, capsys: Captured) -> None:
     assert main(["prove", "--write", good]) == 0
     capsys.readouterr()
