@@ -94,7 +94,7 @@ def test_files_that_cannot_be_read_or_written(good: str, tmp_path: Path, capsys:
 @pytest.mark.parametrize("command", ["run", "trace"])
 def test_a_program_that_raises_shows_its_own_frames(command: str, tmp_path: Path) -> None:
     program = tmp_path / "raises.py"
-    program.write_text("import sys\n\ndef f():\n    return 1 / 0\n\nsys.argv = []\nf()\n")
+    program.write_text('import sys\n\ndef f():\n    return 1 / 0\n\nsys.argv[0] = "another"\nf()\n')
     line = [sys.executable, "-m", "morok", command, str(program)]
     done = subprocess.run(line, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 1
