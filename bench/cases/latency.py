@@ -41,7 +41,7 @@ PROGRAMS = {
 
 SETUP = {
     "morok": "from morok import Tensor as T\nrun = lambda t: t.realize()\nrun(T([1.0]) + T([2.0]))",
-    "tinygrad": "from tinygrad import Tensor as T\nrun = lambda t: t.realize()\nrun(T([1.0]) + T([2.0]))",
+    "tinygrad": "from tinygrad import Tensor as T\nrun = lambda t: t.realize()\nrun(T(np.ones(3, np.float32)) * 2 + 1)",
     "torch": "import torch\nrun = lambda p: torch.compile(p[0])(*map(torch.tensor, p[1:]))\nrun((lambda a: a + 1, np.ones(3)))",
     "jax": "import jax\nrun = lambda p: jax.block_until_ready(jax.jit(p[0])(*p[1:]))\nrun((lambda a: a + 1, np.ones(3)))",
 }
