@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -176,6 +177,18 @@ def test_powers() -> None:
     x = np.array([0.5, 2.0, 9.0, 0.0, 1.5], np.float32)
     for e in (0, 1, 2, 0.5, -1, 3.5):
         np.testing.assert_allclose(compute(Tensor(x) ** e), x**e, rtol=1e-6)
+
+
+def test_powers_of_doubles_at_their_edges() -> None:
+    edges = [0.0, 5e-324, 1e-310, 0.5, 1.0 - 2**-53, 1.0, 1.0 + 2**-52, 1.5, 3.0, 2.0**53, 1.7e308, math.inf]
+    values = np.array([v for e in edges for v in (e, -e)] + [math.nan])
+    a, b = (g.ravel() for g in np.meshgrid(values, values))
+    with np.errstate(all="ignore"):
+        wanted = np.power(a, b)
+    got = compute(Tensor(a) ** Tensor(b))
+    assert (np.isnan(got) == np.isnan(wanted)).all()
+    assert (np.signbit(got) == np.signbit(wanted))[~np.isnan(wanted)].all()
+    np.testing.assert_array_max_ulp(got[~np.isnan(got)], wanted[~np.isnan(wanted)], 1)
 
 
 def test_python_numbers_take_the_tensors_dtype() -> None:

@@ -1,7 +1,7 @@
 """Ops without an instruction: transcendentals as calls of the C library, powers of integers, the random generator.
 
-The pipeline replaces transcendentals by arithmetic before code generation; the calls here work lane by lane, in double. They
-serve powers of doubles, and are what that arithmetic is measured against.
+The pipeline replaces transcendentals by arithmetic before code generation; the calls here work lane by lane, in double, and are
+what that arithmetic is measured against.
 """
 
 from __future__ import annotations
