@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 from morok.ir.op import Op
+from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.passes.walk import next_range_id
 
@@ -58,6 +60,12 @@ class MergedRanges:
     pairs: set[tuple[UOp, UOp]]
     ids: dict[tuple[int, int], int] = field(default_factory=dict)
     last: dict[int, UOp] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: UOp) -> MergedRanges:
+        """Of a graph: all ranges that stand side by side where they are closed, whether that pays or not."""
+        pairs = {pair for n in root.toposort() if n.op in CLOSES for pair in itertools.pairwise(n.src[CLOSES[n.op] :])}
+        return cls(next_range_id(root), pairs)
 
 
 def merged_id(body: UOp, outer: UOp, inner: UOp, found: MergedRanges | None) -> int | None:

@@ -16,10 +16,7 @@ MORE = 40_000  # where those were not enough
 EXCLUDED = "excluded by the guards: "
 
 # Rules, or dtypes of rules, that no graph was found for, each with the reason.
-MERGED = ("", "_second", "_third", "_fourth", "_fifth")
 SPLITS = {
-    # they merge ranges that the whole kernel uses as one (tests/passes/test_range_rules.py fires each)
-    **{f"merge_ranges.{closer}{place}": ["never"] for closer in ("reduce", "end") for place in MERGED},
     # marks of tensor graphs: no graph is made of tensors of which the rule says nothing
     **{f"early_rewrites.{mark}": ["never"] for mark in ("detach", "contiguous_backward", "contiguous_twice")},
     "rangeify_codegen.contiguous": ["never"],

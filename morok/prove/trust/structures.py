@@ -138,6 +138,8 @@ class StructureMaker(Maker):
         end = parts.get("end")
         d = dtypes.index if end is None else self.scalar(end)
         least, most = self.rng.choice(ENDS)
+        if isinstance(end, S.PConst):
+            least = most
         least = max(least, int(d.min)) if d.is_int else least
         self.count += 1
         count = UOp.const(most, d) if least == most else UOp.var(f"n{self.count}", d, least, most)
