@@ -16,22 +16,8 @@ MORE = 40_000  # where those were not enough
 EXCLUDED = "excluded by the guards: "
 
 # Rules, or dtypes of rules, that no graph was found for, each with the reason.
-SPLITS = {
-    # marks of tensor graphs: no graph is made of tensors of which the rule says nothing
-    **{f"early_rewrites.{mark}": ["never"] for mark in ("detach", "contiguous_backward", "contiguous_twice")},
-    "rangeify_codegen.contiguous": ["never"],
-}
-# What the graphs made here do not hold: a gate for several places, lanes at index that are no constants, loops of a fixed width.
 UNFIRED: dict[str, list[str]] = {
-    **SPLITS,
-    "add_loads.gated_alike": ["never"],
-    "gep_pushing.waiting": ["never"],
     "long_sums.gather": ["never"],  # sums of 64 terms (tests/rules/test_helpers.py)
-    "lower_index.join": ["never"],
-    "lower_index.place_gated_alike": ["never"],
-    "lower_index.place_gated_alike_wide": ["never"],
-    "lower_index.vector": ["never"],
-    "render.one_range": ["never"],
 }
 
 

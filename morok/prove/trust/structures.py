@@ -42,12 +42,22 @@ class StructureMaker(Maker):
         self.buffers = 0
         self.limit = 0  # indices made now are below it, if it is not 0
         self.statics: dict[str, Any] = {}
+        self.widths: dict[str, int] = {}  # lanes by the name that the pattern has for them
         self.any = BY_NAME[rng.choice(ANY)]
 
     def scalar(self, node: S.Syntax) -> DType:
         ty = self.rule.types.get(id(node))
         name = "any" if ty is None else self.instance.element(ty)
         return BY_NAME.get(name, self.any) if name != "void" else dtypes.void
+
+    def width(self, node: S.Syntax) -> int:
+        """The lanes that the pattern gives a node: a number, one choice for each name, else those that are wanted here."""
+        ty = self.rule.types.get(id(node))
+        if ty is None or ty.lanes is None:
+            return self.lanes
+        if isinstance(ty.lanes, int):
+            return ty.lanes
+        return self.widths.setdefault(str(ty.lanes), self.rng.choice((1, 2, 2, 3)))
 
     def variable(self, d: DType, maybe_invalid: bool = False) -> UOp:
         rng = self.rng
@@ -130,13 +140,18 @@ class StructureMaker(Maker):
         if isinstance(p, S.PBind):
             return self.bind(S.PVar(p.name), self.loop(p.inner, axis))
         if isinstance(p, S.PVar):
-            return self.nodes.get(p.name) or self.bind(p, self.loop(None, axis))
+            return self.nodes.get(p.name) or self.bind(p, self.op_range({}, axis, self.counter(p)))
         parts = {} if p is None else self.fields(p) if isinstance(p, S.PStruct) else self.operands("Range", p.args)
         return self.op_range(parts, axis)
 
-    def op_range(self, parts: dict[str, Any], axis: AxisType = AxisType.Loop) -> UOp:
+    def counter(self, p: S.Syntax) -> DType:
+        """The dtype that a loop's counter has by the pattern."""
+        d = self.scalar(p)
+        return d if d.is_int and p is not None and id(p) in self.rule.types else dtypes.index
+
+    def op_range(self, parts: dict[str, Any], axis: AxisType = AxisType.Loop, d: DType = dtypes.index) -> UOp:
         end = parts.get("end")
-        d = dtypes.index if end is None else self.scalar(end)
+        d = d if end is None else self.scalar(end)
         least, most = self.rng.choice(ENDS)
         if isinstance(end, S.PConst):
             least = most
@@ -156,7 +171,7 @@ class StructureMaker(Maker):
         found: list[UOp] = []
         for item in items:
             if isinstance(item, S.PSequence):
-                found += [self.loop(None, axis) for _ in range(self.rng.randrange(2))]
+                found += [self.op_range({}, axis, self.counter(item)) for _ in range(self.rng.randrange(2))]
             else:
                 found.append(self.loop(item, axis))
         return found
@@ -197,9 +212,9 @@ class StructureMaker(Maker):
         indices = []
         for item, n in zip(patterns, sizes, strict=True):
             self.limit = n
-            indices.append(self.variable(dtypes.index) if item == S.PVar("_") else self.make(item))
+            indices.append(self.variable(dtypes.index) if item == S.PVar("_") else self.vector(item, self.width(item)))
             self.limit = 0
-        gate = self.make(parts["gate"]) if "gate" in parts else None
+        gate = self.vector(parts["gate"], self.width(parts["gate"])) if "gate" in parts else None
         return buffer.index(*indices, gate=gate)
 
     def op_load(self, parts: dict[str, Any]) -> UOp:
@@ -218,8 +233,18 @@ class StructureMaker(Maker):
         return UOp.new(Op.Noop, tuple([self.vector(p, 1) for p in parts.get("sources", ())]))
 
     def op_after(self, parts: dict[str, Any]) -> UOp:
-        x = next(iter(parts.values()))
-        return UOp.new(Op.After, (self.bind(x, self.storage(self.any)),))
+        x, *rest = parts.values()
+        passed = self.bind(x, self.storage(self.any)) if isinstance(x, S.PVar) else self.make(x)
+        return UOp.new(Op.After, (passed, *[UOp.new(Op.Noop, ()) for deps in rest for _ in deps]))
+
+    def op_detach(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Detach, (self.make(parts["src"]),))
+
+    def op_contiguous(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Contiguous, (self.make(parts["src"]),))
+
+    def op_contiguousbackward(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.ContiguousBackward, (self.make(parts["src"]),))
 
     # lanes
 
@@ -249,7 +274,9 @@ class StructureMaker(Maker):
         found: list[UOp] = []
         for item in p if isinstance(p, list) else [p]:
             if isinstance(item, S.PSequence):
-                found += [self.vector(S.PVar("_"), lanes) for _ in range(self.rng.randrange(1, most))]
+                d, kept, self.lanes = self.scalar(item), self.lanes, lanes
+                found += [self.variable(d) for _ in range(self.rng.randrange(1, most))]
+                self.lanes = kept
             else:
                 found.append(self.vector(item, lanes))
         return [f if f.dtype.scalar() is found[0].dtype.scalar() else found[0] for f in found]

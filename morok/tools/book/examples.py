@@ -5,6 +5,8 @@ Graphs are tried in a fixed random order until the rule fires; the clearest of t
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +22,8 @@ from morok.ir.dtype import BY_NAME, AddrSpace, DType, dtypes
 from morok.ir.op import AxisType, Op, Undefined
 from morok.ir.uop import UOp, vconst
 from morok.prove.digest import names_in
-from morok.rewrite.ruleset import RuleSet
+from morok.prove.trust.graphs import Unmakeable
+from morok.prove.trust.sieve import Rewriter, graphs_at
 
 TRIES: Final = 600
 ENOUGH: Final = 14  # examples found, of which the clearest is shown
@@ -51,15 +54,15 @@ def example(rule: CheckedRule) -> Example | None:
     if rule.syntax.examples:
         own = rule.syntax.examples[0]
         return Example(own.source, own.result)
-    rules = RuleSet.of([rule])
+    apply = Rewriter(rule)
     found: list[Example] = []
-    for graph in _graphs(rule):
+    for graph in itertools.chain(_graphs(rule), _odd_graphs(rule)):
         try:
-            hit = rules.rewrite_node(graph)
+            made = apply(graph)
         except (MorokError, ArithmeticError, LookupError, ValueError, Undefined):  # a graph that no program has
             continue
-        if hit is not None and hit[0] is not graph:
-            found.append(Example(graph.text(), hit[0].text()))
+        if made is not None and made is not graph:
+            found.append(Example(graph.text(), made.text()))
             if len(found) == ENOUGH:
                 break
     return min(found, key=lambda e: (_clutter(e), e)) if found else None
@@ -90,6 +93,13 @@ def _graphs(rule: CheckedRule) -> Iterator[UOp]:
             yield _Graph(rule, instance, rng).make(rule.syntax.pattern)
         except (MorokError, _Unmakeable, KeyError, TypeError, ValueError, OverflowError):  # no such node: the next may be one
             continue
+
+
+def _odd_graphs(rule: CheckedRule) -> Iterator[UOp]:
+    """Graphs made to find mistakes in the rule, which reach where likely ones do not."""
+    with contextlib.suppress(Unmakeable):
+        for graph, _, _ in graphs_at(rule, TRIES, rule.instances):
+            yield graph
 
 
 def _rank(dtype: str) -> int:
