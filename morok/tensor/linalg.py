@@ -10,7 +10,7 @@ from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.tensor.base import show
 from morok.tensor.movement import broadcast_shapes
-from morok.tensor.reduce import _HALVES, Reduce
+from morok.tensor.reduce import HALVES, Reduce
 
 
 class Linalg(Reduce):
@@ -36,7 +36,7 @@ class Linalg(Reduce):
         except ShapeError:
             raise self._unfit(y, "batch dimensions that broadcast") from None
         d = promote(a.dtype, b.dtype)
-        wide = dtypes.f32 if d in _HALVES else d
+        wide = dtypes.f32 if d in HALVES else d
         # [.., M, 1, K] * [.., 1, N, K], summed over K
         product = a.unsqueeze(-2).cast(wide) * b.transpose(-1, -2).unsqueeze(-3).cast(wide)
         out = product.any(-1) if d.is_bool else product._reduce(Op.Add, -1, keepdim=False).cast(d)

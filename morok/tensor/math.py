@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -218,6 +217,14 @@ class Math(Movement):
         """A function of reals; integers become the default float."""
         return self._like(UOp.new(op, (self._float(),)))
 
+    def _wide(self) -> Self:
+        """As floats, halves as f32: for functions of several steps, rounded once at their end."""
+        return self._like(self.uop.cast(dtypes.f32) if self.dtype.bits == 16 and self.dtype.is_float else self._float())
+
+    def _rounded_to(self, like: Lazy) -> Self:
+        """A wide result at the dtype that a function of `like` has."""
+        return self.cast(like.dtype) if like.dtype.is_float else self
+
     def _numeric(self, op: Op) -> Self:
         if self.dtype.is_bool:
             raise DTypeError(f"{op.name} of bool", place=caller(), expected="numbers", hint="logical_not() or cast()")
@@ -389,6 +396,9 @@ class Math(Movement):
     def logical_or(self, other: Any) -> Self:
         return self.bool() | self._make(self._operand(other), self.device).bool()
 
+    def logical_xor(self, other: Any) -> Self:
+        return self.bool() ^ self._make(self._operand(other), self.device).bool()
+
     # Dtypes.
 
     def cast(self, dtype: Any) -> Self:
@@ -418,94 +428,7 @@ class Math(Movement):
     def bool(self) -> Self:
         return self.cast(dtypes.bool)
 
-    # Functions.
-
-    def exp(self) -> Self:
-        return self._unary(Op.Exp)
-
-    def exp2(self) -> Self:
-        return self._unary(Op.Exp2)
-
-    def log(self) -> Self:
-        return self._unary(Op.Log)
-
-    def log2(self) -> Self:
-        return self._unary(Op.Log2)
-
-    def log10(self) -> Self:
-        return self.log2() * math.log10(2.0)
-
-    def sqrt(self) -> Self:
-        return self._unary(Op.Sqrt)
-
-    def rsqrt(self) -> Self:
-        return self.sqrt().reciprocal()
-
-    def sin(self) -> Self:
-        return self._unary(Op.Sin)
-
-    def cos(self) -> Self:
-        return self._unary(Op.Cos)
-
-    def tan(self) -> Self:
-        return self._unary(Op.Tan)
-
-    def tanh(self) -> Self:
-        return self._unary(Op.Tanh)
-
-    def erf(self) -> Self:
-        return self._unary(Op.Erf)
-
-    def reciprocal(self) -> Self:
-        return self._unary(Op.Reciprocal)
-
-    def square(self) -> Self:
-        return self * self
-
-    def sign(self) -> Self:
-        """-1, 0 or 1; 0 also for -0, and NaN for NaN."""
-        signs = self._numeric(Op.Sign)
-        return signs + 0.0 if self.dtype.is_float else signs  # adding 0 turns -0 into 0 and nothing else into something else
-
-    def _rounded(self, op: Op) -> Self:
-        return self._like(UOp.new(op, (self.uop,))) if self.dtype.is_float else self
-
-    def floor(self) -> Self:
-        return self._rounded(Op.Floor)
-
-    def ceil(self) -> Self:
-        return self._rounded(Op.Ceil)
-
-    def trunc(self) -> Self:
-        return self._rounded(Op.Trunc)
-
-    def round(self) -> Self:
-        """To the nearest integer, halves to the even one."""
-        return self._rounded(Op.Round)
-
-    def isnan(self) -> Self:
-        return self.__ne__(self)
-
-    def isinf(self) -> Self:
-        return self.__abs__().__eq__(math.inf) if self.dtype.is_float else self.__ne__(self)
-
-    def isfinite(self) -> Self:
-        return self.__abs__().__lt__(math.inf) if self.dtype.is_float else self.__eq__(self)
-
-    def relu(self) -> Self:
-        """max(x, 0)."""
-        return self.maximum(0)
-
-    def sigmoid(self) -> Self:
-        """1 / (1 + exp(-x))."""
-        return (1.0 + (-self._like(self._float())).exp()).reciprocal()
-
-    def silu(self) -> Self:
-        return self.__mul__(self.sigmoid())
-
-    def gelu(self) -> Self:
-        """x times the normal distribution's cumulative function."""
-        return (self * 0.5).__mul__((self * math.sqrt(0.5)).erf() + 1.0)
+    # Choosing.
 
     def clip(self, min: Any = None, max: Any = None) -> Self:
         """Values brought between `min` and `max`."""

@@ -11,12 +11,12 @@ from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
+from morok.tensor.activation import Activation
 from morok.tensor.base import DEFAULT_INT, as_dtype, dim_node, prod
-from morok.tensor.math import Math
 from morok.tensor.movement import expanded, reshaped
 
 Axis = int | Sequence[int] | None
-_HALVES = (dtypes.f16, dtypes.bf16)
+HALVES = (dtypes.f16, dtypes.bf16)
 
 
 def accumulator(d: DType) -> DType:
@@ -26,7 +26,7 @@ def accumulator(d: DType) -> DType:
     return dtypes.u64 if d.is_unsigned else d
 
 
-class Reduce(Math):
+class Reduce(Activation):
     """sum, max and their relatives. Over no elements the result is the operation's identity."""
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Reduce(Math):
 
     def _accumulate(self, op: Op, axis: Axis, keepdim: bool, dtype: Any) -> Self:
         d = accumulator(self.dtype) if dtype is None else as_dtype(dtype)
-        if d in _HALVES:
+        if d in HALVES:
             return self.cast(dtypes.f32)._reduce(op, axis, keepdim).cast(d)
         if d.is_bool:
             raise DTypeError(f"{op.name} in bool", place=caller(), expected="a number dtype", hint="any() and all() reduce bools")
@@ -88,7 +88,7 @@ class Reduce(Math):
     def mean(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """The arithmetic mean; integers are averaged as f32."""
         x = self._like(self._float())
-        wide = x.cast(dtypes.f32) if x.dtype in _HALVES else x
+        wide = x.cast(dtypes.f32) if x.dtype in HALVES else x
         return wide.sum(axis, keepdim)._over(self._count(axis)).cast(x.dtype)
 
     def _over(self, count: int | UOp) -> Self:

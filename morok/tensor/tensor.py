@@ -16,6 +16,7 @@ from morok.tensor import creation, registry
 from morok.tensor import schedule as schedules
 from morok.tensor.base import numpy_name, show
 from morok.tensor.linalg import Linalg
+from morok.tensor.loss import Loss
 from morok.tensor.math import Math
 from morok.tensor.movement import expanded, shape_argument
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Tensor")
 
 
-class Tensor(Linalg):
+class Tensor(Loss):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` where it will be computed; `shape` and `dtype` come from the graph. Equal

@@ -38,6 +38,7 @@ COUNTS: list[tuple[str, Any, int]] = [
     ("permute", lambda: data(4, 8) + data(8, 4).permute(1, 0), 1),
     ("flip", lambda: data(8).flip(0) + 1, 1),
     ("shrink", lambda: data(8, 8).shrink(((1, 5), (2, 6))) * 2, 1),
+    ("conv2d", lambda: data(1, 3, 16, 16).conv2d(data(4, 3, 3, 3)), 1),
     ("mlp", lambda: (data(1, 784) @ data(784, 128)).relu() @ data(128, 10), 2),
     ("mlp and softmax", lambda: ((data(9, 64) @ data(64, 64)).relu() @ data(64, 10)).softmax(-1), 5),
     ("mean", lambda: (lambda x: x - x.mean(-1, keepdim=True))(data(8, 16)), 2),

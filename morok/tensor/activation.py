@@ -1,0 +1,107 @@
+"""The nonlinear functions of neural networks. Integers become the default float; halves are computed as f32, rounded once."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, Self
+
+from morok.errors import DTypeError
+from morok.ir.maker import caller
+from morok.tensor.functions import Functions
+
+# What makes a network of SELUs normalise itself (Klambauer et al. 2017).
+_SELU_ALPHA: Final = 1.6732632423543772
+_SELU_SCALE: Final = 1.0507009873554805
+
+
+class Activation(Functions):
+    """Functions of one element each: the result has the operand's shape."""
+
+    __slots__ = ()
+
+    def relu(self) -> Self:
+        """max(x, 0); integers stay integers."""
+        return self.maximum(0)
+
+    def relu6(self) -> Self:
+        """min(max(x, 0), 6); integers stay integers."""
+        return self.clip(0, 6)
+
+    def leaky_relu(self, negative_slope: float = 0.01) -> Self:
+        """x where it is positive, elsewhere x times the slope."""
+        x = self._wide()
+        return (x > 0).where(x, x * negative_slope)._rounded_to(self)
+
+    def elu(self, alpha: float = 1.0) -> Self:
+        """x where it is positive, elsewhere alpha * (exp(x) - 1)."""
+        x = self._wide()
+        return (x > 0).where(x, x.minimum(0).expm1() * alpha)._rounded_to(self)
+
+    def celu(self, alpha: float = 1.0) -> Self:
+        """x where it is positive, elsewhere alpha * (exp(x / alpha) - 1)."""
+        x = self._wide()
+        return (x > 0).where(x, (x.minimum(0) / alpha).expm1() * alpha)._rounded_to(self)
+
+    def selu(self) -> Self:
+        """elu() with the constants that keep mean and variance."""
+        return (self._wide().elu(_SELU_ALPHA) * _SELU_SCALE)._rounded_to(self)
+
+    def sigmoid(self) -> Self:
+        """1 / (1 + exp(-x))."""
+        return (1.0 + (-self._wide()).exp()).reciprocal()._rounded_to(self)
+
+    def logsigmoid(self) -> Self:
+        """log(sigmoid(x)), without underflow."""
+        return -(-self._wide()).softplus()._rounded_to(self)
+
+    def silu(self) -> Self:
+        """x * sigmoid(x)."""
+        x = self._wide()
+        return (x * x.sigmoid())._rounded_to(self)
+
+    def softplus(self, beta: float = 1.0) -> Self:
+        """log(1 + exp(beta * x)) / beta, without overflow."""
+        x = self._wide() * beta
+        return ((x.maximum(0) + (-x.__abs__()).exp().log1p()) / beta)._rounded_to(self)
+
+    def softsign(self) -> Self:
+        """x / (1 + |x|)."""
+        x = self._wide()
+        return (x / (1.0 + x.__abs__()))._rounded_to(self)
+
+    def mish(self) -> Self:
+        """x * tanh(softplus(x))."""
+        x = self._wide()
+        return (x * x.softplus().tanh())._rounded_to(self)
+
+    def hardtanh(self, min_val: float = -1.0, max_val: float = 1.0) -> Self:
+        """x brought between two values."""
+        return self._wide().clip(min_val, max_val)._rounded_to(self)
+
+    def hardsigmoid(self) -> Self:
+        """relu6(x + 3) / 6."""
+        return ((self._wide() + 3.0).relu6() / 6.0)._rounded_to(self)
+
+    def hardswish(self) -> Self:
+        """x * relu6(x + 3) / 6."""
+        x = self._wide()
+        return (x * (x + 3.0).relu6() / 6.0)._rounded_to(self)
+
+    def gelu(self, approximate: str = "none") -> Self:
+        """x times the normal distribution's cumulative function.
+
+        approximate  "none", or "tanh": by the formula of Hendrycks and Gimpel 2016
+        """
+        x = self._wide()
+        if approximate == "none":
+            normal = (x * math.sqrt(0.5)).erf()
+        elif approximate == "tanh":
+            normal = (math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)).tanh()
+        else:
+            raise DTypeError(f"gelu with approximate={approximate!r}", place=caller(), expected="'none' or 'tanh'")
+        return (0.5 * x * (1.0 + normal))._rounded_to(self)
+
+    def quick_gelu(self) -> Self:
+        """x * sigmoid(1.702 * x)."""
+        x = self._wide()
+        return (x * (x * 1.702).sigmoid())._rounded_to(self)

@@ -1,0 +1,113 @@
+"""Normalisation, and attention. Halves are computed as f32 and rounded once."""
+
+from __future__ import annotations
+
+import math
+from typing import Self
+
+from morok.errors import DTypeError, ShapeError
+from morok.ir.dtype import dtypes
+from morok.ir.maker import caller
+from morok.tensor.arguments import known, tensors, whole
+from morok.tensor.base import show
+from morok.tensor.pool import Pool
+from morok.tensor.reduce import Axis
+
+
+class Norm(Pool):
+    """Values brought to mean 0 and variance 1, in several ways. The result has the operand's shape."""
+
+    __slots__ = ()
+
+    def layernorm(self, axis: Axis = -1, eps: float = 1e-5, weight: Self | None = None, bias: Self | None = None) -> Self:
+        """(x - mean) / sqrt(variance + eps) over `axis`, times the weight, plus the bias; both broadcast."""
+        x = self._wide()
+        centred = x - x.mean(axis, keepdim=True)
+        scale = ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
+        return (centred * scale)._affine(weight, bias)._rounded_to(self)
+
+    def rms_norm(self, axis: Axis = -1, eps: float = 1e-6, weight: Self | None = None) -> Self:
+        """x / sqrt(mean square + eps) over `axis`, times the weight, which broadcasts."""
+        x = self._wide()
+        return (x * ((x * x).mean(axis, keepdim=True) + eps).rsqrt())._affine(weight, None)._rounded_to(self)
+
+    def batchnorm(
+        self,
+        weight: Self | None = None,
+        bias: Self | None = None,
+        mean: Self | None = None,
+        var: Self | None = None,
+        eps: float = 1e-5,
+        axis: int = 1,
+    ) -> Self:
+        """(x - mean) / sqrt(var + eps) * weight + bias, each of shape [C] along `axis`.
+
+        Without `mean` and `var` they are those of x over all other axes (the biased variance).
+        """
+        a = self._axis(axis)
+        size = self.shape[a]
+        given = [t for t in (weight, bias, mean, var) if t is not None]
+        tensors(given, "batchnorm", Norm)
+        for t in given:
+            if t.shape != (size,):
+                raise ShapeError(
+                    f"batchnorm of shape {show(self.shape)} with a parameter of {show(t.shape)}",
+                    place=caller(),
+                    expected=f"({size},), the size of axis {axis}",
+                )
+        x = self._wide()
+        along = tuple(size if k == a else 1 for k in range(self.ndim))
+        others = tuple(k for k in range(self.ndim) if k != a)
+        centred = x - (x.mean(others, keepdim=True) if mean is None else mean._wide().reshape(along))
+        spread = (centred * centred).mean(others, keepdim=True) if var is None else var._wide().reshape(along)
+        out = centred * (spread + eps).rsqrt()
+        shaped = [None if t is None else t.reshape(along) for t in (weight, bias)]
+        return out._affine(*shaped)._rounded_to(self)
+
+    def group_norm(self, groups: int, eps: float = 1e-5, weight: Self | None = None, bias: Self | None = None) -> Self:
+        """layernorm() over each of `groups` groups of channels of [N, C, ..]; weight and bias are [C]."""
+        if self.ndim < 2:
+            raise ShapeError(f"group_norm of shape {show(self.shape)}", place=caller(), expected="[N, C, ..]")
+        channels, count = known(self, 1, "group_norm"), whole(groups, "groups", 1)
+        if channels % count:
+            raise ShapeError(
+                f"group_norm of shape {show(self.shape)} in {count} groups",
+                place=caller(),
+                expected=f"a divisor of {channels} channels",
+            )
+        parts = self._wide().reshape((self.shape[0], count, channels // count, *self.shape[2:]))
+        out = parts.layernorm(tuple(range(2, parts.ndim)), eps).reshape(self.shape)
+        along = (1, channels, *(1,) * (self.ndim - 2))
+        shaped = [None if t is None else t.reshape(along) for t in (weight, bias)]
+        return out._affine(*shaped)._rounded_to(self)
+
+    def _affine(self, weight: Self | None, bias: Self | None) -> Self:
+        out = self if weight is None else self * weight
+        return out if bias is None else out + bias
+
+    def scaled_dot_product_attention(
+        self, key: Self, value: Self, attn_mask: Self | None = None, is_causal: bool = False, scale: float | None = None
+    ) -> Self:
+        """softmax(query @ key.T * scale + mask) @ value, for this query [.., L, E], key [.., S, E] and value [.., S, V].
+
+        attn_mask  [.., L, S]: bools (False hides), or numbers that are added
+        is_causal  hides key s from query l where s > l
+        scale      1 / sqrt(E) by default
+        A query that sees no key gives NaN.
+        """
+        tensors([key, value] if attn_mask is None else [key, value, attn_mask], "attention", Norm)
+        if min(self.ndim, key.ndim, value.ndim) < 2 or key.shape[-1] != self.shape[-1] or key.shape[-2] != value.shape[-2]:
+            raise ShapeError(
+                f"attention of query {show(self.shape)}, key {show(key.shape)}, value {show(value.shape)}",
+                place=caller(),
+                expected="[.., L, E], [.., S, E] and [.., S, V]",
+            )
+        if is_causal and attn_mask is not None:
+            raise DTypeError("attention with a mask that is causal too", place=caller(), expected="attn_mask or is_causal")
+        factor = 1.0 / math.sqrt(max(known(self, -1, "attention"), 1)) if scale is None else scale
+        scores = self._wide() @ key._wide().mT * factor
+        if is_causal:
+            attn_mask = scores._positions(scores.ndim - 1, dtypes.i64) <= scores._positions(scores.ndim - 2, dtypes.i64)
+        if attn_mask is not None:
+            scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
+        return (scores.softmax(-1) @ value._wide())._rounded_to(self)

@@ -1,0 +1,71 @@
+"""Pooling: one reduction over each window of an image."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from morok.errors import ShapeError
+from morok.ir.dtype import dtypes
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
+from morok.tensor.arguments import each, known
+from morok.tensor.base import show
+from morok.tensor.conv import Conv, Sizes
+from morok.tensor.windows import windows
+
+
+class Pool(Conv):
+    """The last two axes are the image's rows and columns. Sizes are one number for both, or a pair."""
+
+    __slots__ = ()
+
+    def max_pool2d(self, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1) -> Self:
+        """The greatest element of each window of [.., H, W]; NaN if there is one. The stride is the window's size by default.
+
+        What is padded never wins.
+        """
+        sizes, strides, pads, dilations = self._pooling("max_pool2d", kernel_size, stride, padding, dilation)
+        least = identity(Op.Max, self.dtype)
+        return self._windows_of(self.pad(_around(self, pads), least), sizes, strides, dilations).max((-2, -1))
+
+    def avg_pool2d(
+        self, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Sizes = 0, count_include_pad: bool = True
+    ) -> Self:
+        """The mean of each window of [.., H, W], of integers as f32. The stride is the window's size by default.
+
+        The zeros of the padding are counted, unless `count_include_pad` is False.
+        """
+        sizes, strides, pads, dilations = self._pooling("avg_pool2d", kernel_size, stride, padding, 1)
+        x = self._wide()
+        total = self._windows_of(x._pad_zero(_around(x, pads)), sizes, strides, dilations).sum((-2, -1))
+        if count_include_pad or pads == (0, 0):
+            return (total / float(sizes[0] * sizes[1]))._rounded_to(self)
+        for axis in (-2, -1):
+            first = total._positions(total.ndim + axis, dtypes.i64) * strides[axis] - pads[axis]
+            inside = (first + sizes[axis]).minimum(known(self, axis, "avg_pool2d")) - first.maximum(0)
+            total = total / inside.cast(total.dtype)
+        return total._rounded_to(self)
+
+    def _pooling(
+        self, what: str, size: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        if self.ndim < 2:
+            raise ShapeError(f"{what} of shape {show(self.shape)}", place=caller(), expected="rows and columns: two axes or more")
+        sizes = each(size, 2, "kernel_size", 1)
+        strides = sizes if stride is None else each(stride, 2, "stride", 1)
+        pads, dilations = each(padding, 2, "padding", 0), each(dilation, 2, "dilation", 1)
+        for p, k, d in zip(pads, sizes, dilations, strict=True):
+            if 2 * p > d * (k - 1) + 1:
+                raise ShapeError(f"padding is {p}", place=caller(), expected=f"at most half of the window of {d * (k - 1) + 1}")
+        return sizes, strides, pads, dilations
+
+    def _windows_of(self, padded: Self, sizes: tuple[int, ...], strides: tuple[int, ...], dilations: tuple[int, ...]) -> Self:
+        """[.., H, W] -> [.., H', W', h, w]."""
+        rows = padded.ndim - 2
+        x = windows(padded, rows, sizes[0], strides[0], dilations[0]).moveaxis(rows + 1, -1)
+        return windows(x, rows + 1, sizes[1], strides[1], dilations[1]).moveaxis(rows + 2, -1)
+
+
+def _around(x: Conv, pads: tuple[int, ...]) -> list[tuple[int, int] | None]:
+    return [*[None] * (x.ndim - 2), *[(p, p) for p in pads]]

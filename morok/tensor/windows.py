@@ -1,0 +1,63 @@
+"""Sliding windows along an axis: what convolutions and pooling read, as views."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from morok.errors import ShapeError
+from morok.ir.maker import caller
+from morok.tensor.arguments import known
+from morok.tensor.base import show
+from morok.tensor.movement import Movement
+
+T = TypeVar("T", bound=Movement)
+
+
+def places(size: int, window: int, stride: int, dilation: int) -> int:
+    """How many windows fit; 0 or less if none does."""
+    return (size - dilation * (window - 1) - 1) // stride + 1
+
+
+def windows(x: T, axis: int, window: int, stride: int = 1, dilation: int = 1) -> T:
+    """[.., n, ..] -> [.., places, window, ..]: element (p, k) is that at p * stride + k * dilation.
+
+    ShapeError if no window fits. No element is copied, and no read is gated: both indices are a formula of one loop each.
+    """
+    n = known(x, axis, "windows")
+    count = places(n, window, stride, dilation)
+    if count < 1:
+        raise ShapeError(
+            f"no window of {dilation * (window - 1) + 1} fits axis {axis} of shape {show(x.shape)}",
+            place=caller(),
+            expected=f"at least {dilation * (window - 1) + 1} elements, padding included",
+        )
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    if dilation == 1 and stride >= window and count * stride <= n:
+        # windows that do not meet are rows
+        rows = _front(x, axis, count * stride).reshape((*before, count, stride, *after))
+        return _front(rows, axis + 1, window)
+    # The axis is repeated, and cut into rows that are `dilation` longer than a multiple of it: row k begins at k * dilation.
+    row = n * -(-max(count * stride - dilation, 0) // n) + dilation
+    repeats = -(-window * row // n)
+    x = x.reshape((*before, 1, n, *after)).expand((*before, repeats, n, *after)).reshape((*before, repeats * n, *after))
+    x = _front(x, axis, window * row).reshape((*before, window, row, *after))
+    x = _front(x, axis + 1, count * stride)
+    if stride > 1:
+        x = _front(x.reshape((*before, window, count, stride, *after)), axis + 2, 1)
+        x = x.reshape((*before, window, count, *after))
+    return x.transpose(axis, axis + 1)
+
+
+def spread(x: T, axis: int, stride: int) -> T:
+    """`stride` - 1 zeros between any two elements along an axis."""
+    n = known(x, axis, "spread")
+    if stride == 1 or n < 2:
+        return x
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    x = x.reshape((*before, n, 1, *after))
+    x = x._pad_zero([(0, stride - 1) if a == axis + 1 else None for a in range(x.ndim)])
+    return _front(x.reshape((*before, n * stride, *after)), axis, (n - 1) * stride + 1)
+
+
+def _front(x: T, axis: int, count: int) -> T:
+    return x.shrink([(0, count) if a == axis else None for a in range(x.ndim)])
