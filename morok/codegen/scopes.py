@@ -6,8 +6,10 @@ block. A pure value that is needed again is computed again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
+from morok.errors import CompileError
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp
 
@@ -44,6 +46,21 @@ class Values(Generic[T]):
                 self._names.pop(u, None)
         elif self._scopes:
             self._scopes[-1] += members
+
+    def find(self, u: UOp, compute: Callable[[UOp], None], kernel: str) -> T:
+        """The name of what `u` computed; `compute` renders again what was forgotten and can be. CompileError where that fails."""
+        found = self._names.get(u)
+        if found is not None:
+            return found
+        for node in self.missing(u):
+            compute(node)
+        found = self._names.get(u)
+        if found is None:
+            raise CompileError(
+                f"kernel {kernel}: {u.op.name} is used before it is computed, or outside the loop that computes it",
+                hint="instructions are rendered in the order of the list",
+            )
+        return found
 
     def missing(self, u: UOp) -> list[UOp]:
         """What must be computed again before `u` can be used, `u` last; nothing pure below it is left out."""

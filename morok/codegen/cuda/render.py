@@ -101,18 +101,11 @@ class Renderer:
         self.needed[function] = None
 
     def value(self, u: UOp) -> list[str]:
-        found = self.values.get(u)
-        if found is not None:
-            return found
-        for node in self.values.missing(u):
-            _HANDLERS[node.op](self, node)
-        found = self.values.get(u)
-        if found is None:
-            raise CompileError(
-                f"kernel {self.name}: {u.op.name} is used before it is computed, or outside the loop that computes it",
-                hint="instructions are rendered in the order of the list",
-            )
-        return found
+        """The names of the lanes of what `u` computed."""
+        return self.values.find(u, self.compute, self.name)
+
+    def compute(self, u: UOp) -> None:
+        _HANDLERS[u.op](self, u)
 
     # Storage.
 

@@ -88,18 +88,10 @@ class Renderer:
 
     def value(self, u: UOp) -> str:
         """The name (or constant) of what `u` computed."""
-        found = self.values.get(u)
-        if found is not None:
-            return found
-        for node in self.values.missing(u):
-            _HANDLERS[node.op](self, node)
-        found = self.values.get(u)
-        if found is None:
-            raise CompileError(
-                f"kernel {self.name}: {u.op.name} is used before it is computed, or outside the loop that computes it",
-                hint="instructions are rendered in the order of the list",
-            )
-        return found
+        return self.values.find(u, self.compute, self.name)
+
+    def compute(self, u: UOp) -> None:
+        _HANDLERS[u.op](self, u)
 
     # Storage.
 
