@@ -90,6 +90,30 @@ def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bo
     return replay.confirmed(rule, instance, bindings)
 
 
+def searched(rule: CheckedRule) -> Counterexample | None:
+    """A graph on which the rule's own matcher and the interpreter show that it is false, whatever a model says.
+
+    None where a few hundred random graphs show nothing, which says nothing.
+    """
+    if rule.dialect.name != "morok":
+        return None
+    from morok.prove.trust import sieve
+
+    try:
+        found = sieve.counterexample(rule) or sieve.counterexample(rule, sieve.Trials(rule, rule.instances))
+    except ImportError:  # of its helpers there is only what they promise
+        return None
+    if found is None:
+        return None
+    bindings: dict[str, Any] = {"graph": found.before.text()}
+    if found.after is not None:
+        bindings["becomes"] = found.after.text()
+    if found.at is not None:
+        bindings |= {node.text(): held for node, held in (*found.at.variables.items(), *found.at.buffers.items())}
+    got = found.why or (UNDEFINED if found.got is None else found.got)
+    return Counterexample(found.before.dtype.name, bindings, found.expected, got, True)
+
+
 def _number(world: Any, model: Model, number: Any) -> Any:
     if z3.is_true(model.value(number.minus_infinity)):
         return -math.inf

@@ -12,7 +12,7 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
-from morok.prove.counterexample import Counterexample, read
+from morok.prove.counterexample import Counterexample, read, searched
 from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
@@ -70,6 +70,8 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         prove_instance(rule, instance, theory, progress)
         if progress.refuted is not None or progress.refusal:
             break
+    if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
+        progress.refuted = searched(rule) or progress.refuted
     kind, message = conclude(rule, progress)
     return Verdict(
         name=rule.name,
@@ -94,7 +96,7 @@ def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
     if progress.refusal:
         return "refuted", progress.refusal
     if progress.unknown:
-        return "unknown", "; ".join(progress.unknown[:4])
+        return "unknown", "; ".join(list(dict.fromkeys(progress.unknown))[:4])
     if not progress.covered:
         return "inapplicable", "the pattern and the guards never hold together: " + "; ".join(progress.excluded[:4])
     if is_definition(rule.syntax):
@@ -253,8 +255,17 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
         model = probe(case.obligation, case.world, progress)
         if model is not None and refutation.by(case, model):
             return True
-    progress.unknown.append(f"{where}: {', '.join(reasons) or 'no encoding'}{refutation.maybe()}")
+    progress.unknown.append(f"{where}: {', '.join(in_few_words(reasons)) or 'no encoding'}{refutation.maybe()}")
     return True
+
+
+def in_few_words(reasons: Sequence[str]) -> list[str]:
+    """Why encodings failed, each reason once: with the encoding's name where only one had it."""
+    named: dict[str, list[str]] = {}
+    for reason in reasons:
+        name, _, why = reason.partition(": ")
+        named.setdefault(why, []).append(name)
+    return [f"{names[0]}: {why}" if len(set(names)) == 1 else why for why, names in named.items()]
 
 
 @dataclass(slots=True)

@@ -104,24 +104,25 @@ def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRul
     assert not verdict(rule).usable
 
 
-CONFIRMED = [
-    "lanes.other_lane", "lanes.swapped", "gates.dropped_gate", "gates.wrong_gate", "folds.empty_sum", "more_lanes.last_lane",
-    "more_lanes.reversed", "more_lanes.repeated", "more_gates.index_plus", "more_gates.masked_without",
-    "counting.maybe_no_iteration", "counting.one_too_many",
-]  # fmt: skip
+# What no graph shows: values that only a body which never runs would have, tensors of which the pattern says too little, constants
+# by lane beside vectors.
+NOT_RUN = {
+    "folds.maybe_undefined",
+    "more_folds.float_sum",
+    "tensors.inner_shape",
+    "tensors.other_rows",
+    "tensors.permuted_backwards",
+    "constants_by_lane.first_lane",
+    "constants_by_lane.some_lane",
+    "constants_by_lane.not_all",
+}
 
 
-@pytest.mark.parametrize("name", CONFIRMED)
-def test_counterexamples_about_lanes_memory_and_folds_are_run(name: str) -> None:
-    """The rule's own matcher makes of the model's graph another one, and the interpreter finds that they differ."""
-    rule = next(r for r in corpus("structure_false") if r.name == name)
-    found = verdict(rule).counterexample
-    assert found is not None
-    assert found["confirmed"] is True
-
-
-def test_what_a_model_says_of_loops_is_not_taken_for_a_run() -> None:
-    rule = next(r for r in corpus("structure_false") if r.name == "more_folds.end_many")
-    found = verdict(rule).counterexample
-    assert found is not None
-    assert found["confirmed"] is False, "nobody has run this loop"
+def test_counterexamples_about_structure_are_run() -> None:
+    """The rule's own matcher makes of some graph another one, and the interpreter finds that they differ."""
+    unconfirmed = {
+        rule.name
+        for rule in corpus("structure_false")
+        if (found := verdict(rule).counterexample) is None or found["confirmed"] is not True
+    }
+    assert unconfirmed == NOT_RUN

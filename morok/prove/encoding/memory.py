@@ -129,6 +129,7 @@ class Memory(Movement):
         places = consecutive(places, max(len(value.lanes), len(places)))
         if len(value.lanes) not in (1, len(places)):
             raise Inapplicable
+        self.world.exact = False  # two statements that store differently may leave the same behind
         done: list[Expr] = []
         defined: list[Expr] = []
         for i, p in enumerate(places):

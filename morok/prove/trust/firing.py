@@ -77,7 +77,8 @@ def _fire_at(
             if after is None or not sieve.Trial(before, rng).has_value():
                 continue
             close = bool(rule.syntax.assuming) or rule.syntax.within is not None
-            out.different = sieve.Trial(before, rng).differs(after, close)
+            different = sieve.Trial(before, rng).differs(after, close)
+            out.different = None if different is None else str(different)
             out.times += 1
             for pair in instance.dtypes.items():
                 left.pop(pair, None)

@@ -133,14 +133,19 @@ def sift(which: Iterable[tuple[int, CheckedRule, Mutant]]) -> _Answer:
             continue
         unchanged = unchanged or sieve.Original(original)
         if unchanged.serves(rule):
-            shown = Shown(*sieve.compared(rule, unchanged, mutant.guard))
+            false, further = sieve.compared(rule, unchanged, mutant.guard)
+            shown = Shown(_said(false), further)
         else:
-            shown = Shown(sieve.counterexample(rule))
+            shown = Shown(_said(sieve.counterexample(rule)))
         if not shown.false or is_cross_checked(original.name, mutant.change):
             asked[i] = shown
         else:
             known[i] = Outcome(original.name, mutant.change, "evaluated", shown.false)
     return known, asked
+
+
+def _said(found: sieve.Difference | None) -> str | None:
+    return None if found is None else str(found)
 
 
 def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> Outcome:
@@ -157,7 +162,7 @@ def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> O
         kind, detail = ("wider", shown.further) if mutant.guard and shown.further else ("true", detail)
     elif kind == "unknown":
         late = sieve.counterexample(rule, sieve.Trials(rule, rule.instances), sieve.FURTHER)
-        kind, detail = ("evaluated", late) if late else (kind, detail)
+        kind, detail = ("evaluated", str(late)) if late is not None else (kind, detail)
     return Outcome(original.name, mutant.change, kind, detail)
 
 

@@ -23,6 +23,7 @@ from morok.ir.interpret import INVALID, evaluate, run, tensor
 from morok.ir.interpret.places import MOVEMENT
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.prove.digest import names_in
 from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment
 from morok.prove.trust.structures import StructureMaker
 from morok.rewrite.ruleset import RuleSet
@@ -136,16 +137,40 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
     each is of; Unmakeable if the pattern has no maker.
     """
     rng = random.Random(crc32(rule.name.encode()))
-    vectors = "vconst_" in rule.name
-    lanewise = rule.pointwise or vectors
+    vectors = rule.pointwise and not names_in(rule.syntax.pattern).isdisjoint(("vconst", "anyconst"))
     for _ in range(tries):
         lanes = 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
-        maker = Maker(rule, instance, rng, lanes) if lanewise else StructureMaker(rule, instance, rng)
+        maker = Maker(rule, instance, rng, lanes) if rule.pointwise else StructureMaker(rule, instance, rng)
         try:
             yield maker.make(rule.syntax.pattern), rng, instance
         except IRError:  # no such node: constants out of a dtype's range made a vector constant a scalar one
             continue
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A graph, and values at which what a rule makes of it is not the same.
+
+    expected, got  the two values; `got` is None where it is undefined
+    why            what is wrong instead of a value, in words
+    """
+
+    before: UOp
+    after: UOp | None
+    at: World | None = None
+    expected: Any = None
+    got: Any = None
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.after is None:
+            return f"{self.before.text()} {self.why}"
+        if self.at is None:
+            return f"{self.before.text()} is {self.before.dtype.name}, {self.after.text()} is {self.after.dtype.name}"
+        shown = self.why or ("is undefined" if self.got is None else f"is {self.got}")
+        where = "" if self.why else f" at {self.at.text()}"
+        return f"{self.before.text()} is {self.expected}, {self.after.text()} {shown}{where}"
 
 
 class Trial:
@@ -158,7 +183,7 @@ class Trial:
         self._rng = rng
         self._tried = 0
         self._outcomes: list[tuple[World, Any]] = []
-        self._found: dict[UOp, str | None] = {}
+        self._found: dict[UOp, Difference | None] = {}
 
     def outcomes(self) -> Iterator[tuple[World, Any]]:
         """Values of the graph's variables, and the graph's own value there, where it has one."""
@@ -175,28 +200,27 @@ class Trial:
         """Whether the graph is defined at some of these values: rules about what never is are of no use."""
         return next(self.outcomes(), None) is not None
 
-    def differs(self, after: UOp, within: bool = False, nsz: bool = False) -> str | None:
-        """Values at which another graph is not the same, in words; None if there are none here. `within`: close is enough; `nsz`:
-        zeros are all one.
+    def differs(self, after: UOp, within: bool = False, nsz: bool = False) -> Difference | None:
+        """Values at which another graph is not the same; None if there are none here. `within`: close is enough; `nsz`: zeros are
+        all one.
         """
         if after not in self._found:
             self._found[after] = self._differs(after, within, nsz)
         return self._found[after]
 
-    def _differs(self, after: UOp, within: bool, nsz: bool) -> str | None:
+    def _differs(self, after: UOp, within: bool, nsz: bool) -> Difference | None:
         before = self.graph
         if after.dtype is not before.dtype:
-            return f"{before.text()} is {before.dtype.name}, {after.text()} is {after.dtype.name}"
+            return Difference(before, after)
         for at, expected in self.outcomes():
             try:
                 got = value(after, at)
             except (IRError, ValueError) as why:  # a place of too few indices, say
-                return f"{before.text()} is {expected}, {after.text()} has no meaning: {why}"
+                return Difference(before, after, at, expected, None, f"has no meaning: {why}")
             if got is not None and nsz:
                 expected, got = unsigned(expected), unsigned(got)
             if got is None or not alike(before, expected, got, within):
-                shown = "undefined" if got is None else got
-                return f"{before.text()} is {expected}, {after.text()} is {shown} at {at.text()}"
+                return Difference(before, after, at, expected, got)
         return None
 
 
@@ -264,12 +288,12 @@ class Original:
         return self._made[trial]
 
 
-def counterexample(rule: CheckedRule, trials: Trials | None = None, tries: int = TRIES) -> str | None:
+def counterexample(rule: CheckedRule, trials: Trials | None = None, tries: int = TRIES) -> Difference | None:
     """A graph and values at which the rule, as its matcher applies it, is false; None if a few hundred trials found none."""
     return _search(rule, None, trials or Trials(rule), tries)[0]
 
 
-def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[str | None, str | None]:
+def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[Difference | None, str | None]:
     """A counterexample to a mutant with the original's pattern; and a graph with a value on which it fires and the original does
     not. `guard`: only guards are changed, and there is more to look at than values.
 
@@ -278,7 +302,7 @@ def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[str 
     return _search(mutant, original, original.trials, FURTHER if guard else TRIES)
 
 
-def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int) -> tuple[str | None, str | None]:
+def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int) -> tuple[Difference | None, str | None]:
     # where a rule claims much less than equality of bits, evaluation does not judge it
     strict = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None
     if original is None and not strict:
@@ -289,18 +313,18 @@ def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries:
 
 def _compare(
     rule: CheckedRule, original: Original | None, trials: Iterator[Trial], strict: bool
-) -> tuple[str | None, str | None]:
+) -> tuple[Difference | None, str | None]:
     apply = Rewriter(rule)
     further: str | None = None
     for trial in trials:
         try:
             made = apply(trial.graph)
             known = None if original is None or made is None else original.makes(trial)
-        except ArithmeticError:  # the rule calls a helper with what its contract excludes: that is for the prover to see
+        except (ArithmeticError, LookupError):  # parts or arguments that the rule should exclude: that is for the prover to see
             continue
         except IRError as why:
             if strict:
-                return f"{trial.graph.text()} becomes what is no node: {why.message}", None
+                return Difference(trial.graph, None, why=f"becomes what is no node: {why.message}"), None
             continue
         if made is None or made is known:
             continue

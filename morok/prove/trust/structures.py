@@ -140,7 +140,7 @@ class StructureMaker(Maker):
         if isinstance(p, S.PBind):
             return self.bind(S.PVar(p.name), self.loop(p.inner, axis))
         if isinstance(p, S.PVar):
-            return self.nodes.get(p.name) or self.bind(p, self.op_range({}, axis, self.counter(p)))
+            return self.nodes[p.name] if p.name in self.nodes else self.bind(p, self.op_range({}, axis, self.counter(p)))
         parts = {} if p is None else self.fields(p) if isinstance(p, S.PStruct) else self.operands("Range", p.args)
         return self.op_range(parts, axis)
 
@@ -203,7 +203,7 @@ class StructureMaker(Maker):
             buffer = self.make(p)
             sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
         else:
-            buffer = self.nodes.get(p.name) or self.bind(p, self.storage(self.scalar(p)))
+            buffer = self.nodes[p.name] if p.name in self.nodes else self.bind(p, self.storage(self.scalar(p)))
             sizes = [ELEMENTS]
         where = parts["indices"]
         patterns = where.items if isinstance(where, S.PList) else where
@@ -222,9 +222,16 @@ class StructureMaker(Maker):
         return UOp.new(Op.Load, (place, *([self.make(parts["alt"])] if "alt" in parts else [])))
 
     def op_store(self, parts: dict[str, Any]) -> UOp:
-        place = self.make(next(iter(parts.values())))
-        self.bind(parts["value"], value := self.variable(place.dtype))
-        return UOp.new(Op.Store, (place, value))
+        place = self.make(parts["index"])
+        lanes = max([1, *[i.dtype.count for i in place.src[1:]]])
+        value = parts["value"]
+        if isinstance(value, S.PVar) and value.name not in self.nodes:
+            kept, self.lanes = self.lanes, lanes
+            made = self.bind(value, self.variable(place.dtype.scalar()))
+            self.lanes = kept
+        else:
+            made = self.vector(value, lanes)
+        return UOp.new(Op.Store, (place, made))
 
     def op_invalid(self, parts: dict[str, Any]) -> UOp:
         return UOp.invalid_at()
