@@ -384,3 +384,12 @@ def test_book_inspect() -> None:
     assert "Add" in out
     assert "Backend: LLVM" in out
     assert "define void" in out
+
+
+def test_a_gather_reads_nothing_outside_its_table() -> None:
+    table = np.arange(1, 1001)
+    for q in (-(2**60), -1, 0, 999, 1000, 2**60):
+        named = Tensor.arange(1000).eq(Tensor(np.array([q])))
+        found = named.where(Tensor(table), Tensor(0)).sum()
+        assert len(found.kernels()) == 1
+        assert found.item() == (table[q] if 0 <= q < 1000 else 0)
