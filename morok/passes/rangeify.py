@@ -193,7 +193,7 @@ def _split(node: UOp) -> UOp | None:
     if len(sizes) != len(shape):
         return None
     kept = math.prod(n for a, n in enumerate(sizes) if a not in axes)
-    if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO:
+    if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO or _picks_one(node):
         return None
     for a in axes:
         for parts in range(SPLIT_PARTS, SPLIT_LEAST - 1, -1):
@@ -205,6 +205,17 @@ def _split(node: UOp) -> UOp | None:
                 at = a - sum(1 for x in axes if x < a)
                 return UOp.new(Op.ReduceAxis, (partial,), (op, (at,)))
     return None
+
+
+def _picks_one(node: UOp) -> bool:
+    """Whether a sum is the element at one position: `load_collapse.gather` makes it a read."""
+    value = node.src[0]
+    if value.op is not Op.Where or value.src[0].op is not Op.Eq or uniform(value.src[2]) is None:
+        return False
+    position = value.src[0].src[0]
+    while position.op in MOVEMENT:
+        position = position.src[0]
+    return position.op is Op.Iota
 
 
 # Range assignment.

@@ -40,7 +40,7 @@ def known(x: Lazy, axis: int, what: str) -> int:
     return size
 
 
-def tensors(values: Sequence[Any], what: str, kind: type[Any]) -> None:
+def only_tensors(values: Sequence[Any], what: str, kind: type[Any]) -> None:
     """DTypeError unless all of these are tensors."""
     for v in values:
         if not isinstance(v, kind):

@@ -9,16 +9,16 @@ from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.maker import caller
 from morok.ir.op import Op
-from morok.tensor.arguments import each, known, tensors, whole
+from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import show
-from morok.tensor.linalg import Linalg
+from morok.tensor.einsum import Einsum
 from morok.tensor.reduce import HALVES
 from morok.tensor.windows import spread, windows
 
 Sizes = int | Sequence[int]
 
 
-class Conv(Linalg):
+class Conv(Einsum):
     """Images are [N, C, H, W]: a batch, channels, rows, columns. Sizes are one number for both of H and W, or a pair."""
 
     __slots__ = ()
@@ -102,7 +102,7 @@ class Conv(Linalg):
 
     def _channels(self, nd: int, what: str, weight: Self, bias: Self | None, groups: Any, transposed: bool) -> int:
         """The number of groups, once shapes and dtypes are known to fit."""
-        tensors([weight] if bias is None else [weight, bias], what, Conv)
+        only_tensors([weight] if bias is None else [weight, bias], what, Conv)
         count = whole(groups, "groups", 1)
         layout = "[N, C, L]" if nd == 1 else "[N, C, H, W]"
         if self.ndim != nd + 2 or weight.ndim != nd + 2:

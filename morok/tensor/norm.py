@@ -8,7 +8,7 @@ from typing import Self
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.ir.maker import caller
-from morok.tensor.arguments import known, tensors, whole
+from morok.tensor.arguments import known, only_tensors, whole
 from morok.tensor.base import show
 from morok.tensor.pool import Pool
 from morok.tensor.reduce import Axis
@@ -47,7 +47,7 @@ class Norm(Pool):
         a = self._axis(axis)
         size = self.shape[a]
         given = [t for t in (weight, bias, mean, var) if t is not None]
-        tensors(given, "batchnorm", Norm)
+        only_tensors(given, "batchnorm", Norm)
         for t in given:
             if t.shape != (size,):
                 raise ShapeError(
@@ -95,7 +95,7 @@ class Norm(Pool):
         scale      1 / sqrt(E) by default
         A query that sees no key gives NaN.
         """
-        tensors([key, value] if attn_mask is None else [key, value, attn_mask], "attention", Norm)
+        only_tensors([key, value] if attn_mask is None else [key, value, attn_mask], "attention", Norm)
         if min(self.ndim, key.ndim, value.ndim) < 2 or key.shape[-1] != self.shape[-1] or key.shape[-2] != value.shape[-2]:
             raise ShapeError(
                 f"attention of query {show(self.shape)}, key {show(key.shape)}, value {show(value.shape)}",

@@ -142,15 +142,6 @@ class Reduce(Activation):
         iota = UOp.new(Op.Iota, (dim_node(size),)).cast(d)
         return self._like(reshaped(iota, tuple(size if a == axis else 1 for a in range(self.ndim))))
 
-    def cumsum(self, axis: int = 0) -> Self:
-        """The sums of the elements up to each one; dtypes as for sum."""
-        a = self._axis(axis)
-        n = self.shape[a]
-        x = self.cast(accumulator(self.dtype)).moveaxis(a, -1)
-        rows = x.unsqueeze(-2).expand(*x.shape[:-1], n, n)
-        upto = rows._positions(rows.ndim - 1, dtypes.i32) <= rows._positions(rows.ndim - 2, dtypes.i32)
-        return upto.where(rows, 0).sum(-1, dtype=x.dtype).moveaxis(-1, a)
-
     def softmax(self, axis: int = -1) -> Self:
         """exp(x) over its sum along `axis`, kept from overflow by the greatest element."""
         e = self._shifted(axis).exp()

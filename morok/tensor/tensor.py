@@ -7,18 +7,19 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from morok.errors import DTypeError, ShapeError
-from morok.ir.dtype import dtypes, promote
+from morok.ir.dtype import dtypes
 from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify import MOVEMENT
 from morok.tensor import creation, registry
 from morok.tensor import schedule as schedules
+from morok.tensor.arguments import known
 from morok.tensor.base import numpy_name, show
 from morok.tensor.linalg import Linalg
-from morok.tensor.loss import Loss
 from morok.tensor.math import Math
-from morok.tensor.movement import expanded, shape_argument
+from morok.tensor.movement import expanded
+from morok.tensor.random import Random
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound="Tensor")
 
 
-class Tensor(Loss):
+class Tensor(Random):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` where it will be computed; `shape` and `dtype` come from the graph. Equal
@@ -66,56 +67,6 @@ class Tensor(Loss):
         state = "lazy" if schedules.stored_buffer(self.uop) is None else "realized"
         return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}>"
 
-    # Creation.
-
-    @classmethod
-    def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
-        """`value` in every place."""
-        dims = shape_argument((shape,) if isinstance(shape, (int, UOp)) else tuple(shape))
-        return cls._make(creation.full(dims, value, dtype), creation.default_device(device))
-
-    @classmethod
-    def zeros(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
-        return cls.full(shape_argument(shape), 0, dtype, device)
-
-    @classmethod
-    def ones(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
-        return cls.full(shape_argument(shape), 1, dtype, device)
-
-    @classmethod
-    def empty(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """Memory of arbitrary contents."""
-        name = creation.default_device(device)
-        return cls._make(creation.empty(shape_argument(shape), dtype, name), name)
-
-    @classmethod
-    def arange(
-        cls, start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: str | None = None
-    ) -> Self:
-        """start, start + step, .. below stop; from 0 if only one is given. i64, or f32 if a float is among them."""
-        return cls._make(creation.arange(start, stop, step, dtype), creation.default_device(device))
-
-    @classmethod
-    def linspace(
-        cls, start: float, stop: float, num: int, dtype: Any = None, device: str | None = None, endpoint: bool = True
-    ) -> Self:
-        """`num` values evenly from `start` to `stop`."""
-        return cls._make(creation.linspace(start, stop, num, endpoint, dtype), creation.default_device(device))
-
-    @classmethod
-    def eye(cls, n_rows: int, n_cols: int | None = None, dtype: Any = None, device: str | None = None) -> Self:
-        """1 on the diagonal, 0 elsewhere."""
-        return cls._make(creation.eye(n_rows, n_rows if n_cols is None else n_cols, dtype), creation.default_device(device))
-
-    def full_like(self, value: bool | int | float, dtype: Any = None) -> Self:
-        return self._like(creation.full(self.shape, value, dtype or self.dtype))
-
-    def zeros_like(self, dtype: Any = None) -> Self:
-        return self.full_like(0, dtype)
-
-    def ones_like(self, dtype: Any = None) -> Self:
-        return self.full_like(1, dtype)
-
     @classmethod
     def from_numpy(cls, array: Array) -> Self:
         """A tensor over an ndarray, without a copy where its layout allows."""
@@ -127,92 +78,6 @@ class Tensor(Loss):
         import numpy as np
 
         return cls(np.from_dlpack(source))
-
-    # Joining.
-
-    def cat(self: T, *others: T, axis: int = 0) -> T:
-        """Tensors behind each other along `axis`; `a.cat(b, c)` or `Tensor.concat([a, b, c])`."""
-        return type(self).concat([self, *others], axis)
-
-    @classmethod
-    def concat(cls: type[T], tensors: Sequence[T], axis: int = 0) -> T:
-        """Tensors behind each other along `axis`. ShapeError unless their other dimensions are equal."""
-        first = tensors[0]
-        a = first._axis(axis)
-        for t in tensors[1:]:
-            if t.ndim != first.ndim or any(x != y for k, (x, y) in enumerate(zip(t.shape, first.shape, strict=True)) if k != a):
-                raise ShapeError(
-                    f"shapes {' and '.join(show(x.shape) for x in tensors)} cannot be joined along axis {axis}",
-                    place=caller(),
-                    expected="equal dimensions, except along that axis",
-                )
-        device = creation.same_device([t.device for t in tensors])
-        d = promote(*[t.dtype for t in tensors])
-        parts = [t.cast(d) for t in tensors if t.shape[a] != 0]
-        if not parts:
-            return first.cast(d)
-        total = sum(_whole(t, a) for t in parts)
-        out, begin = parts[0], 0
-        placed: list[T] = []
-        for t in parts:
-            n = _whole(t, a)
-            placed.append(t._pad_zero([(begin, total - begin - n) if k == a else None for k in range(t.ndim)]))
-            begin += n
-        out = placed[-1]
-        end = total - _whole(parts[-1], a)
-        for t, p in zip(reversed(parts[:-1]), reversed(placed[:-1]), strict=True):
-            out = (out._positions(a, dtypes.i64) < end).where(p, out)
-            end -= _whole(t, a)
-        return cls._make(out.uop, device)
-
-    @classmethod
-    def stack(cls: type[T], tensors: Sequence[T], axis: int = 0) -> T:
-        """Tensors of one shape along a new axis."""
-        if any(t.shape != tensors[0].shape for t in tensors):
-            raise ShapeError(
-                f"shapes {' and '.join(show(t.shape) for t in tensors)} cannot be stacked", place=caller(), expected="one shape"
-            )
-        return cls.concat([t.unsqueeze(axis) for t in tensors], axis)
-
-    # Choosing.
-
-    def __getitem__(self, key: Any) -> Self:
-        """Basic indexing as in NumPy, and one axis by a tensor or list of integers."""
-        parts = list(key) if isinstance(key, tuple) else [key]
-        for place, part in enumerate(parts):
-            if isinstance(part, (Tensor, list)) or type(part).__name__ == "ndarray":
-                return self._gathered(parts, place)
-        return self._basic_index(parts)
-
-    def _gathered(self, parts: list[Any], place: int) -> Self:
-        picked = parts[place] if isinstance(parts[place], Tensor) else Tensor(parts[place], device=self.device)
-        if not picked.dtype.is_int:
-            raise DTypeError(
-                f"an index of {picked.dtype}", place=caller(), expected="integers", hint="where() selects by a condition"
-            )
-        # every other part is applied first, the axis in question left whole
-        x = self._basic_index([slice(None) if k == place else p for k, p in enumerate(parts)])
-        axis = sum(0 if _takes_axis_away(p) else 1 for p in parts[:place])
-        if any(p is Ellipsis for p in parts[:place]):
-            axis = x.ndim - sum(0 if _takes_axis_away(p) else 1 for p in parts[place:])
-        return x.take(picked, axis)
-
-    def take(self, indices: Tensor, axis: int = 0) -> Self:
-        """The elements at `indices` along `axis`; negative ones count from the end. Outside the axis stands 0."""
-        a = self._axis(axis)
-        n = _whole(self, a)
-        at = indices.cast(dtypes.i64)
-        at = (at < 0).where(at + n, at)
-        before, after = self.shape[:a], self.shape[a + 1 :]
-        shape = (*before, *at.shape, n, *after)
-        rows = self.reshape(*before, *(1,) * at.ndim, n, *after).expand(*shape)
-        wanted = at.reshape(*(1,) * a, *at.shape, *(1,) * (1 + len(after)))
-        hit = self._like((rows._positions(a + at.ndim, dtypes.i64) == wanted).uop)
-        chosen = self._like(hit.where(rows, self._like(UOp.const(0, self.dtype))).uop)
-        # one element of each row is not 0, so the sum is that element
-        if self.dtype.is_bool:
-            return chosen.any(a + at.ndim)
-        return chosen._reduce(Op.Add, a + at.ndim, keepdim=False)
 
     # Values.
 
@@ -254,10 +119,6 @@ class Tensor(Loss):
     def kernels(self, device: str | None = None) -> list[schedules.KernelCode]:
         """Name, backend and code of the kernels that compute this tensor, or have computed it; for any device, present or not."""
         return schedules.kernels(self, device)
-
-    def contiguous(self) -> Self:
-        """The same elements with memory of their own."""
-        return self if schedules.stored_buffer(self.uop) is not None else self._like(UOp.new(Op.Contiguous, (self.uop,)))
 
     def detach(self) -> Self:
         return self
@@ -354,7 +215,7 @@ class Tensor(Loss):
     def __len__(self) -> int:
         if self.ndim == 0:
             raise ShapeError("a scalar has no length", place=caller())
-        return _whole(self, 0)
+        return known(self, 0, "len()")
 
     def __iter__(self) -> Iterator[Self]:
         for i in range(len(self)):
@@ -405,15 +266,3 @@ class Tensor(Loss):
     try_mul = Math.mul
     try_div = Math.div
     try_pow = Math.pow
-
-
-def _whole(t: Math, axis: int) -> int:
-    """A dimension that must be a number."""
-    n = t.shape[axis]
-    if isinstance(n, UOp):
-        raise ShapeError(f"axis {axis} of shape {show(t.shape)} is symbolic", place=caller(), expected="a known size")
-    return n
-
-
-def _takes_axis_away(part: Any) -> bool:
-    return part is not None and not isinstance(part, slice) and part is not Ellipsis

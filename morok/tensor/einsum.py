@@ -1,0 +1,206 @@
+"""Products and sums in Einstein's notation, and what is made of them."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any, Self
+
+from morok.errors import ShapeError
+from morok.ir.dtype import dtypes, promote
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.tensor.arguments import known, only_tensors, whole
+from morok.tensor.base import show
+from morok.tensor.linalg import Linalg
+from morok.tensor.movement import Dim
+from morok.tensor.reduce import HALVES, Axis
+
+Label = str | int  # a letter; for the axes that `...` stands for their place, -1 the last
+
+
+class Einsum(Linalg):
+    """Contractions. Integers are multiplied and added in their own dtype, halves as f32 and rounded once."""
+
+    __slots__ = ()
+
+    @classmethod
+    def einsum(cls, formula: str, *operands: Any) -> Self:
+        """`Tensor.einsum("bij,bjk->bik", x, y)`: each operand's axes by letters, then the result's; others are summed over.
+
+        `...` stands for further axes, which broadcast. Without `->` the result has the letters that stand once, in their order.
+        Operands are contracted from left to right, two at a time: one kernel for two of them.
+        """
+        only_tensors(operands, "einsum", Einsum)
+        terms, result = _parsed(formula, [t.shape for t in operands])
+        sizes = _sizes(formula, terms, [t.shape for t in operands])
+        d = promote(*[t.dtype for t in operands])
+        work = dtypes.f32 if d in HALVES else d
+        out, labels = operands[0].cast(work)._diagonals(terms[0])
+        for k, (other, term) in enumerate(zip(operands[1:], terms[1:], strict=True), 2):
+            later = {*result, *[x for t in terms[k:] for x in t]}
+            theirs, axes = other.cast(work)._diagonals(term)
+            out, labels = out._contracted(labels, theirs, axes, later, sizes)
+        out, labels = out._summed(labels, set(result), sizes)
+        out = out.permute(*[labels.index(x) for x in result])
+        return cls._make(out.cast(d).uop, out.device)
+
+    def _diagonals(self, term: Sequence[Label]) -> tuple[Self, list[Label]]:
+        """The tensor with each letter once: of axes of one letter the diagonal."""
+        x, labels = self, list(term)
+        for label in dict.fromkeys(term):
+            while labels.count(label) > 1:
+                first = labels.index(label)
+                second = labels.index(label, first + 1)
+                x = x.diagonal(0, first, second)
+                del labels[second], labels[first]
+                labels.append(label)
+        return x, labels
+
+    def _contracted(
+        self, mine: list[Label], other: Self, theirs: list[Label], later: set[Label], sizes: dict[Label, Dim]
+    ) -> tuple[Self, list[Label]]:
+        labels = [*mine, *[x for x in theirs if x not in mine]]
+        product = self._over_labels(mine, labels) * other._over_labels(theirs, labels)
+        return product._summed(labels, later, sizes)
+
+    def _over_labels(self, mine: list[Label], labels: list[Label]) -> Self:
+        """The axes in the order of `labels`, of size 1 where there is none."""
+        ordered = self.permute(*[mine.index(x) for x in labels if x in mine])
+        sizes = iter(ordered.shape)
+        return ordered.reshape(tuple(next(sizes) if x in mine else 1 for x in labels))
+
+    def _summed(self, labels: list[Label], kept: set[Label], sizes: dict[Label, Dim]) -> tuple[Self, list[Label]]:
+        """The sum over all labels but the `kept`; an axis of size 1 stands for as many equal elements as its label has."""
+        over = [k for k, x in enumerate(labels) if x not in kept]
+        x = self.expand(tuple(sizes[label] for label in labels))
+        if over:
+            x = x.any(tuple(over)) if x.dtype.is_bool else x._reduce(Op.Add, tuple(over), keepdim=False)
+        return x, [label for label in labels if label in kept]
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
+        """The elements at (i, i + offset) of two axes, as the last axis."""
+        a, b = self._axis(axis1), self._axis(axis2)
+        whole(offset, "offset", -(1 << 62))
+        if a == b:
+            raise ShapeError(f"the diagonal of axis {axis1} and itself", place=caller(), expected="two axes")
+        x = self.permute(*[k for k in range(self.ndim) if k not in (a, b)], a, b)
+        rows, columns = known(x, -2, "a diagonal"), known(x, -1, "a diagonal")
+        top, left = max(-offset, 0), max(offset, 0)
+        n = max(min(rows - top, columns - left), 0)
+        lead = x.shape[:-2]
+        none = [None] * len(lead)
+        x = x.shrink([*none, (min(top, rows), min(top, rows) + n), (min(left, columns), min(left, columns) + n)])
+        if n == 0:
+            return x.reshape((*lead, 0))
+        # rows one longer: the diagonal becomes a column
+        flat = x.reshape((*lead, n * n))._pad_zero([*none, (0, n)])
+        return flat.reshape((*lead, n, n + 1)).shrink([*none, None, (0, 1)]).reshape((*lead, n))
+
+    def trace(self, offset: int = 0, dtype: Any = None) -> Self:
+        """The sum of the diagonal of the last two axes; dtypes as for sum."""
+        return self.diagonal(offset, -2, -1).sum(-1, dtype=dtype)
+
+    def vecdot(self, other: Any, axis: int = -1) -> Self:
+        """The sum of products along `axis`; other axes broadcast."""
+        y = other if isinstance(other, Einsum) else self._from_data(other, self.device)
+        a, b = self.moveaxis(axis, -1), y.moveaxis(axis, -1)
+        if a.shape[-1] != b.shape[-1]:
+            raise ShapeError(
+                f"vecdot of shapes {show(self.shape)} and {show(y.shape)}", place=caller(), expected=f"one size of axis {axis}"
+            )
+        return self._like(self.einsum("...i,...i->...", a, b).uop)
+
+    def tensordot(self, other: Any, axes: int | Sequence[Sequence[int]] = 2) -> Self:
+        """The sum of products over the last `axes` of this tensor and the first of the other; or over two lists of axes."""
+        y = other if isinstance(other, Einsum) else self._from_data(other, self.device)
+        if isinstance(axes, (tuple, list)):
+            mine, theirs = [self._axis(a) for a in axes[0]], [y._axis(a) for a in axes[1]]
+        else:
+            n = whole(axes, "axes", 0)
+            if n > min(self.ndim, y.ndim):
+                raise ShapeError(f"tensordot over {n} axes", place=caller(), expected=f"at most {min(self.ndim, y.ndim)}")
+            mine, theirs = list(range(self.ndim - n, self.ndim)), list(range(n))
+        if len(mine) != len(theirs) or any(self.shape[a] != y.shape[b] for a, b in zip(mine, theirs, strict=False)):
+            raise ShapeError(
+                f"tensordot of shapes {show(self.shape)} and {show(y.shape)} over {mine} and {theirs}",
+                place=caller(),
+                expected="axes of equal sizes",
+            )
+        letters = string.ascii_letters
+        left = list(letters[: self.ndim])
+        right = list(letters[self.ndim : self.ndim + y.ndim])
+        for a, b in zip(mine, theirs, strict=True):
+            right[b] = left[a]
+        out = [x for k, x in enumerate(left) if k not in mine] + [x for k, x in enumerate(right) if k not in theirs]
+        return self._like(self.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", self, y).uop)
+
+    def vector_norm(self, axis: Axis = None, keepdim: bool = False, ord: float = 2) -> Self:
+        """(sum |x|^ord)^(1/ord) over `axis`; the greatest and the least |x| for inf and -inf, for 0 how many are not 0."""
+        x = self._wide().abs()
+        if ord in (float("inf"), float("-inf")):
+            out = x.max(axis, keepdim) if ord > 0 else x.min(axis, keepdim)
+        elif ord == 0:
+            out = x.ne(0).cast(x.dtype).sum(axis, keepdim)
+        elif ord == 1:
+            out = x.sum(axis, keepdim)
+        elif ord == 2:
+            out = (x * x).sum(axis, keepdim).sqrt()
+        else:
+            out = (x**ord).sum(axis, keepdim) ** (1.0 / ord)
+        return out._rounded_to(self)
+
+
+def _parsed(formula: str, shapes: Sequence[tuple[Dim, ...]]) -> tuple[list[list[Label]], list[Label]]:
+    """The labels of each operand's axes and of the result's."""
+    text = formula.replace(" ", "")
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+
+    def wrong(expected: str) -> ShapeError:
+        return ShapeError(f"einsum({formula!r}) of {len(shapes)} operands", place=caller(), expected=expected)
+
+    if len(terms) != len(shapes) or not shapes:
+        raise wrong(f"{len(terms)} operands, one a term")
+    for term in [*terms, right]:
+        plain = term.replace("...", "", 1)
+        if not plain.isascii() or not (plain.isalpha() or not plain):
+            raise wrong("letters, `...` once a term, commas between terms and `->` before the result")
+    out: list[list[Label]] = []
+    for term, shape in zip(terms, shapes, strict=True):
+        named = len(term.replace("...", ""))
+        more = len(shape) - named
+        if more < 0 or (more and "..." not in term):
+            raise wrong(f"a term of {len(shape)} axes for shape {show(shape)}, not {term!r}")
+        out.append(_labels(term, more))
+    widest = max((-min([0, *[x for x in t if isinstance(x, int)]]) for t in out), default=0)
+    flat = [x for t in out for x in t]
+    if arrow:
+        result = _labels(right, widest)
+    else:
+        result = [*range(-widest, 0), *sorted(x for x in flat if isinstance(x, str) and flat.count(x) == 1)]
+    if len(set(result)) != len(result) or not set(result) <= set(flat):
+        raise wrong("a result of letters that operands have, each once")
+    return out, result
+
+
+def _labels(term: str, more: int) -> list[Label]:
+    before, dots, after = term.partition("...")
+    return [*before, *(range(-more, 0) if dots else ()), *after]
+
+
+def _sizes(formula: str, terms: list[list[Label]], shapes: Sequence[tuple[Dim, ...]]) -> dict[Label, Dim]:
+    sizes: dict[Label, Dim] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for label, size in zip(term, shape, strict=True):
+            before = sizes.setdefault(label, size)
+            if isinstance(before, int) and before == 1:
+                sizes[label] = size
+            elif before is not size and before != size and not (isinstance(size, int) and size == 1):
+                named = f"{label!r}" if isinstance(label, str) else "`...`"
+                raise ShapeError(
+                    f"einsum({formula!r}) of shapes {' and '.join(map(show, shapes))}",
+                    place=caller(),
+                    expected=f"one size for {named}, which is {before} and {size}",
+                )
+    return sizes

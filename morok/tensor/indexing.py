@@ -1,0 +1,220 @@
+"""Elements chosen by tensors of positions or of conditions.
+
+A choice is a sum over an axis of which one element counts. The rule `load_collapse.gather` makes it a read at that position,
+so it costs one read an element, however long the axis is.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+from morok.errors import DTypeError, ShapeError
+from morok.ir.dtype import DType, dtypes
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.shape import Shape
+from morok.ir.uop import UOp
+from morok.tensor.arguments import known, whole
+from morok.tensor.base import Lazy, dim_node, show
+from morok.tensor.movement import broadcast_shapes, expanded, reshaped
+from morok.tensor.scan import Scan
+
+# Whole numbers of a dtype's width: the sum of one of them and zeros keeps every bit, the sign of zero and NaN's too.
+_BITS: Final = {1: dtypes.u8, 2: dtypes.u16, 4: dtypes.u32, 8: dtypes.u64}
+
+
+class Indexing(Scan):
+    """Positions are integers; negative ones count from the end. Where a tensor's position lies outside the axis stands 0: what a
+    tensor holds is not known before it runs. Positions in numbers, lists and arrays are checked at once."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> Self:
+        """NumPy's indexing: integers, slices, None, `...`; integer tensors, arrays and lists; masks of bools.
+
+        A mask is computed at once, for the shape of the result depends on it.
+        """
+        parts = list(key) if isinstance(key, tuple) else [key]
+        if any(_is_array(p) for p in parts):
+            return self._chosen_by_arrays(parts)
+        return self._basic_index(parts)
+
+    def _chosen_by_arrays(self, parts: list[Any]) -> Self:
+        """Positions for several axes, broadcast together, once the other parts are applied."""
+        parts = self._without_masks(parts)
+        # beside arrays an integer is an array too
+        chooses = [p is not None and p is not Ellipsis and not isinstance(p, slice) for p in parts]
+        x = self._basic_index([slice(None) if c else p for c, p in zip(chooses, parts, strict=True)])
+        at = [k for k, c in enumerate(chooses) if c]
+        dots = next((k for k, p in enumerate(parts) if p is Ellipsis), len(parts))
+        axes = [k if k < dots else x.ndim - (len(parts) - k) for k in at]
+        chosen = x._chosen(axes, [parts[k] for k in at])
+        # arrays side by side leave their axes where they stood; else they stand in front
+        wide = chosen.ndim - (x.ndim - len(axes))
+        first = axes[0] if at == list(range(at[0], at[0] + len(at))) else 0
+        behind = list(range(wide, chosen.ndim))
+        return chosen.permute(*behind[:first], *range(wide), *behind[first:])
+
+    def _without_masks(self, parts: list[Any]) -> list[Any]:
+        """The parts, each mask as the places where it holds; ShapeError unless masks have the shape of their axes."""
+        covered = [p.ndim if _is_mask(p) else 0 if p is None or p is Ellipsis else 1 for p in parts]
+        out: list[Any] = []
+        axis = 0
+        for part, count in zip(parts, covered, strict=True):
+            if _is_mask(part) and part.shape != self.shape[axis : axis + part.ndim]:
+                raise ShapeError(
+                    f"a mask of shape {show(part.shape)} for axes {axis}..{axis + part.ndim} of shape {show(self.shape)}",
+                    place=caller(),
+                    expected=f"the shape {show(self.shape[axis : axis + part.ndim])}",
+                )
+            axis += self.ndim - sum(covered) if part is Ellipsis else count
+            out += self._positions_of(part) if _is_array(part) else [part]
+        return out
+
+    def _positions_of(self, part: Any) -> list[Any]:
+        """What stands for an array, list, tensor or mask: tensors of integers, or arrays."""
+        import numpy as np
+
+        if isinstance(part, Lazy) and part.dtype.is_int:
+            return [part]
+        array = np.asarray(part)
+        if array.size == 0 and isinstance(part, list):
+            array = array.astype(np.int64)
+        if array.dtype.kind == "b":
+            if array.ndim == 0:
+                raise _no_index("one bool")
+            return list(np.nonzero(array))
+        if array.dtype.kind not in "iu":
+            raise _no_index(str(array.dtype))
+        return [array]
+
+    def _chosen(self, axes: Sequence[int], at: Sequence[Any]) -> Self:
+        """[positions.., the other axes..]: of these axes the elements at positions that broadcast together."""
+        sizes = [known(self, a, "an index") for a in axes]
+        places: list[Self] = []
+        inside: list[Self] = []
+        for position, axis, n in zip(at, axes, sizes, strict=True):
+            place, good = self._place(position, axis, n)
+            places.append(place)
+            inside += [] if good is None else [good]
+        shape = broadcast_shapes(*[p.shape for p in places])
+        others = [a for a in range(self.ndim) if a not in axes]
+        flat = expanded(places[0].uop, shape)
+        for place, n in zip(places[1:], sizes[1:], strict=True):
+            flat = flat * dim_node(n) + expanded(place.uop, shape)
+        rows = self.permute(*axes, *others).flatten(0, len(axes) - 1) if len(axes) > 1 else self.moveaxis(axes[0], 0)
+        lead, rest = (1,) * len(shape), rows.shape[1:]
+        full = (*shape, rows.shape[0], *rest)
+        chosen = rows.reshape((*lead, *rows.shape))._selected(reshaped(flat, (*shape, 1, *(1,) * len(rest))), len(shape), full)
+        for good in inside:
+            wide = good.reshape((*(1,) * (len(shape) - good.ndim), *good.shape, *(1,) * len(rest)))
+            chosen = chosen._zero_unless(wide)
+        return chosen
+
+    def _place(self, position: Any, axis: int, n: int) -> tuple[Self, Self | None]:
+        """A position as an index that is certainly in [0, n), and whether it was; None where that is known."""
+        import numpy as np
+
+        good: Self | None = None
+        if isinstance(position, Lazy):
+            at = self._like(position.uop.cast(dtypes.i64))
+            at = (at < 0).where(at + n, at)
+            good = (at >= 0) & (at < n)
+        else:
+            array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position), np.int64)
+            wrong = array[(array < -n) | (array >= n)]
+            if wrong.size:
+                raise ShapeError(
+                    f"index {wrong[0]} is outside axis {axis} of shape {show(self.shape)}",
+                    place=caller(),
+                    expected=f"{-n}..{n}" if n else "an axis with elements",
+                )
+            at = self._from_data(array % max(n, 1), self.device)
+        return self._like(at.clip(0, max(n - 1, 0)).uop.cast(dtypes.index)), good
+
+    def _selected(self, place: UOp, axis: int, full: Shape) -> Self:
+        """The element of axis `axis` at `place`; both broadcast to `full`, the shape with the axis, which is lost."""
+        n = full[axis]
+        out = (*full[:axis], *full[axis + 1 :])
+        if 0 in full:
+            return self._like(expanded(UOp.const(0, self.dtype), out))
+        bits = _BITS[self.dtype.itemsize]
+        x = self.cast(bits) if self.dtype.is_bool else self.bitcast(bits)
+        iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)), tuple(n if a == axis else 1 for a in range(len(full))))
+        hit = self._like(expanded(iota, full).eq(expanded(place, full)))
+        only = hit.where(x.expand(full), 0)._reduce(Op.Add, axis, keepdim=False)
+        return only.cast(dtypes.bool) if self.dtype.is_bool else only.bitcast(self.dtype)
+
+    def _zero_unless(self, condition: Self) -> Self:
+        return self._like(condition.where(self, self._like(UOp.const(0, self.dtype))).uop)
+
+    def take(self, indices: Any, axis: int | None = None) -> Self:
+        """The elements at `indices` along `axis`, whose place the axes of `indices` take; of a flat tensor without an axis."""
+        if axis is None and self.ndim != 1:
+            return self.flatten().take(indices, 0)
+        a = self._axis(0 if axis is None else axis)
+        (at,) = self._positions_of(indices)
+        chosen = self._chosen([a], [at])
+        wide = chosen.ndim - self.ndim + 1
+        behind = list(range(wide, chosen.ndim))
+        return chosen.permute(*behind[:a], *range(wide), *behind[a:])
+
+    def take_along_axis(self, indices: Any, axis: int = -1) -> Self:
+        """out[.., j, ..] = x[.., indices[.., j, ..], ..]: the other axes of both broadcast."""
+        a = self._axis(axis)
+        (at,) = self._positions_of(indices)
+        n = known(self, a, "take_along_axis")
+        place, good = self._place(at, a, n)
+        if place.ndim != self.ndim:
+            raise ShapeError(
+                f"take_along_axis of shapes {show(self.shape)} and {show(place.shape)}", place=caller(), expected="as many axes"
+            )
+        m = place.shape[a]
+        others = broadcast_shapes((*self.shape[:a], 1, *self.shape[a + 1 :]), (*place.shape[:a], 1, *place.shape[a + 1 :]))
+        full = (*others[:a], m, n, *others[a + 1 :])
+        chosen = self.unsqueeze(a)._selected(place.unsqueeze(a + 1).uop, a + 1, full)
+        return chosen if good is None else chosen._zero_unless(good)
+
+    def one_hot(self, num_classes: int) -> Self:
+        """[..] of integers -> [.., num_classes] of i64: 1 at each element's place, 0 elsewhere."""
+        if not self.dtype.is_int:
+            raise DTypeError(f"one_hot of {self.dtype}", place=caller(), expected="integers")
+        wide = self.unsqueeze(-1)
+        count = whole(num_classes, "num_classes", 0)
+        classes = self._like(UOp.new(Op.Iota, (dim_node(count),)).cast(dtypes.i64)) if count else self._like(_nothing())
+        return (wide.cast(dtypes.i64) == classes).cast(dtypes.i64)
+
+    def nonzero(self) -> tuple[Self, ...]:
+        """For each axis the places of the elements that are not 0, as i64. Computed at once: their number is the shape."""
+        import numpy as np
+
+        return tuple(self._from_data(np.ascontiguousarray(p), self.device) for p in np.nonzero(np.asarray(self)))
+
+
+def _nothing(d: DType = dtypes.i64) -> UOp:
+    return expanded(UOp.const(0, d), (0,))
+
+
+def _is_array(part: Any) -> bool:
+    return isinstance(part, (Lazy, list)) or type(part).__name__ == "ndarray"
+
+
+def _is_mask(part: Any) -> bool:
+    return hasattr(part, "ndim") and part.ndim > 0 and str(part.dtype) == "bool"
+
+
+def _integer(part: Any) -> int:
+    if isinstance(part, bool) or not hasattr(part, "__index__"):
+        raise _no_index(repr(part))
+    return operator.index(part)
+
+
+def _no_index(what: str) -> ShapeError:
+    return ShapeError(
+        f"{what} is no index",
+        place=caller(),
+        expected="an integer, a slice, None, `...`, or a tensor or list of integers or bools",
+        hint="where() selects by a condition",
+    )

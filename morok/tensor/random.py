@@ -1,0 +1,159 @@
+"""Random numbers: the counter-based generator of Salmon et al. 2011 (threefry2x32, 20 rounds), as a program like any other.
+
+`manual_seed` and the number of calls since then determine every number, on every device, in every process. Each call has a key
+of its own, the generator's word for (seed, call); element i is the generator's word for (key, i). The key is an input
+of the compiled program, so that the next call of the same shape compiles nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from typing import Any, Final, Self
+
+from morok.errors import DTypeError, ShapeError
+from morok.ir.dtype import FLOAT_FORMAT, DType, dtypes
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.ops.transcendental import threefry
+from morok.ir.shape import Shape
+from morok.ir.uop import UOp
+from morok.tensor import creation
+from morok.tensor.arguments import whole
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, prod
+from morok.tensor.movement import expanded, reshaped, shape_argument
+from morok.tensor.sorting import Sorting
+
+
+class _Generator:
+    """The seed, and how many keys it has given."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seed: int | None = None
+        self._calls = 0
+
+    def seed(self, value: int) -> None:
+        with self._lock:
+            self._seed, self._calls = value % (1 << 64), 0
+
+    def key(self) -> int:
+        """The next key. Without a seed the operating system gives one."""
+        with self._lock:
+            if self._seed is None:
+                self._seed = int.from_bytes(os.urandom(8), "little")
+            self._calls += 1
+            return threefry(dtypes.u64, self._calls, self._seed)
+
+
+_GENERATOR: Final = _Generator()
+
+
+class Random(Sorting):
+    """Tensors of random numbers. A plan that is executed again repeats its numbers: they were drawn when it was described."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def manual_seed(seed: int) -> None:
+        """Begin anew: the same calls after the same seed give the same numbers."""
+        _GENERATOR.seed(whole(seed, "the seed", -(1 << 63)))
+
+    @classmethod
+    def _bits(cls, shape: Shape, device: str) -> Self:
+        """64 random bits an element, as u64."""
+        import numpy as np
+
+        size = prod(shape)
+        if size == 0:
+            return cls._make(expanded(UOp.const(0, dtypes.u64), shape), device)
+        key = creation.from_array(np.array([_GENERATOR.key()], np.uint64), None, device)
+        counters = UOp.new(Op.Iota, (dim_node(size),)).cast(dtypes.u64)
+        words = UOp.new(Op.Threefry, (counters, expanded(key, (size,))))
+        return cls._make(reshaped(words, shape), device)
+
+    def _fraction(self, digits: int, d: DType) -> Self:
+        """The first `digits` of these bits as a multiple of 2^-digits below 1, exactly."""
+        first = self >> (self.dtype.bits - digits)
+        # the signed conversion is an instruction, and a short one where the number is short
+        return first.cast(dtypes.i32 if digits < 32 else dtypes.i64).cast(d) * 2.0**-digits
+
+    @classmethod
+    def rand(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """Floats evenly in [0, 1): every multiple of 2^-p, the dtype's precision p."""
+        d = _float_dtype(dtype, "rand")
+        digits = FLOAT_FORMAT[d][0]
+        return cls._bits(shape_argument(shape), creation.default_device(device))._fraction(digits, d).contiguous()
+
+    @classmethod
+    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+        """Floats evenly between `low` and `high`, which by rounding may come out itself."""
+        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+            raise ShapeError(f"uniform from {low} to {high}", place=caller(), expected="finite low <= high")
+        d = _float_dtype(dtype, "uniform")
+        digits = FLOAT_FORMAT[d][0]
+        fraction = cls._bits(shape_argument(shape), creation.default_device(device))._fraction(digits, d)
+        return (fraction * (high - low) + low).contiguous()
+
+    @classmethod
+    def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = None, device: str | None = None) -> Self:
+        """Integers in low..high, `high` left out, each as likely as the others up to (high - low) / 2^64."""
+        d = as_dtype(dtype or DEFAULT_INT)
+        if not d.is_int:
+            raise DTypeError(f"randint of {d}", place=caller(), expected="an integer dtype")
+        low, high = whole(low, "low", int(d.min)), whole(high, "high", int(d.min))
+        if not low < high <= d.max + 1:
+            raise ShapeError(f"randint from {low} to {high} of {d}", place=caller(), expected=f"low < high <= {d.max + 1}")
+        bits = cls._bits(shape_argument(shape), creation.default_device(device))
+        span = high - low
+        if span < 1 << 64:
+            bits = cls._make(UOp.new(Op.Mod, (bits.uop, UOp.const(span, dtypes.u64))), bits.device)
+        return (bits + low % (1 << 64)).cast(d).contiguous()
+
+    @classmethod
+    def randn(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """Floats of the normal distribution of mean 0 and variance 1."""
+        return cls.normal(*shape, dtype=dtype, device=device)
+
+    @classmethod
+    def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+        """Floats of a normal distribution (Box and Muller 1958)."""
+        d = _float_dtype(dtype, "normal")
+        if not std >= 0:
+            raise ShapeError(f"normal with a standard deviation of {std}", place=caller(), expected="0 or more")
+        sizes, name = shape_argument(shape), creation.default_device(device)
+        bits = cls._bits(sizes, name)
+        if d is dtypes.f64:
+            first, second = bits._fraction(53, d), cls._bits(sizes, name)._fraction(53, d)
+        else:
+            # both numbers from one word
+            first, second = bits._fraction(31, dtypes.f32), (bits << 32)._fraction(24, dtypes.f32)
+        # of the first the logarithm is taken, so it lies in (0, 1]
+        least = 2.0 ** (-53 if d is dtypes.f64 else -31)
+        radius = ((first + least).log() * -2.0).sqrt()
+        return (radius * (second * math.tau).cos() * std + mean).cast(d).contiguous()
+
+    @classmethod
+    def randperm(cls, n: int, device: str | None = None) -> Self:
+        """The integers 0..n in an order of chance, as i64."""
+        return cls._bits((whole(n, "n", 0),), creation.default_device(device)).argsort().contiguous()
+
+    def dropout(self, p: float = 0.5, training: bool = True) -> Self:
+        """Each element 0 with probability `p`, the others divided by 1 - p; the tensor itself where `training` is False."""
+        if not 0 <= p <= 1:
+            raise ShapeError(f"dropout with p = {p}", place=caller(), expected="a probability")
+        x = self._like(self._float())
+        if not training or p == 0:
+            return x
+        if p == 1:
+            return x.zeros_like()
+        kept = self._bits(self.shape, self.device)._fraction(24, dtypes.f32) >= p
+        return kept.where(x * (1.0 / (1.0 - p)), 0.0)
+
+
+def _float_dtype(dtype: Any, what: str) -> DType:
+    d = as_dtype(dtype or DEFAULT_FLOAT)
+    if not d.is_float:
+        raise DTypeError(f"{what} of {d}", place=caller(), expected="a float dtype", hint="randint makes integers")
+    return d

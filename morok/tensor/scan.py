@@ -1,0 +1,95 @@
+"""Scans: at each element the sum (product, greatest, least) of those up to it.
+
+A short axis is one reduction: element i adds those at places up to i. A long one is cut into blocks, scanned likewise, and
+each block continues from a scan of the blocks' totals, so that the work grows with the axis and not with its square.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Self
+
+from morok.errors import ShapeError
+from morok.ir.dtype import dtypes
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
+from morok.ir.uop import UOp
+from morok.tensor.arguments import known
+from morok.tensor.base import as_dtype, show
+from morok.tensor.joining import Joining
+from morok.tensor.reduce import HALVES, accumulator
+
+_AT_ONCE: Final = 64  # elements of an axis that one reduction scans
+_BLOCK: Final = 16  # elements of a block: one vector register of the widest machines
+
+
+class Scan(Joining):
+    """The results have the operand's shape. Over no elements there is nothing to scan."""
+
+    __slots__ = ()
+
+    def cumsum(self, axis: int = 0, dtype: Any = None) -> Self:
+        """The sums of the elements up to each one. Integers are added as i64 or u64, halves as f32 and rounded once."""
+        return self._accumulated(Op.Add, axis, dtype)
+
+    def cumprod(self, axis: int = 0, dtype: Any = None) -> Self:
+        """The products of the elements up to each one; dtypes as for cumsum."""
+        return self._accumulated(Op.Mul, axis, dtype)
+
+    def cummax(self, axis: int = 0) -> Self:
+        """The greatest of the elements up to each one; NaN from the first NaN on."""
+        return self._scanned(Op.Max, axis)
+
+    def cummin(self, axis: int = 0) -> Self:
+        """The least of the elements up to each one; NaN from the first NaN on."""
+        return self._scanned(Op.Min, axis)
+
+    def cumulative_sum(self, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Self:
+        """cumsum() as the array API standard has it: of vectors without an axis; `include_initial` puts a 0 in front."""
+        return self._cumulative(Op.Add, axis, dtype, include_initial)
+
+    def cumulative_prod(self, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Self:
+        """cumprod() as the array API standard has it: of vectors without an axis; `include_initial` puts a 1 in front."""
+        return self._cumulative(Op.Mul, axis, dtype, include_initial)
+
+    def _cumulative(self, op: Op, axis: int | None, dtype: Any, include_initial: bool) -> Self:
+        if axis is None and self.ndim != 1:
+            raise ShapeError(f"a scan of shape {show(self.shape)} without an axis", place=caller(), expected="one axis")
+        a = self._axis(0 if axis is None else axis)
+        out = self._accumulated(op, a, dtype)
+        if not include_initial:
+            return out
+        first = out.full((*self.shape[:a], 1, *self.shape[a + 1 :]), 0 if op is Op.Add else 1, out.dtype, self.device)
+        return type(self).concat([first, out], a)
+
+    def _accumulated(self, op: Op, axis: int, dtype: Any) -> Self:
+        d = accumulator(self.dtype) if dtype is None else as_dtype(dtype)
+        return self.cast(dtypes.f32 if d in HALVES else d)._scanned(op, axis).cast(d)
+
+    def _scanned(self, op: Op, axis: int) -> Self:
+        a = self._axis(axis)
+        if known(self, a, "a scan") < 2 or 0 in self.shape:
+            return self
+        if self.dtype.is_bool:
+            return self.cast(dtypes.u8)._scanned(op, a).cast(dtypes.bool)
+        return self.moveaxis(a, -1)._scan_last(op, whole=True).moveaxis(-1, a)
+
+    def _scan_last(self, op: Op, whole: bool) -> Self:
+        """Scan the last axis; element i counts at its own place, unless `whole` is False."""
+        n = known(self, -1, "a scan")
+        if n <= _AT_ONCE:
+            return self._scan_at_once(op, whole)
+        blocks = -(-n // _BLOCK)
+        x = self.pad([*[None] * (self.ndim - 1), (0, blocks * _BLOCK - n)], identity(op, self.dtype))
+        rows = x.reshape((*self.shape[:-1], blocks, _BLOCK))
+        before = rows._reduce(op, -1, keepdim=False)._scan_last(op, whole=False).contiguous()
+        inside = rows._scan_at_once(op, whole)
+        out = inside._like(UOp.new(op, (inside.uop, before.unsqueeze(-1).expand(inside.shape).uop)))
+        return out.reshape(x.shape).shrink([*[None] * (self.ndim - 1), (0, n)])
+
+    def _scan_at_once(self, op: Op, whole: bool) -> Self:
+        n = self.shape[-1]
+        rows = self.unsqueeze(-2).expand((*self.shape[:-1], n, n))
+        place, upto = rows._positions(rows.ndim - 1, dtypes.i32), rows._positions(rows.ndim - 2, dtypes.i32)
+        counted = place <= upto if whole else place < upto
+        return counted.where(rows, self._like(UOp.const(identity(op, self.dtype), self.dtype)))._reduce(op, -1, keepdim=False)

@@ -1,0 +1,101 @@
+"""Sorting, stable and with NumPy's order: NaN is the greatest, -0.0 equals 0.0.
+
+What is sorted are unsigned keys that order as the elements do. Short axes are sorted by counting for each key how many are less.
+Long ones go through Batcher's bitonic network (1968), on words that hold a key and its place, so that all of them differ.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Self
+
+from morok.errors import ShapeError
+from morok.ir.dtype import dtypes
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.tensor.arguments import known, whole
+from morok.tensor.base import show
+from morok.tensor.indexing import Indexing
+
+_BY_COUNTING: Final = 1024  # elements of an axis for which n * n comparisons cost less than the network's kernels
+_LAST: Final = (1 << 64) - 1
+
+
+class Sorting(Indexing):
+    """Orders along an axis. Positions are i64."""
+
+    __slots__ = ()
+
+    def argsort(self, axis: int = -1, descending: bool = False, stable: bool = True) -> Self:
+        """The positions that sort the tensor along `axis`; equal elements keep their order, whatever `stable` says."""
+        a = self._axis(axis)
+        n = known(self, a, "a sort")
+        if n < 2 or 0 in self.shape:
+            return self.zeros_like(dtypes.i64)
+        keys = self.moveaxis(a, -1)._sort_keys()
+        keys = ~keys if descending else keys
+        if n <= _BY_COUNTING:
+            order = keys._order_by_counting()
+        elif keys.dtype.bits <= 32:
+            order = keys._order_by_network()
+        else:
+            # by the low half, then by the high one, which leaves in order what it finds equal
+            low = (keys & 0xFFFFFFFF)._order_by_network()
+            order = low.take_along_axis((keys >> 32).take_along_axis(low)._order_by_network())
+        return order.moveaxis(-1, a)
+
+    def sort(self, axis: int = -1, descending: bool = False, stable: bool = True) -> tuple[Self, Self]:
+        """The elements in order along `axis`, and the positions that they had."""
+        order = self.argsort(axis, descending, stable).contiguous()
+        return self.take_along_axis(order, axis), order
+
+    def topk(self, k: int, axis: int = -1, largest: bool = True) -> tuple[Self, Self]:
+        """The `k` greatest elements along `axis` (the least, if not `largest`), the greatest first, and their positions."""
+        a = self._axis(axis)
+        if whole(k, "k", 0) > known(self, a, "topk"):
+            raise ShapeError(f"topk({k}) of shape {show(self.shape)}", place=caller(), expected=f"at most {self.shape[a]}")
+        order = self.argsort(a, descending=largest).shrink([(0, k) if d == a else None for d in range(self.ndim)]).contiguous()
+        return self.take_along_axis(order, a), order
+
+    def _sort_keys(self) -> Self:
+        """Unsigned integers of at least 32 bits that are ordered as the elements are."""
+        d = self.dtype
+        if d.is_float:
+            x = (self.cast(dtypes.f32) if d.bits == 16 else self) + 0.0  # -0.0 becomes 0.0
+            bits, top = (dtypes.u32, 1 << 31) if x.dtype.bits == 32 else (dtypes.u64, 1 << 63)
+            word = x.bitcast(bits)
+            ordered = (word >= top).where(~word, word | top)
+            return x._like(x.isnan().where(x._like(UOp.const(int(bits.max), bits)), ordered).uop)
+        if d.bits == 64:
+            return self if d.is_unsigned else self.bitcast(dtypes.u64) ^ (1 << 63)
+        return (self.cast(dtypes.i64) - int(d.min)).cast(dtypes.u32)
+
+    def _order_by_counting(self) -> Self:
+        """The sorting positions along the last axis."""
+        keys = self.contiguous()
+        mine, theirs = keys.unsqueeze(-1), keys.unsqueeze(-2)
+        place, other = mine._positions(mine.ndim - 2, dtypes.i32), theirs._positions(theirs.ndim - 1, dtypes.i32)
+        less = (theirs < mine) | ((theirs == mine) & (other < place))
+        rank = less.cast(dtypes.i32)._reduce(Op.Add, -1, keepdim=False)
+        # the place whose rank is r
+        hit = rank.unsqueeze(-2) == rank.unsqueeze(-1)._positions(rank.ndim - 1, dtypes.i32)
+        return hit.where(hit._positions(rank.ndim, dtypes.i64), 0)._reduce(Op.Add, -1, keepdim=False)
+
+    def _order_by_network(self) -> Self:
+        """The sorting positions along the last axis, of keys below 2^32."""
+        lead, n = self.shape[:-1], known(self, -1, "a sort")
+        size = 1 << (n - 1).bit_length()
+        words = (self.cast(dtypes.u64) << 32) | self._positions(self.ndim - 1, dtypes.u64)
+        words = words.pad([*[None] * len(lead), (0, size - n)], _LAST).contiguous()
+        block = 2
+        while block <= size:
+            stride = block // 2
+            while stride:
+                pairs = words.reshape((*lead, size // (2 * stride), 2, stride))
+                # a block's halves are in order each: the second one turned round, then ever smaller parts as they are
+                partner = pairs.flip(-2, -1) if 2 * stride == block else pairs.flip(-2)
+                first = pairs._positions(pairs.ndim - 2, dtypes.i32) < 1
+                words = first.where(pairs.minimum(partner), pairs.maximum(partner)).reshape((*lead, size)).contiguous()
+                stride //= 2
+            block *= 2
+        return (words.shrink([*[None] * len(lead), (0, n)]) & 0xFFFFFFFF).cast(dtypes.i64)
