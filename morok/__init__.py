@@ -28,7 +28,7 @@ _HOME = {
     "prove": "morok.prove.api",
     "settings": "morok.config",
 }
-_PACKAGES = frozenset({"errors", "ir"})
+_PACKAGES = frozenset({"errors", "ir", "nn"})
 __all__ = list(_HOME)
 
 

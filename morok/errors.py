@@ -267,6 +267,12 @@ class BindError(TensorError):
     code = "MRK503"
 
 
+class StateError(TensorError):
+    """A state dict does not fit a layer: names are missing or unknown, or a shape differs."""
+
+    code = "MRK504"
+
+
 # Compilation and devices
 
 

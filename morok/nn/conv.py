@@ -1,0 +1,87 @@
+"""Layers that convolve images."""
+
+from __future__ import annotations
+
+from morok.errors import ShapeError
+from morok.ir.maker import caller
+from morok.nn.linear import begin
+from morok.nn.module import Module
+from morok.tensor.arguments import each, whole
+from morok.tensor.conv import Sizes
+from morok.tensor.tensor import Tensor
+
+
+class Conv2d(Module):
+    """[N, in_channels, H, W] -> [N, out_channels, H', W'], as Tensor.conv2d; the weight [out, in / groups, h, w]."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        dilation: Sizes = 1,
+        groups: int = 1,
+        bias: bool = True,
+    ) -> None:
+        inputs, outputs, sizes = _channels(in_channels, out_channels, groups, kernel_size)
+        per = inputs // groups
+        self.weight, self.bias = begin((outputs, per, *sizes), outputs if bias else 0, per * sizes[0] * sizes[1])
+        self.stride, self.padding = each(stride, 2, "stride", 1), each(padding, 2, "padding", 0)
+        self.dilation, self.groups = each(dilation, 2, "dilation", 1), groups
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def _said(self) -> str:
+        outputs, per, *sizes = self.weight.shape
+        return (
+            f"{per * self.groups}, {outputs}, {tuple(sizes)}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, groups={self.groups}{'' if self.bias is not None else ', bias=False'}"
+        )
+
+
+class ConvTranspose2d(Module):
+    """[N, in_channels, H, W] -> [N, out_channels, H', W'], as Tensor.conv_transpose2d; the weight [in, out / groups, h, w]."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Sizes,
+        stride: Sizes = 1,
+        padding: Sizes = 0,
+        output_padding: Sizes = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Sizes = 1,
+    ) -> None:
+        inputs, outputs, sizes = _channels(in_channels, out_channels, groups, kernel_size)
+        per = outputs // groups
+        self.weight, self.bias = begin((inputs, per, *sizes), outputs if bias else 0, per * sizes[0] * sizes[1])
+        self.stride, self.padding = each(stride, 2, "stride", 1), each(padding, 2, "padding", 0)
+        self.output_padding = each(output_padding, 2, "output_padding", 0)
+        self.dilation, self.groups = each(dilation, 2, "dilation", 1), groups
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.conv_transpose2d(
+            self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        )
+
+    def _said(self) -> str:
+        inputs, per, *sizes = self.weight.shape
+        return (
+            f"{inputs}, {per * self.groups}, {tuple(sizes)}, stride={self.stride}, padding={self.padding}, "
+            f"output_padding={self.output_padding}, groups={self.groups}, "
+            f"{'' if self.bias is not None else 'bias=False, '}dilation={self.dilation}"
+        )
+
+
+def _channels(inputs: int, outputs: int, groups: int, size: Sizes) -> tuple[int, int, tuple[int, ...]]:
+    """The channels and the window, checked."""
+    count = whole(groups, "groups", 1)
+    first, second = whole(inputs, "in_channels", 1), whole(outputs, "out_channels", 1)
+    if first % count or second % count:
+        raise ShapeError(f"{first} and {second} channels in {count} groups", place=caller(), expected="a divisor of both")
+    return first, second, each(size, 2, "kernel_size", 1)

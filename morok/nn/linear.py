@@ -1,0 +1,57 @@
+"""Layers that multiply by a matrix, or look its rows up."""
+
+from __future__ import annotations
+
+import math
+
+from morok.errors import DTypeError
+from morok.ir.maker import caller
+from morok.nn.module import Module
+from morok.tensor.arguments import whole
+from morok.tensor.tensor import Tensor
+
+
+class Linear(Module):
+    """[.., in_features] -> [.., out_features]: x @ weight.T + bias, the weight as [out_features, in_features].
+
+    Both begin evenly between -1 and 1 over the square root of `in_features`.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+        inputs, outputs = whole(in_features, "in_features", 1), whole(out_features, "out_features", 1)
+        self.weight, self.bias = begin((outputs, inputs), outputs if bias else 0, inputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.linear(self.weight, self.bias)
+
+    def _said(self) -> str:
+        outputs, inputs = self.weight.shape
+        return f"{inputs}, {outputs}{'' if self.bias is not None else ', bias=False'}"
+
+
+class Embedding(Module):
+    """[..] of integers below `num_embeddings` -> [.., embedding_dim]: rows of the weight, which begins normally distributed.
+
+    Numbers outside have a row of zeros.
+    """
+
+    def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
+        sizes = whole(num_embeddings, "num_embeddings", 1), whole(embedding_dim, "embedding_dim", 1)
+        self.weight = Tensor.normal(*sizes).realize()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not x.dtype.is_int:
+            raise DTypeError(f"an embedding of {x.dtype}", place=caller(), expected="integers")
+        return self.weight.take(x, 0)
+
+    def _said(self) -> str:
+        return ", ".join(map(str, self.weight.shape))
+
+
+def begin(shape: tuple[int, ...], outputs: int, fan_in: int) -> tuple[Tensor, Tensor | None]:
+    """A weight, and a bias where there are outputs for it, evenly between -1 and 1 over the square root of `fan_in`."""
+    bound = 1.0 / math.sqrt(fan_in)
+    weight = Tensor.uniform(*shape, low=-bound, high=bound)
+    bias = Tensor.uniform(outputs, low=-bound, high=bound) if outputs else None
+    Tensor.realize_batch([weight] if bias is None else [weight, bias])
+    return weight, bias

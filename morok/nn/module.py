@@ -1,0 +1,164 @@
+"""What every layer is: tensors and further layers as attributes, found by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from morok.errors import StateError
+from morok.ir.maker import caller
+from morok.tensor import registry
+from morok.tensor.base import show
+from morok.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+class Module:
+    """A layer. Whoever writes one sets tensors and layers (or lists, tuples and dicts of them) as attributes, and `forward`.
+
+    Names are paths of attributes, keys and positions: `blocks.0.weight`. There are no gradients yet, so a layer is for inference
+    until `train()` says otherwise.
+    """
+
+    measured: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that hold what was measured of data: part of the state, no parameters."""
+
+    training: bool = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The layer's value; each layer has its own."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward()")
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return self.forward(x)
+
+    def train(self, mode: bool = True) -> Self:
+        """Let this layer and all below it work as in training, or not; returns itself."""
+        for _, module in self._modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """As for inference; returns itself."""
+        return self.train(False)
+
+    def parameters(self) -> list[Tensor]:
+        """The tensors that training would change, each once."""
+        found = {id(t): t for _, module, name, t in self._tensors() if name not in module.measured}
+        return list(found.values())
+
+    def state_dict(self) -> dict[str, Array]:
+        """Copies of all tensors by name."""
+        named = [(path, t) for path, _, _, t in self._tensors()]
+        Tensor.realize_batch([t for _, t in named])
+        return {path: t.numpy().copy() for path, t in named}
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Self:
+        """Take the tensors' values from arrays (or tensors) by name, each converted to the dtype that is there; returns itself.
+
+        StateError if a shape differs, and where `strict` if a name is missing or unknown; nothing is changed then. Plans
+        that were prepared before keep their values.
+        """
+        named = {path: t for path, _, _, t in self._tensors()}
+        missing = [n for n in named if n not in state]
+        unknown = [n for n in state if n not in named]
+        if strict and (missing or unknown):
+            said = [f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names]
+            raise StateError(
+                f"the state does not fit: {'; '.join(said)}",
+                place=caller(),
+                expected=", ".join(named) or "no tensors",
+                hint="strict=False takes what fits",
+            )
+        loaded: list[tuple[Tensor, Tensor]] = []
+        for path, old in named.items():
+            if path not in state:
+                continue
+            value = state[path]
+            new = value if isinstance(value, Tensor) else Tensor(_copy(value), device=old.device)
+            if new.shape != old.shape:
+                raise StateError(f"{path} has shape {show(new.shape)}", place=caller(), expected=show(old.shape))
+            loaded.append((old, new.cast(old.dtype)))
+        for old, new in loaded:
+            registry.put(old, new.uop)
+        return self
+
+    def _children(self) -> Iterator[tuple[str, Any]]:
+        """Tensors and layers below, by their paths from here, in the order in which they were set."""
+        pending: list[tuple[str, Any]] = [(k, v) for k, v in reversed(vars(self).items())]
+        while pending:
+            path, value = pending.pop()
+            if isinstance(value, (Tensor, Module)):
+                yield path, value
+            elif isinstance(value, (list, tuple)):
+                pending += [(f"{path}.{k}", v) for k, v in reversed(list(enumerate(value)))]
+            elif isinstance(value, dict):
+                pending += [(f"{path}.{k}", v) for k, v in reversed(value.items())]
+
+    def _modules(self) -> list[tuple[str, Module]]:
+        """This layer and all below it with their paths, each once."""
+        found: dict[int, tuple[str, Module]] = {}
+        pending: list[tuple[str, Module]] = [("", self)]
+        while pending:
+            path, module = pending.pop()
+            if id(module) in found:
+                continue
+            found[id(module)] = (path, module)
+            below = [(f"{path}{name}.", v) for name, v in module._children() if isinstance(v, Module)]
+            pending += reversed(below)
+        return list(found.values())
+
+    def _tensors(self) -> list[tuple[str, Module, str, Tensor]]:
+        """All tensors: path, the layer that has it, its path in there, itself."""
+        return [
+            (path + name, module, name, t)
+            for path, module in self._modules()
+            for name, t in module._children()
+            if isinstance(t, Tensor)
+        ]
+
+    def _said(self) -> str:
+        """What `repr` shows between the parentheses of a layer without layers."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        pending: list[tuple[int, str, Module | None]] = [(0, "", self)]
+        while pending:
+            depth, name, module = pending.pop()
+            indent = "  " * depth
+            if module is None:
+                lines.append(f"{indent})")
+                continue
+            head = f"{indent}{name}{type(module).__name__}("
+            below = [(n, m) for n, m in module._children() if isinstance(m, Module)]
+            if not below:
+                lines.append(f"{head}{module._said()})")
+                continue
+            lines.append(head)
+            pending.append((depth, "", None))
+            pending += [(depth + 1, f"{n}: ", m) for n, m in reversed(below)]
+        return "\n".join(lines)
+
+
+class Sequential(Module):
+    """Layers, or functions of a tensor, one after the other."""
+
+    def __init__(self, *layers: Callable[[Tensor], Tensor]) -> None:
+        self.layers = list(layers)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def _copy(value: Any) -> Array:
+    """An array of one's own: what the caller does with theirs later is theirs."""
+    import numpy as np
+
+    return np.array(value)

@@ -1,0 +1,109 @@
+"""Layers that normalise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from morok.errors import ShapeError
+from morok.ir.maker import caller
+from morok.nn.module import Module
+from morok.tensor.arguments import each, whole
+from morok.tensor.base import show
+from morok.tensor.tensor import Tensor
+
+
+def _shape(sizes: int | Sequence[int]) -> tuple[int, ...]:
+    return each(sizes, len(sizes) if isinstance(sizes, (tuple, list)) else 1, "the normalized shape", 1)
+
+
+def _fits(x: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The last axes, which must have these sizes."""
+    if x.shape[x.ndim - len(sizes) :] != sizes or x.ndim < len(sizes):
+        raise ShapeError(f"a norm over {show(sizes)} of shape {show(x.shape)}", place=caller(), expected="these last axes")
+    return tuple(range(-len(sizes), 0))
+
+
+class LayerNorm(Module):
+    """Mean 0 and variance 1 over the last axes, of this shape; times `weight` plus `bias` of this shape (1 and 0 at first)."""
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True) -> None:
+        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.weight = Tensor.ones(self.normalized_shape) if elementwise_affine else None
+        self.bias = Tensor.zeros(self.normalized_shape) if elementwise_affine else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.layernorm(_fits(x, self.normalized_shape), self.eps, self.weight, self.bias)
+
+    def _said(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class RMSNorm(Module):
+    """Mean square 1 over the last axes, which have this shape; times `weight` of this shape (1 at first)."""
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-6) -> None:
+        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.weight = Tensor.ones(self.normalized_shape)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.rms_norm(_fits(x, self.normalized_shape), self.eps, self.weight)
+
+    def _said(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}"
+
+
+class GroupNorm(Module):
+    """Mean 0 and variance 1 over each group of channels of [N, C, ..]; times `weight` plus `bias` of [C] (1 and 0 at first)."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
+        self.num_groups, self.eps = whole(num_groups, "num_groups", 1), eps
+        self.num_channels = whole(num_channels, "num_channels", 1)
+        if self.num_channels % self.num_groups:
+            raise ShapeError(
+                f"{num_channels} channels in {num_groups} groups", place=caller(), expected=f"a divisor of {num_channels}"
+            )
+        self.weight = Tensor.ones(self.num_channels) if affine else None
+        self.bias = Tensor.zeros(self.num_channels) if affine else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.group_norm(self.num_groups, self.eps, self.weight, self.bias)
+
+    def _said(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+
+
+class BatchNorm(Module):
+    """Mean 0 and variance 1 of each channel of [N, C, ..]; times `weight` plus `bias` of [C] (1 and 0 at first).
+
+    In training the mean and variance are the batch's, and the running ones move towards them by `momentum` (at once: this is the
+    one layer that computes when it is called); else the running ones are used.
+    """
+
+    measured: ClassVar[frozenset[str]] = frozenset({"running_mean", "running_var", "num_batches_tracked"})
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True) -> None:
+        self.num_features, self.eps, self.momentum = whole(num_features, "num_features", 1), eps, momentum
+        self.weight = Tensor.ones(self.num_features) if affine else None
+        self.bias = Tensor.zeros(self.num_features) if affine else None
+        self.running_mean, self.running_var = Tensor.zeros(self.num_features), Tensor.ones(self.num_features)
+        self.num_batches_tracked = Tensor(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim < 2 or x.shape[1] != self.num_features:
+            raise ShapeError(f"BatchNorm of shape {show(x.shape)}", place=caller(), expected=f"[N, {self.num_features}, ..]")
+        if not self.training:
+            return x.batchnorm(self.weight, self.bias, self.running_mean, self.running_var, self.eps)
+        x = x.contiguous()
+        others = (0, *range(2, x.ndim))
+        mean, var = x.mean(others), x.var(others)
+        spread = x.var(others, correction=1)
+        m = self.momentum
+        self.running_mean = (self.running_mean * (1 - m) + mean * m).cast(self.running_mean.dtype).contiguous()
+        self.running_var = (self.running_var * (1 - m) + spread * m).cast(self.running_var.dtype).contiguous()
+        self.num_batches_tracked = (self.num_batches_tracked + 1).contiguous()
+        Tensor.realize_batch([x, mean, var, self.running_mean, self.running_var, self.num_batches_tracked])
+        return x.batchnorm(self.weight, self.bias, mean, var, self.eps)
+
+    def _said(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
