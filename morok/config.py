@@ -105,6 +105,13 @@ def _flags(text: str) -> frozenset[str]:
     return names
 
 
+def _buffers(text: str) -> int:
+    most = int(text)
+    if most and most < 4:  # what Where reads, and its result
+        raise ValueError(text)
+    return most
+
+
 DEBUG: Final = Setting("DEBUG", "", _one_of("", "ir"), '"ir" or nothing', "ir: print the program after each of the 22 stages")
 NOOPT: Final = Setting("NOOPT", False, _switch, "0 or 1", "apply no optimizations in stage 7")
 DEVECTORIZE: Final = Setting(
@@ -117,6 +124,9 @@ DEVECTORIZE: Final = Setting(
 DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "where tensors are realized")
 CHECK: Final = Setting(
     "CHECK", False, _switch, "0 or 1", "verify the program between stages, and every helper's contract at each of its calls"
+)
+MAX_BUFFERS: Final = Setting(
+    "MAX_BUFFERS", 0, _buffers, "0, or a number from 4 on", "most buffers that one kernel may use; 0: as many as the device takes"
 )
 TRACE: Final[Setting[Path | None]] = Setting(
     "TRACE", None, lambda text: Path(text) if text else None, "a file name", "write every rule that fires to this file, as JSON"
@@ -132,7 +142,7 @@ FAST_MATH: Final = Setting(
     "which liberties float arithmetic may take; each enables the rules that assume it",
 )
 
-SETTINGS: Final[tuple[Setting[Any], ...]] = (DEBUG, NOOPT, DEVECTORIZE, DEVICE, CHECK, TRACE, CACHE_DIR, FAST_MATH)
+SETTINGS: Final[tuple[Setting[Any], ...]] = (DEBUG, NOOPT, DEVECTORIZE, DEVICE, CHECK, MAX_BUFFERS, TRACE, CACHE_DIR, FAST_MATH)
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
 
 

@@ -70,6 +70,7 @@ CUDA: Final = Target(
     block_max=(1024, 1024, 64),
     block_threads=1024,
     local_bytes=48 * 1024,
+    buffers=480,  # parameters take 4 KiB: pointers of 8 bytes, and room for run-time values
     predicated=False,
     unsupported=TRANSCENDENTAL,
 )

@@ -3,6 +3,9 @@
 A Bufferize becomes a Store into a Buffer (phase 1), and the Store with its loops a Kernel (phase 2), whose Sink sees its
 buffers as DefineGlobals, outputs first, and its ranges numbered from 0. A Buffer that a kernel fills is read as
 After(Buffer, Kernel).
+
+Assignments give a buffer several contents one after the other. Whatever reads one of them runs after the kernel that
+makes it, and before the kernel that overwrites it (morok/passes/assignments.py); After edges say both.
 """
 
 from __future__ import annotations
@@ -11,14 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from morok.errors import IRError
 from morok.ir.dtype import DType
-from morok.ir.maker import caller, maker
+from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim
 from morok.ir.uop import UOp
 from morok.passes import movement
-from morok.passes.rangeify import STORAGE, stored
+from morok.passes.assignments import assigned, in_order
+from morok.passes.rangeify import STORAGE
 from morok.passes.target import KernelInfo
 
 NewBuffer = Callable[[DType, int], UOp]
@@ -49,19 +52,23 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer) -> Split:
     """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers."""
     out = Split()
     holders = out.holders
-    readers: dict[UOp, list[UOp]] = {}  # Buffer -> kernels that read what it holds at first
-    writers: dict[UOp, UOp] = {}  # Buffer -> the last kernel that assigned to it
+    readers: dict[UOp, list[UOp]] = {}  # Buffer, or After(Buffer, Kernel): the kernels that read these contents
+    contents: dict[UOp, UOp] = {}  # Buffer -> After(Buffer, Kernel), the last that assigned to it
+    order = in_order(sink)
+    overwritten = {assigned(n) for n in order if n.src[0].op is Op.Assign}
     outer = maker.origin
     try:
-        for node in stored(sink):
+        for node in order:
             maker.origin = node.origin
             alias = _copied(node, holders)
-            if alias is not None:
+            if alias is not None and base(alias) not in overwritten:
                 holders[node] = alias
                 continue
-            kernel, target = _kernel(node, holders, new_buffer, readers, writers, out)
+            kernel, target = _kernel(node, holders, new_buffer, readers, contents, out)
             out.kernels.append(kernel)
             holders[node] = UOp.new(Op.After, (target, kernel))
+            if node.src[0].op is Op.Assign:
+                contents[target] = holders[node]
     finally:
         maker.origin = outer
     out.sink = UOp.sink(*[holders.get(root, root) for root in sink.src])
@@ -109,14 +116,14 @@ def _kernel(
     holders: dict[UOp, UOp],
     new_buffer: NewBuffer,
     readers: dict[UOp, list[UOp]],
-    writers: dict[UOp, UOp],
+    contents: dict[UOp, UOp],
     out: Split,
 ) -> tuple[UOp, UOp]:
     """The Kernel that computes a Bufferize, and the Buffer that it fills."""
     value, ranges = node.src[0], list(node.src[1:])
-    assigned = value.op is Op.Assign
-    if assigned:
-        target = value.src[0].src[0]
+    assigns = value.op is Op.Assign
+    if assigns:
+        target = assigned(node)
         place: UOp = value.src[0].src[1]
         value = value.src[1]
     else:
@@ -138,14 +145,6 @@ def _kernel(
         if buffer not in slots:
             slots[buffer] = _global(len(slots), buffer)
             sources.append(holder)
-        elif buffer is target and sources[0] is target:
-            sources[0] = holder
-        elif holder not in sources:
-            raise IRError(
-                "one kernel would read a buffer both before and after an assignment to it",
-                place=caller(),
-                hint="realize one of the two before they meet",
-            )
         return slots[buffer]
 
     stack = [place, value]
@@ -178,14 +177,13 @@ def _kernel(
     body = slots[target].index(done[place]).store(done[value]).end(*loops)
     name = _name("reduce" if folds else "map", list(numbered.values()))
     ast = UOp.sink(body, info=KernelInfo(name))
-    if assigned and (before := [k for k in readers.get(target, ()) if k not in sources]):
-        sources[0] = sources[0].after(*before)
+    inputs = sources[1:]
+    if assigns:
+        now = contents.get(target, target)
+        sources[0] = now.after(*readers[now]) if now in readers else now
     kernel = UOp.new(Op.Kernel, (ast, *sources), name)
-    for s in sources:
-        if s.op is not Op.After and (s is not target or assigned):
-            readers.setdefault(s, []).append(kernel)
-    if assigned:
-        writers[target] = kernel
+    for s in inputs:
+        readers.setdefault(s, []).append(kernel)
     out.bindings[kernel] = binds
     return kernel, target
 

@@ -75,6 +75,8 @@ class State:
     order    all nodes, operands first
     sink     from core on: Sink(Bufferize..), one a root
     held     from core on: the Bufferize that holds each stored node, as long as it holds all of it
+    most     buffers that one kernel may use, its own included; 0: any number
+    became   what the nodes of the graph as it came were rewritten to before ranges were assigned
     """
 
     roots: list[UOp]
@@ -84,6 +86,13 @@ class State:
     order: list[UOp] = field(default_factory=list)
     sink: UOp | None = None
     held: dict[UOp, UOp] = field(default_factory=dict)
+    most: int = 0
+    became: dict[UOp, UOp] = field(default_factory=dict)
+
+    def rewritten(self, done: Mapping[UOp, UOp]) -> None:
+        """Go on with other nodes, before there is a sink."""
+        self.roots = [done[r] for r in self.roots]
+        self.became = {n: done[now] for n, now in self.became.items() if now in done} if self.became else dict(done)
 
     def replace(self, done: Mapping[UOp, UOp]) -> None:
         """Go on with other nodes."""
@@ -122,7 +131,7 @@ def early_rewrites(state: State) -> None:
         elif new.entry.pointwise:
             new = otherwise(_folded(new), new)
         done[node] = new
-    state.roots = [done[r] for r in state.roots]
+    state.rewritten(done)
 
 
 def uniform(node: UOp) -> UOp | None:
@@ -183,7 +192,7 @@ def split_reductions(state: State) -> None:
         if new.op is Op.ReduceAxis:
             new = otherwise(_split(new), new)
         done[node] = new
-    state.roots = [done[r] for r in state.roots]
+    state.rewritten(done)
 
 
 def _split(node: UOp) -> UOp | None:
@@ -234,6 +243,30 @@ def assign_ranges(state: State) -> None:
     if needed != chosen:
         state.stored, state.demands = {}, {}
         _assign(state, needed, lighter, costly)
+    while state.most and (more := _beyond_limit(state)):
+        needed = {*state.stored, *more}
+        state.stored, state.demands = {}, {}
+        _assign(state, needed, lighter, costly)
+
+
+def _beyond_limit(state: State) -> set[UOp]:
+    """What to store besides, so that no kernel uses more than `state.most` buffers; what reads most goes first."""
+    reads: dict[UOp, frozenset[UOp]] = {}
+    more: set[UOp] = set()
+    for node in state.order:
+        if node.op in STORAGE:
+            reads[node] = frozenset({node})
+            continue
+        below = {s: reads[s] for s in node.src}
+        together = frozenset().union(*below.values())
+        while len(together) >= state.most and (most := max(below, key=lambda s: len(below[s]), default=node)) is not node:
+            if len(below[most]) <= 1:
+                break  # single buffers: this many operands no limit can take apart
+            more.add(most)
+            below[most] = reads[most] = frozenset({most})
+            together = frozenset().union(*below.values())
+        reads[node] = frozenset({node}) if node in state.stored else together
+    return more
 
 
 def _assign(state: State, forced: set[UOp], heavy: set[UOp], costly: set[UOp]) -> None:
@@ -380,7 +413,7 @@ def core(state: State) -> None:
         maker.origin = node.origin
         own = state.stored.get(node)
         if own is not None:
-            value = _value(own)
+            value = _value(own, values)
             ranges = [i for i in own.indices if i.op is Op.Range]
             values[node] = UOp.new(Op.Bufferize, (value, *ranges), (state.device, AddrSpace.GLOBAL))
         for demand in state.demands.get(node, {}).values():
@@ -388,7 +421,7 @@ def core(state: State) -> None:
                 places = [i for i, o in zip(demand.indices, own.indices, strict=True) if o.op is Op.Range]
                 demand.value = read(values[node], places, demand.gates)
             else:
-                demand.value = _value(demand)
+                demand.value = _value(demand, values)
     # a root may have turned out to be memory already
     state.sink = UOp.sink(*[values.get(r, r) for r in state.roots])
     state.held = values
@@ -406,7 +439,7 @@ def conjunction(gates: Sequence[UOp]) -> UOp:
     return out
 
 
-def _value(demand: Demand) -> UOp:
+def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
     node = demand.node
     op = node.op
     if op in STORAGE:
@@ -428,14 +461,20 @@ def _value(demand: Demand) -> UOp:
     if op is Op.ReduceAxis:
         return src[0].reduce(node.arg[0], *demand.ranges) if demand.ranges else src[0]
     if op is Op.Assign:
-        return _assignment(node, demand, src[1])
+        return _assignment(node, demand, src[1], held)
     return node.replace(src)
 
 
-def _assignment(node: UOp, demand: Demand, value: UOp) -> UOp:
-    """The value stored over a buffer's own elements; through a temporary if it reads the buffer elsewhere than it writes."""
+def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) -> UOp:
+    """The value stored over a buffer's own elements; through a temporary if it reads the buffer elsewhere than it writes.
+
+    Where the target is an earlier assignment to the buffer, that one (in `held`) comes before: Index(After(buffer, ..), flat).
+    """
     target = node.src[0]
-    while target.op is Op.Reshape:
+    earlier: list[UOp] = []
+    while target.op in (Op.Reshape, Op.Assign):
+        if target.op is Op.Assign and not earlier:
+            earlier.append(held[target])
         target = target.src[0]
     if target.op not in STORAGE:
         raise IRTypeError(f"Assign: {target.op.name} is no memory to write to", expected="a buffer, or a buffer reshaped")
@@ -447,7 +486,7 @@ def _assignment(node: UOp, demand: Demand, value: UOp) -> UOp:
         moved = substitute((value,), fresh)[0]
         temporary = UOp.new(Op.Bufferize, (moved, *fresh.values()), (target.src[1].arg, AddrSpace.GLOBAL))
         value = read(temporary, ranges, ())
-    return UOp.new(Op.Assign, (target.index(flat), value))
+    return UOp.new(Op.Assign, (target.after(*earlier).index(flat), value))
 
 
 # Reduction simplification.
@@ -580,12 +619,14 @@ PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
 )
 
 
-def rangeify(roots: Sequence[UOp], device: str, observe: Callable[[str, State], None] | None = None) -> State:
+def rangeify(
+    roots: Sequence[UOp], device: str, observe: Callable[[str, State], None] | None = None, most_buffers: int = 0
+) -> State:
     """The state after the eight passes: `sink` has one Bufferize a root, or the Buffer that it is.
 
-    `observe` sees the state after each pass.
+    `observe` sees the state after each pass; no kernel will use more than `most_buffers` buffers, unless that is 0.
     """
-    state = State(list(roots), device)
+    state = State(list(roots), device, most=most_buffers)
     outer = maker.origin
     try:
         for name, run in PASSES:

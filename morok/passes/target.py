@@ -20,6 +20,7 @@ class Target:
     has_local     whether workgroups, shared memory and barriers exist
     threads       most threads that the THREAD axis may use
     grid_max, block_max, block_threads, local_bytes   limits of a GPU launch
+    buffers       most buffers that one kernel may use; 0: any number
     predicated    whether gated stores need no IF
     unsupported   ops that stage 18 must decompose
     pre_matcher, extra_matcher   names of rule groups that the target adds in stages 17 and 19
@@ -36,6 +37,7 @@ class Target:
     block_max: tuple[int, ...] = ()
     block_threads: int = 1
     local_bytes: int = 0
+    buffers: int = 0
     predicated: bool = False
     unsupported: frozenset[Op] = frozenset()
     pre_matcher: tuple[str, ...] = ()

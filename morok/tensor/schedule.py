@@ -236,7 +236,8 @@ def _placeholder(number: int, dtype: DType, size: int, device: str) -> UOp:
 
 
 def _schedule(normal: _Normal, device: str) -> Schedule:
-    key = (normal.roots, device)
+    most_buffers = _most_buffers(device)
+    key = (normal.roots, device, most_buffers)
     found: Schedule | None = _schedules.get(key)
     if found is not None:
         COUNTERS.schedules_remembered += 1
@@ -251,7 +252,12 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
         made.append((dtype, size))
         return _placeholder(inputs + len(made) - 1, dtype, size, device)
 
-    state = rangeify(normal.roots, device)
+    observe = None
+    if config.DEBUG.value == "ir":
+        from morok.passes.sections import printed
+
+        observe = printed()
+    state = rangeify(normal.roots, device, observe, most_buffers)
     assert state.sink is not None
     split = split_kernels(state.sink, new_buffer)
     before = dependencies(split.kernels)
@@ -260,12 +266,23 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
     outputs = tuple(map(_number, split.outputs))
     inner = tuple(
         (node, number)
-        for node, held in state.held.items()
-        if held in split.holders and (number := _number(split.holders[held])) >= inputs and number not in outputs
+        for node, now in state.became.items()
+        if (held := state.held.get(now)) in split.holders
+        and held is not None
+        and ((number := _number(split.holders[held])) >= inputs or now.op is Op.Assign)
+        and number not in outputs
     )
     schedule = Schedule(steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner)
     _schedules.put(key, schedule)
     return schedule
+
+
+def _most_buffers(device: str) -> int:
+    """How many buffers one kernel may use on this device; 0: any number."""
+    from morok.runtime.device import device as find_device
+
+    chosen, possible = config.MAX_BUFFERS.value, find_device(device).target.buffers
+    return min(chosen, possible) if chosen and possible else chosen or possible
 
 
 def _number(holder: UOp) -> int:
@@ -340,35 +357,32 @@ def _wanted(tensors: Sequence[Lazy]) -> list[UOp]:
     roots = dict.fromkeys(
         _root(t.uop) for t in tensors if stored_buffer(t.uop) is None and constant(t.uop) is None and not _is_empty(t.shape)
     )
-    assigned = {
-        base for r in roots for n in toposort((r,)) if n.op is Op.Assign and (base := stored_buffer(n.src[0])) is not None
-    }
-    if not assigned:
+    overwritten = {_root(n.src[0]) for n in toposort(roots) if n.op is Op.Assign}
+    if not overwritten:
         return list(roots)
-    # whoever still has to read what an assignment overwrites reads it first
+    # whoever still has to read what an assignment overwrites is computed with it, and reads it first
     readers = dict.fromkeys(
         root
         for t in registry.tensors()
-        if (root := _root(t.uop)) not in roots and not _is_empty(t.shape) and _reads(root, assigned)
+        if (root := _root(t.uop)) not in roots and not _is_empty(t.shape) and _reads(root, overwritten)
     )
-    both = [*readers, *roots]
-    later = {r for r in both if any(n.op is Op.Assign for n in toposort((r,)))}
-    return [*[r for r in both if r not in later], *[r for r in both if r in later]]
+    return [*readers, *roots]
 
 
-def _reads(root: UOp, buffers: set[UOp]) -> bool:
-    """Whether a lazy node reads one of these buffers as it is now, not what an assignment leaves there."""
+def _reads(root: UOp, contents: set[UOp]) -> bool:
+    """Whether a lazy node reads one of these: a buffer as it is now, or as one assignment leaves it."""
     if root.op is Op.Buffer:
         return False
-    seen: set[UOp] = set()
+    seen: set[UOp] = {root}
     stack = [root]
     while stack:
         node = stack.pop()
-        if node in buffers:
+        if node in contents:
             return True
-        if node.op is not Op.Assign:
-            stack.extend(s for s in node.src if s not in seen)
-            seen.update(node.src)
+        # an assignment that nothing overwrites: what it reads is read in time
+        below = [s for s in node.src if s not in seen] if node.op is not Op.Assign else []
+        stack.extend(below)
+        seen.update(below)
     return False
 
 

@@ -150,8 +150,7 @@ class Tensor(Random):
                 self.uop = UOp.new(Op.Contiguous, (uop,))
             self.realize()
             uop = self.uop
-        target = uop.src[0] if uop.op is Op.Assign else uop
-        self.uop = UOp.new(Op.Assign, (target, expanded(new.uop, self.shape)))
+        self.uop = UOp.new(Op.Assign, (uop, expanded(new.uop, self.shape)))
         return self
 
     def numpy(self) -> Array:

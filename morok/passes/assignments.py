@@ -1,0 +1,110 @@
+"""The order of kernels where buffers are assigned to.
+
+A buffer holds its first contents, and after each assignment other ones. Who reads contents k runs before assignment k + 1;
+assignments to one buffer keep their order. Where no order obeys this (`a.assign(b); b.assign(a)`, each reading what the
+other overwrites) the program has no meaning without a copy, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from morok.errors import IRError
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.rangeify import STORAGE, stored
+
+
+def in_order(sink: UOp) -> list[UOp]:
+    """The Bufferize nodes of a rangeified graph in an order in which their kernels may run: IRError if there is none."""
+    nodes = list(stored(sink))
+    if not any(n.src[0].op is Op.Assign for n in nodes):
+        return nodes
+    reads = {n: _reads(n) for n in nodes}
+    before: dict[UOp, set[UOp]] = {n: {r for r in reads[n] if r.op is Op.Bufferize} for n in nodes}
+    readers: dict[UOp, list[UOp]] = {}
+    for n in nodes:
+        _refuse_two_moments(reads[n])
+        for r in reads[n]:
+            readers.setdefault(r, []).append(n)
+    contents: dict[UOp, UOp] = {}  # buffer -> the Bufferize that last assigned to it
+    for n in nodes:
+        if n.src[0].op is Op.Assign:
+            target = assigned(n)
+            now = contents.get(target, target)
+            before[n].update(r for r in readers.get(now, ()) if r is not n)
+            if now is not target:
+                before[n].add(now)
+            contents[target] = n
+    return _sorted(nodes, before)
+
+
+def assigned(node: UOp) -> UOp:
+    """The buffer that a Bufferize of an Assign writes to."""
+    target = node.src[0].src[0].src[0]
+    while target.op is Op.After:
+        target = target.src[0]
+    return target
+
+
+def _refuse_two_moments(reads: set[UOp]) -> None:
+    """IRError if a kernel needs two contents of one buffer at the same time."""
+    memory = [assigned(r) if r.op is Op.Bufferize and r.src[0].op is Op.Assign else r for r in reads]
+    if len(set(memory)) != len(memory):
+        raise IRError(
+            "one kernel would read a buffer both before and after an assignment to it",
+            place=caller(),
+            hint="realize one of the two before they meet",
+        )
+
+
+def _reads(node: UOp) -> set[UOp]:
+    """The memory and the stored values that a Bufferize reads, each as of one moment."""
+    found: set[UOp] = set()
+    value = node.src[0]
+    stack = [value.src[0].src[1], value.src[1]] if value.op is Op.Assign else [value]
+    seen: set[UOp] = set(stack)
+    while stack:
+        u = stack.pop()
+        below: Sequence[UOp] = u.src
+        if u.op is Op.Index and (u.src[0].op is Op.Bufferize or u.src[0].op in STORAGE):
+            found.add(u.src[0])
+            below = u.src[1:]
+        for s in below:
+            if s not in seen:
+                seen.add(s)
+                stack.append(s)
+    return found
+
+
+def _sorted(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
+    """`nodes` in their order as far as it obeys `before`."""
+    position = {n: i for i, n in enumerate(nodes)}
+    out: list[UOp] = []
+    done: set[UOp] = set()
+    open_: set[UOp] = set()
+    for node in nodes:
+        stack = [node]
+        while stack:
+            n = stack[-1]
+            if n in done:
+                stack.pop()
+                continue
+            open_.add(n)
+            waiting = sorted((b for b in before[n] if b not in done), key=position.__getitem__, reverse=True)
+            if not waiting:
+                stack.pop()
+                open_.discard(n)
+                done.add(n)
+                out.append(n)
+                continue
+            if any(w in open_ for w in waiting):
+                raise IRError(
+                    "assignments wait for each other in a circle: each reads what another overwrites",
+                    place=caller(),
+                    expected="an order in which every old value is read before it is overwritten",
+                    hint="keep a copy: assign x.clone() instead of x, or realize one of them first",
+                )
+            stack.extend(waiting)
+    return out

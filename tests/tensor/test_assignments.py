@@ -1,0 +1,124 @@
+"""Buffers written more than once: who reads which contents, and what has no order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from interpreted import run
+
+from morok import Tensor
+from morok.errors import IRError
+from morok.runtime.memory import parallel_groups
+from morok.tensor.schedule import create_schedule
+
+
+def data(*shape: int, seed: int = 0) -> Tensor:
+    return Tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
+
+
+def test_an_assignment_computed_on_the_way_is_not_done_again() -> None:
+    a, b = data(4), data(4, seed=1)
+    total = a.numpy() + b.numpy()
+    a.assign(a + b)
+    b.assign(a)
+    np.testing.assert_array_equal(b.numpy(), total)
+    np.testing.assert_array_equal(a.numpy(), total)  # the addition ran once
+
+
+def test_assigning_twice_adds_twice() -> None:
+    a = data(4)
+    was = a.numpy().copy()
+    a.assign(a + 1)
+    a.assign(a + 1)
+    np.testing.assert_allclose(a.numpy(), was + 2, rtol=1e-6)
+
+
+def test_a_reader_that_comes_later_in_the_graph_runs_before_the_writer() -> None:
+    a, c = data(4), data(4, seed=1)
+    was = a.numpy().copy()
+    other = Tensor(a)  # the same memory under another name
+    a.assign(c)
+    late = other.flip(0) + 1
+    items = a.schedule()  # the pending reader is part of it
+    assert len(items) == 2
+    np.testing.assert_array_equal(run(a, late)[1], was[::-1] + 1)
+
+
+def test_all_three_orders_are_said_by_dependencies() -> None:
+    """Reading after writing, writing after reading, writing after writing."""
+    a, c = data(4), data(4, seed=1)
+    first, source, memory = a.numpy().copy(), c.numpy(), a.buffer
+    old = (a * 2).contiguous()
+    a.assign(c + 1)
+    middle = (a.flip(0) * 3).contiguous()
+    a.assign(c + 2)
+    new = (a.flip(0) * 5).contiguous()
+    items = create_schedule([new, middle, old, a])
+    one, two = [k for k, i in enumerate(items) if i.buffers[0] is memory]
+    closure = [set(i.dependencies) for i in items]
+    for k in range(len(items)):
+        for d in list(closure[k]):
+            closure[k] |= closure[d]
+    assert one in closure[two]
+    readers = [k for k, i in enumerate(items) if memory in i.buffers[1:]]
+    assert len(readers) == 3
+    before, between, after = readers
+    assert before in closure[one]
+    assert one in closure[between]
+    assert between in closure[two]
+    assert two in closure[after]
+    assert [len(g) for g in parallel_groups([i.dependencies for i in items])] == [1] * len(items)
+    x, y, z = run(new, middle, old)
+    np.testing.assert_allclose(x, (source + 2)[::-1] * 5)
+    np.testing.assert_allclose(y, (source + 1)[::-1] * 3)
+    np.testing.assert_allclose(z, first * 2)
+
+
+def test_a_circle_of_assignments_is_an_error() -> None:
+    a, b = data(4), data(4, seed=1)
+    x, y = Tensor(a), Tensor(b)
+    x.assign(b.flip(0))
+    y.assign(a.flip(0))
+    with pytest.raises(IRError, match="circle"):
+        Tensor.realize_batch([x, y])
+    with pytest.raises(IRError, match="before and after"):
+        ((a * 2) + Tensor(a).assign(a + 1)).schedule()
+
+
+def test_two_assignments_from_the_same_old_contents_are_an_error() -> None:
+    a = data(4)
+    x, y = Tensor(a), Tensor(a)
+    x.assign(a + 1)
+    y.assign(a + 2)
+    with pytest.raises(IRError, match="circle"):
+        Tensor.realize_batch([x, y])
+
+
+def test_exchanging_two_tensors() -> None:
+    a, b = data(4), data(4, seed=1)
+    was_a, was_b = a.numpy().copy(), b.numpy().copy()
+    old_a, old_b = a * 1, b * 1
+    a.assign(old_b)
+    b.assign(old_a)
+    Tensor.realize_batch([a, b])
+    np.testing.assert_array_equal(a.numpy(), was_b)
+    np.testing.assert_array_equal(b.numpy(), was_a)
+
+
+def test_a_copy_of_what_is_overwritten_has_memory_of_its_own() -> None:
+    a = data(6)
+    was = a.numpy().copy()
+    copy = a.flip(0).flip(0)
+    a.assign(a * 2)
+    np.testing.assert_array_equal(a.numpy(), was * 2)
+    np.testing.assert_array_equal(copy.numpy(), was)
+
+
+def test_what_reads_between_two_assignments_reads_in_between() -> None:
+    a, c = data(4), data(4, seed=1)
+    source = c.numpy()
+    a.assign(c + 1)
+    middle = a.flip(0) * 3  # nothing is computed yet
+    a.assign(c + 2)
+    np.testing.assert_array_equal(a.numpy(), source + 2)
+    np.testing.assert_allclose(middle.numpy(), (source + 1)[::-1] * 3)
