@@ -123,7 +123,11 @@ DEVECTORIZE: Final = Setting(
 )
 DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "where tensors are realized")
 CHECK: Final = Setting(
-    "CHECK", False, _switch, "0 or 1", "verify the program between stages, and every helper's contract at each of its calls"
+    "CHECK",
+    False,
+    _switch,
+    "0 or 1",
+    "prove that kernels stay inside their buffers; verify the program between stages, and helpers' contracts at each call",
 )
 MAX_BUFFERS: Final = Setting(
     "MAX_BUFFERS", 0, _buffers, "0, or a number from 4 on", "most buffers that one kernel may use; 0: as many as the device takes"

@@ -306,6 +306,16 @@ class LoweringError(MorokError):
     code = "MRK605"
 
 
+class OutOfBoundsError(LoweringError):
+    """A kernel may read or write outside of a buffer; the message names kernel, buffer and index, and when it does."""
+
+    code = "MRK606"
+
+
+class CheckWarning(UserWarning):
+    """MOROK_CHECK could not decide something: nothing was found to be wrong, and nothing shown to be right."""
+
+
 # The command line
 
 

@@ -128,8 +128,9 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
 
     Each stage's rules are followed by those that `morok.append_rules` appends to it.
 
-    Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization, VerifyError under
-    MOROK_CHECK where a stage breaks its promise.
+    Raises LoweringError where a stage meets what it cannot lower, OptError for an illegal optimization; under MOROK_CHECK
+    OutOfBoundsError for an access outside of a buffer, before the first stage or after the last, and VerifyError where a stage
+    breaks its promise.
     """
     origin = maker.origin
     maker.origin = ast.origin  # nodes come from the kernel, unless an algorithm knows better
@@ -152,6 +153,8 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
     check, show = config.CHECK.value, config.DEBUG.value == "ir"
     watcher = _watcher.get()
     program: Program = ast
+    if check:
+        _check_accesses(ast, ast)
     for stage in STAGES:
         before = program
         program = run(stage, program, target, trial if stage.number == DECOMPOSITIONS else None)
@@ -166,13 +169,25 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
         if watcher is not None:
             watcher(target, stage, before, program)
     assert isinstance(program, list)
+    if check:
+        _check_accesses(ast, program)
     return program
+
+
+def _check_accesses(ast: UOp, program: Program) -> None:
+    """OutOfBoundsError if a place that the kernel reads or writes can be outside of its buffer; only here a solver is loaded."""
+    from morok.prove.inside import check
+
+    check(program, _kernel_name(ast))
+
+
+def _kernel_name(ast: UOp) -> str:
+    return (ast.arg.name if isinstance(ast.arg, KernelInfo) else "") or "kernel"
 
 
 def section(ast: UOp, stage: Stage, before: Program, after: Program) -> str:
     """One stage as MOROK_DEBUG=ir prints it."""
-    name = ast.arg.name if isinstance(ast.arg, KernelInfo) else ""
-    title = f"=== {name or 'kernel'}: stage {stage.number}: {stage.name}"
+    title = f"=== {_kernel_name(ast)}: stage {stage.number}: {stage.name}"
     if before is after or before == after:
         return f"{title} (no change)"
     return f"{title}\n{listing(after) if isinstance(after, list) else after.tree()}"
