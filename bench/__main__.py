@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 # One thread for every contestant, before any of them loads.
-for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "MOROK_THREADS"):
     os.environ.setdefault(name, "1")
 
 from bench import cases  # noqa: E402

@@ -93,6 +93,13 @@ def _mode(text: str) -> int:
     return mode
 
 
+def _count(text: str) -> int:
+    n = int(text)
+    if n < 1:
+        raise ValueError(text)
+    return n
+
+
 _FLAGS: Final = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
 
 
@@ -146,8 +153,34 @@ FAST_MATH: Final = Setting(
     "which liberties float arithmetic may take; each enables the rules that assume it",
 )
 
-SETTINGS: Final[tuple[Setting[Any], ...]] = (DEBUG, NOOPT, DEVECTORIZE, DEVICE, CHECK, MAX_BUFFERS, TRACE, CACHE_DIR, FAST_MATH)
+THREADS: Final = Setting(
+    "THREADS",
+    len(os.sched_getaffinity(0)),
+    _count,
+    "a number from 1 up",
+    "threads of the CPU that share a kernel, or kernels that do not wait for each other; by default one a usable core. Results "
+    "do not depend on it",
+)
+
+SETTINGS: Final[tuple[Setting[Any], ...]] = (
+    DEBUG,
+    NOOPT,
+    DEVECTORIZE,
+    DEVICE,
+    CHECK,
+    MAX_BUFFERS,
+    TRACE,
+    CACHE_DIR,
+    FAST_MATH,
+    THREADS,
+)
+CODE: Final = (NOOPT, DEVECTORIZE, FAST_MATH, THREADS)  # those that a kernel's code depends on
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
+
+
+def code_key() -> tuple[Any, ...]:
+    """The values of the settings that a kernel's code depends on."""
+    return tuple([s.value for s in CODE])
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from morok.ir.dtype import DType, PtrType
-from morok.ir.op import Op
+from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 
 _PASSING: Final = frozenset({Op.After, Op.Barrier})
@@ -53,8 +53,10 @@ class Registers:
     slots    the values of each register that needs no memory, by start
     merged   for each Range the slots whose value an iteration takes from the one before; for each If those stored inside
     memory   registers that need memory
+    shared   loops of which each thread runs a part
     """
 
+    shared: frozenset[UOp] = frozenset()
     slots: dict[UOp, dict[int, Slot]] = field(default_factory=dict)
     merged: dict[UOp, tuple[Slot, ...]] = field(default_factory=dict)
     memory: set[UOp] = field(default_factory=set)
@@ -105,7 +107,7 @@ def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 def analyze(instructions: Sequence[UOp]) -> Registers:
     """What `instructions` do with their registers."""
     accesses: dict[UOp, set[tuple[int, int]]] = {}
-    result = Registers()
+    result = Registers(shared_loops(instructions))
     for u in instructions:
         if u.op is Op.DefineReg:
             accesses.setdefault(u, set())
@@ -124,6 +126,32 @@ def analyze(instructions: Sequence[UOp]) -> Registers:
             result.slots[reg] = {start: Slot(reg, start, lanes) for start, lanes in _partition(intervals)}
     _find_merged(instructions, result)
     return result
+
+
+def shared_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
+    """The loops of a kernel that threads share: its THREAD axes, whose iterations they divide among them, and the outermost loops
+    beside those that store to buffers, which one thread runs. What else there is every thread does for itself.
+    """
+    around: set[UOp] = set()  # loops with a THREAD axis in them
+    shared: set[UOp] = set()
+    open_: list[UOp] = []
+    nests: list[tuple[UOp, ...]] = []  # of the stores
+    for u in instructions:
+        if u.op is Op.Range:
+            if u.arg[1] is AxisType.Thread:
+                shared.add(u)
+                around.update(open_)
+            open_.append(u)
+        elif u.op is Op.End and open_:
+            open_.pop()
+        elif u.op is Op.Store and open_ and storage(u.src[0]).op is Op.DefineGlobal:
+            nests.append(tuple(open_))
+    if shared:
+        for nest in nests:
+            alone = next((r for r in nest if r not in around), None)
+            if alone is not None and shared.isdisjoint(nest):
+                shared.add(alone)
+    return frozenset(shared)
 
 
 def runs(loop: UOp) -> bool:
@@ -164,7 +192,7 @@ def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
             outer = regions[-1]
             outer.written.update(region.written)
             assert region.opener is not None
-            if u.op is Op.End and runs(region.opener):
+            if u.op is Op.End and runs(region.opener) and region.opener not in result.shared:
                 result.merged[region.opener] = tuple(s for s in region.written if s in region.exposed)
                 outer.surely |= region.surely
             else:  # afterwards a slot may hold what it held before

@@ -9,6 +9,7 @@ from typing import Final
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 
+WHOLE: Final = 1 << 32  # the part of a kernel's THREAD axes that is all of them: part 0 of 1, as `Rendered.parts` says it
 CONTRACT: Final = frozenset({"contract"})  # a * b + c may be rounded once; nothing else may change
 
 
@@ -43,6 +44,9 @@ class Rendered:
     args          its buffers, by slot
     vars          its run-time values, in the order of their slots
     scratch       bytes of working memory that the caller hands over behind the last buffer (LLVM); 0: none
+    parts         into how many parts a thread each divides the kernel's THREAD axes; 0: it has none. Then one word more follows
+                  the buffers and working memory: which part to run in the lower 32 bits, of how many in the upper
+    work          instructions that a run executes, roughly
     scalar_loops  whether an innermost loop works on scalars, so that LLVM's vectorizer has something to do
     narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" where `text` has none (CUDA)
     grid, block   a GPU launch: ends of the block and thread axes, constants or expressions of `vars`
@@ -54,6 +58,8 @@ class Rendered:
     args: tuple[Argument, ...]
     vars: tuple[Variable, ...] = ()
     scratch: int = 0
+    parts: int = 0
+    work: int = 0
     scalar_loops: bool = False
     narrow: str = ""
     grid: tuple[UOp, ...] = ()
@@ -67,3 +73,8 @@ class Rendered:
     def slots(self) -> int:
         """Entries of the argument array that hold buffers."""
         return max((a.slot for a in self.args), default=-1) + 1
+
+    @property
+    def words(self) -> int:
+        """Entries of the argument array in all (LLVM)."""
+        return self.slots + bool(self.scratch) + bool(self.parts)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Final
 
+from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize import packing
+from morok.optimize import packing, threads
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear, place_sums
 from morok.passes.ranges import const_end
@@ -68,7 +70,16 @@ def optimize(ast: UOp, target: Target) -> UOp:
         _gpu(scheduler)
     elif target.vector_bytes:
         _cpu(scheduler)
+        if target.threads > 1 and threads.cost_ns(ast) >= threads.WORTH_NS:
+            _thread(scheduler)
     return scheduler.kernel()
+
+
+def _thread(s: Scheduler) -> None:
+    """THREAD over a loop of each output, where that is legal."""
+    for r in threads.loops(s.ast, s.target.threads):
+        with contextlib.suppress(OptError):
+            _apply(s, OptOp.THREAD, r, 0)
 
 
 def _apply(s: Scheduler, op: OptOp, r: UOp, amount: int) -> None:
@@ -260,14 +271,14 @@ def _gpu(s: Scheduler) -> None:
                 _apply(s, OptOp.UPCAST, r, 4)
     elif accesses.unit(across) > 0 and _length(across) % 4 == 0 and _length(across) >= 512:
         _apply(s, OptOp.UPCAST, across, 4)
-    threads = 1
+    block = 1
     sizes = (16, 8, 4) if tile is not None else GPU_THREADS
     known = [r for r in s.output_ranges if _length(r) > 1]  # a block has a fixed number of threads
     for r in sorted(known, key=lambda r: (accesses.unit(r), r.arg[0]), reverse=True)[:2]:
-        limit = 256 // threads
+        limit = 256 // block
         amount = next((n for n in sizes if n <= limit and _length(r) % n == 0), 0) or _divisor(_length(r), min(limit, sizes[0]))
         if amount > 1:
-            threads *= amount
+            block *= amount
             _apply(s, OptOp.LOCAL, r, amount)
 
 

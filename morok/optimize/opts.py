@@ -15,8 +15,8 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
-from morok.optimize import groups, packing, padding
-from morok.passes.ranges import const_end, flatten_ranges, new_range
+from morok.optimize import groups, packing, padding, threads
+from morok.passes.ranges import const_end, flatten_ranges, nesting, new_range
 from morok.passes.target import KernelInfo, Target
 from morok.passes.walk import next_range_id
 
@@ -86,7 +86,7 @@ class Scheduler:
     def ranges(self) -> list[UOp]:
         """All ranges, outermost first."""
         found = [n for n in self.ast.toposort() if n.op is Op.Range]
-        return sorted(found, key=lambda r: (r.arg[1].priority, r.arg[0]))
+        return sorted(found, key=nesting)
 
     @property
     def output_ranges(self) -> list[UOp]:
@@ -173,12 +173,12 @@ class Scheduler:
 
     def _check_threads(self, opt: Opt, amount: int) -> None:
         """OptError if `amount` times the threads of a block are more than there may be."""
-        threads = amount
+        block = amount
         for other in self.ranges:
             if other.arg[1] in (AxisType.Local, AxisType.GroupReduce):
-                threads *= const_end(other) or 1
-        if threads > self.target.block_threads:
-            raise OptError(f"{opt}: {threads} threads in a block; {self.target.name} has at most {self.target.block_threads}")
+                block *= const_end(other) or 1
+        if block > self.target.block_threads:
+            raise OptError(f"{opt}: {block} threads in a block; {self.target.name} has at most {self.target.block_threads}")
 
     def _group(self, opt: Opt) -> None:
         if not self.target.has_local:
@@ -206,8 +206,28 @@ class Scheduler:
         self.ast = padding.pad(self.ast, r, -(-end // opt.arg) * opt.arg)
 
     def _thread(self, opt: Opt) -> None:
-        """CPU threads run kernels side by side (MOROK_THREADS), each on one of them."""
-        raise OptError(f"{opt}: {self.target.name} runs a kernel on {self.target.threads} thread", hint="MOROK_THREADS")
+        """Threads of a CPU divide the iterations of an output loop among them: of all of it, or of `arg` outer parts."""
+        if self.target.threads <= 1:
+            raise OptError(f"{opt}: {self.target.name} runs a kernel on one thread", hint="MOROK_THREADS")
+        r = self._range(opt, self.ranges)
+        if r.arg[1] not in _PARALLEL:
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; an output axis is wanted")
+        threads.check(self.ast, r, str(opt))
+        if opt.arg == 0:  # a loop whose length is known only at run time can be divided as well
+            self.ast = flatten_ranges(
+                substitute((self.ast,), {r: UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Thread, r.arg[2]))})[0]
+            )
+            return
+        amount = self._amount(opt, r)
+        if amount > self.target.threads:
+            raise OptError(f"{opt}: {self.target.name} has {self.target.threads} threads", hint="MOROK_THREADS")
+        end = const_end(r)
+        assert end is not None
+        id = next_range_id(self.ast)
+        outer = new_range(amount, id, AxisType.Thread, r)
+        step = end // amount
+        value = outer if step == 1 else outer * step + new_range(step, r.arg[0], r.arg[1], r)
+        self.ast = flatten_ranges(substitute((self.ast,), {r: value})[0])
 
     def _tensor_cores(self, opt: Opt) -> None:
         raise OptError(f"{opt}: {self.target.name} has no matrix instruction that Morok knows")
@@ -308,7 +328,7 @@ class Scheduler:
                 f = REDUCE_WITH_BOOL.get(n.arg, n.arg) if n.dtype.is_bool else n.arg
                 done[n] = UOp.new(f, (substitute((now,), {r: first})[0], self._renamed(now, r, rest + at, ())))
                 continue
-            order = sorted(n.src[1:], key=lambda x: (x.arg[1].priority, x.arg[0]))
+            order = sorted(n.src[1:], key=nesting)
             outer, inner = order[: order.index(r)], order[order.index(r) + 1 :]
             body = now.src[0]
             a = substitute((body,), {r: first})[0].end(*inner, first)

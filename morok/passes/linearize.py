@@ -10,6 +10,7 @@ from morok.ir import provenance
 from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.ranges import nesting
 from morok.passes.target import Target
 from morok.passes.walk import rebuild
 
@@ -34,7 +35,8 @@ _NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 def nest_loops(root: UOp) -> UOp:
     """Stage 19: the ranges of an End in the order in which they nest, the innermost first; the rules make an End of each.
 
-    Lower axis priority is further out, then the earlier range id; a range whose length depends on another lies inside it.
+    THREAD is outermost, then lower axis priority is further out, then the earlier range id; a range whose length depends on
+    another lies inside it.
     """
 
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
@@ -45,8 +47,8 @@ def nest_loops(root: UOp) -> UOp:
     return rebuild(root, visit)
 
 
-def _nesting(r: UOp) -> tuple[int, int, int]:
-    return len(r.ranges), r.arg[1].priority, r.arg[0]
+def _nesting(r: UOp) -> tuple[int, tuple[bool, int, int]]:
+    return len(r.ranges), nesting(r)
 
 
 def order_loops(root: UOp) -> UOp:

@@ -18,7 +18,7 @@ class Target:
     registers     vector registers that accumulators and operands may share
     fma           whether MulAcc is one instruction
     has_local     whether workgroups, shared memory and barriers exist
-    threads       most threads that the THREAD axis may use
+    threads       threads that share a kernel's THREAD axes; 1: there are no such axes
     grid_max, block_max, block_threads, local_bytes   limits of a GPU launch
     buffers       most buffers that one kernel may use; 0: any number
     predicated    whether gated stores need no IF

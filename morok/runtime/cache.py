@@ -8,11 +8,14 @@ written, or a full disk, costs the cache and nothing else.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import time
 from pathlib import Path
 from typing import Final
+
+from morok import config
 
 _MAGIC: Final = b"MRKOBJ1\n"
 _PRUNE_AT: Final = "00"  # keys are digests: one put in 256 also prunes
@@ -88,3 +91,13 @@ class DiskCache:
             with contextlib.suppress(OSError):
                 path.unlink()
                 total -= size
+
+
+def disk_cache() -> DiskCache:
+    """Where kernels are kept."""
+    return _cache_at(str(config.cache_dir()))
+
+
+@functools.lru_cache(maxsize=8)
+def _cache_at(folder: str) -> DiskCache:
+    return DiskCache(Path(folder) / "kernels")

@@ -5,67 +5,26 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from morok import config
-from morok.codegen.rendered import Rendered
+from morok.codegen.rendered import WHOLE, Rendered
 from morok.codegen.targets import host, host_machine
 from morok.ir.uop import UOp
 from morok.passes.target import Target
 from morok.runtime.buffer import Block, Buffer
-from morok.runtime.cache import DiskCache
+from morok.runtime.cache import disk_cache
 from morok.runtime.device import Device
 from morok.runtime.jit import Code, compile_text
 from morok.runtime.kernel import NOTHING, Kernel, Vars, pack
 
-# CFUNCTYPE releases the interpreter's lock for the call; PYFUNCTYPE would keep it.
 FUNCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-_WALK: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
-
-# Runs `n` kernels in one call: a record is the kernel's address and its two arguments.
-_TRAMPOLINE: Final = """\
-define void @walk(ptr %records, i64 %n) {
-entry:
-  %some = icmp sgt i64 %n, 0
-  br i1 %some, label %loop, label %done
-loop:
-  %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %record = getelementptr [3 x ptr], ptr %records, i64 %i
-  %kernel = load ptr, ptr %record, align 8
-  %args.at = getelementptr ptr, ptr %record, i64 1
-  %args = load ptr, ptr %args.at, align 8
-  %vars.at = getelementptr ptr, ptr %record, i64 2
-  %vars = load ptr, ptr %vars.at, align 8
-  call void %kernel(ptr %args, ptr %vars)
-  %next = add nuw nsw i64 %i, 1
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %loop, label %done
-done:
-  ret void
-}
-"""
-
-
-@functools.cache
-def _trampoline() -> tuple[Any, Code]:
-    code = compile_text(_TRAMPOLINE, "walk", False, disk_cache())
-    return _WALK(code.address), code
-
-
-def walk(records: int, n: int) -> None:
-    """Run the `n` records at address `records`: {kernel, args, vars}, 24 bytes each."""
-    _trampoline()[0](records, n)
-
-
-def disk_cache() -> DiskCache:
-    return _cache_at(str(config.cache_dir()))
 
 
 @functools.lru_cache(maxsize=8)
-def _cache_at(folder: str) -> DiskCache:
-    from pathlib import Path
-
-    return DiskCache(Path(folder) / "kernels")
+def _threaded(threads: int) -> Target:
+    return replace(host(), threads=threads)
 
 
 class CPUKernel(Kernel):
@@ -80,13 +39,15 @@ class CPUKernel(Kernel):
         self._call = FUNCTION(code.address)
 
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
-        slots = self.rendered.slots
-        scratch = Block(self.rendered.scratch) if self.rendered.scratch else None
-        addresses = [b.address for b in buffers[:slots]]
-        args = (ctypes.c_void_p * (slots + 1))(*addresses)
+        rendered = self.rendered
+        words = [b.address for b in buffers[: rendered.slots]]
+        scratch = Block(rendered.scratch) if rendered.scratch else None
         if scratch is not None:
-            args[slots] = scratch.address
-        self._call(args, pack(self.name, self.rendered.vars, values))
+            words.append(scratch.address)
+        if rendered.parts:
+            words.append(WHOLE)
+        args = (ctypes.c_void_p * (len(words) + 1))(*words)
+        self._call(args, pack(self.name, rendered.vars, values))
 
 
 class NullKernel(Kernel):
@@ -106,7 +67,8 @@ class CPUDevice(Device):
 
     @property
     def target(self) -> Target:
-        return host()
+        threads = config.THREADS.value
+        return host() if threads == 1 else _threaded(threads)
 
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
         from morok.codegen.llvm import render

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 import numpy as np
 
+from morok.codegen.rendered import WHOLE
 from morok.errors import DeviceError, DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.runtime.buffer import Block, Buffer
-from morok.runtime.cpu import CPUKernel, walk
+from morok.runtime.cpu import CPUKernel
 from morok.runtime.kernel import Kernel, pack
 from morok.runtime.memory import assign
+from morok.runtime.team import WORDS, Job
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+SIDE_BY_SIDE: Final = 20_000  # instructions of a kernel that are worth another thread: several times what it costs to wake one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ExecutionPlan:
     parallel_groups    indices of steps that may run at the same time, group after group
     buffers            every buffer that a step uses
     output_buffer_idx  which of them is the result
-    threads            how many steps of a group run at once on the CPU
+    threads            how many threads share a kernel, or the steps of a group, on the CPU
 
     One execution at a time: the buffers belong to the plan.
     """
@@ -108,42 +108,27 @@ class ExecutionPlan:
         """Run once and tell how long each kernel took, in seconds, in the order of `kernels`."""
         if self._records is not None:
             self._records.set_vars(vars)
+            return self._records.profile()
         times: dict[int, KernelTime] = {}
         begin = time.perf_counter()
-
-        def timed(i: int) -> None:
+        for i in [i for group in self.parallel_groups for i in group]:
             step = self.kernels[i]
             start = time.perf_counter()
-            if self._records is not None:
-                self._records.run_one(i)
-            else:
-                step.kernel.launch([self.buffers[b] for b in step.buffers], {**step.fixedvars, **(vars or {})})
-                self.buffers[step.buffers[0]].device.synchronize()
+            step.kernel.launch([self.buffers[b] for b in step.buffers], {**step.fixedvars, **(vars or {})})
+            self.buffers[step.buffers[0]].device.synchronize()
             times[i] = KernelTime(step.kernel.name, start - begin, time.perf_counter() - start)
-
-        for group in self.parallel_groups:
-            if self.threads > 1 and len(group) > 1 and self._records is not None:
-                list(_workers(self.threads).map(timed, group))
-            else:
-                for i in group:
-                    timed(i)
         return [times[i] for i in sorted(times)]
 
 
-@cache
-def _workers(threads: int) -> ThreadPoolExecutor:
-    from concurrent.futures import ThreadPoolExecutor
-
-    return ThreadPoolExecutor(threads, thread_name_prefix="morok")
-
-
 class _Records:
-    """A CPU plan in memory as the trampoline walks it: per step {kernel, args, vars}, steps in the order of the groups."""
+    """A CPU plan in memory as `team` walks it: a record a step, in the order of the groups. With threads, the kernels of a group
+    that divide themselves come first, then those too small for a thread of their own, then those that run side by side.
+    """
 
     def __init__(self, plan: ExecutionPlan) -> None:
         self.plan = plan
-        self.order = [i for group in plan.parallel_groups for i in group]
-        self.row = {step: row for row, step in enumerate(self.order)}
+        groups = [self._arranged(g) for g in plan.parallel_groups]
+        self.order = [i for group, _ in groups for i in group]
         steps = plan.kernels
         self.places: dict[int, list[int]] = {}  # buffer -> its entries in `args`
         self.scratch: list[Block] = []
@@ -156,8 +141,10 @@ class _Records:
                 self.places.setdefault(b, []).append(len(arguments))
                 arguments.append(plan.buffers[b].address)
             if rendered.scratch:
-                self.scratch.append(Block(rendered.scratch))
+                self.scratch.append(Block(rendered.scratch * (plan.threads if rendered.parts else 1)))
                 arguments.append(self.scratch[-1].address)
+            if rendered.parts:
+                arguments.append(WHOLE)
         variable_starts: list[int] = []
         at = 0
         for i in self.order:
@@ -167,30 +154,29 @@ class _Records:
         self.vars = np.zeros(at + 8, np.uint8)
         self.variable_starts = variable_starts
         args_at, vars_at = self.args.ctypes.data, self.vars.ctypes.data
-        rows: list[tuple[int, int, int]] = []
+        beside = [n for group, side in groups for n in [*[1] * (len(group) - len(side)), *side]]
+        rows: list[tuple[int, ...]] = []
         for row, i in enumerate(self.order):
             kernel = steps[i].kernel
             assert isinstance(kernel, CPUKernel)
-            rows.append((kernel.address, args_at + 8 * starts[row], vars_at + variable_starts[row]))
-        self.rows = np.array(rows, np.uint64).reshape(-1, 3)
+            r = kernel.rendered
+            words, parts = (r.words, r.parts * plan.threads) if r.parts and plan.threads > 1 else (0, beside[row])
+            rows.append((kernel.address, args_at + 8 * starts[row], vars_at + variable_starts[row], words, r.scratch, parts))
+        self.rows = np.array(rows, np.uint64).reshape(-1, WORDS)
         self.base: int = self.rows.ctypes.data
         self.bound = not any(s.kernel.rendered.vars for s in steps)
-        self.runs = self._runs()
+        self.job = Job(self.base, len(self.order), plan.threads)
+        self.run = self.job.run
 
-    def _runs(self) -> list[tuple[int, int, bool]]:
-        """(first row, rows, at the same time?) in order; without threads everything is one run."""
-        if self.plan.threads <= 1 or all(len(g) == 1 for g in self.plan.parallel_groups):
-            return [(0, len(self.order), False)]
-        runs: list[tuple[int, int, bool]] = []
-        at = 0
-        for group in self.plan.parallel_groups:
-            parallel = len(group) > 1
-            if runs and not parallel and not runs[-1][2]:
-                runs[-1] = (runs[-1][0], runs[-1][1] + 1, False)
-            else:
-                runs.append((at, len(group), parallel))
-            at += len(group)
-        return runs
+    def _arranged(self, group: Sequence[int]) -> tuple[list[int], list[int]]:
+        """A group's steps in the order of their records, and for the last of them how many run side by side from there on."""
+        if self.plan.threads <= 1 or len(group) == 1:
+            return list(group), []
+        rendered = {i: self.plan.kernels[i].kernel.rendered for i in group}
+        divided = [i for i in group if rendered[i].parts]
+        small = [i for i in group if i not in divided and rendered[i].work < SIDE_BY_SIDE]
+        side = [i for i in group if i not in divided and i not in small]
+        return [*divided, *small, *side], [len(side), *[1] * (len(side) - 1)] if side else []
 
     def bind(self, buffer_idx: int, buffer: Buffer) -> None:
         for place in self.places.get(buffer_idx, ()):
@@ -208,15 +194,15 @@ class _Records:
                 self.vars[start : start + len(slots)] = np.frombuffer(slots, np.uint8)
         self.bound = True
 
-    def run_one(self, step: int) -> None:
-        walk(self.base + 24 * self.row[step], 1)
-
-    def run(self) -> None:
-        for first, n, parallel in self.runs:
-            if parallel:
-                list(_workers(self.plan.threads).map(lambda row: walk(self.base + 24 * row, 1), range(first, first + n)))
-            else:
-                walk(self.base + 24 * first, n)
+    def profile(self) -> list[KernelTime]:
+        times = np.zeros((len(self.order), 2), np.int64)
+        begin = time.monotonic_ns()
+        Job(self.base, len(self.order), self.plan.threads, times).run()
+        found = {
+            i: KernelTime(self.plan.kernels[i].kernel.name, (int(start) - begin) / 1e9, int(end - start) / 1e9)
+            for i, (start, end) in zip(self.order, times, strict=True)
+        }
+        return [found[i] for i in sorted(found)]
 
 
 def share_memory(

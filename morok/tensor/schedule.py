@@ -321,7 +321,7 @@ def _prepare(roots: Sequence[UOp], device: str) -> Prepared:
 
 def compiled(ast: UOp, device: Device) -> Kernel:
     """The kernel of an AST, lowered and compiled once."""
-    key = (ast, device.name, config.FAST_MATH.value, config.NOOPT.value, config.DEVECTORIZE.value, appended_key())
+    key = (ast, device.name, config.code_key(), appended_key())
     found: Kernel | None = _kernels.get(key)
     if found is not None:
         COUNTERS.kernels_remembered += 1
@@ -346,7 +346,7 @@ def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     kernels = [PreparedKernel(compiled(s.ast, prepared.device), s.buffers, prepared.values) for s in schedule.steps]
     inner = set(range(schedule.inputs, len(prepared.memory))) - set(schedule.outputs) - set(kept)
     memory = share_memory(kernels, schedule.groups, prepared.memory, inner)
-    return ExecutionPlan(kernels, schedule.groups, memory, schedule.outputs[0] if schedule.outputs else 0)
+    return ExecutionPlan(kernels, schedule.groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)
 
 
 # What Tensor asks for.

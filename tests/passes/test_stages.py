@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from morok import config
@@ -16,7 +18,7 @@ from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, Program, listing, lower, run, section
-from morok.passes.ranges import split_store
+from morok.passes.ranges import const_end, split_store
 from morok.passes.reduce import remove_reduce
 from tests.passes import kernels as K
 
@@ -419,6 +421,35 @@ def test_padding_is_gated() -> None:
     s.apply(Opt(OptOp.PADTO, 0, 16))
     s.apply(Opt(OptOp.UPCAST, 0, 16))
     assert sorted(n for n, _ in ranges(s.ast)) == [3, 16]
+
+
+def test_threads_divide_an_output_loop() -> None:
+    target = replace(K.AVX2, threads=4)
+    s = Scheduler(K.matmul(6, 4, 8), target)
+    for opt, says in (
+        (Opt(OptOp.THREAD, 2, 2), "output axis"),
+        (Opt(OptOp.THREAD, 0, 4), "does not divide"),
+        (Opt(OptOp.THREAD, 1, 8), "has 4 threads"),
+        (Opt(OptOp.THREAD, 7, 2), "no axis"),
+    ):
+        with pytest.raises(OptError, match=says):
+            s.apply(opt)
+    s.apply(Opt(OptOp.THREAD, 1, 2))
+    assert [(const_end(r), r.arg[1]) for r in s.ranges] == [
+        (2, AxisType.Thread), (6, AxisType.Loop), (4, AxisType.Loop), (4, AxisType.Reduce),
+    ]  # fmt: skip
+    with pytest.raises(OptError, match="already"):
+        s.apply(Opt(OptOp.THREAD, 1))
+    program = lower(UOp.new(Op.Sink, K.matmul(6, 4, 8).src, K.KernelInfo("matmul", tuple(s.applied))), target)
+    assert next(u.arg[1] for u in program if u.op is Op.Range) is AxisType.Thread
+    with pytest.raises(OptError, match="one thread"):
+        Scheduler(K.matmul(6, 4, 8), K.AVX2).apply(Opt(OptOp.THREAD, 0))
+    r = K.loop(8, 0)
+    reversed_ = K.kernel(K.buffer(0, 8).index(r).store(K.buffer(0, 8).index(r * -1 + 7)).end(r))
+    with pytest.raises(OptError, match="another thread"):
+        Scheduler(reversed_, target).apply(Opt(OptOp.THREAD, 0))
+    with pytest.raises(OptError, match="same place"):
+        Scheduler(K.kernel(K.buffer(0, 1).index(0).store(K.buffer(1, 8).index(r)).end(r)), target).apply(Opt(OptOp.THREAD, 0))
 
 
 @pytest.mark.parametrize("op", [OptOp.GROUP, OptOp.GROUPTOP])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from morok.passes.pipeline import Program, lower
 from morok.passes.target import Target
 from tests.passes import kernels as K
 
-TARGETS = {"avx512": K.CPU, "avx2": K.AVX2, "scalar": K.SCALAR, "gpu": K.GPU}
+TARGETS = {"threads": replace(K.AVX2, threads=3), "avx512": K.CPU, "avx2": K.AVX2, "scalar": K.SCALAR, "gpu": K.GPU}
 f32, f64, i32, i8, u8, i64 = dtypes.f32, dtypes.f64, dtypes.i32, dtypes.i8, dtypes.u8, dtypes.i64
 
 
@@ -219,7 +220,7 @@ def _shapes() -> list[UOp]:
 
 
 @pytest.mark.parametrize("number", range(len(_shapes())))
-@pytest.mark.parametrize("target", ["avx2", "gpu"])
+@pytest.mark.parametrize("target", ["avx2", "threads", "gpu"])
 def test_any_optimizations(number: int, target: str) -> None:
     """Random legal optimizations, in any order, change nothing but speed."""
     ast = _shapes()[number]

@@ -1,8 +1,8 @@
 """One instruction list as one LLVM function `void name(ptr args, ptr vars)`.
 
 `args` is an array of buffer addresses by slot, with the address of working memory behind the last one if the kernel needs
-any; `vars` an array of 8-byte slots. Vectors are explicit, accumulators are phi nodes, and a gated access touches no memory
-where its gate is false: the address is exchanged for one of zeros.
+any, then the part to run if it has a THREAD axis; `vars` an array of 8-byte slots. Vectors are explicit, accumulators are phi
+nodes, and a gated access touches no memory where its gate is false: the address is exchanged for one of zeros.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable, symbo
 from morok.codegen.scopes import Values
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType
-from morok.ir.op import TABLE, Op
+from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 
 STACK_BYTES: Final = 1 << 16  # local buffers up to this size live on the stack
 ALIGNMENT: Final = 64
+PARTS: Final = 4  # of a THREAD axis, a thread
 _POINTWISE: Final[dict[Op, Emit]] = {
     op: OPS[entry.llvm] for op, entry in TABLE.entries.items() if (entry.pointwise or op is Op.Bitcast) and entry.llvm in OPS
 }
@@ -43,6 +44,7 @@ class _Loop:
     range: UOp
     header: str
     before: str
+    begin: str
     patch: int
     counter: str
     end: str
@@ -264,7 +266,14 @@ class Renderer:
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.value(place)
         streams = kept.op is Op.DefineGlobal and kept.arg in self.streamed
-        self._write(address, d, x, None if gate is None else self.value(gate), streams)
+        self._write(address, d, x, self._once(kept, None if gate is None else self.value(gate)), streams)
+
+    def _once(self, kept: UOp, gate: str | None) -> str | None:
+        """The gate of a store to `kept`: of threads that share a kernel one stores what is in none of the loops they share."""
+        shared = self.registers.shared
+        if not shared or kept.op is not Op.DefineGlobal or any(loop.range in shared for loop in self.loops):
+            return gate
+        return "%first" if gate is None else self.b.binary("and", "i1", 1, "%first", gate)
 
     def _write(self, address: str, d: DType, x: str, gate: str | None, streams: bool = False) -> None:
         """Store `x`, a value as memory holds it, where `gate` is true; past the caches if it `streams`."""
@@ -288,7 +297,7 @@ class Renderer:
                 part = self.b.extract(base, d.count, x, i)
             else:
                 part = self.b.shuffle(base, d.count, x, "poison", list(range(i * width, (i + 1) * width)))
-            self._write(address, scalar.vec(width), part, gate)
+            self._write(address, scalar.vec(width), part, self._once(storage(place), gate))
 
     # Registers.
 
@@ -309,9 +318,22 @@ class Renderer:
 
     # Control flow.
 
+    def _part(self, u: UOp, end: str) -> tuple[str, str]:
+        """First and last iteration of the loop `u` in this call: of a THREAD axis a part, of other loops all or nothing."""
+        b, t = self.b, type_of(u.dtype)
+        if u.arg[1] is not AxisType.Thread:
+            return b.emit(f"select i1 %first, {t} 0, {t} {end}"), end
+        wide = b.convert("sext" if u.dtype.is_signed else "zext", t, "i64", 1, end) if t != "i64" else end
+        cuts = [b.emit(f"udiv i64 {b.binary('mul', 'i64', 1, wide, k)}, %parts") for k in ("%part", "%part.next")]
+        low, high = [b.convert("trunc", "i64", t, 1, c) if t != "i64" else c for c in cuts]
+        return low, high
+
     def range(self, u: UOp) -> None:
         b = self.b
         end = self.value(u.src[0])
+        begin, shared = "0", u in self.registers.shared
+        if shared:
+            begin, end = self._part(u, end)
         header, exit_ = b.label("loop"), b.label("done")
         before = b.block
         b.do(f"br label %{header}")
@@ -321,8 +343,8 @@ class Renderer:
         for slot in self.registers.merged.get(u, ()):
             phis[slot] = (b.name(), self.env[slot])
             self.env[slot] = phis[slot][0]
-        tested_first = not runs(u)
-        loop = _Loop(u, header, before, len(b.lines), counter, end, tested_first, exit_, phis)
+        tested_first = shared or not runs(u)
+        loop = _Loop(u, header, before, begin, len(b.lines), counter, end, tested_first, exit_, phis)
         self.loops.append(loop)
         b.lines.append("")  # the phi nodes, once the values from the end of the body are known
         self.values.open()
@@ -346,7 +368,7 @@ class Renderer:
         else:
             more = b.emit(f"icmp {'slt' if loop.range.dtype.is_signed else 'ult'} {t} {following}, {loop.end}")
             b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}")
-        lines = [f"  {loop.counter} = phi {t} [ 0, %{loop.before} ], [ {following}, %{latch} ]"]
+        lines = [f"  {loop.counter} = phi {t} [ {loop.begin}, %{loop.before} ], [ {following}, %{latch} ]"]
         for slot, (name, initial) in loop.phis.items():
             lines.append(f"  {name} = phi {type_of(slot.dtype)} [ {initial}, %{loop.before} ], [ {self.env[slot]}, %{latch} ]")
             if loop.tested_first:
@@ -462,11 +484,50 @@ class Renderer:
             out.append(f"  %scratch.at = getelementptr inbounds ptr, ptr %args, i64 {slot}")
             out.append("  %scratch = load ptr, ptr %scratch.at, align 8")
             out += [f"  {name} = getelementptr i8, ptr %scratch, i64 {at}" for name, at in self.scratch_users]
+        if self.registers.shared:
+            slot = max(self.arguments, default=-1) + 1 + bool(self.scratch)
+            out += [
+                f"  %part.at = getelementptr inbounds ptr, ptr %args, i64 {slot}",
+                "  %part.both = load i64, ptr %part.at, align 8",
+                "  %part = and i64 %part.both, 4294967295",
+                "  %part.next = add i64 %part, 1",
+                "  %parts = lshr i64 %part.both, 32",
+                "  %first = icmp eq i64 %part, 0",
+            ]
         out += self.b.lines
         if self.streamed:
             out.append("  fence seq_cst")  # other threads see these stores no earlier than they must, else
         out += ["  ret void", "}", ""]
         return out
+
+
+def _parts(instructions: Sequence[UOp]) -> int:
+    """Into how many parts each thread divides the THREAD axes: several, so that a thread that is held up leaves its work to
+    others, but one where all parts would do again what stands outside.
+    """
+    outside = shared = False
+    depth = 0
+    for u in instructions:
+        if u.op is Op.Range:
+            threads = depth == 0 and u.arg[1] is AxisType.Thread
+            shared, outside = shared or threads, outside or (depth == 0 and not threads)
+            depth += 1
+        elif u.op is Op.End:
+            depth -= 1
+    return 0 if not shared else 1 if outside else PARTS
+
+
+def _work(instructions: Sequence[UOp]) -> int:
+    """How many instructions one run of the kernel executes, constants and addresses not counted."""
+    total, times = 0, [1]
+    for u in instructions:
+        if u.op is Op.Range:
+            times.append(times[-1] * max(0, int(u.src[0].vmax)))
+        elif u.op is Op.End and len(times) > 1:
+            times.pop()
+        elif u.op in _POINTWISE or u.op is Op.Load or u.op is Op.Store:
+            total += times[-1]
+    return total
 
 
 def _scalar_loops(instructions: Sequence[UOp]) -> bool:
@@ -527,5 +588,7 @@ def render(
         tuple(renderer.arguments[slot] for slot in sorted(renderer.arguments)),
         tuple(renderer.variables.values()),
         renderer.scratch,
+        _parts(instructions),
+        _work(instructions),
         _scalar_loops(instructions),
     )

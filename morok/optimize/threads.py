@@ -1,0 +1,86 @@
+"""THREAD: which loops the threads of a CPU divide among them, and when a kernel is worth it.
+
+Threads compute what one would, in the same instructions: every result is the same bits for every number of threads. So the
+loops are chosen last, among what the other optimizations left, outermost first.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from morok.errors import OptError
+from morok.ir.dtype import AddrSpace, PtrType
+from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.uop import UOp
+from morok.passes.ranges import nesting
+
+WORTH_NS: Final = 50_000.0  # of estimated work: what sleeping threads take to wake, several times over
+_BYTES_A_NS: Final = 16.0  # what one core reads and writes of memory
+_OPS_A_NS: Final = 20.0  # scalar operations of one core, in vectors
+_HEAVY: Final = 10.0  # of a transcendental, in simple operations
+_TRANSCENDENTAL: Final = frozenset(
+    {Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Pow, Op.Idiv, Op.Mod, Op.Threefry}
+)
+
+
+def _buffer(place: UOp) -> UOp:
+    while place.op in (Op.Index, Op.After, Op.Barrier):
+        place = place.src[0]
+    return place
+
+
+def _stores(ast: UOp) -> list[UOp]:
+    """The stores to buffers, not those to local copies."""
+    return [n for n in ast.toposort() if n.op is Op.Store and _buffer(n.src[0]).op is Op.DefineGlobal]
+
+
+def check(ast: UOp, r: UOp, what: str) -> None:
+    """OptError, called `what`, unless threads may divide the loop over `r` among them.
+
+    Every output is stored inside it, so that no two threads store one, and what the kernel reads of a buffer that it writes, it
+    reads where it writes.
+    """
+    stores = _stores(ast)
+    inside = [s for s in stores if r in s.ranges]
+    if not inside:
+        raise OptError(f"{what}: no output is stored in that loop", expected="an axis of an output")
+    if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
+        raise OptError(f"{what}: threads share a loop around it already")
+    places = {s.src[0] for s in stores}
+    written = {_buffer(p) for p in places}
+    if any(n.op is Op.Index and n not in places and _buffer(n) in written for n in ast.toposort()):
+        raise OptError(f"{what}: the kernel reads what another thread may write")
+    if any(r not in place.ranges for place in (s.src[0] for s in inside)):
+        raise OptError(f"{what}: every iteration stores to the same place")
+
+
+def _times(node: UOp) -> int:
+    return math.prod(int(r.vmax) + 1 for r in node.ranges)
+
+
+def cost_ns(ast: UOp) -> float:
+    """About how long the kernel takes one core: the time of its arithmetic, or of its memory, whichever is longer."""
+    nodes = ast.toposort()
+    ops = 0.0
+    for n in nodes:
+        if n.op is Op.Reduce:
+            ops += _times(n.src[0])
+        elif TABLE.entries[n.op].pointwise and not n.dtype.is_index and n.op is not Op.Cast:
+            ops += (_HEAVY if n.op in _TRANSCENDENTAL else 1.0) * _times(n)
+    moved = 0
+    for n in nodes:
+        if n.op is Op.DefineGlobal and isinstance(n.dtype, PtrType) and n.dtype.space is AddrSpace.GLOBAL:
+            moved += n.dtype.size * n.dtype.base.itemsize
+    return max(ops / _OPS_A_NS, moved / _BYTES_A_NS)
+
+
+def loops(ast: UOp, threads: int) -> list[UOp]:
+    """The loop around each output that threads should divide: the outermost that has work for all of them, or the longest."""
+    found: dict[UOp, None] = {}
+    for store in _stores(ast):
+        nest = sorted((r for r in store.src[0].ranges if r.arg[1] in (AxisType.Loop, AxisType.Outer)), key=nesting)
+        if nest:
+            even = (r for r in nest if int(r.vmax) + 1 >= 4 * threads or (int(r.vmax) + 1) % threads == 0)
+            found[next(even, max(nest, key=lambda r: int(r.vmax)))] = None
+    return list(found)
