@@ -104,8 +104,8 @@ def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRul
     assert not verdict(rule).usable
 
 
-# What no graph shows: values that only a body which never runs would have, tensors of which the pattern says too little, constants
-# by lane beside vectors.
+# What no graph shows: values that only a body which never runs would have, tensors of which the pattern says too little,
+# constants by lane beside vectors.
 NOT_RUN = {
     "folds.maybe_undefined",
     "more_folds.float_sum",
