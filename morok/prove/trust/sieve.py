@@ -137,11 +137,14 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
     each is of; Unmakeable if the pattern has no maker.
     """
     rng = random.Random(crc32(rule.name.encode()))
-    vectors = rule.pointwise and not names_in(rule.syntax.pattern).isdisjoint(("vconst", "anyconst"))
+    named = names_in(rule.syntax.pattern)
+    vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
+        n in named for n, info in rule.dialect.ops.items() if not info.params
+    )
     for _ in range(tries):
         lanes = 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
-        maker = Maker(rule, instance, rng, lanes) if rule.pointwise else StructureMaker(rule, instance, rng)
+        maker = Maker(rule, instance, rng, lanes) if rule.pointwise or vectors else StructureMaker(rule, instance, rng)
         try:
             yield maker.make(rule.syntax.pattern), rng, instance
         except IRError:  # no such node: constants out of a dtype's range made a vector constant a scalar one
