@@ -11,6 +11,9 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
+
+BEST: Final = "the best"
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Contest:
 
     figure  what is measured
     goal    the greatest ratio ours / best peer that reaches the issue's figure; None where no figure is set
-    against the peer that the goal is about
+    against the peer that the goal is about, or BEST: whichever peer is fastest
     prepare called before every round, not timed
     reports whether the contestants return the seconds that count, because they measure in a process of their own
     clock   the time that counts: by the clock on the wall, or of this thread alone (time.thread_time), which other programs
@@ -53,7 +56,8 @@ class Outcome:
 
     @property
     def reached(self) -> bool | None:
-        return None if self.goal is None or self.against not in self.peers else self.ratios[self.against] <= self.goal
+        ratios = {**self.ratios, BEST: max(self.ratios.values())} if self.peers else {}
+        return None if self.goal is None or self.against not in ratios else ratios[self.against] <= self.goal
 
 
 def contend(contest: Contest) -> Outcome:
