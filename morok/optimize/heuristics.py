@@ -46,11 +46,11 @@ class Accesses:
             any(n.op is Op.Reduce for n in nodes),
         )
 
-    def unit(self, r: UOp) -> int:
+    def unit(self, r: UOp, stores: bool | None = None) -> int:
         """How many accesses move by one element along `r`, less those that move by more. Stores count double, but not beside a
         reduction, which reads much more than it writes."""
         score = 0
-        for weight, sums in ((1, self.loads), (0 if self.reduces else 2, self.stores)):
+        for weight, sums in ((1, self.loads), (2 if stores or (stores is None and not self.reduces) else 0, self.stores)):
             for s in sums:
                 c = s.terms.get(r, 0)
                 score += weight if c == 1 else -weight if c else 0
@@ -108,6 +108,9 @@ def _cpu(s: Scheduler) -> None:
     accesses = Accesses.of(s.ast)
     outputs = [r for r in s.output_ranges if _length(r) > 1]
     reduced = [r for r in s.reduced_ranges if _length(r) > 1]
+    if reduced and (inner := _after_reductions(s.ast, outputs)):
+        _rows(s, accesses, inner, reduced)
+        return
     if reduced and (tile := _matmul(s.ast, accesses, outputs, reduced)) is not None:
         _tile(s, *tile, _copied_slot(s, accesses, *tile))
         return
@@ -136,6 +139,23 @@ def _cpu(s: Scheduler) -> None:
     for r in reduced:
         if accesses.unit(r) > 0 and _length(r) >= lanes:
             _unroll(s, r, lanes, SUM_VECTORS)
+
+
+def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:
+    """The output ranges that no reduction knows of: loops behind them, inside the loops that they share."""
+    known = frozenset[UOp]().union(*[n.ranges for n in ast.toposort() if n.op is Op.Reduce])
+    return [r for r in outputs if r not in known]
+
+
+def _rows(s: Scheduler, accesses: Accesses, inner: list[UOp], reduced: list[UOp]) -> None:
+    """Reductions, and then loops over what uses their results: each is vectorized along memory, as if it were alone."""
+    lanes = native(s)
+    for r in reduced:
+        if accesses.unit(r) > 0 and _length(r) >= lanes:
+            _unroll(s, r, lanes, SUM_VECTORS)
+    for r in inner:
+        if accesses.unit(r, stores=True) > 0:
+            _upcast(s, r, lanes, STREAM_VECTORS)
 
 
 def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:

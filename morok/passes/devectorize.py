@@ -53,6 +53,11 @@ def _in_registers(place: UOp) -> bool:
     return isinstance(d, PtrType) and d.space is AddrSpace.REG
 
 
+def _is_accumulator(x: UOp) -> bool:
+    """Whether a vector is what a register holds."""
+    return x.op is Op.Load and x.src[0].op is Op.Index and _in_registers(x.src[0])
+
+
 def access_widths(target: Target, d: DType, whole: bool = False) -> list[int]:
     """The numbers of consecutive elements that one load or store may move, widest first.
 
@@ -79,6 +84,7 @@ class _Splitter:
         self.limit = WIDEST if vectors and mode != 1 else arithmetic_lanes(target)
         self.whole = vectors and mode == 2
         self.done: dict[Key, Any] = {}
+        self.accumulated: dict[UOp, bool] = {}
 
     def run(self, root: UOp) -> UOp:
         stack: list[Key] = [(root, None)]
@@ -111,7 +117,7 @@ class _Splitter:
             if node.dtype.count > 1:
                 return [(node, full(node.dtype.count))]
             if op is Op.Gep:
-                return [(node.src[0], node.arg)]
+                return [self.chosen(node.src[0], node.arg)]
             if op is Op.Load and is_many_places(node.src[0]):
                 return [(node, full(1))]
             return [(s, None) for s in node.src]
@@ -125,7 +131,7 @@ class _Splitter:
         if op is Op.Vectorize:
             return [(node.src[i], None) for i in lanes]
         if op is Op.Gep:
-            return [(node.src[0], tuple([node.arg[i] for i in lanes]))]
+            return [self.chosen(node.src[0], tuple([node.arg[i] for i in lanes]))]
         if op is Op.Cat:
             return self.pieces_of_cat(node, lanes)
         if op is Op.Load and is_many_places(node.src[0]):
@@ -148,7 +154,9 @@ class _Splitter:
         if what is None:
             if op is Op.Store and self.is_split_store(node):
                 return self.make_stores(node)
-            if node.dtype.count > 1 or op is Op.Gep or (op is Op.Load and is_many_places(node.src[0])):
+            if op is Op.Gep:
+                return self.of_chosen(node.src[0], node.arg, parts[0])
+            if node.dtype.count > 1 or (op is Op.Load and is_many_places(node.src[0])):
                 return parts[0]
             return node if tuple(parts) == node.src else node.replace(tuple(parts))
         lanes: Lanes = what
@@ -161,7 +169,7 @@ class _Splitter:
         if op in (Op.Vectorize, Op.Cat):
             return join(parts)
         if op is Op.Gep:
-            return parts[0]
+            return self.of_chosen(node.src[0], tuple([node.arg[i] for i in lanes]), parts[0])
         if op is Op.Load and is_many_places(node.src[0]):
             return self.pick(parts[0], lanes)
         if TABLE.entries[op].pointwise or op in _LANEWISE:
@@ -175,6 +183,33 @@ class _Splitter:
         if lanes == full(node.dtype.count):
             return node if tuple(parts) == node.src else node.replace(tuple(parts))
         return take(parts[0], lanes)
+
+    def chosen(self, node: UOp, lanes: Lanes) -> Key:
+        """Where lanes of an operand come from: those lanes of it alone, or the whole of what accumulators were folded into, whose
+        other lanes are wanted as well."""
+        return (node, full(node.dtype.count)) if self.is_folded(node) else (node, lanes)
+
+    def of_chosen(self, node: UOp, lanes: Lanes, made: UOp) -> UOp:
+        """`lanes` of a node, of which `chosen` asked for `made`."""
+        return take(made, lanes) if self.is_folded(node) else made
+
+    def is_folded(self, node: UOp) -> bool:
+        """Whether a node is arithmetic on registers and nothing else, in one vector."""
+        stack = [node]
+        while stack:
+            n = stack[-1]
+            if n in self.accumulated:
+                stack.pop()
+                continue
+            arithmetic = 1 < n.dtype.count <= self.limit and TABLE.entries[n.op].pointwise
+            inner = [s.src[0] if s.op is Op.Gep else s for s in n.src] if arithmetic else []
+            below = [s for s in inner if not _is_accumulator(s)]
+            missing = [s for s in below if s not in self.accumulated]
+            if missing:
+                stack += missing
+                continue
+            self.accumulated[stack.pop()] = arithmetic and all(self.accumulated[s] for s in below)
+        return self.accumulated[node]
 
     def pieces_of_cat(self, node: UOp, lanes: Lanes) -> list[Key]:
         """The lanes of a Cat as runs of lanes of its sources."""

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from morok.ir.dtype import DType
+from morok.ir.dtype import AddrSpace, DType
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim
 from morok.ir.uop import UOp
 from morok.passes import movement
 from morok.passes.assignments import assigned, in_order
-from morok.passes.rangeify import STORAGE
+from morok.passes.rangeify import STORAGE, in_memory
 from morok.passes.target import KernelInfo
 
 NewBuffer = Callable[[DType, int], UOp]
@@ -102,7 +102,7 @@ def _copied(node: UOp, holders: dict[UOp, UOp]) -> UOp | None:
     if value.op is not Op.Index or value.arg:
         return None
     source = value.src[0]
-    if source.op is Op.Bufferize:
+    if in_memory(source):
         if _extent(source) != _extent(node) or _flat(source.src[1:], value.src[1 : len(source.src)]) is not _flat(ranges, ranges):
             return None
         return holders[source]
@@ -136,6 +136,7 @@ def _kernel(
         numbered[r] = UOp.range(r.src[0], len(numbered), AxisType.Loop, renumbered=True)
     binds: list[UOp] = []
     folds = False
+    rows = 0
     done: dict[UOp, UOp] = dict(numbered)
 
     def slot(storage: UOp) -> UOp:
@@ -153,7 +154,7 @@ def _kernel(
         if u in done:
             stack.pop()
             continue
-        reads = u.op is Op.Index and (u.src[0].op is Op.Bufferize or u.src[0].op in STORAGE)
+        reads = u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE)
         waiting = [s for s in (u.src[1:] if reads else u.src) if s not in done]
         if waiting:
             stack.extend(waiting)
@@ -167,6 +168,11 @@ def _kernel(
         elif u.op is Op.Bind:
             binds.append(u)
             done[u] = u.src[0]
+        elif u.op is Op.Bufferize:
+            done[u] = _row(u, [done[s] for s in u.src], rows)
+            rows += 1
+        elif u.op is Op.Index and u.src[0].op is Op.Bufferize:
+            done[u] = done[u.src[0]].index(_flat(u.src[0].src[1:], [done[s] for s in u.src[1:]]))
         else:
             folds = folds or u.op is Op.Reduce
             src = tuple([done[s] for s in u.src])
@@ -186,6 +192,14 @@ def _kernel(
         readers.setdefault(s, []).append(kernel)
     out.bindings[kernel] = binds
     return kernel, target
+
+
+def _row(node: UOp, operands: list[UOp], number: int) -> UOp:
+    """The local buffer `number`, once it is filled with what a Bufferize inside the kernel holds."""
+    value, *ranges = operands
+    buffer = UOp.new(Op.DefineLocal, (), number, node.dtype.ptr(_extent(node), AddrSpace.LOCAL))
+    filled = buffer.index(_flat(ranges, ranges)).store(value).end(*ranges)
+    return buffer.after(UOp.new(Op.Barrier, (filled,)))
 
 
 def _global(slot: int, buffer: UOp) -> UOp:

@@ -1,7 +1,8 @@
 """Rangeify: views become index arithmetic, reductions become loops, and what must be stored is marked.
 
 Eight passes, in the order of PASSES. Afterwards the graph is a Sink of Bufferize nodes: each is a value over its ranges, and
-reads others as Index(Bufferize, indices..). No movement op and no ReduceAxis is left.
+reads others as Index(Bufferize, indices..). No movement op and no ReduceAxis is left. A Bufferize in local memory is a row that a
+kernel keeps for itself.
 
 Ranges are assigned from the results down: a node is asked for its value at an index vector by each of its consumers, and
 passes on what it needs of its operands. Consumers come before their operands, so all demands on a node are known when it is
@@ -37,6 +38,7 @@ SPLIT_PARTS: Final = 256  # most partial results of the first step
 SPLIT_LEAST: Final = 8
 MOST_PLACES: Final = 4  # index vectors at which a node without a buffer may be computed
 MOST_REPEATS: Final = 8  # how often a costly function may be computed anew for one element
+ROW_BYTES: Final = 1 << 18  # of a buffer inside a kernel: what stays in a cache near the processor
 
 _ids: Final = itertools.count()
 
@@ -49,6 +51,8 @@ class Demand:
     runs      how often it is computed there, if nothing is hoisted
     depth     how many reductions surround it
     repeated  whether an Expand lies on the way: several runs ask for the same element
+    around    the ranges at which the reductions right around it are computed
+    shared    whether several kernels want it
     sources   the demands on its operands, None for operands that are values themselves
     ranges    the loops of a ReduceAxis
     """
@@ -60,6 +64,8 @@ class Demand:
     runs: int
     depth: int
     repeated: bool
+    around: frozenset[UOp] = frozenset()
+    shared: bool = False
     sources: list[Demand | None] = field(default_factory=list)
     ranges: tuple[UOp, ...] = ()
     value: UOp | None = None
@@ -70,7 +76,10 @@ class State:
     """What the passes hand on.
 
     roots    the nodes to be stored, in the order of the outputs
+    nested   whether the loops of a kernel lie one inside the other: what an outer one computes is there for the inner ones. On a
+             GPU each output is a thread
     stored   for each node that gets a buffer the demand that fills it
+    rows     likewise for each that gets one inside its kernel, filled anew in every iteration of the outer loops
     demands  for every node the demands on it, by indices and gates
     order    all nodes, operands first
     sink     from core on: Sink(Bufferize..), one a root
@@ -81,7 +90,9 @@ class State:
 
     roots: list[UOp]
     device: str
+    nested: bool = False
     stored: dict[UOp, Demand] = field(default_factory=dict)
+    rows: dict[UOp, Demand] = field(default_factory=dict)
     demands: dict[UOp, dict[tuple[Indices, tuple[UOp, ...]], Demand]] = field(default_factory=dict)
     order: list[UOp] = field(default_factory=list)
     sink: UOp | None = None
@@ -241,11 +252,11 @@ def assign_ranges(state: State) -> None:
     lighter, costly = _weigh(order, chosen)
     needed = {n for n in chosen if n in forced or n in lighter or n not in heavy}
     if needed != chosen:
-        state.stored, state.demands = {}, {}
+        state.stored, state.rows, state.demands = {}, {}, {}
         _assign(state, needed, lighter, costly)
     while state.most and (more := _beyond_limit(state)):
         needed = {*state.stored, *more}
-        state.stored, state.demands = {}, {}
+        state.stored, state.rows, state.demands = {}, {}, {}
         _assign(state, needed, lighter, costly)
 
 
@@ -277,12 +288,15 @@ def _assign(state: State, forced: set[UOp], heavy: set[UOp], costly: set[UOp]) -
             continue
         maker.origin = node.origin
         demands = state.demands.get(node, {})
-        if node in forced or (demands and _keeps_buffer(node, list(demands.values()), node in heavy, node in costly)):
+        if node in forced or (demands and _keeps_buffer(state, node, list(demands.values()), node in heavy, node in costly)):
             shape = shape_of(node)
             indices = tuple(ZERO if d == 1 else new_range(d, AxisType.Loop) for d in shape)
             own = Demand(node, indices, (), node, _count(shape), 0, False)
             state.stored[node] = own
             _descend(state, own, loops)
+        elif state.nested and node in costly and (row := _row(state, node, list(demands.values()))) is not None:
+            state.rows[node] = row
+            _descend(state, row, loops)
         else:
             for demand in demands.values():
                 _descend(state, demand, loops)
@@ -320,9 +334,9 @@ def _weigh(order: list[UOp], stored: set[UOp]) -> tuple[set[UOp], set[UOp]]:
     return heavy, costly
 
 
-def _keeps_buffer(node: UOp, demands: list[Demand], heavy: bool, costly: bool) -> bool:
+def _keeps_buffer(state: State, node: UOp, demands: list[Demand], heavy: bool, costly: bool) -> bool:
     """Whether storing the node's value costs less than computing it wherever it is wanted."""
-    if node.op in MOVEMENT:
+    if node.op in MOVEMENT or (state.nested and _once_a_row(state, node, demands)):
         return False
     size = max(_count(shape_of(node)), 1)
     runs = sum(d.runs for d in demands)
@@ -331,6 +345,49 @@ def _keeps_buffer(node: UOp, demands: list[Demand], heavy: bool, costly: bool) -
     if len(demands) > MOST_PLACES:
         return node.op is not Op.Iota and not all(_is_leaf(s) for s in node.src)
     return costly and runs >= MOST_REPEATS * size and any(d.repeated for d in demands)
+
+
+def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
+    """Whether the outer loops of the one kernel that wants a node compute each element once, before the inner loops use it.
+
+    So the maximum and the sum of a softmax's row, for one: nothing is stored, and the row is still in the nearest cache when it
+    is read again. Not where reductions inside further loops use it: those change places when they become tiles.
+    """
+    if len(demands) != 1 or demands[0].gates or demands[0].shared:
+        return False
+    (demand,) = demands
+    own = [i for i in state.stored[demand.kernel].indices if i.op is Op.Range]
+    rows = [i for i in demand.indices if i is not ZERO]
+    if len(rows) == len(own) or set(rows) != set(own[: len(rows)]) or not demand.around <= set(rows):
+        return False
+    demand.runs, demand.repeated = _count(shape_of(node)), False
+    return True
+
+
+def _row(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
+    """What fills a buffer of one row of a costly node that its one kernel wants several times inside the same outer loops: the
+    exponentials of a softmax's row, for their sum and for the result. None where the places do not have that form.
+    """
+    shape = shape_of(node)
+    if len(demands) < 2 or any(d.gates or d.shared or d.kernel is not demands[0].kernel for d in demands):
+        return None
+    own = [i for i in state.stored[demands[0].kernel].indices if i.op is Op.Range]
+    same = [all(d.indices[a] is demands[0].indices[a] for d in demands) for a in range(len(shape))]
+    rows = {i for i, outer in zip(demands[0].indices, same, strict=True) if outer and i is not ZERO}
+    if rows != set(own[: len(rows)]) or not all(d.around <= rows for d in demands):
+        return None
+    sizes = [d for d, outer in zip(shape, same, strict=True) if not outer]
+    for d in demands:
+        along = [i for i, outer in zip(d.indices, same, strict=True) if not outer]
+        whole = all(i.op is Op.Range and dim(i.src[0]) == n for i, n in zip(along, sizes, strict=True))
+        if not whole or len(set(along)) != len(along):
+            return None
+    if not all(isinstance(n, int) for n in sizes) or _count(tuple(sizes)) * node.dtype.itemsize > ROW_BYTES:
+        return None
+    indices = tuple(
+        i if outer else new_range(n, AxisType.Loop) for i, n, outer in zip(demands[0].indices, shape, same, strict=True)
+    )
+    return Demand(node, indices, (), demands[0].kernel, _count(shape), max(d.depth for d in demands), False)
 
 
 def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int | UOp], UOp]) -> None:
@@ -394,12 +451,14 @@ def _want(
     table = state.demands.setdefault(node, {})
     found = table.get((indices, gates))
     runs, depth, repeated = by.runs * times, by.depth + deeper, by.repeated or repeated
+    around = frozenset(r for i in by.indices for r in i.ranges) if deeper else by.around
     if found is None:
-        found = table[indices, gates] = Demand(node, indices, gates, by.kernel, runs, depth, repeated)
-    elif found.kernel is by.kernel:
-        found.runs, found.depth, found.repeated = max(found.runs, runs), max(found.depth, depth), found.repeated or repeated
-    else:
-        found.runs, found.depth, found.repeated = found.runs + runs, max(found.depth, depth), True
+        found = table[indices, gates] = Demand(node, indices, gates, by.kernel, runs, depth, repeated, around, by.shared)
+        return found
+    found.shared = found.shared or by.shared or found.kernel is not by.kernel
+    found.runs = found.runs + runs if found.shared else max(found.runs, runs)
+    found.depth, found.repeated = max(found.depth, depth), found.repeated or repeated or found.shared
+    found.around |= around
     return found
 
 
@@ -416,10 +475,19 @@ def core(state: State) -> None:
             value = _value(own, values)
             ranges = [i for i in own.indices if i.op is Op.Range]
             values[node] = UOp.new(Op.Bufferize, (value, *ranges), (state.device, AddrSpace.GLOBAL))
+        row = state.rows.get(node)
+        filled: UOp | None = None
+        if row is not None:
+            outer = next(iter(state.demands[node].values())).indices
+            ranges = [i for i, o in zip(row.indices, outer, strict=True) if i is not o]
+            filled = UOp.new(Op.Bufferize, (_value(row, values), *ranges), (state.device, AddrSpace.LOCAL))
         for demand in state.demands.get(node, {}).values():
             if own is not None:
                 places = [i for i, o in zip(demand.indices, own.indices, strict=True) if o.op is Op.Range]
                 demand.value = read(values[node], places, demand.gates)
+            elif row is not None and filled is not None:
+                places = [i for i, o in zip(demand.indices, row.indices, strict=True) if i is not o]
+                demand.value = read(filled, places, ())
             else:
                 demand.value = _value(demand, values)
     # a root may have turned out to be memory already
@@ -620,13 +688,18 @@ PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
 
 
 def rangeify(
-    roots: Sequence[UOp], device: str, observe: Callable[[str, State], None] | None = None, most_buffers: int = 0
+    roots: Sequence[UOp],
+    device: str,
+    observe: Callable[[str, State], None] | None = None,
+    most_buffers: int = 0,
+    nested: bool = False,
 ) -> State:
     """The state after the eight passes: `sink` has one Bufferize a root, or the Buffer that it is.
 
-    `observe` sees the state after each pass; no kernel will use more than `most_buffers` buffers, unless that is 0.
+    `observe` sees the state after each pass; no kernel will use more than `most_buffers` buffers, unless that is 0; `nested` is
+    State.nested.
     """
-    state = State(list(roots), device, most=most_buffers)
+    state = State(list(roots), device, nested, most=most_buffers)
     outer = maker.origin
     try:
         for name, run in PASSES:
@@ -640,6 +713,11 @@ def rangeify(
     return state
 
 
+def in_memory(node: UOp) -> bool:
+    """Whether a node is a Bufferize that a kernel of its own fills, not one inside a kernel."""
+    return node.op is Op.Bufferize and node.arg[1] is AddrSpace.GLOBAL
+
+
 def stored(sink: UOp) -> Iterator[UOp]:
-    """The Bufferize nodes of a rangeified graph, each after those it reads."""
-    return (n for n in sink.toposort() if n.op is Op.Bufferize)
+    """What the kernels of a rangeified graph fill, each after those that it reads."""
+    return filter(in_memory, sink.toposort())

@@ -143,9 +143,13 @@ class Reduce(Activation):
         return self._like(reshaped(iota, tuple(size if a == axis else 1 for a in range(self.ndim))))
 
     def softmax(self, axis: int = -1) -> Self:
-        """exp(x) over its sum along `axis`, kept from overflow by the greatest element."""
-        e = self._shifted(axis).exp()
-        return e / e.sum(axis, keepdim=True)
+        """exp(x) over its sum along `axis`, kept from overflow by the greatest element.
+
+        Halves are computed as f32 and rounded once. One division a sum: its reciprocal neither over- nor underflows, as the
+        greatest element adds 1 to it.
+        """
+        e = self._wide()._shifted(axis).exp()
+        return (e * e.sum(axis, keepdim=True).reciprocal())._rounded_to(self)
 
     def log_softmax(self, axis: int = -1) -> Self:
         """The logarithm of softmax()."""

@@ -56,12 +56,14 @@ class Step:
 class Schedule:
     """The steps for one normalised graph.
 
+    roots    the graph
     inputs   how many buffers there were before; those above are made anew: `made` has their dtype and size
     outputs  for each root the number of its buffer, None for a constant
     groups   steps that may run at the same time, group after group
     inner    the other nodes that are stored on the way, with the numbers of their buffers
     """
 
+    roots: tuple[UOp, ...]
     steps: tuple[Step, ...]
     inputs: int
     made: tuple[tuple[DType, int], ...]
@@ -242,6 +244,7 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
     if found is not None:
         COUNTERS.schedules_remembered += 1
         return found
+    from morok.runtime.device import device as find_device
     from morok.runtime.memory import parallel_groups
 
     COUNTERS.schedules += 1
@@ -257,7 +260,7 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
         from morok.passes.sections import printed
 
         observe = printed()
-    state = rangeify(normal.roots, device, observe, most_buffers)
+    state = rangeify(normal.roots, device, observe, most_buffers, nested=not find_device(device).target.has_local)
     assert state.sink is not None
     split = split_kernels(state.sink, new_buffer)
     before = dependencies(split.kernels)
@@ -272,7 +275,7 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
         and ((number := _number(split.holders[held])) >= inputs or now.op is Op.Assign)
         and number not in outputs
     )
-    schedule = Schedule(steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner)
+    schedule = Schedule(normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner)
     _schedules.put(key, schedule)
     return schedule
 
@@ -502,18 +505,29 @@ def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
     """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
     from morok.runtime.device import device as find_device
 
+    where = device or tensor.device
     schedule: Schedule | None = tensor._compiled
     if schedule is None:
         roots = _wanted([tensor])
         if not roots:
             return []
-        schedule = _schedule(_normalise(roots, tensor.device), tensor.device)
-    target = find_device(device or tensor.device)
+        schedule = _schedule(_normalise(roots, where), where)
+    elif where != tensor.device:
+        schedule = _scheduled_for(schedule, where)
+    target = find_device(where)
     out: list[KernelCode] = []
     for step in schedule.steps:
         rendered = target.render(_lower(step.ast, target), step.ast.arg.name)
         out.append(KernelCode(rendered.name, target.target.name, rendered.text))
     return out
+
+
+def _scheduled_for(schedule: Schedule, other: str) -> Schedule:
+    """What the graph of a schedule becomes on another device."""
+    leaves = {n for root in schedule.roots for n in root.toposort() if n.op is Op.Buffer}
+    moved = {n: _placeholder(_number(n), n.dtype, n.arg, other) for n in leaves}
+    by_number = sorted(moved.values(), key=_number)
+    return _schedule(_Normal(_rebuilt(schedule.roots, moved), by_number, {}), other)
 
 
 def values_of(uop: UOp) -> Mapping[str, int]:
