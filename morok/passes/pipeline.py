@@ -106,6 +106,16 @@ def watching(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+@contextlib.contextmanager
+def unwatched() -> Iterator[None]:
+    """Call no watcher for kernels lowered inside the `with` block."""
+    token = _watcher.set(None)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
     """The stage's groups, without those for instructions that `target` lacks, or has; then those that the target adds."""
     left_out = {() if target.fma else "multiply_add", () if target.unsupported else "transcendental"}

@@ -18,7 +18,7 @@ import z3
 from morok.errors import CheckWarning, IRError, OutOfBoundsError, Place, UndefinedError
 from morok.ir import provenance
 from morok.ir.dtype import PtrType
-from morok.ir.graph import toposort
+from morok.ir.graph import substitute, toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -26,6 +26,7 @@ from morok.prove.solve import Answer, Model, ask
 
 BUDGET: Final = 3_000_000  # solver resource units a place: about one second
 _LEAVES: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
+_MEMORY: Final = frozenset({Op.Load, Op.Index})
 _THROUGH: Final = frozenset({Op.After, Op.Barrier})
 
 
@@ -98,13 +99,14 @@ def _by_bounds(access: Access, size: int) -> bool:
     return bool(access.index.vmin >= 0 and access.index.vmax + access.reach <= size)
 
 
-def _refuse_confirmed(access: Access, kernel: str, d: PtrType, values: dict[UOp, int]) -> None:
-    """Raise if the interpreter too finds the access outside for these values of its leaves."""
+def _refuse_confirmed(access: Access, kernel: str, d: PtrType, values: dict[UOp, Any]) -> None:
+    """Raise if the interpreter too finds the access outside where loops, variables and memory have these values."""
+    read = {n: UOp.var(f"memory.{k}", n.dtype) for k, n in enumerate(values) if n.op in _MEMORY}
+    given = {read.get(n, n): v for n, v in values.items()}
+    index, *premises = substitute((access.index, *access.premises), read)
     try:
-        if not all(_lanes(evaluate(p, values), access)[0] for p in access.premises if p.dtype.count == 1):
-            return
-        gates = [_lanes(evaluate(p, values), access) for p in access.premises]
-        lanes = _lanes(evaluate(access.index, values), access)
+        gates = [_lanes(evaluate(p, given), access) for p in premises]
+        lanes = _lanes(evaluate(index, given), access)
     except (UndefinedError, IRError):
         return
     for k, i in enumerate(lanes):
@@ -171,10 +173,15 @@ class Encoder:
                         out.append(lane.value < self.encode(node.src[0])[0].value)
         return out
 
-    def assignment(self, access: Access, model: Model) -> dict[UOp, int]:
-        """The values of loops, variables and GPU indices in a model, in the order in which the index names them."""
-        leaves = [n for n in self._unknowns(access) if n.op in _LEAVES]
-        return {n: int(model.value(self.opaque[n][0].value).as_long()) for n in leaves}
+    def assignment(self, access: Access, model: Model) -> dict[UOp, Any]:
+        """The values of loops, variables, GPU indices and integers from memory in a model."""
+        out: dict[UOp, Any] = {}
+        for n in self._unknowns(access):
+            if n.op in _LEAVES or (n.op in _MEMORY and _integral(n)):
+                found = [model.value(lane.value) for lane in self.opaque[n]]
+                numbers = tuple([z3.is_true(v) if n.dtype.is_bool else int(v.as_long()) for v in found])
+                out[n] = numbers[0] if n.dtype.count == 1 else numbers
+        return out
 
     def _unknowns(self, access: Access) -> list[UOp]:
         return [n for n in _cone((access.index, *access.premises)) if n in self.opaque]

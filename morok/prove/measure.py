@@ -103,11 +103,15 @@ def _kernel(s: Subject, n: int) -> UOp:
 
 
 def instructions(s: Subject, n: int, target: Target, build: str, rules: RuleSet | None) -> list[UOp]:
-    """The instructions of a kernel that applies the op to `n` elements, by `rules` where there are any."""
-    from morok.passes.pipeline import lower
+    """The instructions of a kernel that applies the op to `n` elements, by `rules` where there are any.
+
+    Whoever watches a program's kernels (`morok trace`, `morok bisect`) is not shown these.
+    """
+    from morok.passes.pipeline import lower, unwatched
 
     target = replace(target, fma=build == "contracted", unsupported=frozenset())
-    with config.settings(fast_math="contract" if build == "contracted" else "", check=False, noopt=False):
+    flags = "contract" if build == "contracted" else ""
+    with unwatched(), config.settings(fast_math=flags, check=False, noopt=False, debug=""):
         return lower(_kernel(s, n), target, trial=rules)
 
 

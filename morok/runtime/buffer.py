@@ -14,12 +14,15 @@ import numpy as np
 
 from morok.errors import DTypeError, OutOfMemoryError, ShapeError
 from morok.ir.dtype import DType, dtypes
+from morok.ir.maker import caller
+from morok.runtime.available import available
 
 if TYPE_CHECKING:
     from morok.runtime.device import Device
 
 ALIGNMENT: Final = 64
 _POOL_BYTES: Final = 1 << 30
+_LARGE: Final = 1 << 28  # bytes from which on it is asked beforehand whether there are as many
 
 # How NumPy holds each dtype; it has no bf16 and no 8-bit floats, so their bits stand for them.
 NUMPY: Final[dict[DType, np.dtype[Any]]] = {
@@ -76,7 +79,7 @@ class Pool:
             return _aligned(size)
         except (MemoryError, ValueError):
             raise OutOfMemoryError(
-                f"{nbytes} bytes cannot be allocated on CPU", hint="free tensors, or compute in parts"
+                f"{nbytes} bytes cannot be allocated on CPU", place=caller(), hint="free tensors, or compute in parts"
             ) from None
 
     def give_back(self, memory: np.ndarray[Any, Any]) -> None:
@@ -102,6 +105,9 @@ class Pool:
 
 
 def _aligned(size: int) -> np.ndarray[Any, Any]:
+    """New memory; MemoryError if there is not as much, also where the system would promise it all the same."""
+    if size >= _LARGE and (most := available()) is not None and size > most:
+        raise MemoryError
     raw = np.empty(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]

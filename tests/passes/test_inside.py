@@ -127,10 +127,20 @@ def test_what_the_solver_cannot_tell_is_said() -> None:
     ast = K.kernel(K.buffer(0, 1).index(0).store(hard), name="hard")
     with pytest.warns(CheckWarning, match="kernel hard: undecided.* gave up within 10 resource units"):
         check(ast, "hard", budget=10)
-    from_memory = K.buffer(1, 16, dtypes.i32).index(0).cast(index)
-    loose = K.kernel(K.buffer(0, 1).index(0).store(K.buffer(2, 16).index(from_memory)), name="gather")
-    with pytest.warns(CheckWarning, match="kernel gather: undecided"):
-        check(loose, "gather")
+
+
+def test_an_index_from_memory_is_any_number_unless_it_is_held_inside() -> None:
+    found = K.buffer(1, 16, dtypes.i32).index(0).cast(index)
+
+    def gather(at: UOp) -> UOp:
+        return K.kernel(K.buffer(0, 1).index(0).store(K.buffer(2, 16).index(at)), name="gather")
+
+    with pytest.raises(OutOfBoundsError, match=r"buffer 2 .* = -?[0-9]+"):
+        check(gather(found), "gather")
+    check(gather(found.max(UOp.const(0, index)).min(UOp.const(15, index))), "gather")
+    check(gather(((found < 16) & (found > -1)).where(found, UOp.invalid_at())), "gather")
+    with pytest.raises(OutOfBoundsError, match=r"element 16 of buffer 2 .* = 16"):
+        check(gather(((found < 17) & (found > -1)).where(found, UOp.invalid_at())), "gather")
 
 
 def test_programs_that_pad_shrink_and_stride_pass() -> None:
