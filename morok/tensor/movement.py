@@ -229,6 +229,9 @@ class Movement(Lazy):
             )
         if all(b == 0 and e == 0 for b, e in full):
             return self
+        if 0 in self.shape:  # nothing but zeros, and no element to find a place for
+            wide = tuple(b + d + e for (b, e), d in zip(full, self.shape, strict=True))
+            return self._like(expanded(UOp.const(0, self.dtype), wide))
         return self._like(UOp.new(Op.Pad, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
 
     def _edges(self, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:

@@ -298,3 +298,8 @@ def test_creation() -> None:
     agree(Tensor.ones((2,), dtype="bool").numpy(), np.ones(2, np.bool_))
     assert Tensor.arange(0).shape == (0,)
     assert Tensor.arange(4).dtype is dtypes.i64
+
+
+def test_what_surrounds_nothing_is_zero() -> None:
+    x = Tensor(np.zeros((0,), np.int32)).reshape(0, 0, 1).reshape(2, 0, 0).pad([(0, 0), (0, 1), (2, 1)])
+    np.testing.assert_array_equal(x.numpy(), np.zeros((2, 1, 3), np.int32))
