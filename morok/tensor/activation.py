@@ -7,14 +7,14 @@ from typing import Final, Self
 
 from morok.errors import DTypeError
 from morok.ir.maker import caller
-from morok.tensor.functions import Functions
+from morok.tensor.hyperbolic import Hyperbolic
 
 # What makes a network of SELUs normalise itself (Klambauer et al. 2017).
 _SELU_ALPHA: Final = 1.6732632423543772
 _SELU_SCALE: Final = 1.0507009873554805
 
 
-class Activation(Functions):
+class Activation(Hyperbolic):
     """Functions of one element each: the result has the operand's shape."""
 
     __slots__ = ()

@@ -6,11 +6,14 @@ Integers become the default float, but for rounding and tests, which leave them 
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from typing import Any, Final, Self
 
+from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.math import Math
+
+_SIGNED: Final = {2: dtypes.i16, 4: dtypes.i32, 8: dtypes.i64}
 
 
 class Functions(Math):
@@ -106,6 +109,20 @@ class Functions(Math):
 
     def isfinite(self) -> Self:
         return self.__abs__().__lt__(math.inf) if self.dtype.is_float else self.__eq__(self)
+
+    def signbit(self) -> Self:
+        """Whether a number is negative, -0.0 and NaN's sign included."""
+        if not self.dtype.is_float:
+            return self.__lt__(0) if self.dtype.is_signed else self.__ne__(self)
+        return self.bitcast(_SIGNED[self.dtype.itemsize]).__lt__(0)
+
+    def copysign(self, other: Any) -> Self:
+        """The magnitude of x with the sign of y."""
+        a, b = self._pair(other, False, "copysign")
+        x, y = self._like(a), self._like(b)
+        if not x.dtype.is_float:
+            x, y = self._like(x._float()), self._like(y._float())
+        return self._like(y.signbit().where(-x.abs(), x.abs()).uop)
 
     def logaddexp(self, other: Any) -> Self:
         """log(exp(x) + exp(y)), without overflow."""

@@ -136,6 +136,18 @@ class Joining(Creators):
             x = twice.shrink([(begin, begin + n) if k == a else None for k in range(x.ndim)])
         return x
 
+    def diff(self, axis: int = -1, n: int = 1) -> Self:
+        """What each element has more than the one before it along `axis`, `n` times over; one element less each time."""
+        a = self._axis(axis)
+        x = self
+        for _ in range(min(whole(n, "n", 0), known(self, a, "diff"))):
+            size = known(x, a, "diff")
+            later, earlier = (
+                x.shrink([(begin, begin + size - 1) if k == a else None for k in range(x.ndim)]) for begin in (1, 0)
+            )
+            x = later != earlier if x.dtype.is_bool else later - earlier
+        return x
+
     @classmethod
     def meshgrid(cls: type[T], *axes: T, indexing: str = "xy") -> tuple[T, ...]:
         """Each of these vectors repeated over the axes of the others; "xy" exchanges the first two, "ij" does not."""

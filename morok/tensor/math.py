@@ -399,6 +399,15 @@ class Math(Movement):
     def logical_xor(self, other: Any) -> Self:
         return self.bool() ^ self._make(self._operand(other), self.device).bool()
 
+    # The array API standard's names of operators.
+
+    equal, not_equal = __eq__, __ne__
+    less, less_equal, greater, greater_equal = __lt__, __le__, __gt__, __ge__
+    subtract, multiply, divide, remainder = __sub__, __mul__, __truediv__, __mod__
+    negative, positive, bitwise_invert = __neg__, __pos__, __invert__
+    bitwise_and, bitwise_or, bitwise_xor = __and__, __or__, __xor__
+    bitwise_left_shift, bitwise_right_shift = __lshift__, __rshift__
+
     # Dtypes.
 
     def cast(self, dtype: Any) -> Self:

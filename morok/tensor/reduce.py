@@ -82,6 +82,10 @@ class Reduce(Activation):
         """Whether every element is not 0."""
         return self.bool()._reduce(Op.Min, axis, keepdim)
 
+    def count_nonzero(self, axis: Axis = None, keepdim: bool = False) -> Self:
+        """How many elements are not 0, as i64."""
+        return self.bool().sum(axis, keepdim)
+
     def _count(self, axis: Axis) -> int | UOp:
         return prod(tuple(self.shape[a] for a in self._axes(axis)))
 
