@@ -27,6 +27,10 @@ _HOME = {
     "append_rules": "morok.passes.appended",
     "prove": "morok.prove.api",
     "settings": "morok.config",
+    "OptimizerConfig": "morok.optimize.strategy",
+    "Beam": "morok.optimize.strategy",
+    "Heuristics": "morok.optimize.strategy",
+    "Unoptimized": "morok.optimize.strategy",
 }
 _PACKAGES = frozenset({"errors", "ir", "nn"})
 __all__ = list(_HOME)

@@ -57,7 +57,10 @@ class Setting(Generic[T]):
         # os.environ raises and catches to say that a variable is not set: ten times the cost of a look at its table
         table = getattr(os.environ, "_data", None)
         if table is not None and self.key not in table:
+            if not _warned:
+                _warn_of_strangers()
             return self.default, "default"
+        _warn_of_strangers()
         text = os.environ.get(f"MOROK_{self.name}")
         if text is None:
             return self.default, "default"
@@ -98,6 +101,20 @@ def _count(text: str) -> int:
     if n < 1:
         raise ValueError(text)
     return n
+
+
+def _natural(text: str) -> int:
+    n = int(text)
+    if n < 0:
+        raise ValueError(text)
+    return n
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
 
 
 _FLAGS: Final = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
@@ -161,6 +178,49 @@ THREADS: Final = Setting(
     "threads of the CPU that share a kernel, or kernels that do not wait for each other; by default one a usable core. Results "
     "do not depend on it",
 )
+BEAM: Final = Setting(
+    "BEAM", 0, _natural, "a number from 0 up", "optimize kernels by timing candidates and keeping so many; 0: by heuristics"
+)
+BEAM_TIMEOUT: Final = Setting(
+    "BEAM_TIMEOUT", 60.0, _seconds, "seconds", "after which beam search makes no more candidates for a kernel"
+)
+BEAM_UPCAST_MAX: Final = Setting(
+    "BEAM_UPCAST_MAX", 256, _count, "a number from 1 up", "lanes of all vectorized axes of a candidate of beam search"
+)
+BEAM_LOCAL_MAX: Final = Setting(
+    "BEAM_LOCAL_MAX", 1024, _count, "a number from 1 up", "threads of one block of a candidate of beam search"
+)
+BEAM_UOPS_MAX: Final = Setting("BEAM_UOPS_MAX", 3000, _count, "a number from 1 up", "instructions of a candidate of beam search")
+BEAM_RUNS: Final = Setting(
+    "BEAM_RUNS", 3, _count, "a number from 1 up", "how often a candidate of beam search is timed; the best counts"
+)
+IGNORE_BEAM_CACHE: Final = Setting(
+    "IGNORE_BEAM_CACHE", False, _switch, "0 or 1", "search again for what beam search has found before, and remember that instead"
+)
+K_VECTORIZE: Final = Setting(
+    "K_VECTORIZE",
+    False,
+    _switch,
+    "0 or 1",
+    "heuristics vectorize the reduced axis of a kernel where it has one, before its outputs",
+)
+NO_OUTPUT_UPCAST: Final = Setting(
+    "NO_OUTPUT_UPCAST", False, _switch, "0 or 1", "neither heuristics nor beam search vectorize an axis of the output"
+)
+CPU_BACKEND: Final = Setting(
+    "CPU_BACKEND",
+    "LLVM",
+    _one_of("LLVM", "interpreter"),
+    "LLVM or interpreter",
+    "what runs kernels on the CPU. interpreter: the reference of every pass, slow, and strict about what is undefined",
+)
+ALLOW_HALF8: Final = Setting(
+    "ALLOW_HALF8",
+    True,
+    _switch,
+    "0 or 1",
+    "on a GPU, eight f16 or bf16 elements may be loaded or stored at once; else at most four",
+)
 
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
     DEBUG,
@@ -173,14 +233,44 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     CACHE_DIR,
     FAST_MATH,
     THREADS,
+    BEAM,
+    BEAM_TIMEOUT,
+    BEAM_UPCAST_MAX,
+    BEAM_LOCAL_MAX,
+    BEAM_UOPS_MAX,
+    BEAM_RUNS,
+    IGNORE_BEAM_CACHE,
+    K_VECTORIZE,
+    NO_OUTPUT_UPCAST,
+    CPU_BACKEND,
+    ALLOW_HALF8,
 )
-CODE: Final = (NOOPT, DEVECTORIZE, FAST_MATH, THREADS)  # those that a kernel's code depends on
+# those that a kernel's code depends on
+CODE: Final = (NOOPT, DEVECTORIZE, FAST_MATH, THREADS, BEAM, K_VECTORIZE, NO_OUTPUT_UPCAST, CPU_BACKEND, ALLOW_HALF8)
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
 
 
 def code_key() -> tuple[Any, ...]:
     """The values of the settings that a kernel's code depends on."""
     return tuple([s.value for s in CODE])
+
+
+_warned: set[str] = set()  # not empty once the environment has been looked at
+
+
+def _warn_of_strangers() -> None:
+    """One warning for each MOROK_* variable that is no setting: most are misspelt."""
+    if _warned:
+        return
+    _warned.add("")
+    known = {f"MOROK_{name}" for name in _BY_NAME}
+    for name in sorted(n for n in os.environ if n.startswith("MOROK_") and n not in known):
+        import difflib
+        import warnings
+
+        near = difflib.get_close_matches(name.removeprefix("MOROK_"), sorted(_BY_NAME), 2, 0.6)
+        hint = f"; did you mean {' or '.join(f'MOROK_{n}' for n in near)}?" if near else "; `morok config` lists the settings"
+        warnings.warn(f"the variable {name} is no setting of Morok{hint}", stacklevel=5)
 
 
 def _text(value: Any) -> str:

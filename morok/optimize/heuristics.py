@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Final
 
+from morok import config
 from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
@@ -108,6 +109,9 @@ def _cpu(s: Scheduler) -> None:
     accesses = Accesses.of(s.ast)
     outputs = [r for r in s.output_ranges if _length(r) > 1]
     reduced = [r for r in s.reduced_ranges if _length(r) > 1]
+    if reduced and (config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value):
+        _unroll(s, max(reduced, key=lambda r: (accesses.unit(r), r.arg[0])), native(s), SUM_VECTORS)
+        return
     if reduced and (inner := _after_reductions(s.ast, outputs)):
         _rows(s, accesses, inner, reduced)
         return
@@ -163,9 +167,9 @@ def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
 
 
 def _vectorize(s: Scheduler, r: UOp, amount: int) -> None:
-    """UPCAST by `amount`, and what remains of the range altogether."""
+    """UPCAST by `amount`, and what remains of the range altogether; nothing where outputs are not to be vectorized."""
     rest = _length(r) % amount
-    if amount < 2 or amount * s.lanes(r) > MAX_LANES:
+    if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * s.lanes(r) > MAX_LANES:
         return
     before = set(s.ranges)
     _apply(s, OptOp.UPCAST, r, amount)

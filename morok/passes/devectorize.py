@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from morok import config
 from morok.errors import LoweringError
 from morok.ir.dtype import AddrSpace, DType, PtrType
 from morok.ir.op import TABLE, Op
@@ -66,6 +67,8 @@ def access_widths(target: Target, d: DType, whole: bool = False) -> list[int]:
     if whole:
         return [1 << k for k in reversed(range(WIDEST.bit_length()))]
     most = max(1, target.memory_bytes // d.scalar().itemsize)
+    if target.has_local and d.scalar().itemsize == 2 and not config.ALLOW_HALF8.value:
+        most = min(most, 4)
     if target.vector_bytes:  # a wide access feeds arithmetic: no wider than that is
         most = min(most, arithmetic_lanes(target))
     return [1 << k for k in reversed(range(most.bit_length()))]

@@ -42,9 +42,8 @@ NUMPY: Final[dict[DType, np.dtype[Any]]] = {
     dtypes.f32: np.dtype(np.float32),
     dtypes.f64: np.dtype(np.float64),
 }
-FROM_NUMPY: Final[dict[np.dtype[Any], DType]] = {
-    n: d for d, n in NUMPY.items() if d not in (dtypes.bf16, dtypes.f8e4m3, dtypes.f8e5m2)
-}
+BITS: Final = frozenset({dtypes.bf16, dtypes.f8e4m3, dtypes.f8e5m2})  # those whose bits NumPy holds
+FROM_NUMPY: Final[dict[np.dtype[Any], DType]] = {n: d for d, n in NUMPY.items() if d not in BITS}
 
 
 class Pool:

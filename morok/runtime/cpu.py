@@ -11,12 +11,13 @@ from typing import Any, Final
 from morok import config
 from morok.codegen.rendered import WHOLE, Rendered
 from morok.codegen.targets import host, host_machine
+from morok.ir.number import from_bits, to_bits
 from morok.ir.uop import UOp
 from morok.passes.target import Target
-from morok.runtime.buffer import Block, Buffer
+from morok.runtime.buffer import BITS, Block, Buffer
 from morok.runtime.cache import disk_cache
 from morok.runtime.device import Device
-from morok.runtime.jit import Code, compile_text
+from morok.runtime.jit import Code, compile_text, llvm_version
 from morok.runtime.kernel import NOTHING, Kernel, Vars, pack
 
 FUNCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -50,6 +51,32 @@ class CPUKernel(Kernel):
         self._call(args, pack(self.name, rendered.vars, values))
 
 
+class InterpretedKernel(Kernel):
+    """A kernel that the interpreter runs, instruction by instruction: UndefinedError where what it does has no meaning."""
+
+    backend = "interpreter"
+
+    def __init__(self, rendered: Rendered, instructions: Sequence[UOp]) -> None:
+        super().__init__(rendered)
+        self.instructions = list(instructions)
+
+    def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
+        from morok.ir.interpret import run_instructions
+
+        memory = {a.slot: _values(buffers[a.slot]) for a in self.rendered.args}
+        run_instructions(self.instructions, memory, values)
+        for a in self.rendered.args:
+            if a.written:
+                b = buffers[a.slot]
+                b.numpy()[:] = [to_bits(b.dtype, v) for v in memory[a.slot]] if b.dtype in BITS else memory[a.slot]
+
+
+def _values(b: Buffer) -> list[Any]:
+    """The elements as the interpreter has them."""
+    found: list[Any] = b.numpy().tolist()
+    return [from_bits(b.dtype, v) for v in found] if b.dtype in BITS else found
+
+
 class NullKernel(Kernel):
     """A kernel that does nothing."""
 
@@ -64,6 +91,12 @@ class CPUDevice(Device):
 
     name = "CPU"
     shares_host_memory = True
+    measures = True
+
+    @property
+    def identity(self) -> str:
+        machine = host_machine()
+        return f"{machine.triple} {machine.cpu} {machine.features} {llvm_version()}"
 
     @property
     def target(self) -> Target:
@@ -74,6 +107,11 @@ class CPUDevice(Device):
         from morok.codegen.llvm import render
 
         return render(instructions, name, config.FAST_MATH.value, host().fma, host_machine().has("avx512fp16"))
+
+    def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
+        if config.CPU_BACKEND.value == "interpreter":
+            return InterpretedKernel(self.render(instructions, name), instructions)
+        return super().compile(instructions, name)
 
     def load(self, rendered: Rendered) -> Kernel:
         return CPUKernel(rendered, compile_text(rendered.text, rendered.symbol, rendered.scalar_loops, disk_cache()))

@@ -28,10 +28,13 @@ class Device(ABC):
 
     name                "CPU", "CUDA", "NULL"
     shares_host_memory  whether an ndarray's memory can be a buffer's
+    measures            whether kernels can be run here, and their time means something
+    identity            the hardware, as far as the speed of a kernel depends on it
     """
 
     name: str
     shares_host_memory = False
+    measures = False
 
     def __init__(self) -> None:
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
@@ -39,6 +42,10 @@ class Device(ABC):
 
     def __repr__(self) -> str:
         return f"<device {self.name}>"
+
+    @property
+    def identity(self) -> str:
+        return self.name
 
     @property
     @abstractmethod

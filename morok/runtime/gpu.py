@@ -125,6 +125,14 @@ class CUDADevice(Device):
     name = "CUDA"
 
     @property
+    def measures(self) -> bool:  # type: ignore[override]
+        return status().usable
+
+    @property
+    def identity(self) -> str:
+        return status().message
+
+    @property
     def target(self) -> Target:
         return CUDA
 

@@ -338,6 +338,10 @@ def _lower(ast: UOp, device: Device) -> list[UOp]:
     from morok.passes.pipeline import lower
 
     COUNTERS.kernels_lowered += 1
+    if config.BEAM.value:
+        from morok.runtime.tune import tuned
+
+        ast = tuned(ast, device)
     return lower(ast, device.target)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from morok.config import settings
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.ir.maker import caller
@@ -24,12 +26,18 @@ from morok.tensor.random import Random
 if TYPE_CHECKING:
     import numpy as np
 
+    from morok.optimize.strategy import OptimizerConfig
     from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan
 
     Array = np.ndarray[Any, Any]
 
 T = TypeVar("T", bound="Tensor")
+
+
+def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
+    """The settings that `config` stands for, in force inside a `with` block."""
+    return nullcontext() if config is None else settings(**config.settings())
 
 
 class Tensor(Random):
@@ -89,12 +97,13 @@ class Tensor(Random):
             uop = uop.src[0]
         return registry.memory_of(uop) if uop.op is Op.Buffer else None
 
-    def realize(self, *others: Tensor) -> Self:
-        """Compute this tensor (and `others` together with it); returns itself."""
+    def realize(self, *others: Tensor, config: OptimizerConfig | None = None) -> Self:
+        """Compute this tensor (and `others` together with it), with kernels optimized as `config` says; returns itself."""
         for other in others:
             if not isinstance(other, Tensor):
                 raise DTypeError(f"realize() of {type(other).__name__}", place=caller(), expected="tensors")
-        schedules.realize([self, *others])
+        with _optimized(config):
+            schedules.realize([self, *others])
         return self
 
     @staticmethod
@@ -103,9 +112,12 @@ class Tensor(Random):
         if tensors:
             schedules.realize(tensors)
 
-    def prepare(self) -> ExecutionPlan:
-        """Compile once, run many times: `plan.execute()` computes this tensor's value anew from its inputs' memory."""
-        return schedules.prepare([self])
+    def prepare(self, config: OptimizerConfig | None = None) -> ExecutionPlan:
+        """Compile once, run many times: `plan.execute()` computes this tensor's value anew from its inputs' memory. `config` says
+        how kernels are optimized.
+        """
+        with _optimized(config):
+            return schedules.prepare([self])
 
     @staticmethod
     def prepare_batch(tensors: Sequence[Tensor]) -> ExecutionPlan:

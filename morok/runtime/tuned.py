@@ -1,0 +1,102 @@
+"""What beam search found, on disk: optimizations by the structure of a kernel, its target and the settings of the search.
+
+SQLite in its write-ahead mode: several processes may search at once, and a killed writer leaves what was there before. A folder
+that cannot be written, a full disk or a damaged file cost the cache and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from morok.ir.op import Op
+from morok.ir.pickling import table
+from morok.ir.uop import UOp
+from morok.optimize.opts import Opt, OptOp
+
+_GENERATION: Final = 1  # changes with the meaning of what is kept
+_SCHEMA: Final = "create table if not exists found (key text primary key, opts text not null, made real not null)"
+
+
+def key(ast: UOp, *particulars: Any) -> str:
+    """A digest of the kernel's structure, without names, and of whatever else the best optimizations depend on."""
+    digest = hashlib.sha256(repr((_GENERATION, particulars)).encode())
+    for op, dtype, src, arg in table(ast):
+        digest.update(repr((op.name, str(dtype), src, None if op is Op.Sink else arg)).encode())
+    return digest.hexdigest()
+
+
+def text(opts: Sequence[Opt]) -> str:
+    return json.dumps([[o.op.name, o.axis, o.arg] for o in opts])
+
+
+def read(text: str) -> tuple[Opt, ...]:
+    return tuple(Opt(OptOp[name], axis, arg) for name, axis, arg in json.loads(text))
+
+
+class Found:
+    """The cache in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "beam.sqlite"
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=5.0)
+        try:
+            connection.execute("pragma journal_mode=wal")
+            connection.execute(_SCHEMA)
+            yield connection
+            connection.commit()
+        finally:
+            connection.close()
+
+    def get(self, key: str) -> tuple[Opt, ...] | None:
+        """What was found for `key`; None if nothing was, or it cannot be read."""
+        try:
+            with self._open() as connection:
+                row = connection.execute("select opts from found where key = ?", (key,)).fetchone()
+            return None if row is None else read(row[0])
+        except sqlite3.OperationalError:
+            return self._read_only(key)  # a folder that cannot be written may be read all the same
+        except (OSError, sqlite3.DatabaseError, ValueError, KeyError, TypeError):
+            self._discard()
+            return None
+
+    def _read_only(self, key: str) -> tuple[Opt, ...] | None:
+        try:
+            connection = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
+        except (sqlite3.Error, ValueError):
+            return None
+        try:
+            row = connection.execute("select opts from found where key = ?", (key,)).fetchone()
+            return None if row is None else read(row[0])
+        except (sqlite3.Error, ValueError, KeyError, TypeError):
+            return None
+        finally:
+            connection.close()
+
+    def put(self, key: str, opts: Sequence[Opt]) -> bool:
+        """Keep `opts` under `key`; False if the folder cannot take it."""
+        try:
+            with self._open() as connection:
+                connection.execute("insert or replace into found values (?, ?, ?)", (key, text(opts), time.time()))
+            return True
+        except sqlite3.OperationalError:
+            return False
+        except (OSError, sqlite3.DatabaseError):
+            self._discard()
+            return False
+
+    def _discard(self) -> None:
+        """A file that is no database helps nobody."""
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                self.path.with_name(self.path.name + suffix).unlink()
