@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
-from morok.dsl.emit_names import Tail, bare, helper_name, node_name, value_name
+from morok.dsl.emit_names import SETTLE, Tail, bare, helper_name, node_name, value_name
 from morok.dsl.emit_nodes import Nodes
 from morok.dsl.rows import Variant
 
@@ -18,8 +18,12 @@ class Emitter(Nodes):
     def __init__(self, rule: CheckedRule, row: Variant, number: int, order: int) -> None:
         super().__init__(rule, row, number, order)
         self.depth = 0
+        self.known = False  # the root has been settled
 
     def line(self, text: str) -> None:
+        if self.needs_known and not self.known:
+            self.known = True
+            self.line(f"{node_name(())} = {SETTLE}({node_name(())})")
         self.tail.lines.append("    " * self.depth + text)
 
     def emit(self) -> Tail:
@@ -111,10 +115,17 @@ class Emitter(Nodes):
         else:
             for text in lines:
                 self.line(text)
-        self.line(f"if not ({self.access.same(result, root)}):")
+        self.line(f"if not ({self._is_root(result)}):")
         if not made and hasattr(self.dialect, "keep"):
             self.line(f"    _keep({root}, {result}, {self.rule.name!r})")
         self.line(f"    return {result}, {self.number}")
+
+    def _is_root(self, result: str) -> str:
+        """Whether what was made is the root again."""
+        alike = self.access.stands_for(node_name(()), result) if self.may_be_draft and self.row.ops.get(()) is not None else None
+        if alike is not None and not self.needs_known:
+            return alike
+        return self.access.same(result, self.known_at(()))
 
     def _is_new(self) -> bool:
         """Whether the target cannot be the node that was matched, because it is a node of another op."""
@@ -135,4 +146,4 @@ class Emitter(Nodes):
         return False
 
 
-__all__ = ["Emitter", "Tail", "helper_name", "node_name", "value_name"]
+__all__ = ["SETTLE", "Emitter", "Tail", "helper_name", "node_name", "value_name"]

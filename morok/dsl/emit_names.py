@@ -9,6 +9,8 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort, Ty
 from morok.dsl.rows import Accessors, BoundCode, BoundNode, BoundNodes, BoundValue, Path, Variant, key_name
 
+SETTLE = "_settle"  # in generated code: the dialect's function that makes a node of a draft
+
 
 def node_name(path: Path) -> str:
     """The variable that holds the node at `path`: n, n0, n0_1."""
@@ -58,6 +60,7 @@ class Names:
         self.raises = False
         self.temporaries = 0
         self.matched = self._matched_terms()
+        self.needs_known = False  # the text uses the root as more than a bearer of facts
 
     def temporary(self) -> str:
         self.temporaries += 1
@@ -69,6 +72,18 @@ class Names:
     def node_at(self, path: Path) -> str:
         self.tail.nodes.add(path)
         return node_name(path)
+
+    def known_at(self, path: Path) -> str:
+        """The node at `path`, where it becomes part of another one or is handed on: the root must be no draft then."""
+        if not path and self.may_be_draft:
+            self.needs_known = True
+        return self.node_at(path)
+
+    @property
+    def may_be_draft(self) -> bool:
+        """Whether the root may be a draft (morok.dialect): only pointwise nodes are."""
+        op = self.row.ops.get(())
+        return hasattr(self.dialect, "settle") and (op is None or bool(self.dialect.ops[op].params))
 
     def value_at(self, path: Path) -> str:
         self.tail.values.add(path)
@@ -102,7 +117,7 @@ class Names:
         bound = self.row.names.get(name)
         match bound:
             case BoundNode():
-                return self.node_at(bound.path)
+                return self.known_at(bound.path)
             case BoundValue():
                 return self.value_at(bound.path)
             case BoundNodes():

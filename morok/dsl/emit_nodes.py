@@ -31,7 +31,7 @@ class Nodes(Values):
             case S.EName():
                 bound = self.row.names.get(e.name)
                 if e.name not in self.locals and isinstance(bound, BoundNode):
-                    return self.node_at(bound.path)
+                    return self.known_at(bound.path)
                 if self._is_node(e):
                     return self.name(e.name)
                 return self.constant(e)
@@ -53,6 +53,11 @@ class Nodes(Values):
                     return f"{self.any(e.sequence)}[{self.value(e.index)}]"
                 return self.constant(e)
         return self.constant(e)
+
+    def bearer(self, e: S.Expr) -> str:
+        """A node of which only a fact is read."""
+        bound = self.row.names.get(e.name) if isinstance(e, S.EName) and e.name not in self.locals else None
+        return self.node_at(bound.path) if isinstance(bound, BoundNode) else self.node(e)
 
     def _is_node(self, e: S.EName) -> bool:
         if self.sort(e) is Sort.NODE:
@@ -78,7 +83,7 @@ class Nodes(Values):
             value = self.finite(e.args[0])
             assert ty is not None
             return self.const_of(value, self.dtype_of(ty))
-        dtype = self.access.type(self.node(e.args[0])) if ty is None else self.dtype_of(ty)
+        dtype = self.access.type(self.bearer(e.args[0])) if ty is None else self.dtype_of(ty)
         return self.const_of("0" if e.name == "zero" else "1", dtype)
 
     def sequence(self, e: S.Expr) -> str:
@@ -151,7 +156,7 @@ class Nodes(Values):
     def pointwise(self, op: str, operands: Sequence[str]) -> str:
         matched = self.matched.get((op, tuple(operands)))
         if matched is not None:
-            return self.node_at(matched)
+            return self.known_at(matched)
         template = self.access.inline.get(f"pointwise{len(operands)}")
         if template is None:
             return f"_d.build({op!r}, ({', '.join(operands)},), {{}}, None)"

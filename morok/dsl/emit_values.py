@@ -22,6 +22,10 @@ class Values(Names, ABC):
         """The code of a node."""
 
     @abstractmethod
+    def bearer(self, e: S.Expr) -> str:
+        """The code of a node of which only a fact is read."""
+
+    @abstractmethod
     def any(self, e: S.Expr) -> str:
         """The code of an expression of whatever sort it has."""
 
@@ -105,15 +109,14 @@ class Values(Names, ABC):
         if name == "eval":
             return self.evaluate(e)
         if name in ("vmin", "vmax"):
-            node = self.node(e.args[0])
             template = self.access.inline.get(name)
-            return f"{self.fact(name)}({node})" if template is None else template.format(n=node)
+            return f"{self.fact(name)}({self.node(e.args[0])})" if template is None else template.format(n=self.bearer(e.args[0]))
         if name == "same":
             return f"({self.access.same(self.node(e.args[0]), self.node(e.args[1]))})"
         if name == "dtype":
-            return self.access.scalar(self.node(e.args[0]))
+            return self.access.scalar(self.bearer(e.args[0]))
         if name == "lanes":
-            return self.access.lanes(self.node(e.args[0]))
+            return self.access.lanes(self.bearer(e.args[0]))
         if name == "no_overflow":
             return self.no_overflow(e.args[0])
         if name in _DTYPE_FACTS:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from morok.dialect import Dialect, OpInfo
-from morok.dsl.emit import Tail, node_name, value_name
+from morok.dsl.emit import SETTLE, Tail, node_name, value_name
 from morok.dsl.rows import Accessors, CodeTest, LiteralTest, OpTest, Path, Test, TypeTest, ValidTest, Variant, key_name
 
 Lines = list[str]
@@ -160,8 +160,7 @@ class Tree:
     def parameters(self, row: Row) -> str:
         names = [node_name(p) for p in sorted(row.tail.nodes | {()})] + [value_name(p) for p in sorted(row.tail.values)]
         head = _head(row.tail)
-        if len(head) == 2:
-            names.append(head[0].partition(" = ")[0])
+        names += [line.partition(" = ")[0] for line in head if _calls_helper(line)]
         return ", ".join(names)
 
     def body(self, rows: Sequence[Row]) -> None:
@@ -418,11 +417,16 @@ def _letter(op: OpInfo) -> str:
 
 def _head(tail: Tail) -> list[str]:
     """What of a tail is done where it is called, which spares most calls: its first test, and the helper's call before it."""
-    first, *more = tail.lines
+    settled = tail.lines[:1] if f" = {SETTLE}(" in tail.lines[0] else []
+    first, *more = tail.lines[len(settled) :]
     if first.startswith("if "):
-        return [first]
-    name, is_set, _ = first.partition(" = H_")
-    return [first, more[0]] if is_set and more and more[0] == f"if {name} is not None:" else []
+        return [*settled, first]
+    name = first.partition(" = ")[0]
+    return [*settled, first, more[0]] if _calls_helper(first) and more and more[0] == f"if {name} is not None:" else []
+
+
+def _calls_helper(line: str) -> bool:
+    return " = H_" in line
 
 
 def tail_name(row: Row) -> str:

@@ -13,7 +13,7 @@ from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import replace_range
-from morok.ir.uop import UOp, binary, came_from, cast, rebuilt
+from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled
 
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -80,6 +80,7 @@ class _Morok:
         "type": "{n}.dtype",
         "scalar": "{n}.dtype.scalar()",
         "same": "{a} is {b}",
+        "stands_for": "{b}.src == {a}.src and {b}.op is {a}.op",
         "vmin": "{n}.vmin",
         "vmax": "{n}.vmax",
         "invalid": "{n}.invalid",
@@ -162,6 +163,9 @@ class _Morok:
     def rebuild(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         return rebuilt(node, operands)
 
+    draft = staticmethod(draft)
+    settle = staticmethod(settled)
+
     def element(self, d: DType) -> DType:
         return d.scalar()
 
@@ -171,14 +175,12 @@ class _Morok:
     def origin(self, node: UOp) -> Origin | None:
         return node.origin
 
-    def derive(self, node: UOp, rule: str) -> None:
-        origin = node.origin
-        if origin is None or len(origin) == 2:  # `rewritten`, for its most frequent case
-            maker.origin = (origin, maker.stage, rule, 1)
-        else:
-            maker.origin = rewritten(origin, maker.stage, rule)
+    @staticmethod
+    def derive(node: UOp, rule: str) -> None:
+        maker.origin = rewritten(node.origin, maker.stage, rule)
 
-    def keep(self, node: UOp, result: UOp, rule: str) -> None:
+    @staticmethod
+    def keep(node: UOp, result: UOp, rule: str) -> None:
         came_from(result, rewritten(node.origin, maker.stage, rule))
 
 

@@ -64,21 +64,7 @@ def order(node: UOp) -> Rank:
     return found
 
 
-def _known(node: UOp) -> Rank:
-    found = node.rank
-    assert found is not None
-    return found
-
-
-_type_codes: dict[DType, int] = {}
-
-
-def _type_code(d: DType) -> int:
-    """A number for a dtype that is the same in every process."""
-    code = _type_codes.get(d)
-    if code is None:
-        code = _type_codes[d] = crc32(d.name.encode())
-    return code
+_type_codes: dict[DType, int] = {}  # the same in every process
 
 
 def _rank(node: UOp) -> Rank:
@@ -87,8 +73,12 @@ def _rank(node: UOp) -> Rank:
     src = node.src
     arg = node.arg
     code = _CODE[op]
-    below = [_known(s) for s in src]
-    structure = hash((code, _type_code(node.dtype), 0 if arg is None else _stable(arg), *[r[4] for r in below]))
+    dtype = node.dtype
+    typed = _type_codes.get(dtype)
+    if typed is None:
+        typed = _type_codes[dtype] = crc32(dtype.name.encode())
+    below: Any = [s.rank for s in src]  # all are known
+    structure = hash((code, typed, 0 if arg is None else _stable(arg), *[r[4] for r in below]))
     if op is _ADD:
         return (_SUM, 1, code, structure, structure)
     if op is _MUL:

@@ -158,39 +158,38 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
     from morok.ir.uop import UOp, binary
 
     total: dict[UOp, int] = {}
-    made: dict[UOp, UOp] = {}  # terms that may stay as they are
+    kept: list[UOp] = []  # the terms as they are, of use where all stay so
+    as_is = factor == 1
     k = 0
     for term in terms:
         op = term.op
         if op is _CONST:
             k += term.arg
             continue
-        v, c = _term(term) if op is _MUL else (term, 1)
+        if op is _MUL:
+            v, c = _term(term)
+        else:
+            v, c = term, 1
         if v in total:
             total[v] += c
-            made.pop(v, None)
+            as_is = False
         else:
             total[v] = c
-            if factor == 1:
-                made[v] = term
-    if len(made) == len(total):
-        kept = list(made.values())
-    else:
-        kept = [made[v] if v in made else _times(v, c * factor, dtype) for v, c in total.items() if c]
-    if len(kept) > 1:
+            kept.append(term)
+    if not as_is:
+        kept = [v if c == 1 else binary(_MUL, v, UOp.const(c, dtype)) for v, n in total.items() if (c := n * factor)]
+    if len(kept) == 2:
+        a, b = kept
+        if (b.rank or order(b)) < (a.rank or order(a)):
+            kept = [b, a]
+    elif len(kept) > 2:
         kept.sort(key=order)
     for term in kept:
         base = term if base is None else binary(_ADD, base, term)
-    k *= factor
-    if base is None:
-        return UOp.const(k, dtype)
-    return binary(_ADD, base, UOp.const(k, dtype)) if k else base
-
-
-def _times(v: UOp, c: int, dtype: DType) -> UOp:
-    from morok.ir.uop import UOp, binary
-
-    return v if c == 1 else binary(_MUL, v, UOp.const(c, dtype))
+    if k:
+        last = UOp.const(k * factor, dtype)
+        return last if base is None else binary(_ADD, base, last)
+    return UOp.const(0, dtype) if base is None else base
 
 
 LONG: Final = 64  # terms from which on a sum is put in order at once
@@ -203,12 +202,25 @@ def long_sums(root: UOp) -> list[UOp]:
     for _ in range(3):
         below: list[UOp] = []
         for node in level:
-            if _is_long(node):
-                found.append(node)
-            elif node.op is not _ADD:
+            if node.op is not _ADD:
                 below += node.src
+            elif _is_deep(node):
+                found.append(node)
         level = below
     return found
+
+
+def _is_deep(node: UOp) -> bool:
+    """Whether LONG additions of this sum stand one inside the other. Only then it matters in which order they are finished."""
+    for _ in range(LONG):
+        a, b = node.src
+        if a.op is _ADD:
+            node = a
+        elif b.op is _ADD:
+            node = b
+        else:
+            return False
+    return node.dtype.is_index
 
 
 def _is_long(node: UOp) -> bool:

@@ -95,9 +95,9 @@ def live() -> int:
     return len(_cache)
 
 
-def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
-    """The node behind `key`, made if it is not alive."""
-    cell = _new_cell(_Cell)
+def _filled(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None, serial: int) -> UOp:
+    """A node that the cache does not know."""
+    cell: Any = _new_cell(_Cell)
     cell.op = op
     cell.dtype = dtype
     cell.src = src
@@ -113,14 +113,24 @@ def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp
     cell.invalid = invalid
     cell.rank = None
     cell.memo = {}  # made here, so that two threads never make one each
+    cell.origin = origin
+    cell.serial = serial
+    cell.__class__ = UOp  # from here on immutable
+    node: UOp = cell
+    return node
+
+
+def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+    """The node behind `key`, made if it is not alive."""
     origin = maker.origin
     if origin is None:
         frame = user_frame()
         origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    cell.origin = origin
-    cell.serial = next(_serials)
-    cell.__class__ = UOp  # from here on immutable
-    node: UOp = cell
+    return _entered(key, _filled(op, dtype, src, arg, origin, next(_serials)))
+
+
+def _entered(key: Any, node: UOp) -> UOp:
+    """The node behind `key`: this one, unless another is alive."""
     entry = _Entry(node, _forget)
     entry.key = key
     while True:
@@ -144,7 +154,7 @@ class UOp(_Cell):
     invalid  whether it may be Invalid (dtype index only)
     origin   who made it (morok.ir.provenance)
     rank     its place in the structural order, once somebody asked for it (morok.ir.order)
-    serial   a number that grows with construction: never reused, unlike id()
+    serial   a number that grows with construction: never reused, unlike id(); 0 for a draft (see `draft`)
     """
 
     __slots__ = ()
@@ -291,13 +301,7 @@ class UOp(_Cell):
         """This node with other operands; the dtype is computed anew where the op determines it."""
         op = self.op
         old = self.src
-        alike = len(src) == len(old)
-        if alike:
-            for a, b in zip(src, old, strict=False):
-                if a.dtype is not b.dtype:
-                    alike = False
-                    break
-        if alike:  # checked when this node was made
+        if len(src) == len(old) and _alike(src, old):  # checked when this node was made
             return intern(op, self.dtype, src, self.arg)
         if op in _KEYED_BY_OPERANDS:
             return UOp.new(op, src)
@@ -544,6 +548,13 @@ def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
     return _make(key, op, dtype, src, arg)
 
 
+def _alike(new: tuple[UOp, ...], old: tuple[UOp, ...]) -> bool:
+    """Whether as many operands have the same dtypes, one by one."""
+    if len(old) == 2:  # the most frequent case: an iterator over both costs more than the comparison
+        return new[0].dtype is old[0].dtype and new[1].dtype is old[1].dtype
+    return all(a.dtype is b.dtype for a, b in zip(new, old, strict=True))
+
+
 def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """`node` over other operands, as a node that comes from it; checked again only where their dtypes are other ones."""
     op = node.op
@@ -561,17 +572,39 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
         old = node.src
         if len(src) != len(old):
             return node.replace(src)
-        for a, b in zip(src, old, strict=False):
-            if a.dtype is not b.dtype:
-                return node.replace(src)
+        if not _alike(src, old):
+            return node.replace(src)
         return intern(op, node.dtype, src, node.arg) if key is None else _make(key, op, node.dtype, src, None)
     finally:
         maker.origin = outer
 
 
-def came_from(node: UOp, origin: Origin | None) -> None:
-    """Say anew where `node` came from: a rule's target may be a node that was there before (`x + 0 ~> x`)."""
-    _set_origin(node, origin)
+def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """`rebuilt`, for a node that may be replaced before anybody needs it. Where none is alive, and `node` is pointwise, what
+    comes back is not in the cache and has no serial number; `settled` sees to both.
+    """
+    op = node.op
+    origin = node.origin
+    if op not in _KEYED_BY_OPERANDS or origin is None:
+        return rebuilt(node, src)
+    found = _cache.get((op, *src))
+    if found is not None and (known := found()) is not None:
+        return known
+    if not _alike(src, node.src):
+        return rebuilt(node, src)
+    return _filled(op, node.dtype, src, None, origin, 0)
+
+
+def settled(node: UOp) -> UOp:
+    """The node that a draft stands for: itself, unless there is such a node by now. Any other node is returned as it is."""
+    if node.serial:
+        return node
+    key = (node.op, *node.src)
+    found = _cache.get(key)
+    if found is not None and (known := found()) is not None:
+        return known
+    _set_serial(node, next(_serials))
+    return _entered(key, node)
 
 
 def _arg_key(arg: Any) -> Any:
@@ -582,7 +615,9 @@ def _arg_key(arg: Any) -> Any:
     return (kind, arg) if kind is bool or kind is float else arg
 
 
-_set_origin: Final = _Cell.__dict__["origin"].__set__
+_set_serial: Final = _Cell.__dict__["serial"].__set__
+# Says anew where a node came from: a rule's target may be a node that was there before (`x + 0 ~> x`).
+came_from: Final[Callable[[UOp, Origin | None], None]] = _Cell.__dict__["origin"].__set__
 _new_cell: Final[Callable[[type], Any]] = object.__new__  # what it gives becomes a UOp when it is filled
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}

@@ -211,12 +211,15 @@ def recall(node: Node) -> dict[int, Any]:
     raise NotImplementedError
 
 
-def drive(job: Job, root: Node, rebuild: Any) -> Node:
+def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
 
     The stack holds nodes to finish. One whose operands must be finished first leaves a frame there, below RESUME: the node as it
     was given, its present form, its trail, whether rules fire on it. The trail lists earlier forms, each with the number of the
     rule that replaced it.
+
+    rebuild  (node, operands): the node over other operands, perhaps a draft that nobody knows yet
+    settle   (node): what stands for a draft for good, where no rule has replaced it
     """
     done = job.done
     lookup = done.get
@@ -307,7 +310,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                         break
                     if changed:
                         if holds is None:
-                            fresh = tuple(map(lookup, kids))
+                            fresh = (done[kids[0]], done[kids[1]]) if len(kids) == 2 else tuple(map(lookup, kids))
                         (done if fires else held)[at] = PENDING
                         trail += (at, _REBUILT)
                         at = rebuild(at, fresh)
@@ -332,6 +335,8 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                 if match is not None and fires:  # stage 1: the node over finished operands
                     hit = match(at, context)
                 if hit is None:  # `at` is final
+                    if trail:
+                        at = settle(at)
                     if not fires:
                         held[at] = at
                         for form in trail[::2]:
@@ -339,8 +344,10 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                         break
                     done[at] = at
                     if trail:
-                        for form in trail[::2]:
-                            done[form] = at
+                        done[node] = at
+                        if len(trail) > 2:
+                            for form in trail[2::2]:
+                                done[form] = at
                         if key is not None:
                             recall(node)[key] = ref(at)
                     if key is not None:
@@ -359,7 +366,9 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                 raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
             known = lookup(new)
             if known is None:
-                if key is None or (kept := recall(new).get(key)) is None or (known := new if kept is True else kept()) is None:
+                if opkey(new) in silent and not operands(new):
+                    known = new
+                elif key is None or (kept := recall(new).get(key)) is None or (known := new if kept is True else kept()) is None:
                     done[at] = PENDING
                     at = new
                     original = before is not None
@@ -367,8 +376,10 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                 done[new] = done[known] = known
             elif known is PENDING:
                 raise job.circle(new, trail)
-            for form in trail[::2]:
-                done[form] = known
+            done[node] = known
+            if len(trail) > 2:
+                for form in trail[2::2]:
+                    done[form] = known
             if key is not None:
                 recall(node)[key] = ref(known)
             break

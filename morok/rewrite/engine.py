@@ -78,6 +78,8 @@ class _Program:
         self.drive = _driver(dialect)
         self.maker = getattr(dialect, "maker", None)
         self.remembers = hasattr(dialect, "recall")
+        self.draft = getattr(dialect, "draft", None)
+        self.settle = getattr(dialect, "settle", None)
 
 
 _programs: dict[tuple[str, int, int, frozenset[str]], _Program] = {}
@@ -190,7 +192,15 @@ def rewrite_all(
 def _finish(program: _Program, job: Job, root: Node) -> Node:
     job.root = root
     known = job.recall(root)
-    return program.drive(job, root, program.dialect.rebuild) if known is None else known
+    if known is not None:
+        return known
+    if job.trace is None and program.draft is not None:
+        return program.drive(job, root, program.draft, program.settle)
+    return program.drive(job, root, program.dialect.rebuild, _itself)
+
+
+def _itself(node: Node) -> Node:
+    return node
 
 
 __all__ = ["DEFAULT_LIMITS", "FIRES", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]

@@ -14,7 +14,7 @@ from rule_text import rules
 from morok.errors import RewriteLimitError
 from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
-from morok.ir.uop import UOp
+from morok.ir.uop import UOp, live
 from morok.rewrite.engine import Limits, graph_rewrite, rewrite_all
 from morok.rewrite.trace import Trace
 
@@ -43,6 +43,27 @@ def test_a_cascade_settles_in_one_call():
 def test_patterns_see_rewritten_operands():
     x = index()
     assert graph_rewrite((x + 0) * ((UOp.const(0) + 0) + 1), rules(FOLD)) is x
+
+
+@pytest.mark.parametrize("alive", [False, True])
+def test_a_rebuilt_node_that_no_rule_changes_is_the_only_one_of_its_kind(alive: bool):
+    """Rebuilt nodes are matched before they are made known: a rule whose target is the node again must see that it is."""
+    x = index(f"kept_{alive}")
+    there = [x.max(7)] if alive else []
+    again = rules(FOLD + "again: Max(y: index, @const(c)) if vmin(y) == 0 let d = max(c, 7) ~> Max(y, d)")
+    kept = graph_rewrite((x + 0).max(7), again)
+    del there
+    assert kept.serial
+    assert kept is x.max(7)
+    assert graph_rewrite((x + 0).max(5), again) is kept
+
+
+def test_what_is_rewritten_at_once_is_never_made_known():
+    x = index("never")
+    graph = (x + 0) * (UOp.const(0) + 1)
+    before = live()
+    assert graph_rewrite(graph, rules(FOLD)) is x
+    assert live() <= before + 1  # the constant 1 may be new; x * 1 is not
 
 
 def test_bottom_up_sees_the_node_as_it_was():
