@@ -25,6 +25,7 @@ from morok.ir.text import (
     USUAL,
     WORDS,
     class_named,
+    default_dtype,
     required,
 )
 from morok.ir.uop import UOp, vconst
@@ -67,6 +68,16 @@ class _Named:
         self.name = str(at)
         self.value = value
         self.at = at
+
+
+class _Alone:
+    """A pointwise op of constants alone, which takes the dtype that its position requires. `value`: its first constant."""
+
+    __slots__ = ("at", "op", "parts", "value")
+
+    def __init__(self, at: Token, op: Op, parts: list[Any]) -> None:
+        self.at, self.op, self.parts = at, op, parts
+        self.value = parts[0].value
 
 
 class _Mistake(Exception):
@@ -172,7 +183,10 @@ class _Builder(Transformer[Token, UOp]):
 
     def call(self, parts: list[Any]) -> Any:
         at, *arguments = parts
-        return self.make(at, self.op(at), [a for a in arguments if a is not None], None)
+        op, given = self.op(at), [a for a in arguments if a is not None]
+        if isinstance(op, Op) and _is_alone(op, given):
+            return _Alone(at, op, given)
+        return self.make(at, op, given, None)
 
     def typed_call(self, parts: list[Any]) -> Any:
         at, *arguments, d = parts
@@ -192,6 +206,8 @@ class _Builder(Transformer[Token, UOp]):
             return part
         if isinstance(part, _Literal):
             return _constant(part, want)
+        if isinstance(part, _Alone):
+            return self.alone(part, default_dtype(part.value) if want is None else want)
         if isinstance(part, _Word):
             found = self.variables.get(str(part.at))
             if found is None:
@@ -204,6 +220,8 @@ class _Builder(Transformer[Token, UOp]):
     def field(self, part: Any) -> Any:
         if isinstance(part, _Literal):
             return part.value
+        if isinstance(part, _Alone):
+            return self.node(part, part.at)
         if isinstance(part, _Word):
             name = str(part.at)
             if name in WORDS:
@@ -271,12 +289,23 @@ class _Builder(Transformer[Token, UOp]):
         return self.checked(at, lambda: UOp.new(op, operands, arg, own), _signature(op))
 
     def operands(self, at: Token, op: Op, parts: list[Any], own: DType | None) -> tuple[UOp, ...]:
-        known = [None if isinstance(p, _Literal) else self.node(p, at).dtype for p in parts]
+        known = [None if isinstance(p, _Literal | _Alone) else self.node(p, at).dtype for p in parts]
         if None not in known:
             return tuple([self.node(p, at) for p in parts])
-        values = [p.value if isinstance(p, _Literal) else None for p in parts]
+        values = [p.value if isinstance(p, _Literal | _Alone) else None for p in parts]
         want = required(TABLE[op], known, values, own)
         return tuple([self.node(p, at, w) for p, w in zip(parts, want, strict=True)])
+
+    def alone(self, root: _Alone, want: DType) -> UOp:
+        """An op of constants alone at a dtype."""
+        order = [root]
+        for part in order:  # grows while it runs
+            order.extend([p for p in part.parts if isinstance(p, _Alone)])
+        made: dict[_Alone, UOp] = {}
+        for part in reversed(order):
+            operands = tuple([made[p] if isinstance(p, _Alone) else _constant(p, want) for p in part.parts])
+            made[part] = self.checked(part.at, functools.partial(UOp.new, part.op, operands), _signature(part.op))
+        return made[root]
 
     def constant(self, at: Token, op: Op, parts: list[Any], named: dict[str, _Named]) -> UOp:
         if len(parts) != 2 or named:
@@ -304,11 +333,19 @@ class _Builder(Transformer[Token, UOp]):
             raise _Mistake(at, f"{at}: {problem}", expected) from None
 
 
+def _is_alone(op: Op, parts: list[Any]) -> bool:
+    """Whether a call's operands are constants alone, and its dtype is theirs."""
+    signature = TABLE[op].signature
+    if signature is None or {*signature.params, signature.result} != {"T"} or len(parts) != len(signature.params):
+        return False
+    return all(isinstance(p, _Literal | _Alone) for p in parts)
+
+
 _START: Final = Token("NAME", "", start_pos=0, line=1, column=1)
 
 
 def _kind(part: Any) -> str:
-    if isinstance(part, UOp):
+    if isinstance(part, UOp | _Alone):
         return "an expression"
     if isinstance(part, _Literal):
         return str(part.at)

@@ -397,3 +397,31 @@ def graphs(draw: Any) -> UOp:
 def test_random_graphs_round_trip(u: UOp) -> None:
     assert load(u.text()) is u
     assert pickle.loads(pickle.dumps(u)) is u
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Add(x: i32, Add(3, 4))", "Add(x: i32, Add(Const(3, i32), Const(4, i32)))"),
+        ("Add(Neg(Mul(3, 4)), x: i8)", "Add(Neg(Mul(Const(3, i8), Const(4, i8))), x: i8)"),
+        ("Mul(x: f32, Add(1, 2.5))", "Mul(x: f32, Add(Const(1.0, f32), Const(2.5, f32)))"),
+        ("Add(v: f32x4, Max(1, 2))", "Add(v: f32x4, Max(Const(1.0, f32x4), Const(2.0, f32x4)))"),
+        ("And(p: bool, Xor(true, false))", "And(p: bool, Xor(Const(true, bool), Const(false, bool)))"),
+        ("Where(p: bool, Add(1, 2), x: u8)", "Where(p: bool, Add(Const(1, u8), Const(2, u8)), x: u8)"),
+        ("Lt(Sub(3, 4), x: i64)", "Lt(Sub(Const(3, i64), Const(4, i64)), x: i64)"),
+        ("Add(3, Add(4, 5))", "Add(Const(3, index), Add(Const(4, index), Const(5, index)))"),
+        ("Add(x: index, Where(Lt(3, 4), 1, 2))", "Add(x: index, Where(Lt(Const(3, index), Const(4, index)), 1, 2))"),
+    ],
+)
+def test_ops_of_constants_take_the_dtype_of_their_position(text: str, meant: str) -> None:
+    u = morok.parse(text)
+    assert u is morok.parse(meant)
+    assert morok.parse(u.text()) is u
+
+
+def test_ops_of_constants_that_fit_no_position() -> None:
+    for text, said in (("Add(x: i8, Add(3, 400))", "400 does not fit i8"), ("Add(x: i32, Add(3, 2.5))", "2.5 is no i32")):
+        with pytest.raises(ParseError, match=said):
+            morok.parse(text)
+    deep = "Neg(" * 900 + "1" + ")" * 900
+    assert morok.parse(f"Add(x: i16, {deep})").src[1].dtype is dtypes.i16
