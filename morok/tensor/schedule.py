@@ -348,9 +348,11 @@ def _lower(ast: UOp, device: Device) -> list[UOp]:
 def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
     from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
+    from morok.runtime.progress import shown
 
     schedule = prepared.schedule
-    kernels = [PreparedKernel(compiled(s.ast, prepared.device), s.buffers, prepared.values) for s in schedule.steps]
+    steps = shown(schedule.steps, "compiling kernels")
+    kernels = [PreparedKernel(compiled(s.ast, prepared.device), s.buffers, prepared.values) for s in steps]
     inner = set(range(schedule.inputs, len(prepared.memory))) - set(schedule.outputs) - set(kept)
     memory = share_memory(kernels, schedule.groups, prepared.memory, inner)
     return ExecutionPlan(kernels, schedule.groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)

@@ -1,0 +1,40 @@
+"""A bar for what takes long: on a terminal only, and only once it has taken long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TextIO, TypeVar
+
+T = TypeVar("T")
+
+PATIENCE: Final = 1.0  # seconds before anything is shown
+
+
+def shown(
+    items: Sequence[T], what: str, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[T]:
+    """The items, one after the other; how many are done, on `stream` (standard error) if it is a terminal."""
+    out = sys.stderr if stream is None else stream
+    if len(items) < 2 or out is None or not out.isatty():  # a program without a console has no standard error
+        yield from items
+        return
+    begin = clock()
+    bar = None
+    try:
+        for done, item in enumerate(items):
+            if bar is None and clock() - begin >= PATIENCE:
+                from rich.console import Console
+                from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+                columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+                bar = Progress(*columns, console=Console(file=out), transient=True)
+                task = bar.add_task(what, total=len(items))
+                bar.start()
+            if bar is not None:
+                bar.update(task, completed=done, refresh=True)
+            yield item
+    finally:
+        if bar is not None:
+            bar.stop()
