@@ -43,6 +43,8 @@ class Nodes(Values):
                 if e.name == "subst":
                     self.raises = True  # where a loop inside would capture what is put in
                     return f"_subst({', '.join(bare(self.node(a)) for a in e.args)})"
+                if e.name == "inside":
+                    return f"{self.fact('inside')}({self.node(e.args[0])})"
                 if e.name in self.rule.externs and self.sort(e) is Sort.NODE:
                     return self.helper(e)
                 return self.constant(e)
@@ -115,6 +117,8 @@ class Nodes(Values):
                 out.append(f"*[{self.comprehension(item, nodes=operands)}]")
             elif operands and isinstance(item, S.EName) and self._is_sequence(item):
                 out.append(f"*{self.sequence(item)}")
+            elif isinstance(item, S.EList) and not operands:  # an axis among axes is a pair
+                out.append(f"({', '.join([*self._items(item.items), ''])})")
             else:
                 out.append(bare(self.node(item) if operands else self.any(item)))
         return out

@@ -117,6 +117,8 @@ class Values(Names, ABC):
             return self.access.scalar(self.bearer(e.args[0]))
         if name == "lanes":
             return self.access.lanes(self.bearer(e.args[0]))
+        if name == "vector":
+            return self.access.inline["vector"].format(d=self.value(e.args[0]), k=self.finite(e.args[1]))
         if name == "no_overflow":
             return self.no_overflow(e.args[0])
         if name in _DTYPE_FACTS:
@@ -126,7 +128,9 @@ class Values(Names, ABC):
             return f"{_CALLS[name]}({', '.join(self.finite(a) for a in e.args)})"
         if name in ("min", "max", "abs"):
             return f"{name}({', '.join(bare(self.value(a)) for a in e.args)})"
-        if name in ("len", "all", "any"):
+        if name in ("width", "step", "at"):
+            return f"_{name}({', '.join([self.sequence(e.args[0]), *(bare(self.finite(a)) for a in e.args[1:])])})"
+        if name in ("len", "all", "any", "sum"):
             inner = self.sequence(e.args[0]) if e.args else "()"
             return f"{name}({inner})"
         if name == "zip":

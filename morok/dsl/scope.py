@@ -73,8 +73,13 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "len": (("seq",), "int"),
     "all": (("seq",), "bool"),
     "any": (("seq",), "bool"),
+    "sum": (("seq",), "int"),
+    "width": (("seq",), "int"),
+    "step": (("seq", "int"), "int"),
+    "at": (("seq", "int", "int"), "int"),
+    "free_of_axes": (("node", "seq"), "bool"),
 }
-SPECIAL_FUNCTIONS = ("eval", "const", "zero", "one", "zip", "subst")
+SPECIAL_FUNCTIONS = ("eval", "const", "zero", "one", "zip", "subst", "axes", "inside", "vector")
 FLAGS = ("nnan", "ninf", "nsz", "contract", "arcp", "afn", "reassoc")
 
 __all__ = ["FLAGS", "FUNCTIONS", "SPECIAL_FUNCTIONS", "Bound", "Value"]

@@ -280,6 +280,11 @@ class ValueExpressions(ABC):
             both = [self.sequence(a) for a in e.args]
             parts = tuple(v.element() for _, v in both)
             return replace(e, args=tuple(m for m, _ in both)), Value("tuple", None, True, parts)
+        if name in ("axes", "inside"):
+            self._count(e, 1)
+            arg, t = self.node(e.args[0])
+            found = Value("other", many=True) if name == "axes" else Value("node", T(t.elem, self.types.lane(), t.form))
+            return replace(e, args=(arg,)), found
         if name in FUNCTIONS:
             return self._function(e, *FUNCTIONS[name])
         if name in self.r.dialect.facts:
@@ -350,6 +355,12 @@ class ValueExpressions(ABC):
             made = replace(e, args=(arg,))
             self.r.sort(made, Sort.DTYPE)
             return made, t
+        if isinstance(e, S.ECall) and e.name == "vector":
+            self._count(e, 2)
+            element, t = self.dtype(e.args[0])
+            made = replace(e, args=(element, self.integer(e.args[1], "the number of lanes")))
+            self.r.sort(made, Sort.DTYPE)
+            return made, T(t.elem, self.types.lane())
         made, v = self.value(e)
         if v.kind not in ("dtype", "unknown"):
             self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")

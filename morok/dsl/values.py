@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 LONGEST_SHIFT: Final = 4096
@@ -54,6 +55,31 @@ def log2(a: int) -> int:
     return a.bit_length() - 1
 
 
+def width(axes: Sequence[tuple[int, int]]) -> int:
+    """How many lanes axes, pairs of an id and a length, make of one."""
+    return math.prod([n for _, n in axes])
+
+
+def step(axes: Sequence[tuple[int, int]], axis: int) -> int:
+    """How many lanes the iterations of one of these axes lie apart, the last axis running fastest; 0 if it is none of them."""
+    lanes = 1
+    for i, n in reversed(axes):
+        if i == axis:
+            return lanes
+        lanes *= n
+    return 0
+
+
+def at(axes: Sequence[tuple[int, int]], axis: int, lane: int) -> int:
+    """Which iteration of an axis a lane belongs to; the first if it is none of these axes."""
+    lanes = 1
+    for i, n in reversed(axes):
+        if i == axis:
+            return lane // lanes % n
+        lanes *= n
+    return 0
+
+
 def same_value(a: Any, b: Any) -> bool:
     """Equality of constants: by bits, with all NaNs one value and the zeros distinct."""
     if a.__class__ is float and b.__class__ is float:
@@ -71,6 +97,9 @@ NAMES: Final[dict[str, Any]] = {
     "_gcd": math.gcd,
     "_is_pow2": is_pow2,
     "_log2": log2,
+    "_width": width,
+    "_step": step,
+    "_at": at,
     "_same_value": same_value,
     "_sign": math.copysign,
     "_inf": math.inf,

@@ -12,9 +12,10 @@ from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
-from morok.ir.ranges import replace_range
+from morok.ir.ranges import free_of_axes, replace_range
 from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled
 
+_UNROLL: Final = Op.Unroll
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
 
@@ -128,6 +129,9 @@ class _Morok:
         "is_float": lambda d: d.is_float,
         "safe_cast": safe_cast,
         "subst": replace_range,
+        "axes": lambda n: n.arg if n.op is _UNROLL else (),
+        "inside": lambda n: n.src[0] if n.op is _UNROLL else n,
+        "free_of_axes": free_of_axes,
     }
     theory = "morok.prove.semantics:MorokTheory"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.op import Op, Undefined
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
 _memo: Final = "ranges"
+_memo_axes: Final = "axes"
 
 # The first operand that is a range being closed (Wmma's are in its metadata).
 CLOSES: Final = {Op.Bufferize: 1, Op.Reduce: 1, Op.Store: 2, Op.End: 1}
@@ -50,6 +52,32 @@ def _of(node: UOp) -> frozenset[UOp]:
     found: frozenset[UOp] = node.memo[_memo]
     # made on demand, so that a Range is not kept alive by what is remembered about itself
     return found | {node} if node.op is Op.Range else found
+
+
+def open_axes(root: UOp) -> frozenset[int]:
+    """The axes that an Unroll below `root` opens and nothing closes on the way up."""
+    if _memo_axes not in root.memo:
+        for node in unknown(root, _memo_axes):
+            remember(node, _memo_axes, _compute_axes(node))
+    found: frozenset[int] = root.memo[_memo_axes]
+    return found
+
+
+def _compute_axes(node: UOp) -> frozenset[int]:
+    below: list[frozenset[int]] = [s.memo[_memo_axes] for s in node.src]
+    merged = frozenset().union(*below)
+    if node.op is Op.Unroll:
+        return merged | {i for i, _ in node.arg}
+    if not merged:
+        return merged
+    if node.op is Op.Contract:
+        return merged - {i for i, _ in node.arg}
+    return merged.difference(*below[CLOSES[node.op] :]) if node.op in CLOSES else merged
+
+
+def free_of_axes(x: UOp, axes: Iterable[tuple[int, int]]) -> bool:
+    """Whether `x` is the same for all iterations of these axes."""
+    return open_axes(x).isdisjoint([i for i, _ in axes])
 
 
 def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:

@@ -21,7 +21,7 @@ from morok.ir.dtype import AddrSpace, DType, PtrType
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp
 from morok.passes.affine import Linear, lane_offsets, linear
-from morok.passes.expand import take
+from morok.passes.lanes import take
 from morok.passes.target import Target
 
 Lanes = tuple[int, ...]

@@ -39,6 +39,7 @@ class Stage:
     algorithm  what runs before the rules, or None
     adds       the field of Target that names groups of the target's own
     positions  in which operand positions rules fire
+    first      groups that are applied before the others, also to binders
     context    what rules of `@context` groups get, found in the program; None from it: there is nothing for the groups to do
     """
 
@@ -50,6 +51,7 @@ class Stage:
     adds: str = ""
     positions: frozenset[str] = FIRES
     context: Callable[[UOp], Any] | None = None
+    first: tuple[str, ...] = ()
 
     @property
     def algorithm_name(self) -> str:
@@ -60,6 +62,9 @@ DOWN: Final = "top-down"
 UP: Final = "bottom-up"
 DECOMPOSITIONS: Final = 18
 READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
+EVERYWHERE: Final = FIRES | {"binder"}
+PRE: Final = ("pre_expander",)
+EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
@@ -74,7 +79,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(6,  "Split store",          (),                                      "-",  steps.split_store),
     Stage(7,  "Apply opts",           (),                                      "-",  steps.apply_opts),
     Stage(8,  "Post-opt symbolic",    SYM,                                     DOWN),
-    Stage(9,  "Expander",             SYMBOLIC_SIMPLE,                         DOWN, steps.expand),
+    Stage(9,  "Expander",             EXPAND,                                  DOWN, context=steps.axis_order, first=PRE),
     Stage(10, "Add local buffers",    ("rangeify_codegen",),                   DOWN, steps.add_local_buffers),
     Stage(11, "Remove reduce",        (),                                      "-",  steps.remove_reduce),
     Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
@@ -156,6 +161,8 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
     if stage.context is not None:
         context = stage.context(program)
         groups = () if context is None else groups
+    if stage.first:
+        program = steps.rewrite(program, stage.first, stage.number, positions=EVERYWHERE)
     return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context)
 
 

@@ -14,7 +14,7 @@ from morok.ir.dtype import AddrSpace, DType, dtypes
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
-from morok.passes.expand import take
+from morok.passes.lanes import take
 from morok.passes.target import Target
 from morok.passes.walk import next_range_id
 

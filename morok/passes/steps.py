@@ -10,11 +10,11 @@ from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
 from morok.passes import devectorize as _devectorize
-from morok.passes import expand as _expand
 from morok.passes import gpudims, local, ranges, reduce
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.appended import joined
+from morok.passes.axes import AxisOrder, refuse_unrolled
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
@@ -84,11 +84,12 @@ def apply_opts(ast: UOp, target: Target) -> UOp:
     return Scheduler(ast, target).kernel() if config.NOOPT.value else heuristics.optimize(ast, target)
 
 
-def expand(ast: UOp, target: Target) -> UOp:
-    return _expand.expand(ast)
+def axis_order(ast: UOp) -> AxisOrder:
+    return AxisOrder.of(ast)
 
 
 def add_local_buffers(ast: UOp, target: Target) -> UOp:
+    refuse_unrolled(ast)
     return local.add_local_buffers(ast)
 
 

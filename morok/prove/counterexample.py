@@ -71,6 +71,8 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     used = dict.fromkeys([*instance.dtypes.values(), *(dtype for _, dtype, _ in o.variables)])
     dtypes = [d for d in used if d != "bool"][:1] or list(used) or ["any"]
     where = dtypes[0] if len(instance.dtypes) < 2 else ", ".join(f"{k}={v}" for k, v in instance.dtypes.items())
+    if o.shown is not None:
+        return Counterexample(where, bindings, *o.shown, fired(rule, instance, bindings))
     if o.pattern is None or o.target is None:
         return Counterexample(where, bindings, None, None, fired(rule, instance, bindings))
     lhs, rhs = value_in(rule, world, model, o.pattern), value_in(rule, world, model, o.target)
@@ -109,7 +111,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
     if found.after is not None:
         bindings["becomes"] = found.after.text()
     if found.at is not None:
-        bindings |= {node.text(): held for node, held in (*found.at.variables.items(), *found.at.buffers.items())}
+        bindings |= found.at.shown()
     got = found.why or (UNDEFINED if found.got is None else found.got)
     return Counterexample(found.before.dtype.name, bindings, found.expected, got, True)
 

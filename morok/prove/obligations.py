@@ -16,6 +16,7 @@ from morok.prove.counterexample import Counterexample, read, searched
 from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
+from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.semantics.graph import Substitution, constants
 from morok.prove.semantics.term import FALSE, TRUE, Unsupported, is_false, is_true, negation
 from morok.prove.solve import Answer, Answers, Result, ask, question, version
@@ -66,7 +67,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     started = time.perf_counter()
     progress = Progress(budget, keep)
     theory = theory_of(rule)
-    for instance in rule.instances:
+    for instance in instances_of(rule):
         prove_instance(rule, instance, theory, progress)
         if progress.refuted is not None or progress.refusal:
             break
@@ -121,8 +122,15 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
     return tuple(out)
 
 
+def instances_of(rule: CheckedRule) -> tuple[Instance, ...]:
+    """The dtypes at which a rule is proved: at one that stands for all where it looks at none."""
+    return rule.instances[:1] if about_axes(rule) else rule.instances
+
+
 def label(rule: CheckedRule, instance: Instance) -> str:
     """The instance in a word: its dtypes, or the dtypes that the rule itself names."""
+    if about_axes(rule):
+        return "every dtype"
     values = list(instance.dtypes.values())
     if not values:
         named = {t.element for t in rule.types.values() if t.fixed and t.element not in ("bool", "void", "any")}
@@ -180,6 +188,9 @@ def has_witness(o: Obligation, premises: list[Any]) -> bool:
 
 
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
+    if about_axes(rule):
+        yield theory.terms()
+        return
     dtypes = sorted({*instance.dtypes.values(), *(t.element for t in rule.types.values() if t.fixed)})
     numeric = any(isinstance(c, S.If) or not _is_eval(c.value) for c in rule.syntax.clauses)
     yield from theory.attempts(frozenset(ops_of(rule)), dtypes, numeric, "reassoc" in rule.syntax.assuming)
@@ -340,9 +351,11 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
     return StructureEncoder(rule, instance, world, choices)
 
 
-def readings(rule: CheckedRule) -> list[Callable[..., Encoder]]:
+def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
-    found: list[Callable[..., Encoder]] = [encoder_for]
+    if about_axes(rule):
+        return [UnrollingEncoder]
+    found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):
         from morok.prove.encoding.reindexing import ReindexingEncoder

@@ -16,6 +16,8 @@ from typing import Final
 from morok.dialect import Dialect, OpInfo
 from morok.prove.stamp import digest
 
+# Of the language: what compile-time values are.
+_LANGUAGE: Final = ("concrete.py", "values.py")
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
@@ -128,6 +130,7 @@ def core_digest() -> str:
     for pattern in _CORE:
         for file in sorted(folder.glob(pattern)):
             parts.append(without_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
+    parts += [without_docstrings(ast.parse((_PACKAGE / "dsl" / name).read_text(encoding="utf-8"))) for name in _LANGUAGE]
     return digest("\n".join(parts))
 
 

@@ -6,15 +6,14 @@ A contract is about values, a call is about nodes: both are evaluated on a few a
 from __future__ import annotations
 
 import math
-import operator
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, Dialect, Node
 from morok.dsl import syntax as S
-from morok.dsl import values
 from morok.dsl.checked import CheckedRule
+from morok.dsl.concrete import evaluate
 from morok.errors import HelperContractError
 from morok.rewrite.brief import brief, op_name
 
@@ -22,18 +21,6 @@ SAMPLES: Final = 6
 FAR: Final = 1000  # how far from a finite bound leaves without the other one are tried
 # Kinds of parameters that are no nodes.
 COMPILE_TIME: Final = frozenset({"const", "bool", "int", "dtype", "seq"})
-
-_BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "&": operator.and_,
-    "|": operator.or_, "^": operator.xor, "<<": values.shl, ">>": values.shr,
-}  # fmt: skip
-_COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "tdiv": values.tdiv, "tmod": values.tmod, "abs": abs, "min": min, "max": max, "gcd": math.gcd, "is_pow2": values.is_pow2,
-    "log2": values.log2, "len": len,
-}  # fmt: skip
 
 
 def asserting(rules: Sequence[CheckedRule]) -> Callable[[str, Any], Any]:
@@ -110,32 +97,6 @@ def _call(extern: S.Extern, dialect: Dialect, objects: Mapping[str, Any]) -> str
     kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
     shown = [f"{k} = {brief(dialect, v) if _is_node(kinds[k], v) else v}" for k, v in objects.items()]
     return "  " + ", ".join(shown)
-
-
-def evaluate(e: S.Expr, names: Mapping[str, Any]) -> Any:
-    """A contract's expression over mathematical integers."""
-    match e:
-        case S.EName():
-            return names[e.name]
-        case S.ENumber():
-            return e.value
-        case S.EUnary(op="not"):
-            return not evaluate(e.operand, names)
-        case S.EUnary():
-            value = evaluate(e.operand, names)
-            return -value if e.op == "-" else ~value
-        case S.EBinary(op="and"):
-            return evaluate(e.left, names) and evaluate(e.right, names)
-        case S.EBinary(op="or"):
-            return evaluate(e.left, names) or evaluate(e.right, names)
-        case S.EBinary():
-            return _BINARY[e.op](evaluate(e.left, names), evaluate(e.right, names))
-        case S.ECompare():
-            operands = [evaluate(o, names) for o in e.operands]
-            return all(_COMPARE[op](a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False))
-        case S.ECall():
-            return _FUNCTIONS[e.name](*[evaluate(a, names) for a in e.args])
-    raise AssertionError(f"{type(e).__name__} in a contract")
 
 
 class _Undefined:

@@ -11,9 +11,8 @@ from morok.errors import LoweringError, OptError
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.op import AxisType, Op
-from morok.ir.uop import UOp, vconst
+from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
-from morok.passes.expand import expand
 from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
@@ -113,65 +112,9 @@ def test_expand_makes_vectors() -> None:
     ast = K.kernel(*K.elementwise(100).src, name="k")
     scheduler = Scheduler(ast, K.CPU)
     scheduler.apply(Opt(OptOp.UPCAST, 0, 4))
-    out = expand(scheduler.kernel())
+    out = stage(9, scheduler.kernel())
     assert {n.dtype for n in out.toposort() if n.op is Op.Add and n.dtype.is_float} == {f32.vec(4)}
     assert not {Op.Unroll, Op.Contract} & set(ops(out))
-
-
-def lanes(x: UOp) -> UOp:
-    return expand(UOp.sink(x)).src[0] if x.dtype is dtypes.void else expand(x)
-
-
-def unroll(values: list[int], *axes: tuple[int, int]) -> UOp:
-    return UOp.new(Op.Unroll, (vconst(i32, values),), axes)
-
-
-def contract(x: UOp, *axes: tuple[int, int]) -> UOp:
-    return UOp.new(Op.Contract, (x,), axes)
-
-
-def test_contract_of_unroll() -> None:
-    """Axis by axis: what Unroll spread, Contract collects, in its own order."""
-    assert lanes(contract(unroll([0, 1, 2, 3], (0, 4)), (0, 4))) is vconst(i32, [0, 1, 2, 3])
-    both = unroll(list(range(8)), (0, 2), (1, 4))
-    assert lanes(contract(both, (0, 2), (1, 4))) is vconst(i32, list(range(8)))
-    assert lanes(contract(both, (1, 4), (0, 2))) is vconst(i32, [0, 4, 1, 5, 2, 6, 3, 7])
-    # an axis that stays open is in the Unroll around the result
-    half = lanes(contract(both, (1, 4)))
-    assert half.op is Op.Unroll
-    assert half.arg == ((0, 2),)
-    assert half.src[0] is vconst(i32, list(range(8)))
-    half = lanes(contract(both, (0, 2)))
-    assert half.src[0] is vconst(i32, [0, 4, 1, 5, 2, 6, 3, 7])
-
-
-def test_contract_without_the_axis_repeats() -> None:
-    x = UOp.var("x", i32)
-    assert lanes(contract(x, (0, 2))) is UOp.vectorize(x, x)
-
-
-def test_unrolled_operands_meet() -> None:
-    a, b = unroll([0, 4], (0, 2)), unroll([0, 1, 2], (1, 3))
-    out = lanes(contract(a + b, (0, 2), (1, 3)))
-    assert out is vconst(i32, [0, 0, 0, 4, 4, 4]) + vconst(i32, [0, 1, 2, 0, 1, 2])
-    same = unroll([5, 6], (0, 2))
-    assert lanes(contract(a + same, (0, 2))) is vconst(i32, [0, 4]) + vconst(i32, [5, 6])
-
-
-@pytest.mark.parametrize("op", [Op.Neg, Op.Add, Op.Mul, Op.Max, Op.Lt, Op.Cast, Op.Where, Op.MulAcc, Op.Bitcast])
-def test_expandable_ops(op: Op) -> None:
-    a = unroll([1, 2], (0, 2))
-    p = UOp.var("p", dtypes.bool)
-    x = {
-        Op.Cast: lambda: a.cast(f32),
-        Op.Bitcast: lambda: a.bitcast(f32),
-        Op.Neg: lambda: -a,
-        Op.Where: lambda: p.where(a, a),
-        Op.MulAcc: lambda: UOp.new(op, (a, a, a)),
-    }.get(op, lambda: UOp.new(op, (a, a)))()
-    out = lanes(contract(x, (0, 2)))
-    assert out.op is op
-    assert out.dtype.count == 2
 
 
 def test_remove_reduce() -> None:
@@ -195,7 +138,7 @@ def test_unrolled_sum_keeps_partial_sums() -> None:
     target = K.Target("LLVM", vector_bytes=16, memory_bytes=16)
     scheduler = Scheduler(K.total(64), target)
     scheduler.apply(Opt(OptOp.UNROLL, 0, 8))
-    out = remove_reduce(expand(scheduler.kernel()), target)
+    out = remove_reduce(stage(9, scheduler.kernel()), target)
     registers = [n.dtype.base for n in out.toposort() if n.op is Op.DefineReg]  # type: ignore[attr-defined]
     assert registers == [f32.vec(4), f32.vec(4)]
 

@@ -329,4 +329,4 @@ LANES = [
 
 @pytest.mark.parametrize(("before", "after"), LANES, ids=[str(n) for n in range(len(LANES))])
 def test_lanes(before: UOp, after: UOp) -> None:
-    assert rw(before, "gep_pushing") is after
+    assert rw(before, "gep_pushing", "gep_through_index") is after

@@ -26,6 +26,7 @@ class Obligation:
     lemmas     (name, premises, claim) that the rule's proof also rests on: what helpers require, orders of commutative ops
     variables  (name, dtype, term) of everything the rule binds, to read counterexamples
     facts      (text, kind, number) of the bounds assumed
+    shown      both sides in words, where values of the solver say nothing
     """
 
     premises: list[Expr] = field(default_factory=list)
@@ -36,6 +37,7 @@ class Obligation:
     lemmas: list[tuple[str, tuple[Expr, ...], Expr]] = field(default_factory=list)
     variables: list[tuple[str, str, Term]] = field(default_factory=list)
     facts: list[tuple[str, str, Num]] = field(default_factory=list)
+    shown: tuple[str, str] | None = None
 
 
 class Choices:

@@ -22,10 +22,13 @@ from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.interpret import INVALID, evaluate, run, tensor
 from morok.ir.interpret.places import MOVEMENT
 from morok.ir.op import Op
+from morok.ir.ranges import open_axes
 from morok.ir.uop import UOp
 from morok.prove.digest import names_in
+from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
 from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment
 from morok.prove.trust.structures import StructureMaker
+from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
 from morok.rewrite.ruleset import RuleSet
 
 NARROW: Final = frozenset({"i8", "u8", "f16", "bool", "index"})
@@ -74,22 +77,30 @@ def alike(before: UOp, a: Any, b: Any, within: bool = False) -> bool:
 class World:
     """What a graph is run in: values of its variables and open loops, elements of its storage."""
 
-    variables: dict[UOp, Any]
+    variables: dict[Any, Any]
     buffers: dict[UOp, list[Any]]
 
     def text(self) -> str:
-        shown = [f"{k.text()} = {v}" for k, v in self.variables.items()]
-        return ", ".join([*shown, *(f"{k.text()} = {v}" for k, v in self.buffers.items())])
+        return ", ".join(f"{k} = {v}" for k, v in self.shown().items())
+
+    def shown(self) -> dict[str, Any]:
+        """All of it, by the text of what has it; an axis has a number."""
+        said = {k.text() if isinstance(k, UOp) else f"axis {k[1]}": v for k, v in self.variables.items()}
+        return said | {k.text(): v for k, v in self.buffers.items()}
 
 
 def world(node: UOp, rng: random.Random) -> World | None:
     """Some values for what a graph is made of; None if a loop that they are to be inside of has no iterations."""
-    variables = environment(node, rng)
+    variables: dict[Any, Any] = {**environment(node, rng)}
     for loop in sorted(node.ranges, key=lambda r: str(r.arg)):
         count = evaluate(loop.src[0], variables)
         if count <= 0:
             return None
         variables[loop] = rng.randrange(count)
+        if loop.arg[1].name in VECTOR_AXES:  # the axis of its number
+            variables[("axis", loop.arg[0])] = variables[loop]
+    for axis in sorted(open_axes(node)):
+        variables[("axis", axis)] = rng.randrange(LENGTHS[axis])
     stored = [n for n in node.toposort() if n.op in (Op.Buffer, Op.DefineGlobal)]
     return World(variables, {n: [element(n.dtype, rng) for _ in range(size(n))] for n in stored})
 
@@ -119,6 +130,8 @@ def value(node: UOp, at: World) -> Any:
         node = node.load()
     try:
         if node.dtype is dtypes.void:
+            if axes := sorted(open_axes(node)):  # it is done for all their iterations
+                node = UOp.new(Op.Contract, (node,), tuple((i, LENGTHS[i]) for i in axes))
             if node.op is not Op.Noop:
                 run(UOp.sink(node), buffers, variables)
             return tuple(x for v in buffers.values() for x in v)
@@ -141,10 +154,15 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
     vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
         n in named for n, info in rule.dialect.ops.items() if not info.params
     )
+    unrolled = about_axes(rule)
     for _ in range(tries):
         lanes = 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
-        maker = Maker(rule, instance, rng, lanes) if rule.pointwise or vectors else StructureMaker(rule, instance, rng)
+        maker: Maker | UnrolledMaker
+        if unrolled:
+            maker = UnrolledMaker(rule, instance, rng)
+        else:
+            maker = Maker(rule, instance, rng, lanes) if rule.pointwise or vectors else StructureMaker(rule, instance, rng)
         try:
             yield maker.make(rule.syntax.pattern), rng, instance
         except IRError:  # no such node: constants out of a dtype's range made a vector constant a scalar one
