@@ -2,6 +2,7 @@
 
 morok docs                         # the built-in rules, into the folder `book`
 morok docs my.rules --out pages    # rules of yours; what is not proved yet is marked so
+morok docs --guide docs            # the generated parts of the guide's pages: the stages, the ops, a real trace
 
 Open index.html in a browser. The pages need no network, and the same rules make the same bytes.
 """
@@ -20,6 +21,7 @@ from morok.tools.output import emit_json, read_text, rule_files
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
     parser.add_argument("--out", default="book", metavar="DIR", help="the folder to write into (default: book)")
+    parser.add_argument("--guide", metavar="DIR", help="write the generated parts of the guide in this folder anew, and no book")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -30,7 +32,23 @@ def _verdict(rule: CheckedRule) -> tuple[str, Sequence[str]]:
     return ("unproved", ()) if record is None else (record.verdict, record.scope)
 
 
+def _guide(args: argparse.Namespace) -> int:
+    from morok.tools.book.guide import refresh
+
+    folder = Path(args.guide)
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", expected="the guide's folder: docs in a checkout")
+    changed = refresh(folder)
+    if args.json:
+        emit_json({"folder": str(folder), "changed": [p.name for p in changed]})
+    else:
+        print(f"{folder}: {len(changed)} pages changed")
+    return 0
+
+
 def run(args: argparse.Namespace) -> int:
+    if args.guide is not None:
+        return _guide(args)
     from morok.dsl.check import check_file
     from morok.rewrite.library import rules_dir
     from morok.tools.book import pages
