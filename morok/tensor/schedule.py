@@ -323,8 +323,8 @@ def _prepare(roots: Sequence[UOp], device: str) -> Prepared:
 
 
 def compiled(ast: UOp, device: Device) -> Kernel:
-    """The kernel of an AST, lowered and compiled once."""
-    key = (ast, device.name, config.code_key(), appended_key())
+    """The kernel of an AST, lowered and compiled once; under MOROK_CHECK once more, if it was not checked then."""
+    key = (ast, device.name, config.code_key(), config.CHECK.value, appended_key())
     found: Kernel | None = _kernels.get(key)
     if found is not None:
         COUNTERS.kernels_remembered += 1

@@ -18,6 +18,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.pipeline import lower
 from morok.prove.inside import check
+from morok.tensor import schedule
 from tests.passes import kernels as K
 
 f32, index = dtypes.f32, dtypes.index
@@ -166,6 +167,18 @@ def test_programs_that_pad_shrink_and_stride_pass() -> None:
     np.testing.assert_array_equal(got[2], a[1:, ::3] * 2)
     np.testing.assert_array_equal(got[5], a[:3].sum(1))
     np.testing.assert_array_equal(got[8], a[[4, 4, 0]])
+
+
+def test_a_kernel_compiled_unchecked_is_checked_when_that_is_asked_for() -> None:
+    def run() -> int:
+        before = schedule.COUNTERS.kernels_lowered
+        (Tensor(np.ones((3, 23), np.float32)).flip(1) - 0.75).realize()
+        return schedule.COUNTERS.kernels_lowered - before
+
+    assert run() == 1
+    with config.settings(check=True):
+        assert [run(), run()] == [1, 0]
+    assert run() == 0
 
 
 def test_the_solver_is_loaded_under_check_only() -> None:
