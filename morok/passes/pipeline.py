@@ -54,6 +54,11 @@ class Stage:
     first: tuple[str, ...] = ()
 
     @property
+    def applied(self) -> tuple[str, ...]:
+        """All its groups, in the order in which they are applied."""
+        return (*self.first, *self.groups)
+
+    @property
     def algorithm_name(self) -> str:
         return "" if self.algorithm is None else self.algorithm.__name__
 

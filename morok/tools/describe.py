@@ -95,7 +95,7 @@ def stages(group: str) -> list[str]:
     """The stages that run a built-in group, with their numbers; what a target adds, by its name."""
     from morok.passes.pipeline import STAGES
 
-    return [f"{s.number} {s.name}" for s in STAGES if group in s.groups]
+    return [f"{s.number} {s.name}" for s in STAGES if group in s.applied]
 
 
 def tiers(group: str) -> list[str]:

@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
                     {
                         "number": s.number,
                         "name": s.name,
-                        "groups": list(s.groups),
+                        "groups": list(s.applied),
                         "direction": s.direction,
                         "algorithm": s.algorithm_name,
                     }
@@ -30,6 +30,6 @@ def run(args: argparse.Namespace) -> int:
             }
         )
         return 0
-    rows = [(str(s.number), s.name, " ".join(s.groups) or "-", s.direction, s.algorithm_name or "-") for s in STAGES]
+    rows = [(str(s.number), s.name, " ".join(s.applied) or "-", s.direction, s.algorithm_name or "-") for s in STAGES]
     emit_table(rows, ("stage", "name", "rule groups", "direction", "algorithm"))
     return 0
