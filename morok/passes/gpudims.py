@@ -127,10 +127,11 @@ def add_gpu_dims(root: UOp, target: Target) -> UOp:
         if n in done:
             continue
         src = tuple([done[s] for s in n.src])
-        first = CLOSES.get(n.op)
+        # a hardware index is no loop: nothing closes it, and all is inside it
+        first = 1 if n.op is Op.After else CLOSES.get(n.op)
         if first is not None:
             src = (*src[:first], *[done[s] for s in n.src[first:] if s not in mapping])
-            if n.op is Op.End and len(src) == 1:
+            if n.op in (Op.End, Op.After) and len(src) == 1:
                 done[n] = src[0]
                 continue
         done[n] = n if src == n.src else n.replace(src)

@@ -107,6 +107,14 @@ def test_a_batch_of_any_size_within_bounds_is_one_program() -> None:
         np.testing.assert_array_equal(images.conv2d(w, padding=1).numpy(), theirs)
 
 
+def test_every_backend_has_code_for_them() -> None:
+    x, w = Tensor(whole((2, 4, 9, 8))), Tensor(whole((4, 3, 3, 3)))
+    for device, said in (("CPU", "define void"), ("CUDA", "__global__")):
+        # the loops of the strides become divisions of the hardware's indices
+        (kernel,) = x.conv_transpose2d(w, None, 2, 1, 1, 2).kernels(device=device)
+        assert said in kernel.code
+
+
 X, W = Tensor(whole((1, 4, 5, 5))), Tensor(whole((6, 4, 3, 3)))
 
 
