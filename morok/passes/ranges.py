@@ -99,6 +99,24 @@ def _mergeable(outer: UOp, inner: UOp, nodes: list[UOp], sums: dict[UOp, Linear]
     return all(s.terms.get(outer, 0) == s.terms.get(inner, 0) * n1 for s in sums.values())
 
 
+def number_by_nesting(root: UOp) -> UOp:
+    """Ranges numbered anew where a merged one, whose number is new, would nest inside those that it is closed before."""
+    order: dict[UOp, None] = {}
+    for n in reversed(root.toposort()):
+        if n.op in CLOSES:
+            order.update(dict.fromkeys(n.src[CLOSES[n.op] :]))
+    ids = [r.arg[0] for r in order if r.op is Op.Range]
+    if len(ids) < len(order) or ids == sorted(ids):
+        return root
+    ranks = dict(zip(order, sorted(ids), strict=True))
+    return rebuild(root, lambda node, src: _renumbered(node, src, ranks))
+
+
+def _renumbered(node: UOp, src: tuple[UOp, ...], ranks: dict[UOp, int]) -> UOp | None:
+    rank = ranks.get(node)
+    return None if rank is None or rank == node.arg[0] else UOp.new(Op.Range, src, (rank, *node.arg[1:]), node.dtype)
+
+
 def cut_points(store: UOp, r: UOp) -> list[int]:
     """Where a comparison of `r` plus a number with a number changes its result, inside the range's length."""
     end = const_end(r)

@@ -69,6 +69,7 @@ def flatten_ranges(ast: UOp, target: Target) -> UOp:
 
 
 def split_store(ast: UOp, target: Target) -> UOp:
+    ast = ranges.number_by_nesting(ast)
     return ast if target.has_local else ranges.split_store(ast)
 
 

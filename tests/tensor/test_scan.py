@@ -10,6 +10,8 @@ import pytest
 from morok import Tensor, dtypes
 from morok.errors import ShapeError
 from morok.ir.op import Op
+from morok.passes.pipeline import lower
+from morok.runtime.device import device
 
 
 def whole(shape: tuple[int, ...], dtype: str = "float32") -> np.ndarray[Any, Any]:
@@ -80,3 +82,13 @@ def test_the_standards_names() -> None:
         Tensor(x).cumulative_sum()
     with pytest.raises(ShapeError, match="axis 2"):
         Tensor(x).cumsum(2)
+
+
+def test_merged_loops_stay_around_those_they_were_around() -> None:
+    """Rows and blocks become one loop, whose iterations are neighbours in memory only if it is the outer one."""
+    item = Tensor(np.zeros((64, 256), np.float32)).cumsum(1).schedule()[-1]
+    ends: list[int] = []
+    for u in lower(item.ast, device("CPU").target):
+        if u.op is Op.Range:
+            ends.append(int(u.src[0].vmax))
+    assert ends[0] == 64 * 16
