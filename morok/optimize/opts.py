@@ -153,9 +153,16 @@ class Scheduler:
         lanes = self.lanes(r) * amount
         if lanes > MAX_LANES:
             raise OptError(f"{opt}: {lanes} lanes; at most {MAX_LANES}")
+        if any(r in s.src[1].ranges and r not in s.src[0].ranges for s in self._local_stores()):
+            raise OptError(f"{opt}: a local copy is made in each iteration of axis {opt.axis}", hint="vectorize before PACK")
         if end % amount:
             r = self.cut(r, end - end % amount)
         self.split(r, amount, axis)
+
+    def _local_stores(self) -> list[UOp]:
+        """The stores that fill local buffers."""
+        stores = [n for n in self.ast.toposort() if n.op is Op.Store and n.src[0].op is Op.Index]
+        return [s for s in stores if s.src[0].src[0].op is Op.DefineLocal]
 
     def _local(self, opt: Opt) -> None:
         if not self.target.has_local:

@@ -20,7 +20,10 @@ def pad(ast: UOp, r: UOp, length: int) -> UOp:
         if node is r:
             return longer
         if node.op is Op.Index and r in node.src[1].ranges:
-            return UOp.new(Op.Index, (src[0], inside.where(src[1], UOp.invalid_at()), *src[2:]), node.arg)
+            at, gate = src[1], inside
+            if at.op is Op.Where and at.src[2].op is Op.Invalid:  # one gate, not one inside another
+                at, gate = at.src[1], inside & at.src[0]
+            return UOp.new(Op.Index, (src[0], gate.where(at, UOp.invalid_at()), *src[2:]), node.arg)
         if node.op is Op.Reduce and r in node.src[1:]:
             body = inside.where(src[0], src[0].like(identity(node.arg, node.dtype.scalar())))
             return UOp.new(Op.Reduce, (body, *src[1:]), node.arg)
