@@ -54,11 +54,13 @@ def group(ast: UOp, r: UOp, amount: int, top: bool, target: Target, what: str) -
         threads = sorted((x for x in part.ranges if x.arg[1] is AxisType.Local), key=lambda x: x.arg[0])
         lanes = sorted((x for x in part.ranges if x.arg[1] is AxisType.Upcast), key=lambda x: x.arg[0])
         if any(x.arg[1] not in (AxisType.Global, AxisType.Local, AxisType.Upcast, AxisType.GroupReduce) for x in part.ranges):
-            raise OptError(f"{what}: the reduction is inside another loop")
+            raise OptError(
+                f"{what}: the reduction is inside another loop", expected="a loop that only threads and lanes run around"
+            )
         size = math.prod(const_end(x) or 0 for x in (*threads, thread, *lanes))
         used += size * node.dtype.itemsize
         if used > target.local_bytes or node.dtype.is_index:
-            raise OptError(f"{what}: {used} bytes of shared memory; {target.name} has {target.local_bytes}")
+            raise OptError(f"{what}: {used} bytes of shared memory", expected=f"at most {target.local_bytes} on {target.name}")
         buffer = UOp.new(Op.DefineLocal, (), local, node.dtype.ptr(size, AddrSpace.LOCAL))
         id, local = id + 1, local + 1
         again = new_range(amount, id, AxisType.Reduce, r)

@@ -137,13 +137,15 @@ class Scheduler:
     def _upcast(self, opt: Opt) -> None:
         r = self._range(opt, self.ranges)
         if r.arg[1] not in (*_PARALLEL, AxisType.Local):
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; an output axis is wanted")
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
         self._vectorize(opt, r, AxisType.Upcast)
 
     def _unroll(self, opt: Opt) -> None:
         r = self._range(opt, self.reduced_ranges)
         if r.arg[1] is not AxisType.Reduce:
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; threads share it")
+            raise OptError(
+                f"{opt}: axis {opt.axis} is {r.arg[1].name}; threads share it", expected="an axis that is reduced in a loop"
+            )
         self._vectorize(opt, r, AxisType.Unroll)
 
     def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
@@ -152,7 +154,7 @@ class Scheduler:
         assert end is not None
         lanes = self.lanes(r) * amount
         if lanes > MAX_LANES:
-            raise OptError(f"{opt}: {lanes} lanes; at most {MAX_LANES}")
+            raise OptError(f"{opt}: {lanes} lanes", expected=f"at most {MAX_LANES}, with those of other axes")
         if any(r in s.src[1].ranges and r not in s.src[0].ranges for s in self._local_stores()):
             raise OptError(f"{opt}: a local copy is made in each iteration of axis {opt.axis}", hint="vectorize before PACK")
         if end % amount:
@@ -166,14 +168,16 @@ class Scheduler:
 
     def _local(self, opt: Opt) -> None:
         if not self.target.has_local:
-            raise OptError(f"{opt}: {self.target.name} has no blocks of threads")
+            raise OptError(f"{opt}: {self.target.name} has no blocks of threads", expected="a GPU")
         if not self.use_locals:
-            raise OptError(f"{opt}: NOLOCALS was applied")
+            raise OptError(f"{opt}: NOLOCALS was applied", hint="leave NOLOCALS out")
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; a global axis is wanted")
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="a global axis")
         if any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
-            raise OptError(f"{opt}: GROUP was applied: what its threads share has no room for another axis")
+            raise OptError(
+                f"{opt}: GROUP was applied: what its threads share has no room for another axis", hint="LOCAL before GROUP"
+            )
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)
         self.split(r, amount, AxisType.Local)
@@ -185,16 +189,18 @@ class Scheduler:
             if other.arg[1] in (AxisType.Local, AxisType.GroupReduce):
                 block *= const_end(other) or 1
         if block > self.target.block_threads:
-            raise OptError(f"{opt}: {block} threads in a block; {self.target.name} has at most {self.target.block_threads}")
+            raise OptError(
+                f"{opt}: {block} threads in a block", expected=f"at most {self.target.block_threads} on {self.target.name}"
+            )
 
     def _group(self, opt: Opt) -> None:
         if not self.target.has_local:
-            raise OptError(f"{opt}: {self.target.name} has no blocks of threads")
+            raise OptError(f"{opt}: {self.target.name} has no blocks of threads", expected="a GPU")
         if not self.use_locals:
-            raise OptError(f"{opt}: NOLOCALS was applied")
+            raise OptError(f"{opt}: NOLOCALS was applied", hint="leave NOLOCALS out")
         r = self._range(opt, self.reduced_ranges)
         if r.arg[1] is not AxisType.Reduce or any(x.arg[1] is AxisType.GroupReduce for x in self.ranges):
-            raise OptError(f"{opt}: GROUP was applied already")
+            raise OptError(f"{opt}: GROUP was applied already", expected="one axis that threads reduce")
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)
         self.ast = groups.group(self.ast, r, amount, opt.op is OptOp.GROUPTOP, self.target, str(opt))
@@ -202,14 +208,14 @@ class Scheduler:
     def _pad(self, opt: Opt) -> None:
         r = self._range(opt, self.ranges)
         if r.arg[1] not in (*_PARALLEL, AxisType.Reduce):
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; an output or a reduced axis is wanted")
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output or a reduced axis")
         end = const_end(r)
         if end is None:
-            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number")
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number", expected="an axis whose length is known")
         if opt.arg < 2 or end % opt.arg == 0:
             raise OptError(f"{opt}: {end} is a multiple of it already", expected="a number that does not divide the length")
         if opt.arg > 4 * end:
-            raise OptError(f"{opt}: more than four times {end}")
+            raise OptError(f"{opt}: most of it would be padding", expected=f"at most four times {end}")
         self.ast = padding.pad(self.ast, r, -(-end // opt.arg) * opt.arg)
 
     def _thread(self, opt: Opt) -> None:
@@ -218,7 +224,7 @@ class Scheduler:
             raise OptError(f"{opt}: {self.target.name} runs a kernel on one thread", hint="MOROK_THREADS")
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}; an output axis is wanted")
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
         threads.check(self.ast, r, str(opt))
         if opt.arg == 0:  # a loop whose length is known only at run time can be divided as well
             self.ast = flatten_ranges(
@@ -237,15 +243,15 @@ class Scheduler:
         self.ast = flatten_ranges(substitute((self.ast,), {r: value})[0])
 
     def _tensor_cores(self, opt: Opt) -> None:
-        raise OptError(f"{opt}: {self.target.name} has no matrix instruction that Morok knows")
+        raise OptError(f"{opt}: {self.target.name} has no matrix instruction that Morok knows", hint="UPCAST two axes")
 
     def _swap(self, opt: Opt) -> None:
         a = self._range(opt, self.ranges)
         if not 0 <= opt.arg < len(self.ranges):
-            raise OptError(f"{opt}: no axis {opt.arg}; there are {len(self.ranges)}")
+            raise OptError(f"{opt}: no axis {opt.arg}", expected=f"an axis below {len(self.ranges)}")
         b = self.ranges[opt.arg]
         if a is b or a.arg[1] is not b.arg[1] or a.arg[1] not in _PARALLEL:
-            raise OptError(f"{opt}: two different output axes of one kind are wanted, not {a.arg[1].name} and {b.arg[1].name}")
+            raise OptError(f"{opt}: {a.arg[1].name} and {b.arg[1].name}", expected="two different output axes of one kind")
         # the id gives the nesting order among ranges of one kind
         mapping = {
             a: UOp.new(Op.Range, a.src, (b.arg[0], *a.arg[1:])),
@@ -255,43 +261,46 @@ class Scheduler:
 
     def _no_locals(self, opt: Opt) -> None:
         if any(r.arg[1] in (AxisType.Local, AxisType.GroupReduce) for r in self.ranges):
-            raise OptError(f"{opt}: LOCAL or GROUP was applied already")
+            raise OptError(f"{opt}: LOCAL or GROUP was applied already", hint="NOLOCALS first, or not at all")
         self.use_locals = False
 
     def _pack(self, opt: Opt) -> None:
         if self.target.has_local:
-            raise OptError(f"{opt}: on {self.target.name} many threads would fill one copy")
+            raise OptError(f"{opt}: on {self.target.name} many threads would fill one copy", expected="a CPU")
         reads = [] if opt.axis is None else packing.reads_of(self.ast, opt.axis)
         if not reads:
-            raise OptError(f"{opt}: buffer {opt.axis} is not read")
+            raise OptError(f"{opt}: buffer {opt.axis} is not read", expected="the slot of an input")
         if packing.is_written(self.ast, reads[0].src[0].arg):
-            raise OptError(f"{opt}: buffer {opt.axis} is written")
+            raise OptError(f"{opt}: buffer {opt.axis} is written", expected="the slot of an input")
         if not all(map(packing.is_plain, reads)):
-            raise OptError(f"{opt}: buffer {opt.axis} is read behind a gate, or where another read says")
+            raise OptError(
+                f"{opt}: buffer {opt.axis} is read behind a gate, or where another read says",
+                expected="reads at places known before",
+            )
         loops = self.output_ranges
         if not 0 <= opt.arg <= len(loops):
-            raise OptError(f"{opt}: {opt.arg} loops outside the copy; there are {len(loops)}")
+            raise OptError(f"{opt}: {opt.arg} loops outside the copy", expected=f"at most {len(loops)}")
         outer = loops[: opt.arg]
         for read in reads:
             size = packing.copied_bytes(read, outer)
             if not packing.inner_ranges(read, outer):
-                raise OptError(f"{opt}: nothing inside {opt.arg} loops runs over buffer {opt.axis}")
+                raise OptError(f"{opt}: nothing inside {opt.arg} loops runs over buffer {opt.axis}", hint="fewer loops outside")
             if not 0 < size <= packing.MAX_BYTES:
-                raise OptError(f"{opt}: a copy of {size or 'unknown'} bytes; at most {packing.MAX_BYTES}")
+                raise OptError(f"{opt}: a copy of {size or 'unknown'} bytes", expected=f"at most {packing.MAX_BYTES}")
         self.ast = packing.pack(self.ast, reads[0].src[0].arg, outer, self.target)
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):
-            raise OptError(f"{opt}: no axis {opt.axis}; there are {len(among)}")
+            raise OptError(f"{opt}: no axis {opt.axis}", expected=f"an axis below {len(among)}")
         return among[opt.axis]
 
     def _amount(self, opt: Opt, r: UOp, may_cut: bool = False) -> int:
         end = const_end(r)
         if end is None:
-            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number")
+            raise OptError(f"{opt}: the length of axis {opt.axis} is not a number", expected="an axis whose length is known")
         amount = opt.arg or end
         if amount < 2 or amount > end:
-            raise OptError(f"{opt}: {amount} is not in 2..={end}")
+            raise OptError(f"{opt}: {amount} iterations", expected=f"a number in 2..={end}")
         if end % amount and not may_cut:
             raise OptError(f"{opt}: {amount} does not divide {end}", hint="PADTO or a divisor")
         return amount

@@ -46,13 +46,15 @@ def check(ast: UOp, r: UOp, what: str) -> None:
     if not inside:
         raise OptError(f"{what}: no output is stored in that loop", expected="an axis of an output")
     if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
-        raise OptError(f"{what}: threads share a loop around it already")
+        raise OptError(f"{what}: threads share a loop around it already", expected="one THREAD axis around an output")
     places = {s.src[0] for s in stores}
     written = {_buffer(p) for p in places}
     if any(n.op is Op.Index and n not in places and _buffer(n) in written for n in ast.toposort()):
-        raise OptError(f"{what}: the kernel reads what another thread may write")
+        raise OptError(
+            f"{what}: the kernel reads what another thread may write", expected="a kernel that reads no output elsewhere"
+        )
     if any(r not in place.ranges for place in (s.src[0] for s in inside)):
-        raise OptError(f"{what}: every iteration stores to the same place")
+        raise OptError(f"{what}: every iteration stores to the same place", expected="an axis that outputs run along")
 
 
 def _times(node: UOp) -> int:
