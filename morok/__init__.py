@@ -21,7 +21,7 @@ _HOME = {
     "AxisType": "morok.ir.op",
     "dtypes": "morok.ir.dtype",
     "parse": "morok.ir.text",
-    "simplify": "morok.rewrite.library",
+    "simplify": "morok.rewrite.simplify",
     "load_rules": "morok.rewrite.library",
     "rewrite": "morok.rewrite.library",
     "append_rules": "morok.passes.appended",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from morok.ir.bounds import Num, plus
 from morok.ir.clauses import clauses, conjunction
 from morok.ir.op import Op
-from morok.ir.terms import span, terms
+from morok.ir.sums import span, terms
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -45,7 +45,7 @@ def reduced(c: UOp) -> UOp | None:
 
 
 def _simplified(c: UOp, x: UOp) -> UOp | None:
-    from morok.rewrite.library import simplify
+    from morok.rewrite.simplify import simplify
 
     known = _replacements(c)
     if not known:

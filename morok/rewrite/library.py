@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -204,32 +203,7 @@ def rewrite(
     return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
 
 
-def simplify(graph: Node) -> Node:
-    """`graph` rewritten with the symbolic rules."""
-    rules = symbolic()
-    check_node(rules.dialect, graph)
-    return engine.rewrite_all((_gathered(graph),), rules)[0]
-
-
-def simplify_all(graphs: Sequence[Node]) -> list[Node]:
-    """Several graphs, with what they share rewritten once."""
-    return engine.rewrite_all([_gathered(g) for g in graphs], symbolic())
-
-
-def _gathered(graph: Node) -> Node:
-    """With long sums near the root in order: term by term that would take the square of their length."""
-    from morok.ir.graph import substitute
-    from morok.ir.terms import long_sums
-
-    sums = long_sums(graph)
-    if not sums:
-        return graph
-    rules = groups("long_sums")
-    hits = {node: rules.rewrite_node(node) for node in sums}
-    return substitute([graph], {node: hit[0] for node, hit in hits.items() if hit is not None})[0]
-
-
 __all__ = [
-    "Catalogued", "catalogue", "group", "group_names", "groups", "load_rules", "proofs_dir", "rewrite", "rules_dir", "simplify",
-    "simplify_all", "symbolic", "tier",
+    "Catalogued", "catalogue", "group", "group_names", "groups", "load_rules", "proofs_dir", "rewrite", "rules_dir", "symbolic",
+    "tier",
 ]  # fmt: skip

@@ -354,7 +354,7 @@ def _same_size(a: Shape, b: Shape) -> bool:
 
 def _canonical(size: Dim) -> UOp:
     """The size in simplest form, whatever its variables are bound to."""
-    from morok.rewrite.library import simplify
+    from morok.rewrite.simplify import simplify
 
     node = dim_node(size)
     made: UOp = simplify(node.substitute({b: b.src[0] for b in node.toposort() if b.op is Op.Bind}))

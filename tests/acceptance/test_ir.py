@@ -21,7 +21,7 @@ from morok.errors import IRTypeError
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
-from morok.ir.terms import divides
+from morok.ir.sums import divides
 
 
 def test_a_node_is_immutable() -> None:

@@ -6,6 +6,7 @@ import math
 import operator
 import random
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ from rulesets import rw
 import morok
 from morok.dsl import parse
 from morok.dsl import syntax as S
-from morok.ir import clauses, terms
+from morok.ir import clauses, sums
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.order import order, precedes
 from morok.ir.uop import UOp
-from morok.passes import validity
 from morok.rewrite.engine import graph_rewrite
-from morok.rewrite.library import simplify, symbolic
+from morok.rewrite.library import symbolic
+from morok.rewrite.simplify import simplify
 from morok.rewrite.trace import Trace, tracing
 
 RULES = Path(morok.__file__).parent.parent / "rules"
@@ -69,19 +70,16 @@ def truth(e: S.Expr, names: Mapping[str, Any]) -> Any:
     raise AssertionError(e)
 
 
-def externs() -> dict[str, S.Extern]:
-    return {e.name: e for path in sorted(RULES.glob("index/*.rules")) for e in parse.parse_file(path).externs}
-
-
-EXTERNS = externs()
-MODULES = {"gate": clauses, "partial_gate": clauses, "given": validity, "reduced": validity}
+FILES = [parse.parse_file(path) for path in sorted(RULES.glob("index/*.rules"))]
+EXTERNS = {e.name: e for f in FILES for e in f.externs}
+HELPERS = {e.name: getattr(import_module(f.helpers), e.name) for f in FILES if f.helpers is not None for e in f.externs}
 
 
 def keeps_contract(name: str, *arguments: Any) -> bool:
     """Call a helper; where it answers assert its contract everywhere; whether it answered."""
     extern = EXTERNS[name]
     params = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
-    function = getattr(MODULES.get(name, terms), name)
+    function = HELPERS[name]
     nodes = [a for a in arguments if isinstance(a, UOp)]
     for env in environments(nodes, 300):
         known = {k: value(v, env) if isinstance(v, UOp) else v for k, v in params.items()}
@@ -134,8 +132,8 @@ def test_two_values(x: UOp) -> None:
 
 @given(NESTED_SUM, st.integers(-30, 60))
 def test_below(x: UOp, b: int) -> None:
-    parts, _ = terms.terms(x)
-    keeps_contract("below", terms.build(parts, 0, x.dtype), b)
+    parts, _ = sums.terms(x)
+    keeps_contract("below", sums.build(parts, 0, x.dtype), b)
 
 
 @given(NESTED_SUM, NESTED_SUM, st.integers(-6, 9))
@@ -170,7 +168,7 @@ def test_a_sum_that_is_shared_is_gathered_once() -> None:
 def test_long_sums_are_what_their_terms_one_by_one_give(turned: bool) -> None:
     """Only how a long sum is put in order differs, not what comes out: the same at every length and in every order."""
     rng = random.Random(5)
-    for n in (terms.LONG - 2, terms.LONG + 3, 90):
+    for n in (sums.LONG - 2, sums.LONG + 3, 90):
         parts = [UOp.var(f"v{rng.randrange(60):02}", dtypes.index, 0, 9) * rng.choice((1, 2, 3)) for _ in range(n)]
         x = parts[0]
         for p in parts[1:]:
@@ -192,18 +190,18 @@ def test_a_reversed_sum_takes_few_firings() -> None:
 
 def test_merged_walks_back_no_further_than_it_must() -> None:
     a, b, c, d = (UOp.var(n, dtypes.index, 0, 9) for n in "abcd")
-    assert terms.merged(a + b + c, d) is None
-    assert terms.merged(a + c * 2 + d + 3, b + c + 4) is a + b + c * 3 + d + 7
-    assert terms.merged(a + b, b * -1) is a
+    assert sums.merged(a + b + c, d) is None
+    assert sums.merged(a + c * 2 + d + 3, b + c + 4) is a + b + c * 3 + d + 7
+    assert sums.merged(a + b, b * -1) is a
     both = a.max(constant(-1)), a.max(constant(-2))
     assert rw(both[0] + both[1]) is rw(both[1] + both[0]), "Python hashes -1 and -2 alike"
 
 
 @given(NESTED_SUM)
 def test_negated_and_support(x: UOp) -> None:
-    parts, _ = terms.terms(x)
-    keeps_contract("negated", terms.build([(v, -abs(c)) for v, c in parts], 0, x.dtype))
-    keeps_contract("support", terms.build([(v, abs(c)) for v, c in parts], 0, x.dtype))
+    parts, _ = sums.terms(x)
+    keeps_contract("negated", sums.build([(v, -abs(c)) for v, c in parts], 0, x.dtype))
+    keeps_contract("support", sums.build([(v, abs(c)) for v, c in parts], 0, x.dtype))
 
 
 @given(
@@ -213,7 +211,7 @@ def test_negated_and_support(x: UOp) -> None:
 )
 def test_products(parts: list[tuple[UOp, int]], k: int, c: int) -> None:
     y = (Y + 1) * c
-    x = terms.build([(v * y, e) for v, e in parts], 0, X.dtype)
+    x = sums.build([(v * y, e) for v, e in parts], 0, X.dtype)
     keeps_contract("common_product", x + k, y)
     keeps_contract("split_by", x + k, y)
     if any(e for _, e in parts):
@@ -222,7 +220,7 @@ def test_products(parts: list[tuple[UOp, int]], k: int, c: int) -> None:
 
 @given(SUM, st.integers(2, 9), st.integers(-3, 3), st.integers(-4, 4).filter(bool), SUM, st.booleans())
 def test_remainder_pair(x: UOp, n: int, shift: int, k: int, other: UOp, mod_last: bool) -> None:
-    y = terms.build(*terms.terms(x + constant(n * shift)), x.dtype)
+    y = sums.build(*sums.terms(x + constant(n * shift)), x.dtype)
     quotient, remainder = (x // n) * (k * n), (y % n) * k
     s = other + quotient + remainder if mod_last else other + remainder + quotient
     assert keeps_contract("remainder_pair", s)
@@ -245,9 +243,9 @@ def test_clauses_about_other_loops_stay_outside() -> None:
 
 def test_divides() -> None:
     a, b = UOp.var("a", dtypes.index, 0, 9), UOp.var("b", dtypes.index, 0, 9)
-    assert terms.divides(a * 6 + b * 4, 2) is a * 3 + b * 2
-    assert terms.divides(a * 6 + b * 4, 4) is None
-    assert terms.const_factor(a * 6 + b * 4 + 10) == 2
+    assert sums.divides(a * 6 + b * 4, 2) is a * 3 + b * 2
+    assert sums.divides(a * 6 + b * 4, 4) is None
+    assert sums.const_factor(a * 6 + b * 4 + 10) == 2
 
 
 def test_order_is_structural() -> None:
