@@ -107,7 +107,9 @@ def _widest(length: int, lanes: int, vectors: int) -> int:
 
 def _cpu(s: Scheduler) -> None:
     accesses = Accesses.of(s.ast)
-    outputs = [r for r in s.output_ranges if _length(r) > 1]
+    stored = {r for end in s.ast.src for r in end.src[1:]}
+    _fill(s, accesses, [r for r in s.output_ranges if r not in stored])
+    outputs = [r for r in s.output_ranges if _length(r) > 1 and r in stored and not s.fills_within(r)]
     reduced = [r for r in s.reduced_ranges if _length(r) > 1]
     if reduced and (config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value):
         _unroll(s, max(reduced, key=lambda r: (accesses.unit(r), r.arg[0])), native(s), SUM_VECTORS)
@@ -149,6 +151,13 @@ def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:
     """The output ranges that no reduction knows of: loops behind them, inside the loops that they share."""
     known = frozenset[UOp]().union(*[n.ranges for n in ast.toposort() if n.op is Op.Reduce])
     return [r for r in outputs if r not in known]
+
+
+def _fill(s: Scheduler, accesses: Accesses, ranges: list[UOp]) -> None:
+    """Loops that fill local buffers, which run along the buffer or along what they read."""
+    for r in ranges:
+        if accesses.unit(r, stores=True) > 0 and _length(r) > 1:
+            _upcast(s, r, native(s), STREAM_VECTORS)
 
 
 def _rows(s: Scheduler, accesses: Accesses, inner: list[UOp], reduced: list[UOp]) -> None:
@@ -270,10 +279,10 @@ def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
     outside = s.output_ranges.index(column) + (wide < _length(column))
     _vectorize(s, column, wide)
     rows = _length(row)
-    most = max(1, MAX_LANES // s.lanes(row))
-    room = max(2, (s.target.registers - 4) // vectors)
-    best = [m for m in range(min(most, room, ROWS), 1, -1) if rows % m == 0]
-    _vectorize(s, row, best[0] if best and best[0] >= 4 else min(rows, most, room, ROWS))
+    used = min(vectors, -(-wide // lanes))
+    most = min(max(1, MAX_LANES // s.lanes(row)), max(2, (s.target.registers - 4) // used), ROWS * vectors // used)
+    best = [m for m in range(most, 1, -1) if rows % m == 0]
+    _vectorize(s, row, best[0] if best and best[0] >= 4 else min(rows, most))
     if slot is not None:
         s.apply(Opt(OptOp.PACK, slot, outside))
 

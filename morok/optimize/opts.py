@@ -52,6 +52,21 @@ class Opt:
         return f"{self.op.name}({', '.join(parts)})"
 
 
+def _in_order(ast: UOp) -> UOp:
+    """`ast` with ranges numbered as they nest: one that was merged or cut has a number of its own, greater than all others."""
+    closers: dict[UOp, set[tuple[UOp, ...]]] = {}
+    for n in ast.toposort():
+        if n.op in (Op.End, Op.Reduce):
+            for r in n.src[1:]:
+                closers.setdefault(r, set()).add(n.src[1:])
+    mapping: dict[UOp, UOp] = {}
+    for closed in dict.fromkeys(c for found in closers.values() if len(found) == 1 for c in found):
+        ids = [r.arg[0] for r in closed if r.op is Op.Range]
+        if len(ids) == len(closed) and ids != sorted(ids) and all(len(closers[r]) == 1 for r in closed):
+            mapping.update({r: UOp.new(Op.Range, r.src, (i, *r.arg[1:])) for r, i in zip(closed, sorted(ids), strict=True)})
+    return substitute((ast,), mapping)[0] if mapping else ast
+
+
 REDUCE_WITH_BOOL: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
 _PARALLEL: Final = frozenset({AxisType.Global, AxisType.Loop, AxisType.Outer})
 _REDUCED: Final = frozenset({AxisType.Reduce, AxisType.GroupReduce})
@@ -69,7 +84,7 @@ class Scheduler:
         self.target = target
         self.applied: list[Opt] = []
         self.use_locals = target.has_local
-        self.ast = ast
+        self.ast = _in_order(ast)
         if target.has_local:
             self._make_global()
 
@@ -108,6 +123,10 @@ class Scheduler:
                         n *= const_end(r) or 1
                 most = max(most, n)
         return most
+
+    def fills_within(self, r: UOp) -> bool:
+        """Whether what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
+        return any(n.op is Op.Barrier and r in n.ranges for n in self.ast.toposort())
 
     def kernel(self) -> UOp:
         """The kernel with the applied optimizations noted in its Sink."""
@@ -150,6 +169,8 @@ class Scheduler:
 
     def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
         amount = self._amount(opt, r, may_cut=not self.target.has_local)
+        if self.fills_within(r):
+            raise OptError(f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}")
         end = const_end(r)
         assert end is not None
         lanes = self.lanes(r) * amount

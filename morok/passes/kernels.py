@@ -156,8 +156,8 @@ def _kernel(
             continue
         reads = u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE)
         waiting = [s for s in (u.src[1:] if reads else u.src) if s not in done]
-        if waiting:
-            stack.extend(waiting)
+        if waiting:  # what a reduction runs over is numbered first, in the order of its axes
+            stack.extend(waiting if u.op is not Op.Reduce else waiting[:1] + waiting[:0:-1])
             continue
         stack.pop()
         maker.origin = u.origin

@@ -38,6 +38,7 @@ SPLIT_PARTS: Final = 256  # most partial results of the first step
 SPLIT_LEAST: Final = 8
 MOST_PLACES: Final = 4  # index vectors at which a node without a buffer may be computed
 MOST_REPEATS: Final = 8  # how often a costly function may be computed anew for one element
+PADDED_BYTES: Final = 1 << 20  # of a padded operand inside a kernel: half of a usual second cache
 ROW_BYTES: Final = 1 << 18  # of a buffer inside a kernel: what stays in a cache near the processor
 
 _ids: Final = itertools.count()
@@ -249,9 +250,10 @@ def assign_ranges(state: State) -> None:
     _assign(state, forced, heavy, costly)
     # above what turned out to be stored nothing is heavy any more: what was stored for that alone is computed instead
     chosen = set(state.stored)
-    lighter, costly = _weigh(order, chosen)
+    lighter, _ = _weigh(order, chosen)
     needed = {n for n in chosen if n in forced or n in lighter or n not in heavy}
     if needed != chosen:
+        _, costly = _weigh(order, needed)
         state.stored, state.rows, state.demands = {}, {}, {}
         _assign(state, needed, lighter, costly)
     while state.most and (more := _beyond_limit(state)):
@@ -294,7 +296,7 @@ def _assign(state: State, forced: set[UOp], heavy: set[UOp], costly: set[UOp]) -
             own = Demand(node, indices, (), node, _count(shape), 0, False)
             state.stored[node] = own
             _descend(state, own, loops)
-        elif state.nested and node in costly and (row := _row(state, node, list(demands.values()))) is not None:
+        elif state.nested and (row := _row(state, node, list(demands.values()), node in costly)) is not None:
             state.rows[node] = row
             _descend(state, row, loops)
         else:
@@ -364,9 +366,34 @@ def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
     return True
 
 
-def _row(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
-    """What fills a buffer of one row of a costly node that its one kernel wants several times inside the same outer loops: the
-    exponentials of a softmax's row, for their sum and for the result. None where the places do not have that form.
+def _row(state: State, node: UOp, demands: list[Demand], costly: bool) -> Demand | None:
+    """What fills a buffer that a kernel keeps for itself; None where it is not worth it, or the places do not have the form."""
+    if node.op is Op.Pad:
+        return _padded(state, node, demands)
+    return _costly_row(state, node, demands) if costly else None
+
+
+def _padded(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
+    """For what is padded, and read again and again by a reduction, as by a convolution: behind the padding no read has a gate."""
+    shape = shape_of(node)
+    if len(demands) != 1 or demands[0].gates or demands[0].shared or not all(isinstance(n, int) for n in shape):
+        return None
+    (demand,) = demands
+    if not demand.depth or demand.runs < MOST_REPEATS * _count(shape):
+        return None
+    own = (i for i in state.stored[demand.kernel].indices if i is not ZERO)
+    outer = 0
+    while outer < len(shape) and (demand.indices[outer] is ZERO or demand.indices[outer] is next(own, None)):
+        outer += 1
+    if not 0 < _count(shape[outer:]) * node.dtype.itemsize <= PADDED_BYTES:
+        return None
+    inner = tuple(new_range(n, AxisType.Loop) for n in shape[outer:])
+    return Demand(node, (*demand.indices[:outer], *inner), (), demand.kernel, _count(shape), demand.depth, False)
+
+
+def _costly_row(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
+    """For a costly node that a kernel wants several times inside the same outer loops: the exponentials of a softmax's row, for
+    their sum and for the result.
     """
     shape = shape_of(node)
     if len(demands) < 2 or any(d.gates or d.shared or d.kernel is not demands[0].kernel for d in demands):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from morok.ir.graph import substitute
@@ -124,10 +124,11 @@ def cut_points(store: UOp, r: UOp) -> list[int]:
         return []
     found: set[int] = set()
     for n in store.toposort():
-        if n.op in (Op.Lt, Op.Ge) and n.src[0].dtype.is_index and n.src[1].op is Op.Const:
-            total = linear(n.src[0])
-            if list(total.terms.items()) == [(r, 1)]:
-                at = int(n.src[1].arg) - total.constant
+        if n.op not in (Op.Lt, Op.Ge) or not n.src[0].dtype.is_index:
+            continue
+        for x, c, beyond in ((n.src[0], n.src[1], 0), (n.src[1], n.src[0], 1)):  # x < c changes at c, c < x behind it
+            if c.op is Op.Const and list((total := linear(x)).terms.items()) == [(r, 1)]:
+                at = int(c.arg) + beyond - total.constant
                 if 0 < at < end:
                     found.add(at)
     return sorted(found)
@@ -161,16 +162,29 @@ def _apart(pieces: list[UOp], id: int) -> tuple[list[UOp], int]:
 
 
 def split_store(root: UOp) -> UOp:
-    """Stage 6, CPU only: a loop over a store whose conditions compare its range with numbers becomes one loop a piece.
+    """Stage 6, CPU only: a loop over a store whose conditions compare its range with numbers becomes one loop a piece; likewise
+    a loop that fills a local buffer.
 
     Each piece is free of the comparison, so it can be vectorized. Loops over reductions are left whole: a copy would
     double the work of compiling them.
     """
     if root.op is not Op.Sink:
         return root
-    out: list[UOp] = []
     id = next_range_id(root)
-    for end in root.src:
+    fills: dict[UOp, UOp] = {}
+    for barrier in [n for n in root.toposort() if n.op is Op.Barrier]:
+        pieces, id = _split(barrier.src, id)
+        if tuple(pieces) != barrier.src:
+            fills[barrier] = barrier.replace(tuple(pieces))
+    root = substitute((root,), fills)[0] if fills else root
+    out, _ = _split(root.src, id)
+    return root if tuple(out) == root.src else root.replace(tuple(out))
+
+
+def _split(ends: Sequence[UOp], id: int) -> tuple[list[UOp], int]:
+    """The loops `ends`, each in pieces where that is possible; new ranges take ids from `id` on, and the next one is returned."""
+    out: list[UOp] = []
+    for end in ends:
         pieces = [end]
         if end.op is Op.End and end.src[0].op is Op.Store and not any(n.op is Op.Reduce for n in end.toposort()):
             for r in reversed(end.src[1:]):
@@ -183,4 +197,4 @@ def split_store(root: UOp) -> UOp:
                     pieces = parts
         pieces, id = _apart(pieces, id)
         out += pieces
-    return root if tuple(out) == root.src else root.replace(tuple(out))
+    return out, id

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from morok import Tensor, dtypes
+from morok.codegen.targets import host
+from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
-from morok.passes import rangeify
+from morok.ir.uop import UOp
+from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.passes import pipeline, rangeify, ranges
 from tests.tensor.interpreted import compute
 
 Array = np.ndarray[Any, Any]
@@ -168,3 +172,67 @@ def test_settings_change_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
     near = functools.partial(np.testing.assert_allclose, rtol=1e-6)
     for other in runs[1:]:
         near(other, runs[0])
+
+
+def test_a_row_cannot_become_lanes() -> None:
+    """A local buffer holds one row at a time: several rows as lanes of one vector would overwrite each other."""
+    (item,) = Tensor(data(8, 40)).softmax(-1).schedule()
+    scheduler = Scheduler(item.ast, host())
+    assert [scheduler.fills_within(r) for r in scheduler.output_ranges] == [True, False, False]
+    with pytest.raises(OptError, match="local buffer"):
+        scheduler.apply(Opt(OptOp.UPCAST, 0, 4))
+    scheduler.apply(Opt(OptOp.UPCAST, 1, 8))
+
+
+def convolved(x: Array, w: Array, padding: int) -> Array:
+    wide = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    windows = np.lib.stride_tricks.sliding_window_view(wide, w.shape[2:], axis=(2, 3))
+    out: Array = np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float64))
+    return out
+
+
+@pytest.mark.parametrize("size", [(1, 1, 4, 5), (2, 3, 13, 17), (1, 5, 9, 40), (3, 2, 7, 1)], ids=str)
+@pytest.mark.parametrize("padding", [1, 2])
+def test_a_padded_operand_is_copied_once(size: tuple[int, ...], padding: int) -> None:
+    x, w = data(*size), data(11, size[1], 3, 3, seed=1)
+    out = Tensor(x).conv2d(Tensor(w), padding=padding)
+    assert len(out.kernels()) == 1
+    assert local_buffers(out) == 1
+    np.testing.assert_allclose(out.numpy(), convolved(x, w, padding), rtol=1e-4, atol=1e-4)
+
+
+def test_what_is_padded_is_interpreted_alike() -> None:
+    x, w = data(1, 2, 4, 3), data(8, 2, 3, 3, seed=1)
+    out = Tensor(x).conv2d(Tensor(w), padding=1)
+    assert local_buffers(out) == 1
+    np.testing.assert_allclose(compute(out), convolved(x, w, 1), rtol=1e-4, atol=1e-4)
+
+
+def test_a_padded_operand_that_is_large_is_read_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rangeify, "PADDED_BYTES", 400)
+    x, w = data(1, 3, 9, 9), data(4, 3, 3, 3, seed=1)
+    out = Tensor(x).conv2d(Tensor(w), padding=1)
+    assert local_buffers(out) == 0
+    np.testing.assert_allclose(out.numpy(), convolved(x, w, 1), rtol=1e-4, atol=1e-4)
+
+
+def test_fills_are_cut_where_their_gates_change() -> None:
+    """The loop that fills the padded copy is cut at both edges: inside no element asks whether it is padding."""
+    (item,) = Tensor(data(1, 3, 9, 20)).conv2d(Tensor(data(8, 3, 3, 3, seed=1)), padding=1).schedule()
+    before = ranges.split_store(item.ast)
+    (barrier,) = [n for n in before.toposort() if n.op is Op.Barrier]
+    assert [max(r.src[0].arg for r in piece.src[1:]) for piece in barrier.src] == [11, 20, 11]
+
+
+def test_merged_ranges_keep_their_place() -> None:
+    """Rows over two axes that count as one stay outside the loop over a row."""
+    (item,) = Tensor(data(4, 6, 40)).softmax(-1).schedule()
+    seen: list[list[int]] = []
+
+    def look(number: int, name: str, before: object, after: object) -> None:
+        if number == 6:
+            assert isinstance(after, UOp)
+            seen.append([r.src[0].arg for r in Scheduler(after, host()).output_ranges])
+
+    pipeline.lower(item.ast, host(), look)
+    assert seen == [[24, 40, 40]]
