@@ -139,7 +139,7 @@ class Emitter(Nodes):
                 return root != target.name
             case S.EStruct():
                 return root != target.op
-            case S.ECall(name="zero" | "one" | "const") | S.ENumber() | S.EBinary() | S.EUnary():
+            case S.ECall(name="zero" | "one" | "const" | "identity") | S.ENumber() | S.EBinary() | S.EUnary():
                 return const is not None
             case S.EName() | S.ECall():
                 return const is not None and self.sort(target) is Sort.VALUE

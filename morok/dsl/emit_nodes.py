@@ -38,7 +38,7 @@ class Nodes(Values):
             case S.ECall():
                 if e.name in self.dialect.ops:
                     return self.build(self.dialect.ops[e.name], e)
-                if e.name in ("zero", "one", "const"):
+                if e.name in ("zero", "one", "const", "identity"):
                     return self.special_constant(e)
                 if e.name == "subst":
                     self.raises = True  # where a loop inside would capture what is put in
@@ -85,7 +85,10 @@ class Nodes(Values):
             value = self.finite(e.args[0])
             assert ty is not None
             return self.const_of(value, self.dtype_of(ty))
-        dtype = self.access.type(self.bearer(e.args[0])) if ty is None else self.dtype_of(ty)
+        dtype = self.access.type(self.bearer(e.args[-1])) if ty is None else self.dtype_of(ty)
+        if e.name == "identity":
+            scalar = self.access.scalar(self.bearer(e.args[1]))
+            return self.const_of(f"{self.fact('identity')}({self.value(e.args[0])}, {scalar})", dtype)
         return self.const_of("0" if e.name == "zero" else "1", dtype)
 
     def sequence(self, e: S.Expr) -> str:

@@ -104,7 +104,7 @@ class Values(Names, ABC):
         name = e.name
         if name in self.rule.externs:
             return self.helper(e)
-        if name in self.dialect.ops or name in ("zero", "one", "const", "subst"):
+        if name in self.dialect.ops or name in ("zero", "one", "const", "identity", "subst"):
             return self.node(e)
         if name == "eval":
             return self.evaluate(e)
@@ -114,7 +114,10 @@ class Values(Names, ABC):
         if name == "same":
             return f"({self.access.same(self.node(e.args[0]), self.node(e.args[1]))})"
         if name == "dtype":
-            return self.access.scalar(self.bearer(e.args[0]))
+            element = self.access.scalar(self.bearer(e.args[0]))
+            if len(e.args) == 1:
+                return element
+            return self.access.inline["vector"].format(d=element, k=self.finite(e.args[1]))
         if name == "lanes":
             return self.access.lanes(self.bearer(e.args[0]))
         if name == "vector":

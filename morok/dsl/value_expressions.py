@@ -269,6 +269,16 @@ class ValueExpressions(ABC):
             with self.r.typing(f"{name}(..)", e):
                 self.types.restrict(t.elem, self.r.universe.any)
             return replace(e, args=(arg,)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
+        if name == "identity":
+            self._count(e, 2)
+            fold, of = self.value(e.args[0])
+            if of.kind not in ("op", "unknown"):
+                self.r.fail(f"{self._describe(of)} stands where an op is expected", e.args[0], "identity(Add, x)")
+            self.r.sort(fold, of.sort)
+            arg, t = self.node(e.args[1])
+            with self.r.typing("identity(..)", e):
+                self.types.restrict(t.elem, self.r.universe.any)
+            return replace(e, args=(fold, arg)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
         if name == "subst":
             self._count(e, 3)
             source, t = self.node(e.args[0])
@@ -350,11 +360,12 @@ class ValueExpressions(ABC):
             self.r.asked.append((made, t, f"the dtype `{e.name}`", "annotate its node with any, and ask for dtype(x)"))
             return made, t
         if isinstance(e, S.ECall) and e.name == "dtype":
-            self._count(e, 1)
+            if len(e.args) != 2:
+                self._count(e, 1)
             arg, t = self.node(e.args[0])
-            made = replace(e, args=(arg,))
+            made = replace(e, args=(arg, *(self.integer(k, "a number of lanes") for k in e.args[1:])))
             self.r.sort(made, Sort.DTYPE)
-            return made, t
+            return made, t if len(e.args) == 1 else T(t.elem, self.types.lane())
         if isinstance(e, S.ECall) and e.name == "vector":
             self._count(e, 2)
             element, t = self.dtype(e.args[0])

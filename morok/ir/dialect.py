@@ -10,6 +10,7 @@ from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
 from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
+from morok.ir.ops.loop import identity
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of_axes, replace_range
@@ -128,6 +129,7 @@ class _Morok:
         "is_int": lambda d: d.is_int,
         "is_float": lambda d: d.is_float,
         "safe_cast": safe_cast,
+        "identity": identity,
         "subst": replace_range,
         "axes": lambda n: n.arg if n.op is _UNROLL else (),
         "inside": lambda n: n.src[0] if n.op is _UNROLL else n,

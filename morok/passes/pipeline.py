@@ -41,6 +41,7 @@ class Stage:
     positions  in which operand positions rules fire
     first      groups that are applied before the others, also to binders
     context    what rules of `@context` groups get, found in the program; None from it: there is nothing for the groups to do
+    finish     what runs behind the rules, or None
     """
 
     number: int
@@ -50,8 +51,9 @@ class Stage:
     algorithm: Callable[[Any, Target], Any] | None = None
     adds: str = ""
     positions: frozenset[str] = FIRES
-    context: Callable[[UOp], Any] | None = None
+    context: Callable[[UOp, Target], Any] | None = None
     first: tuple[str, ...] = ()
+    finish: Callable[[UOp, Target], UOp] | None = None
 
     @property
     def applied(self) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ class Stage:
 
     @property
     def algorithm_name(self) -> str:
-        return "" if self.algorithm is None else self.algorithm.__name__
+        return ", ".join(f.__name__ for f in (self.algorithm, self.finish) if f is not None)
 
 
 DOWN: Final = "top-down"
@@ -72,6 +74,7 @@ PRE: Final = ("pre_expander",)
 EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
+FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "gep_pushing")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off
@@ -86,7 +89,8 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(8,  "Post-opt symbolic",    SYM,                                     DOWN),
     Stage(9,  "Expander",             EXPAND,                                  DOWN, context=steps.axis_order, first=PRE),
     Stage(10, "Add local buffers",    ("rangeify_codegen",),                   DOWN, steps.add_local_buffers),
-    Stage(11, "Remove reduce",        (),                                      "-",  steps.remove_reduce),
+    Stage(11, "Remove reduce",        FOLDS,                                   DOWN, steps.separate_loops,
+          context=steps.accumulators, finish=steps.share_loops),
     Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
     Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
     Stage(14, "Devectorize",          (),                                      "-",  steps.devectorize),
@@ -137,7 +141,10 @@ def run(stage: Stage, program: Program, target: Target, before: RuleSet | None =
     """One stage: its algorithm, then its rules; `before` are rules to try before those."""
     if stage.algorithm is not None:
         program = stage.algorithm(program, target)
-    return apply_groups(stage, program, target, before) if isinstance(program, UOp) else program
+    if not isinstance(program, UOp):
+        return program
+    program = apply_groups(stage, program, target, before)
+    return program if stage.finish is None else stage.finish(program, target)
 
 
 def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: RuleSet | None = None) -> list[UOp]:
@@ -164,7 +171,7 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
     """What the stage's rules make of a program, its algorithm having run: those on trial, its own, those appended to it."""
     groups, after, context = _groups(stage, target), appended_to(stage.number), None
     if stage.context is not None:
-        context = stage.context(program)
+        context = stage.context(program, target)
         groups = () if context is None else groups
     if stage.first:
         program = steps.rewrite(program, stage.first, stage.number, positions=EVERYWHERE)

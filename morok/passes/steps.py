@@ -13,6 +13,7 @@ from morok.passes import devectorize as _devectorize
 from morok.passes import gpudims, local, ranges, reduce
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
+from morok.passes.accumulators import Accumulators
 from morok.passes.appended import joined
 from morok.passes.axes import AxisOrder, refuse_unrolled
 from morok.passes.range_rules import MergedRanges, RangeIds
@@ -56,11 +57,11 @@ def simplify(x: UOp) -> UOp:
     return rewrite(x, SYMBOLIC, 14)
 
 
-def range_ids(ast: UOp) -> RangeIds:
+def range_ids(ast: UOp, target: Target) -> RangeIds:
     return RangeIds.of(ast)
 
 
-def merging(ast: UOp) -> MergedRanges | None:
+def merging(ast: UOp, target: Target) -> MergedRanges | None:
     return ranges.merged_ranges(ast)
 
 
@@ -85,7 +86,7 @@ def apply_opts(ast: UOp, target: Target) -> UOp:
     return Scheduler(ast, target).kernel() if config.NOOPT.value else heuristics.optimize(ast, target)
 
 
-def axis_order(ast: UOp) -> AxisOrder:
+def axis_order(ast: UOp, target: Target) -> AxisOrder:
     return AxisOrder.of(ast)
 
 
@@ -94,8 +95,16 @@ def add_local_buffers(ast: UOp, target: Target) -> UOp:
     return local.add_local_buffers(ast)
 
 
-def remove_reduce(ast: UOp, target: Target) -> UOp:
-    return reduce.remove_reduce(ast, target)
+def separate_loops(ast: UOp, target: Target) -> UOp:
+    return reduce.separate_loops(ast)
+
+
+def accumulators(ast: UOp, target: Target) -> Accumulators | None:
+    return Accumulators.of(ast, target)
+
+
+def share_loops(ast: UOp, target: Target) -> UOp:
+    return reduce.share_loops(ast)
 
 
 def add_gpu_dims(ast: UOp, target: Target) -> UOp:

@@ -67,8 +67,11 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     started = time.perf_counter()
     progress = Progress(budget, keep)
     theory = theory_of(rule)
-    for instance in instances_of(rule):
+    for instance, *others in alike(rule):
         prove_instance(rule, instance, theory, progress)
+        for labels in (progress.excluded, *progress.covered.values()):
+            if label(rule, instance) in labels:
+                labels.extend(label(rule, i) for i in others)
         if progress.refuted is not None or progress.refusal:
             break
     if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
@@ -89,6 +92,23 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         obligations=tuple(progress.obligations),
         final=progress.final,
     )
+
+
+def alike(rule: CheckedRule) -> list[list[Instance]]:
+    """The instances of a rule, those together that one proof serves: what folds in any monoid folds at every dtype of numbers.
+
+    Of a rule that looks at no dtype one stands for all.
+    """
+    from morok.prove.encoding.monoid import folds_lanes
+
+    if about_axes(rule):
+        return [[rule.instances[0]]]
+    if not folds_lanes(rule):
+        return [[i] for i in rule.instances]
+    kinds: dict[bool, list[Instance]] = {}
+    for i in rule.instances:
+        kinds.setdefault("bool" in i.dtypes.values(), []).append(i)
+    return list(kinds.values())
 
 
 def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
@@ -120,11 +140,6 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
     if progress.excluded:
         out.append(f"excluded by the guards: {', '.join(dict.fromkeys(progress.excluded))}")
     return tuple(out)
-
-
-def instances_of(rule: CheckedRule) -> tuple[Instance, ...]:
-    """The dtypes at which a rule is proved: at one that stands for all where it looks at none."""
-    return rule.instances[:1] if about_axes(rule) else rule.instances
 
 
 def label(rule: CheckedRule, instance: Instance) -> str:
@@ -190,6 +205,11 @@ def has_witness(o: Obligation, premises: list[Any]) -> bool:
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
     if about_axes(rule):
         yield theory.terms()
+        return
+    from morok.prove.encoding.monoid import ENCODING, folds_lanes
+
+    if folds_lanes(rule):
+        yield ENCODING
         return
     dtypes = sorted({*instance.dtypes.values(), *(t.element for t in rule.types.values() if t.fixed)})
     numeric = any(isinstance(c, S.If) or not _is_eval(c.value) for c in rule.syntax.clauses)
@@ -355,6 +375,10 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
     if about_axes(rule):
         return [UnrollingEncoder]
+    from morok.prove.encoding.monoid import MonoidEncoder, folds_lanes
+
+    if folds_lanes(rule):
+        return [MonoidEncoder]
     found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):

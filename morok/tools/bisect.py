@@ -210,7 +210,10 @@ def culprit(stage: Stage, target: Target, before: Program, given: Buffers, varia
     firings = _Firings()
     with tracing(firings):
         pipeline.apply_groups(stage, program, target)
-    return _first_wrong(firings, given)
+    found = _first_wrong(firings, given)
+    if found is None and stage.finish is not None:  # the value changes in this stage, and nothing else is left
+        return Culprit("", "", "", "")
+    return found
 
 
 def _first_wrong(firings: _Firings, given: Buffers) -> Culprit | None:

@@ -18,7 +18,6 @@ from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, Program, listing, lower, run, section
 from morok.passes.ranges import const_end, split_store
-from morok.passes.reduce import remove_reduce
 from tests.passes import kernels as K
 
 f32, i32, i64, index = dtypes.f32, dtypes.i32, dtypes.i64, dtypes.index
@@ -120,7 +119,7 @@ def test_expand_makes_vectors() -> None:
 def test_remove_reduce() -> None:
     r = K.fold(32, 0)
     ast = K.kernel(K.buffer(0, 1).index(0).store(K.buffer(1, 32).index(r).reduce(Op.Max, r)))
-    out = remove_reduce(ast, K.SCALAR)
+    out = stage(11, ast, K.SCALAR)
     assert Op.Reduce not in ops(out)
     start = [n for n in out.toposort() if n.op is Op.Store and n.src[1].op is Op.Const]
     assert [s.src[1].arg for s in start] == [float("-inf")]
@@ -129,8 +128,24 @@ def test_remove_reduce() -> None:
 def test_two_reductions_keep_two_accumulators() -> None:
     r, s = K.fold(8, 0), K.fold(9, 1)
     a = K.buffer(1, 8).index(r).reduce(Op.Add, r) + K.buffer(2, 9).index(s).reduce(Op.Add, s)
-    out = remove_reduce(K.kernel(K.buffer(0, 1).index(0).store(a)), K.SCALAR)
+    out = stage(11, K.kernel(K.buffer(0, 1).index(0).store(a)), K.SCALAR)
     assert ops(out).count(Op.DefineReg) == 2
+
+
+def test_reductions_that_do_not_wait_for_each_other_share_a_loop() -> None:
+    """A sum and a maximum over one range run in one loop; what waits for them runs in another, over a range of its own."""
+    r = K.fold(8, 0)
+    x = K.buffer(1, 8).index(r)
+    total, top = x.reduce(Op.Add, r), x.reduce(Op.Max, r)
+    ast = K.kernel(K.buffer(0, 1).index(0).store((x - total * top).reduce(Op.Add, r)))
+    out = stage(11, ast, K.SCALAR)
+    ends = [n for n in out.toposort() if n.op is Op.End]
+    assert [n.src[0].op for n in ends] == [Op.Group, Op.Store]
+    assert ends[0].src[1] is not ends[1].src[1]
+    values = [1.0, 2.0, -3.0, 0.5, 4.0, -1.0, 0.25, 2.5]
+    held: dict[int, list[float]] = {0: [0.0], 1: values}
+    interpret.run(out, held)
+    assert held[0] == [sum(values) - 8 * sum(values) * max(values)]
 
 
 def test_unrolled_sum_keeps_partial_sums() -> None:
@@ -138,7 +153,7 @@ def test_unrolled_sum_keeps_partial_sums() -> None:
     target = K.Target("LLVM", vector_bytes=16, memory_bytes=16)
     scheduler = Scheduler(K.total(64), target)
     scheduler.apply(Opt(OptOp.UNROLL, 0, 8))
-    out = remove_reduce(stage(9, scheduler.kernel()), target)
+    out = stage(11, stage(9, scheduler.kernel()), target)
     registers = [n.dtype.base for n in out.toposort() if n.op is Op.DefineReg]  # type: ignore[attr-defined]
     assert registers == [f32.vec(4), f32.vec(4)]
 

@@ -126,7 +126,7 @@ class Facts(Pointwise):
     def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
         raise Unsupported("subst")
 
-    def call_dtype(self, x: S.Expr) -> DtypeName:
+    def call_dtype(self, x: S.Expr, *lanes: S.Expr) -> DtypeName:
         v = self.about(x)
         if isinstance(v, (Node, Constant)):
             return DtypeName(v.dtype)

@@ -27,6 +27,7 @@ _VALUES: Final = (
     "const",
     "zero",
     "one",
+    "identity",
     "eval",
     "log2",
     "vmin",

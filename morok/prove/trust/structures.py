@@ -12,6 +12,7 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
+from morok.prove.encoding.monoid import folds_lanes
 from morok.prove.trust.graphs import Maker, Unmakeable
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
@@ -63,6 +64,10 @@ class StructureMaker(Maker):
         rng = self.rng
         if d is dtypes.void:
             return self.effect()
+        if d.is_float and folds_lanes(self.rule):  # in any order a sum or a product of these is one number
+            self.count += 1
+            positive = UOp.var(f"v{self.count}", dtypes.bool.vec(self.lanes))
+            return positive.where(self.const(d, 1.0), self.const(d, -1.0))
         if self.loops and self.lanes == 1 and rng.random() < 0.6:
             at = rng.choice(self.loops)
             if rng.random() < 0.3:
@@ -179,7 +184,12 @@ class StructureMaker(Maker):
     def op_reduce(self, parts: dict[str, Any]) -> UOp:
         ranges = self.loops_of(parts.get("ranges"), AxisType.Reduce)
         op = self.static(parts["op"], FOLDS)
-        return self.make(parts["src"]).reduce(op, *ranges)
+        if not folds_lanes(self.rule):
+            return self.make(parts["src"]).reduce(op, *ranges)
+        results = self.rng.choice((1, 1, 1, 2, 3, 5))
+        source = self.vector(parts["src"], results * self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35)))
+        results = results if source.dtype.count % results == 0 else 1
+        return UOp.new(Op.Reduce, (source, *ranges), op, source.dtype.scalar().vec(results))
 
     def op_end(self, parts: dict[str, Any]) -> UOp:
         ranges = self.loops_of(parts["ranges"], AxisType.Loop)

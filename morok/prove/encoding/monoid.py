@@ -1,0 +1,449 @@
+"""Folds over lanes and iterations, and the loops with registers that they become: read in any commutative monoid.
+
+A Reduce folds its iterations, and neighbouring lanes where it has fewer than its source, in an order that nothing says. So a rule
+that says how may build any tree over the same terms, each as often as before, and identities. Whether it does is a question
+about sums of unknowns: two words over free generators of a commutative monoid are one element if they hold each generator
+equally often, that is, if they are one number whatever integers the generators are. The fold's op is read as +, its identity as
+0, what is folded as unknown integers, one for each lane and iteration; no other op may touch them. That the identity changes no
+value of the dtype is a lemma of its own; and a fold has a value where all its terms have one, on both sides.
+
+Lanes, iterations and the integers that helpers return are enumerated up to a stated bound. Memory is executed: registers are
+cells, a statement runs once for each iteration of the loops that it depends on, what does not depend on a loop runs before it. A
+cell that is read without waiting for the last store to it holds anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from collections.abc import Sequence as Seq
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import z3
+
+from morok.dialect import OpInfo
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
+from morok.prove.digest import canonical, names_in
+from morok.prove.encoding.folds import REDUCTIONS
+from morok.prove.encoding.obligation import Inapplicable, Obligation, solver_function
+from morok.prove.encoding.places import Buffer
+from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.kinds import Made, Node, OpName
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import Expr, Term, Unsupported, both, is_false
+from morok.prove.semantics.theory import Attempt
+
+FOLDED_LANES: Final = (1, 2, 3, 4, 6, 8)
+PART_LANES: Final = (1, 2, 3)  # of the parts of a Cat
+MOST_PARTS: Final = 4
+ITERATIONS: Final = (0, 1, 2, 3)
+HELPED: Final = (0, 1, 2, 3, 4)  # what a helper may return for an integer
+BOUND: Final = (
+    f"at most {ITERATIONS[-1]} iterations, {FOLDED_LANES[-1]} lanes, {MOST_PARTS} parts; helpers' integers up to {HELPED[-1]}"
+)
+ENCODING: Final = Attempt("any commutative monoid", 4.0)
+ANY_OP: Final = "any op"
+MEMORY: Final = frozenset({"Index", "Store", "End"})
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A node that a `let` names: it is read where it is used, at the iteration that it is used in."""
+
+    e: S.Expr
+
+
+def folds_lanes(rule: CheckedRule) -> bool:
+    """Whether a rule is about a Reduce that may have other lanes than its source, and its clauses ask for lanes."""
+    found = reduction_of(rule.syntax.pattern)
+    if found is None or not any("lanes" in names_in(c) for c in rule.syntax.clauses):
+        return False
+    source = next((f.value for f in found.fields if f.name == "src"), None)
+    name = source.name if isinstance(source, S.PVar) else "src"
+    there = rule.types.get(id(source)) or (rule.bindings[name].type if name in rule.bindings else None)
+    own = rule.types.get(id(found))
+    return own is None or there is None or own.lanes != there.lanes
+
+
+def reduction_of(p: S.Pattern) -> S.PStruct | None:
+    while isinstance(p, S.PBind):
+        p = p.inner
+    return p if isinstance(p, S.PStruct) and p.op == "Reduce" else None
+
+
+class MonoidEncoder(StructureEncoder):
+    """A rule about a fold, its op any commutative and associative one with an identity.
+
+    at        the iteration of the fold's loops that is being read; None outside of them
+    owned     storage of which a helper promises that what is folded knows nothing of it
+    cells     what each register holds, lane by lane, which store put it there, and in which iteration; None: nothing yet
+    finished  what has run, by its text and its iteration
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.one_lane = False
+        self.at: int | None = None
+        self.loop_names: tuple[str, ...] = ()
+        self.bodies: set[str] = set()
+        self.trips = 0
+        self.results = 1
+        self.source: Any = None
+        self.op = ""
+        self.owned: set[str] = set()
+        self.cells: dict[str, tuple[tuple[Expr, ...], str, int | None] | None] = {}
+        self.finished: dict[tuple[str, int | None], Any] = {}
+
+    # the rule
+
+    def encode(self) -> Obligation:
+        pattern = reduction_of(self.rule.syntax.pattern)
+        assert pattern is not None
+        self.world.limit(BOUND)
+        parts = self.parts("Reduce", pattern)
+        self.op = self.reduction(parts["op"])
+        ranges = parts["ranges"]
+        items = list(ranges.items) if isinstance(ranges, S.PList) else ranges if isinstance(ranges, list) else [ranges]
+        if not all(isinstance(i, (S.PVar, S.PSequence)) for i in items):
+            raise Unsupported("ranges of this form")
+        self.loop_names = tuple(i.name for i in items if isinstance(i, (S.PVar, S.PSequence)))
+        self.trips = ITERATIONS[self.choices.pick(len(ITERATIONS))] if items else 1
+        self.source = parts["src"]
+        source = self.value_of(self.source)
+        if not isinstance(source, Node):
+            raise Unsupported("a fold of what is no value")
+        lanes = self.lanes_of(self.rule.type_of(pattern))
+        if lanes > len(source.lanes) or len(source.lanes) % lanes:
+            raise Inapplicable
+        self.results, dtype = lanes, source.dtype
+        # sums of zeros and ones tell words apart at any dtype of numbers; other monoids may have words that are one element
+        self.world.exact = self.op in (ANY_OP, "Add") and dtype != "bool"
+        at: S.Pattern = self.rule.syntax.pattern
+        while isinstance(at, S.PBind):
+            self.names[at.name] = Node((Term(z3.IntVal(0)),) * lanes, dtype, Made("folded", ()))
+            at = at.inner
+        for clause in self.rule.syntax.clauses:
+            self.clause(clause)
+            if any(is_false(z3.simplify(p)) for p in self.out.premises):
+                raise Inapplicable
+        self.side = "target"
+        terms = [tuple(self.here(t, i) for t in source.lanes) for i in (range(self.trips) if items else (None,))]
+        for i, lanes_there in enumerate(terms):
+            for k, t in enumerate(lanes_there):
+                self.premise(t.value >= 0, t.value <= 1)
+                self.out.variables.append((f"lane {k} in iteration {i}", "any", t))
+        folded = self.neighbours([self.total([t[k] for t in terms]) for k in range(len(source.lanes))], lanes)
+        made = self.node(self.rule.syntax.target, dtype)
+        if not isinstance(made, Node) or made.dtype != dtype or len(made.lanes) != lanes:
+            raise Unsupported("a target of other lanes or of another dtype")
+        self.out.claim = both(*(t.value == p.value for t, p in zip(made.lanes, folded, strict=True)))
+        self.out.pattern, self.out.target = Node(folded, "any"), replace(made, dtype="any")
+        return self.out
+
+    # values
+
+    def variable(self, name: str, ty: Any, maybe_invalid: bool) -> Node:
+        """What is folded: an unknown for each lane, another in each iteration."""
+        dtype, lanes = self.element(ty), self.lanes_of(ty)
+        self.bodies.add(name)
+        made = Made("folded", (name,))
+        return Node(tuple(Term(z3.Int(f"{name}.{i}")) for i in range(lanes)), dtype, made)
+
+    def lane_count(self, lanes: str) -> int:
+        if lanes not in self.lane_counts:
+            options = PART_LANES if "Cat" in names_in(self.rule.syntax.pattern) else FOLDED_LANES
+            self.lane_counts[lanes] = options[self.choices.pick(len(options))]
+        return self.lane_counts[lanes]
+
+    def bounded(self) -> None:
+        """`encode` has said it."""
+
+    def here(self, t: Term, at: int | None) -> Term:
+        return t if at is None else Term(z3.Function("at", z3.IntSort(), z3.IntSort(), z3.IntSort())(t.value, z3.IntVal(at)))
+
+    def total(self, terms: Seq[Term]) -> Term:
+        return Term(z3.Sum([t.value for t in terms]) if terms else z3.IntVal(0))
+
+    def neighbours(self, terms: Seq[Term], lanes: int) -> tuple[Term, ...]:
+        each = len(terms) // lanes
+        return tuple(self.total(terms[i * each : (i + 1) * each]) for i in range(lanes))
+
+    def name(self, e: S.EName) -> Any:
+        found = self.names.get(e.name)
+        if isinstance(found, Later):
+            return self.node(found.e, None)
+        if isinstance(found, Node) and found.made is not None and found.made.op == "folded" and not self.asking:
+            if not found.made.operands:
+                raise Unsupported("the Reduce in what becomes of it")
+            if not self.loop_names:
+                return found
+            if self.at is None:
+                return self.anything(len(found.lanes), found.dtype)  # what is folded, where no iteration is
+            return Node(tuple(self.here(t, self.at) for t in found.lanes), found.dtype)
+        return super().name(e)
+
+    def anything(self, lanes: int, dtype: str) -> Node:
+        return Node(tuple(Term(self.world.fresh("unknown", z3.IntSort())) for _ in range(lanes)), dtype)
+
+    def reduction(self, part: Any) -> str:
+        """The op of a fold; one that the pattern binds is any: it is no op that the rule names."""
+        if isinstance(part, S.PVar):
+            self.names.setdefault(part.name, OpName(ANY_OP))
+        return super().reduction(part)
+
+    def adding(self, op: str, dtype: str) -> str:
+        """The op that adds a term: truth values are added and maximized by Or, multiplied and minimized by And."""
+        return {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}.get(op, op) if dtype == "bool" else op
+
+    def apply(self, info: OpInfo, operands: Seq[Any], result: str) -> Node:
+        if not all(isinstance(o, Node) and o.dtype == result for o in operands) or info.name != self.adding(self.op, result):
+            raise Unsupported(f"{info.name} where {self.op} is folded")
+        if len({len(o.lanes) for o in operands}) != 1:
+            raise Unsupported(f"{info.name} of different numbers of lanes")
+        return Node(tuple(self.total(ts) for ts in zip(*(o.lanes for o in operands), strict=True)), result)
+
+    def bound(self, x: S.Expr, least: bool) -> Num:
+        raise Unsupported("bounds in a monoid")
+
+    def like(self, x: S.Expr, value: int) -> Node:
+        """Zero and one, among integers that are added: elsewhere they are no elements of any monoid."""
+        node = self.fact_node(x)
+        dtypes = {i.element(self.rule.type_of(self.source)) for i in self.rule.instances}
+        if self.op != "Add" or not all(map(self.world.is_int, dtypes)):
+            raise Unsupported("zero or one where nothing but a fold's op is known")
+        return Node((Term(z3.IntVal(value)),) * len(node.lanes), node.dtype)
+
+    def call_identity(self, op: S.Expr, x: S.Expr) -> Node:
+        node, found = self.fact_node(x), self.expression(op)
+        if not isinstance(found, OpName) or self.adding(found.name, node.dtype) != self.adding(self.op, node.dtype):
+            raise Unsupported("the identity of another op")
+        ops = REDUCTIONS if self.op == ANY_OP else (self.op,)
+        for dtype in dict.fromkeys(i.element(self.rule.type_of(self.source)) for i in self.rule.instances):
+            for name in ops:
+                self.neutral(name, dtype)
+        return Node((Term(z3.IntVal(0)),) * len(node.lanes), node.dtype)
+
+    def neutral(self, op: str, dtype: str) -> None:
+        """That the identity changes no value of the dtype."""
+        info = self.rule.dialect.ops[self.adding(op, dtype)]
+        term = self.world.variable(f"any {dtype}", dtype)
+        added = solver_function(info)(self.world, self.world.dtype(dtype), self.identity(op, dtype), term)
+        claim = both(added.defined, self.world.equal(dtype, added, term))
+        self.out.lemmas.append((f"the identity of {info.name} at {dtype}", (), claim))
+
+    def op_gep(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        vector = self.value_of(parts["vector"])
+        wanted = [self.numbers.n.known(self.number(i).value) for i in self.static(parts["indices"], "lanes").items]
+        if not wanted or any(i is None or not 0 <= i < len(vector.lanes) for i in wanted):
+            raise Unsupported("lanes that are not there")
+        return Node(tuple(vector.lanes[i] for i in wanted), vector.dtype)
+
+    def rest(self, name: str, at: S.Syntax) -> list[Any]:
+        self.expect = None if name in self.names else self.choices.pick(MOST_PARTS - 1)
+        try:
+            return super().rest(name, at)
+        finally:
+            self.expect = None
+
+    def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        fold = self.reduction(parts.get("op"))
+        ranges = parts["ranges"]
+        listed = list(ranges.items) if isinstance(ranges, S.EList) else [ranges]
+        if listed and not self.all_loops(listed):
+            raise Unsupported("other loops than those of the pattern")
+        if listed and self.at is not None:
+            raise Unsupported("a loop inside itself")
+        steps = []
+        was = self.at
+        for i in range(self.trips) if listed else (was,):
+            self.at = i
+            steps.append(self.value_of(parts["src"]))
+        self.at = was
+        sample = self.value_of(parts["src"]) if not steps else steps[0]
+        if not isinstance(sample, Node) or self.adding(fold, sample.dtype) != self.adding(self.op, sample.dtype):
+            raise Unsupported(f"a fold of {fold} where {self.op} is folded")
+        lanes = self.lanes_made(parts, at, len(sample.lanes))
+        if lanes < 1 or len(sample.lanes) % lanes:
+            raise Unsupported("a fold of lanes that are no multiple of its own")
+        return Node(
+            self.neighbours([self.total([s.lanes[k] for s in steps]) for k in range(len(sample.lanes))], lanes), sample.dtype
+        )
+
+    def lanes_made(self, parts: dict[str, Any], at: S.Syntax, source: int) -> int:
+        """How many lanes a Reduce in the target has: those that it names, those of the match if it takes its place."""
+        given = parts.get("dtype")
+        if isinstance(given, S.ECall) and given.name == "dtype":
+            if len(given.args) == 1:
+                return 1
+            known = self.numbers.n.known(self.number(self.expression(given.args[1])).value)
+            if known is None:
+                raise Unsupported("a computed number of lanes")
+            return int(known)
+        if given is not None:
+            raise Unsupported("a dtype of this form")
+        if at is self.rule.syntax.target:
+            return self.results
+        return source
+
+    def all_loops(self, items: Seq[Any]) -> bool:
+        """Whether these are the loops of the pattern, in their order."""
+        names = []
+        for i in items:
+            e = i.sequence if isinstance(i, S.ESpread) else i
+            names.append(e.name if isinstance(e, S.EName) else "")
+        return tuple(names) == self.loop_names
+
+    # clauses
+
+    def clause(self, clause: S.If | S.Let) -> None:
+        if isinstance(clause, S.Let) and self.is_node(clause.value) and len(clause.names) == 1:
+            self.names[clause.names[0]] = Later(clause.value)
+        else:
+            super().clause(clause)
+
+    def is_node(self, e: S.Expr) -> bool:
+        return isinstance(e, S.EStruct) or (isinstance(e, S.ECall) and e.name in self.rule.dialect.ops)
+
+    def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
+        """A helper; one that returns a pointer returns storage of its own, and says that what is folded knows nothing of it."""
+        self.asking = True  # it is told which nodes, at no iteration
+        try:
+            found = super().helper(extern, call)
+        finally:
+            self.asking = False
+        if any(isinstance(v, Buffer) for v in found):
+            passed = {a.name: p.name for p, a in zip(extern.params, call.args, strict=True) if isinstance(a, S.EName)}
+            said = {(e.args[0].name, e.args[1].name) for e in extern.ensures if is_free_of(e)}  # type: ignore[attr-defined]
+            for result, v in zip(extern.results, found, strict=True):
+                if isinstance(v, Buffer) and all((passed.get(b), result.name) in said for b in self.bodies):
+                    self.owned.add(v.name)
+        return found
+
+    def result(self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr) -> Any:
+        label = f"{extern.name}.{r.name}.{call}"
+        if isinstance(r.type, S.TPointer):
+            self.cells[label] = None
+            return Buffer(label, next(v.dtype for v in arguments.values() if isinstance(v, Node)))
+        if isinstance(r.type, S.TName) and r.type.name == "int":
+            return self.numbers.const(HELPED[self.choices.pick(len(HELPED))])
+        return super().result(extern, r, call, arguments, defined, invalid)
+
+    # memory
+
+    def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """What a register holds now, if whatever put it there is waited for; else anything."""
+        assert isinstance(at, S.Expr)
+
+        def read() -> Node:
+            buffer = self.storage(parts)
+            held = self.cells[buffer.name]
+            if held is None or buffer.name not in self.owned or not self.waits_for(at, *held[1:]):
+                return self.anything(self.results, buffer.dtype)
+            return Node(tuple(Term(v) for v in held[0]), buffer.dtype)
+
+        return self.once(at, read)
+
+    def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        assert isinstance(at, S.Expr)
+
+        def write() -> Node:
+            place = self.said(parts["index"])
+            if not isinstance(place, S.ECall) or place.name != "Index":
+                raise Unsupported("a store to what is no register")
+            value = self.value_of(parts["value"])
+            buffer = self.storage(self.parts("Index", place))
+            held = self.cells[buffer.name]
+            if held is not None and not self.waits_for(at, *held[1:]):
+                raise Unsupported("stores in no order")
+            if len(value.lanes) != self.results:
+                raise Unsupported("a store of other lanes")
+            self.cells[buffer.name] = (tuple(t.value for t in value.lanes), self.key(at), self.at)
+            return Node((Term(z3.IntVal(0)),), "void")
+
+        return self.once(at, write)
+
+    def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """The body in every iteration; what in it does not depend on the loop once, before."""
+        assert isinstance(at, S.Expr)
+
+        def loop() -> Node:
+            if self.at is not None or not self.all_loops(parts["ranges"]):
+                raise Unsupported("other loops than those of the pattern")
+            for e in self.below(parts["body"]):
+                if isinstance(e, S.ECall) and e.name in MEMORY and not self.in_loop(e):
+                    self.value_of(e)
+            for i in range(self.trips):
+                self.at = i
+                self.value_of(parts["body"])
+            self.at = None
+            return Node((Term(z3.IntVal(0)),), "void")
+
+        return self.once(at, loop)
+
+    def op_after(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        raise Unsupported("order among values")
+
+    def once(self, e: S.Expr, run: Any) -> Node:
+        """A node has one value, and is executed once, in each iteration of the loops that it depends on."""
+        key = self.key(e), self.at if self.in_loop(e) else None
+        if key not in self.finished:
+            self.finished[key] = run()
+        found: Node = self.finished[key]
+        return found
+
+    def storage(self, place: dict[str, Any]) -> Buffer:
+        """The register of a place, once what it waits for has been executed."""
+        index = [i.value if isinstance(i, S.ENumber) else None for i in place["indices"]]
+        if index != [0] or place.get("gate") is not None:
+            raise Unsupported("a place in a register")
+        e = self.said(place["buffer"])
+        while isinstance(e, S.ECall) and e.name == "After":
+            for wait in e.args[1:]:
+                if not self.names_loop(wait):
+                    self.value_of(wait)
+            e = self.said(e.args[0])
+        found = self.names.get(e.name) if isinstance(e, S.EName) else None
+        if not isinstance(found, Buffer):
+            raise Unsupported("storage of the pattern's")
+        return found
+
+    def waits_for(self, e: S.Expr, store: str, iteration: int | None) -> bool:
+        """Whether a node comes behind a store: it is made of it, or runs in the same loop as the store, in a later iteration."""
+        later = self.at is not None and iteration is not None and iteration < self.at and self.in_loop(e)
+        return later or any(self.key(x) == store for x in self.below(e))
+
+    # expressions as they are written, names of nodes followed
+
+    def said(self, e: Any) -> Any:
+        while isinstance(e, S.EName) and isinstance(found := self.names.get(e.name), Later):
+            e = found.e
+        return e
+
+    def names_loop(self, e: Any) -> bool:
+        e = e.sequence if isinstance(e, S.ESpread) else e
+        return isinstance(e, S.EName) and e.name in self.loop_names
+
+    def below(self, e: Any) -> Iterator[Any]:
+        """Everything that an expression is made of, itself last."""
+        e = self.said(e)
+        for c in S.children(e):
+            yield from self.below(c)
+        yield e
+
+    def in_loop(self, e: Any) -> bool:
+        return any(self.names_loop(x) or (isinstance(x, S.EName) and x.name in self.bodies) for x in self.below(e))
+
+    def key(self, e: Any) -> str:
+        """The text of an expression: nodes of one text are one node."""
+        e = self.said(e)
+        if isinstance(e, S.ECall):
+            return f"{e.name}({', '.join(self.key(a) for a in e.args)})"
+        if isinstance(e, S.EStruct):
+            return f"{e.op}({', '.join(f'{n}: {self.key(v)}' for n, v in e.fields)})"
+        return canonical(e)
+
+
+def is_free_of(e: S.Expr) -> bool:
+    """Whether a promise is that one name is free of another."""
+    return isinstance(e, S.ECall) and e.name == "free_of" and all(isinstance(a, S.EName) for a in e.args)
