@@ -103,7 +103,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
 
     try:
         found = sieve.counterexample(rule) or sieve.counterexample(rule, sieve.Trials(rule, rule.instances))
-    except ImportError:  # of its helpers there is only what they promise
+    except (ImportError, AttributeError, TypeError):  # there is only what its helpers promise
         return None
     if found is None:
         return None

@@ -509,7 +509,7 @@ def _parts(instructions: Sequence[UOp]) -> int:
     depth = 0
     for u in instructions:
         if u.op is Op.Range:
-            threads = depth == 0 and u.arg[1] is AxisType.Thread
+            threads = u.arg[1] is AxisType.Thread
             shared, outside = shared or threads, outside or (depth == 0 and not threads)
             depth += 1
         elif u.op is Op.End:
