@@ -13,6 +13,7 @@ from morok.errors import OptError
 from morok.ir.dtype import AddrSpace, PtrType
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
+from morok.passes.affine import linear
 from morok.passes.ranges import nesting
 
 WORTH_NS: Final = 50_000.0  # of estimated work: what sleeping threads take to wake, several times over
@@ -78,10 +79,19 @@ def cost_ns(ast: UOp) -> float:
 
 
 def loops(ast: UOp, threads: int) -> list[UOp]:
-    """The loop around each output that threads should divide: the outermost that has work for all of them, or the longest."""
+    """The loop around each output that threads should divide: the outermost that has work for all of them, or the longest.
+
+    Outermost is what steps furthest through the output, so that a thread writes one piece of it; but the order of loops around a
+    local copy is as it is for the copy's sake.
+    """
+    copies = any(n.op is Op.DefineLocal for n in ast.toposort())
     found: dict[UOp, None] = {}
     for store in _stores(ast):
-        nest = sorted((r for r in store.src[0].ranges if r.arg[1] in (AxisType.Loop, AxisType.Outer)), key=nesting)
+        place = store.src[0]
+        nest = sorted((r for r in place.ranges if r.arg[1] in (AxisType.Loop, AxisType.Outer)), key=nesting)
+        if not copies and place.src[1].op is not Op.Where:
+            steps = linear(place.src[1]).terms
+            nest.sort(key=lambda r: -abs(steps.get(r, 0)))
         if nest:
             even = (r for r in nest if int(r.vmax) + 1 >= 4 * threads or (int(r.vmax) + 1) % threads == 0)
             found[next(even, max(nest, key=lambda r: int(r.vmax)))] = None

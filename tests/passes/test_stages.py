@@ -13,6 +13,7 @@ from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.threads import loops
 from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
@@ -408,6 +409,15 @@ def test_threads_divide_an_output_loop() -> None:
         Scheduler(reversed_, target).apply(Opt(OptOp.THREAD, 0))
     with pytest.raises(OptError, match="same place"):
         Scheduler(K.kernel(K.buffer(0, 1).index(0).store(K.buffer(1, 8).index(r)).end(r)), target).apply(Opt(OptOp.THREAD, 0))
+
+
+def test_threads_divide_what_steps_furthest() -> None:
+    """A thread writes one piece of the output, whatever the order of the loops' ids."""
+    i, b = K.loop(16, 0), K.loop(64, 1)
+    ast = K.kernel(K.buffer(0, 1024).index(b * 16 + i).store(K.buffer(1, 64).index(b)).end(i, b))
+    assert loops(ast, 2) == [b]
+    assert [const_end(r) for r in loops(K.matmul(32, 4, 8), 2)] == [32]
+    assert [const_end(r) for r in loops(K.matmul(3, 4, 64), 2)] == [64]  # three rows are no work for two
 
 
 @pytest.mark.parametrize("op", [OptOp.GROUP, OptOp.GROUPTOP])
