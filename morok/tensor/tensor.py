@@ -248,6 +248,10 @@ class Tensor(Random):
 
     # The book's spellings.
 
+    def realize_with(self, config: OptimizerConfig) -> Self:
+        """realize() with this choice of optimizations."""
+        return self.realize(config=config)
+
     @classmethod
     def from_slice(cls, data: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Self:
         """A tensor of a flat sequence, in `shape`."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from morok import Tensor, Variable, dtypes
+from morok import OptimizerConfig, Tensor, Variable, dtypes
 from morok.errors import ShapeError
 from morok.tensor import registry, schedule
 
@@ -33,6 +33,9 @@ def test_laziness() -> None:
     assert c.buffer is None
     assert c.realize() is c
     assert c.buffer is not None
+    d = a * b
+    assert d.realize_with(OptimizerConfig()) is d
+    assert d.tolist() == [3.0, 8.0]
 
 
 def test_views_share_their_buffer() -> None:
