@@ -111,6 +111,30 @@ class Dialect(Protocol):
         """`node` with other operands."""
 
 
+@runtime_checkable
+class Remembers(Protocol):
+    """A dialect whose nodes carry derived facts."""
+
+    def recall(self, node: Node) -> dict[Any, Any]: ...
+
+
+@runtime_checkable
+class Traces(Protocol):
+    """A dialect whose nodes know where they came from; `maker` has `origin` and `stage`."""
+
+    maker: Any
+
+    def origin(self, node: Node) -> Any: ...
+
+
+@runtime_checkable
+class Drafts(Protocol):
+    """A dialect that makes a rebuilt node known only where no rule replaces it at once."""
+
+    def draft(self, node: Node, operands: tuple[Node, ...]) -> Node: ...
+    def settle(self, node: Node) -> Node: ...
+
+
 class _NotConst:
     def __repr__(self) -> str:
         return "NOT_CONST"

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from morok.dialect import Dialect, Node
+from morok.dialect import Dialect, Node, Remembers
 from morok.errors import RewriteLimitError
 from morok.rewrite import trace as traces
 from morok.rewrite.brief import brief
@@ -57,6 +57,8 @@ class Program(Protocol):
     @property
     def dialect(self) -> Dialect: ...
     @property
+    def memory(self) -> Remembers | None: ...
+    @property
     def after(self) -> Matcher: ...
     @property
     def before(self) -> Matcher | None: ...
@@ -85,6 +87,7 @@ class Job:
         stage: str,
     ) -> None:
         self.dialect = program.dialect
+        self.memory = program.memory
         self.after = program.after
         self.before = program.before
         self.plan = program.plan
@@ -115,7 +118,8 @@ class Job:
         """The final form of a node if it is known: PENDING while it is in the making."""
         found = self.done.get(node)
         if found is None and self.memo_key is not None:
-            kept = self.dialect.recall(node).get(self.memo_key)  # type: ignore[attr-defined]
+            assert self.memory is not None
+            kept = self.memory.recall(node).get(self.memo_key)
             if kept is not None:
                 found = node if kept is True else kept()
                 if found is not None:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
-from morok.dialect import Dialect, Node
+from morok.dialect import Dialect, Drafts, Node, Remembers, Traces
 from morok.rewrite import trace as traces
 from morok.rewrite.drive import Held, Job, Limits, Planned, drive
 from morok.rewrite.ruleset import Matcher, RuleSet
@@ -76,10 +76,9 @@ class _Program:
         self.silent = frozenset(k for k, (match, _) in self.plan.items() if match is None and before is None)
         self.memo_key = _memo_key(after, before, fires)
         self.drive = _driver(dialect)
-        self.maker = getattr(dialect, "maker", None)
-        self.remembers = hasattr(dialect, "recall")
-        self.draft = getattr(dialect, "draft", None)
-        self.settle = getattr(dialect, "settle", None)
+        self.memory = dialect if isinstance(dialect, Remembers) else None
+        self.history = dialect if isinstance(dialect, Traces) else None
+        self.drafts = dialect if isinstance(dialect, Drafts) else None
 
 
 _programs: dict[tuple[str, int, int, frozenset[str]], _Program] = {}
@@ -171,17 +170,18 @@ def rewrite_all(
     )
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
-    memo_key = program.memo_key if program.remembers and not contextual and trace is None else None
+    memo_key = program.memo_key if program.memory is not None and not contextual and trace is None else None
     job = Job(program, context, limits, memo_key, trace, stage)
-    maker = program.maker
-    if maker is None:
+    history = program.history
+    if history is None:
         return [_finish(program, job, root) for root in roots]
+    maker = history.maker
     origin, maker_stage = maker.origin, maker.stage
     maker.stage = stage
     try:
         out = []
         for root in roots:
-            maker.origin = dialect.origin(root)  # type: ignore[attr-defined]
+            maker.origin = history.origin(root)
             out.append(_finish(program, job, root))
         return out
     finally:
@@ -194,8 +194,8 @@ def _finish(program: _Program, job: Job, root: Node) -> Node:
     known = job.recall(root)
     if known is not None:
         return known
-    if job.trace is None and program.draft is not None:
-        return program.drive(job, root, program.draft, program.settle)
+    if job.trace is None and program.drafts is not None:
+        return program.drive(job, root, program.drafts.draft, program.drafts.settle)
     return program.drive(job, root, program.dialect.rebuild, _itself)
 
 
