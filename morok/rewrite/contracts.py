@@ -13,7 +13,7 @@ from typing import Any, Final
 from morok.dialect import NOT_CONST, Dialect, Node
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.dsl.concrete import Concrete
+from morok.dsl.concrete import evaluate
 from morok.errors import HelperContractError
 from morok.rewrite.brief import brief, op_name
 
@@ -70,20 +70,6 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
         _hold(extern, "ensures", extern.ensures, names, dialect, {**given, **made})
 
 
-class _Promises(Concrete):
-    """What a contract says: of values, and by facts about nodes of the nodes themselves."""
-
-    def __init__(self, names: Mapping[str, Any], dialect: Dialect, objects: Mapping[str, Any]) -> None:
-        super().__init__(names)
-        self.facts = dialect.facts
-        self.objects = objects
-
-    def call(self, e: S.ECall) -> Any:
-        if e.name in self.facts and all(isinstance(a, S.EName) for a in e.args):
-            return self.facts[e.name](*[self.objects[a.name] for a in e.args if isinstance(a, S.EName)])
-        return super().call(e)
-
-
 def _is_node(kind: S.TypeSyntax, thing: Any) -> bool:
     """Whether a parameter was given a node: a `bool` may be one, or a compile-time truth value."""
     if isinstance(kind, S.TName) and kind.name in COMPILE_TIME:
@@ -99,9 +85,8 @@ def _hold(
     dialect: Dialect,
     objects: Mapping[str, Any],
 ) -> None:
-    promised = _Promises(names, dialect, objects)
     for c in conditions:
-        if not promised.value(c):
+        if not evaluate(c, names):
             at = ", ".join(f"{k} = {v}" for k, v in names.items())
             raise HelperContractError(
                 f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}", excerpt=_call(extern, dialect, objects)
