@@ -86,11 +86,33 @@ def _hold(
     objects: Mapping[str, Any],
 ) -> None:
     for c in conditions:
-        if not evaluate(c, names):
+        if isinstance(c, S.ECall) and c.name == "free_of":  # of nodes, not of their values
+            held = knows_nothing_of(dialect, *[objects[a.name] for a in c.args if isinstance(a, S.EName)])
+        else:
+            held = evaluate(c, names)
+        if not held:
             at = ", ".join(f"{k} = {v}" for k, v in names.items())
             raise HelperContractError(
                 f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}", excerpt=_call(extern, dialect, objects)
             )
+
+
+def knows_nothing_of(dialect: Dialect, x: Node, y: Node) -> bool:
+    """Whether a node depends on no such loop, and reaches no such storage."""
+    if not getattr(dialect.type(y), "is_ptr", False):
+        return bool(dialect.facts["free_of"](x, y))
+    while dialect.operands(y):
+        y = dialect.operands(y)[0]
+    seen: dict[int, Node] = {}
+    stack = [x]
+    while stack:
+        node = stack.pop()
+        if dialect.same(node, y):
+            return False
+        if id(node) not in seen:
+            seen[id(node)] = node
+            stack.extend(dialect.operands(node))
+    return True
 
 
 def _call(extern: S.Extern, dialect: Dialect, objects: Mapping[str, Any]) -> str:

@@ -7,8 +7,11 @@ from rule_text import rules
 
 import morok
 from morok.errors import HelperContractError
-from morok.ir.dtype import dtypes
+from morok.ir.dialect import MOROK
+from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
+from morok.rewrite import contracts
 
 HEAD = 'helpers "rewrite_helpers"\n'
 X = UOp.var("x", dtypes.index, 0, 40)
@@ -51,3 +54,14 @@ def test_declining_must_be_declared():
     declaration = "extern half(n: const) -> (h: const)\n    ensures n == 2 * h\n"
     with pytest.raises(HelperContractError, match="declined"):
         fires(declaration, "r: Add(x: index, @const(v)) let h = half(v) ~> Mul(x, h)", X + 3)
+
+
+def test_storage_that_a_node_reaches_is_not_new():
+    """`ensures free_of(s, acc)` is about nodes: a helper that hands out a register which its argument reads is found out."""
+    register = UOp.new(Op.DefineReg, (), 0, dtypes.i32.ptr(1, AddrSpace.REG))
+    other = UOp.new(Op.DefineReg, (), 1, dtypes.i32.ptr(1, AddrSpace.REG))
+    loop = UOp.range(4, 0, AxisType.Reduce)
+    reads = register.index(0).load() + 1
+    assert not contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (register, loop)))
+    assert contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (other, loop)))
+    assert not contracts.knows_nothing_of(MOROK, loop + 1, loop)
