@@ -1,0 +1,40 @@
+"""The helpers of rules/loops/accumulate.rules: registers that nothing else knows of, and how results are spread over them."""
+
+from __future__ import annotations
+
+from morok.dsl import parse
+from morok.ir.dialect import MOROK
+from morok.ir.dtype import dtypes
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.accumulators import Accumulators, accumulator, partial_results, register_lanes
+from morok.passes.target import Target
+from morok.rewrite.contracts import check_call
+from morok.rewrite.library import rules_dir
+from tests.passes import kernels as K
+
+externs = {e.name: e for e in parse.parse_file(rules_dir() / "loops" / "accumulate.rules").externs}
+FOUR = Target("", vector_bytes=16)
+
+
+def test_a_register_is_new_and_inside_the_open_loops() -> None:
+    i, r = K.loop(4, 0), K.fold(8, 1)
+    first = K.buffer(1, 32).index(i * 8 + r).reduce(Op.Add, r)
+    found = Accumulators.of(first, FOUR)
+    register = accumulator(first, first.src[0], found)
+    check_call(externs["accumulator"], MOROK, (first, first.src[0]), register)
+    assert register.ranges == frozenset({i})
+    body = register.index(0).load() + K.buffer(1, 32).index(i * 8 + r)
+    again = accumulator(body.reduce(Op.Add, r), body, Accumulators.of(body, FOUR))
+    check_call(externs["accumulator"], MOROK, (first, body), again)
+    assert again.src[0] is not register.src[0]
+
+
+def test_partial_results_divide_what_is_folded() -> None:
+    for results in (1, 2, 3, 4, 5):
+        for folded in (1, 2, 3, 5, 7, 8, 12, 35, 64):
+            s = UOp.var("s", dtypes.f32.vec(results * folded))
+            n = UOp.new(Op.Reduce, (s,), Op.Add, dtypes.f32.vec(results))
+            assert folded % partial_results(n, s, Accumulators(FOUR, 0)) == 0
+    assert register_lanes(UOp.var("x", dtypes.f64), Accumulators(FOUR, 0)) == 2
+    assert register_lanes(UOp.var("x", dtypes.i8), Accumulators(FOUR, 0)) == 4  # arithmetic widens it
