@@ -46,6 +46,8 @@ def check(ast: UOp, r: UOp, what: str) -> None:
     inside = [s for s in stores if r in s.ranges]
     if not inside:
         raise OptError(f"{what}: no output is stored in that loop", expected="an axis of an output")
+    if any(n.op is Op.End and r in n.src[1:] and n.ranges for n in ast.toposort()):
+        raise OptError(f"{what}: what a cut left over runs beside that loop, inside another", expected="an outermost loop")
     if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
         raise OptError(f"{what}: threads share a loop around it already", expected="one THREAD axis around an output")
     places = {s.src[0] for s in stores}

@@ -420,6 +420,15 @@ def test_threads_divide_what_steps_furthest() -> None:
     assert [const_end(r) for r in loops(K.matmul(3, 4, 64), 2)] == [64]  # three rows are no work for two
 
 
+def test_threads_take_outermost_loops_alone() -> None:
+    """The loop over columns that a cut left beside another, both inside the loop over rows, is no thread's to take."""
+    s = Scheduler(K.matmul(8, 4, 10), replace(K.AVX2, threads=2))
+    s.apply(Opt(OptOp.UPCAST, 1, 4))
+    with pytest.raises(OptError, match="cut"):
+        s.apply(Opt(OptOp.THREAD, 1))
+    s.apply(Opt(OptOp.THREAD, 0))
+
+
 @pytest.mark.parametrize("op", [OptOp.GROUP, OptOp.GROUPTOP])
 def test_grouped_reductions_share_memory(op: OptOp) -> None:
     s = Scheduler(K.rows(6, 24), K.GPU)
