@@ -17,7 +17,7 @@ from morok.prove.encoding.obligation import Obligation, solver_function
 from morok.prove.encoding.places import Fold, Loop
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import Constant, Node
-from morok.prove.semantics.term import Expr, Term, Unsupported, both, either, negation
+from morok.prove.semantics.term import Expr, Term, Unsupported, both, either, is_false, negation
 
 
 class CountingEncoder(StructureEncoder):
@@ -97,9 +97,10 @@ class CountingEncoder(StructureEncoder):
         after = n.binary("+", done, n.const(1))
         first, body = self.identity(fold.op, fold.dtype), fold.body
         known = [*out.premises, end.term.defined]
+        once = body if is_false(first.defined) else f(self.world, d, first, body)  # without an identity the first begins the fold
         results = (
             (self.at_end(pattern, end, end.term), first),
-            (self.at_end(pattern, end, self.world.constant(end.dtype, 1)), f(self.world, d, first, body)),
+            (self.at_end(pattern, end, self.world.constant(end.dtype, 1)), once),
             (self.at_end(pattern, end, self.world.constant_of(end.dtype, after)), f(self.world, d, fold.state, body)),
         )
         claims = [self.holds(fold.dtype, target, value) for target, value in results]
