@@ -185,12 +185,14 @@ def test_a_forked_child_has_workers_of_its_own(everything: None) -> None:
 
 
 _LOOP = """
+import signal
 import numpy as np
 from morok import Tensor, settings
 with settings(threads=2):
     plan = (Tensor(np.zeros(1 << 20, np.float32)) + 1).prepare()
 plan.execute()
 assert plan.kernels[0].kernel.rendered.parts
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job, and so its children, would ignore it
 print("ready", flush=True)
 while {forever}:
     plan.execute()
