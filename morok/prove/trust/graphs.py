@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from morok.dsl import syntax as S
@@ -157,6 +157,18 @@ class Maker:
                     return UOp.new(op, tuple(operands), dtype=dtype)
                 return UOp.new(op, tuple(operands), dtype=dtype)
         raise Unmakeable(type(p).__name__)
+
+
+def operands(op: str, given: Sequence[Any]) -> dict[str, Any]:
+    """What a pattern gives an op one after the other, by the names of its operands."""
+    found: dict[str, Any] = {}
+    rest = list(given)
+    for o in TABLE[Op[op]].operands:
+        if o.many:
+            found[o.name], rest = rest, []
+        elif rest:
+            found[o.name] = rest.pop(0)
+    return found
 
 
 def numbers(tree: S.Syntax) -> Iterator[int]:

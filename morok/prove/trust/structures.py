@@ -13,7 +13,7 @@ from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.encoding.monoid import folds_lanes
-from morok.prove.trust.graphs import Maker, Unmakeable
+from morok.prove.trust.graphs import Maker, Unmakeable, operands
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
 FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
@@ -83,22 +83,12 @@ class StructureMaker(Maker):
             case S.PStruct(op=op):
                 return self.structure(op, self.fields(p))
             case S.POp(ops=ops, args=args) if not TABLE[Op[ops[0]]].pointwise:
-                return self.structure(ops[0], self.operands(ops[0], args))
+                return self.structure(ops[0], operands(ops[0], args))
             case S.PVar(name=name) if name in self.nodes:
                 return self.nodes[name]
         return super().make(p)
 
     # parts by name
-
-    def operands(self, op: str, args: Sequence[Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        rest = list(args)
-        for o in TABLE[Op[op]].operands:
-            if o.many:
-                found[o.name], rest = rest, []
-            elif rest:
-                found[o.name] = rest.pop(0)
-        return found
 
     def fields(self, p: S.PStruct) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -146,7 +136,7 @@ class StructureMaker(Maker):
             return self.bind(S.PVar(p.name), self.loop(p.inner, axis))
         if isinstance(p, S.PVar):
             return self.nodes[p.name] if p.name in self.nodes else self.bind(p, self.op_range({}, axis, self.counter(p)))
-        parts = {} if p is None else self.fields(p) if isinstance(p, S.PStruct) else self.operands("Range", p.args)
+        parts = {} if p is None else self.fields(p) if isinstance(p, S.PStruct) else operands("Range", p.args)
         return self.op_range(parts, axis)
 
     def counter(self, p: S.Syntax) -> DType:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
 from morok.ir.dtype import BY_NAME, DType, dtypes
-from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.prove.encoding.unrolled import AXES, FORMS, OWN, width
 from morok.prove.encoding.unrolling import asks_for_axes
-from morok.prove.trust.graphs import FLOATS, Unmakeable
+from morok.prove.trust.graphs import FLOATS, Unmakeable, operands
 
 ELEMENTS: Final = 64  # of a buffer
 LENGTHS: Final = dict(AXES)
@@ -117,7 +117,7 @@ class UnrolledMaker:
                 return UOp.const(bool(value) if d.is_bool else value, d.vec(self.own(self.type(p))))
             case S.POp(ops=ops, args=args):
                 arguments = [a for a in args if not isinstance(a, S.PType)]
-                return self.op(self.rng.choice(ops), self.named(ops[0], arguments), p)
+                return self.op(self.rng.choice(ops), operands(ops[0], arguments), p)
             case S.PStruct(op=op, fields=fields):
                 parts = {f.name: S.PVar(f.name) if f.value is None else f.value for f in fields}
                 return self.op(op, {k: v for k, v in parts.items() if not isinstance(v, S.PNone)}, p)
@@ -127,16 +127,6 @@ class UnrolledMaker:
         if not p.ignored:
             self.nodes[p.name] = node
         return node
-
-    def named(self, op: str, arguments: Sequence[Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        rest = list(arguments)
-        for o in TABLE[Op[op]].operands:
-            if o.many:
-                found[o.name], rest = rest, []
-            elif rest:
-                found[o.name] = rest.pop(0)
-        return found
 
     def axes(self, p: Any) -> tuple[tuple[int, int], ...]:
         if isinstance(p, S.EList):
