@@ -39,7 +39,8 @@ class Expressions(ValueExpressions):
         if not u.integral:
             return
         if v.kind == "int":
-            self.r.restrict(t, u.integral, "the dtype of an integer constant", e)
+            hint = f"write {e.text}.0" if isinstance(e, S.ENumber) else ""
+            self.r.restrict(t, u.integral, "the dtype of an integer constant", e, hint)
         elif v.kind == "float":
             self.r.restrict(t, u.floats, "the dtype of a float constant", e)
         elif v.kind == "bool":

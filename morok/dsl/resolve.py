@@ -56,13 +56,13 @@ class Resolver:
         raise Stop
 
     @contextmanager
-    def typing(self, what: str, at: S.Syntax) -> Iterator[None]:
+    def typing(self, what: str, at: S.Syntax, hint: str = "") -> Iterator[None]:
         """Turns a Clash inside into an error at `at`; `what` has the clash's message put behind it."""
         outer, self.types.place = self.types.place, at
         try:
             yield
         except Clash as e:
-            self.fail(f"{what} must be {e}", at)
+            self.fail(f"{what} must be {e}", at, hint=hint)
         finally:
             self.types.place = outer
 
@@ -70,8 +70,8 @@ class Resolver:
         with self.typing(what, at):
             self.types.unify(found, wanted)
 
-    def restrict(self, t: T, mask: int, what: str, at: S.Syntax) -> None:
-        with self.typing(what, at):
+    def restrict(self, t: T, mask: int, what: str, at: S.Syntax, hint: str = "") -> None:
+        with self.typing(what, at, hint):
             self.types.restrict(t.elem, mask)
 
     # records

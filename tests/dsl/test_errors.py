@@ -55,6 +55,11 @@ MISTAKES = {
     ],
     "a: Neg(x: float) if eval(Lt, 0.0, 1.0) ~> x": ["MRK102", "the dtype that Lt is evaluated at"],
     "a: Gep { vector: x: T, indices: [0] } if bits(T) == 32 ~> Gep(x, [1])": ["MRK102", "the dtype `T`", "ask for dtype(x)"],
+    "a: Sub(x: float, x) ~> -1": [
+        "MRK102",
+        "the dtype of an integer constant must be int | index, not float",
+        "hint: write -1.0",
+    ],
     "a: Ad(x, y) ~> x": ["MRK103", "there is no op `Ad`", "did you mean", "Add"],
     "a: Neg(x) ~> neg(x)": ["MRK103", "no op, function or helper `neg`", "Neg"],
     "a: Reduce { sorc: x, .. } ~> x": ["MRK103", "Reduce has no field `sorc`", "did you mean src?"],
