@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from morok.ir.bounds import Num, plus, times
 from morok.ir.op import Op
 from morok.ir.order import order
-from morok.ir.sums import LINEAR, Terms, build, scaled, span, terms
+from morok.ir.sums import LINEAR, build, scaled, span, terms
 from morok.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -132,19 +132,6 @@ def exact_factor(x: UOp, d: int) -> tuple[int, UOp] | None:
     return g, build([(v, c // g) for v, c in parts], k // g, x.dtype)
 
 
-def _with_factor(parts: Terms, k: int, g: int) -> tuple[Terms, Terms, int] | None:
-    """The terms that g divides, the others, and their share of k, where the others stay within [0, g)."""
-    rest = tuple([(v, c) for v, c in parts if c % g])
-    low, high = span(rest)
-    share = k % g
-    if low + share < 0 or high + share >= g:
-        least = _least(k, g, low)
-        if least is None or high + least >= g:
-            return None
-        share = least
-    return tuple([(v, c) for v, c in parts if c % g == 0]), rest, share
-
-
 def _factors(x: UOp, d: int) -> list[int]:
     """The factors greater than 1 that d shares with a term of x, greatest first."""
     known: list[int] | None = x.memo.get((_FACTORS, d))
@@ -158,52 +145,42 @@ def _factors(x: UOp, d: int) -> list[int]:
     return known
 
 
-def common_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
-    """(g, n, r) with x = g*n + r, where g divides d and r stays within [0, g); g as great as possible."""
-    if x.op not in LINEAR:
-        return None
-    factors = _factors(x, d)
+def _parted(x: UOp, d: int, factors: list[int], sparing: bool) -> tuple[int, UOp, UOp] | None:
+    """(g, n, r) with x = g*n + r, where r has the terms of x that g does not divide and stays within [0, g), for the first such
+    g of the factors of d; if sparing, the first where r is a constant, or g is d, or a coefficient of n is 1.
+    """
     if not factors:
         return None
     parts, k = terms(x)
     for g in factors:
-        split = _with_factor(parts, k, g)
-        if split is not None:
-            whole, rest, share = split
-            return g, build([(v, c // g) for v, c in whole], (k - share) // g, x.dtype), build(rest, share, x.dtype)
+        rest = [(v, c) for v, c in parts if c % g]
+        low, high = span(rest)
+        share = k % g
+        if low + share < 0 or high + share >= g:
+            least = _least(k, g, low)
+            if least is None or high + least >= g:
+                continue
+            share = least
+        if sparing and rest and g != d and all(c != g for _, c in parts):
+            continue
+        whole = [(v, c // g) for v, c in parts if c % g == 0]
+        return g, build(whole, (k - share) // g, x.dtype), build(rest, share, x.dtype)
     return None
+
+
+def common_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
+    """(g, n, r) with x = g*n + r, where g divides d and r stays within [0, g); g as great as possible."""
+    return _parted(x, d, _factors(x, d), sparing=False) if x.op in LINEAR else None
 
 
 def low_digit(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """`common_factor` where its use costs no more: r is a constant, or g is d, or a coefficient of n is 1."""
-    if x.op not in LINEAR:
-        return None
-    factors = _factors(x, d)
-    if not factors:
-        return None
-    parts, k = terms(x)
-    for g in factors:
-        split = _with_factor(parts, k, g)
-        if split is not None and (not split[1] or g == d or any(c == g for _, c in split[0])):
-            whole, rest, share = split
-            return g, build([(v, c // g) for v, c in whole], (k - share) // g, x.dtype), build(rest, share, x.dtype)
-    return None
+    return _parted(x, d, _factors(x, d), sparing=True) if x.op in LINEAR else None
 
 
 def smallest_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """(f, q, r) with x = f*q + r, where f divides d and r // f is one number; f as small as possible."""
-    if x.op not in LINEAR:
-        return None
-    factors = _factors(x, d)
-    if not factors:
-        return None
-    parts, k = terms(x)
-    for f in reversed(factors):
-        split = _with_factor(parts, k, f)
-        if split is not None:
-            whole, rest, share = split
-            return f, build([(v, c // f) for v, c in whole], (k - share) // f, x.dtype), build(rest, share, x.dtype)
-    return None
+    return _parted(x, d, _factors(x, d)[::-1], sparing=False) if x.op in LINEAR else None
 
 
 def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
