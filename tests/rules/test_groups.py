@@ -8,7 +8,7 @@ import pytest
 from expressions import constant, refines
 from rulesets import by_group, one, rw
 
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp, vconst
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
@@ -34,6 +34,7 @@ c32 = lambda n: UOp.const(n, dtypes.i32)  # noqa: E731
 f32 = lambda n: UOp.const(n, dtypes.f32)  # noqa: E731
 buffer = UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(64))
 tiny = V("tiny", 0, 15)
+z = V("z", -40, 40)
 big = UOp.var("big", dtypes.i64)
 byte = UOp.var("byte", dtypes.i8)
 
@@ -48,6 +49,7 @@ ROWS = [
     # 2 fold_invalid_load_store
     ("fold_invalid_load_store", buffer.index(INVALID).load(), f32(0.0)),
     ("fold_invalid_load_store", buffer.index(INVALID).store(f), UOp.new(Op.Noop)),
+    ("fold_invalid_load_store cast", buffer.index(INVALID).load().cast(dtypes.i32), c32(0)),
     # 3 constant_folding
     ("constant_folding", constant(3) + constant(4), constant(7)),
     ("constant_folding", c32(2**31 - 1) + c32(1), c32(-(2**31))),
@@ -75,6 +77,8 @@ ROWS = [
     ("identity_and_zero", f + 0.0, f + 0.0),
     ("identity_and_zero", f + -0.0, f),
     ("identity_and_zero", i & 0, c32(0)),
+    *[("identity_and_zero", UOp.new(op, (i,)), i) for op in (Op.Floor, Op.Ceil, Op.Trunc)],
+    *[("identity_and_zero", UOp.new(op, (f,)), UOp.new(op, (f,))) for op in (Op.Floor, Op.Ceil, Op.Trunc)],
     # 7, 8 self_folding, zero_folding
     ("self_folding", i // i, c32(1)),
     ("self_folding", i // -1, -i),
@@ -89,6 +93,8 @@ ROWS = [
     # 9 division
     ("division", f32(0.0) / f32(0.0), f32(math.nan)),
     ("division", f / f, f / f),
+    ("division", (f * 0.0) / f32(0.0), f32(math.nan)),
+    ("division", (f * g) / g, (f * g) / g),
     ("division", (x * y) // y, x),
     ("division", (i * j) // j, (i * j) // j),
     # 10, 11 cast, cast_where
@@ -106,6 +112,7 @@ ROWS = [
     ("term_combining", f + f, f + f),
     ("alu_folding", (x + 3) + y, (x + y) + 3),
     ("alu_folding", (i + 3) + 4, i + 7),
+    ("alu_folding", (i * 3) * 4, i * 12),
     ("alu_folding", (i - 3) + 5, i + 2),
     ("alu_folding", (i - 5) + 3, i - 2),
     ("alu_folding", (i - 5) - 3, i - 8),
@@ -116,6 +123,8 @@ ROWS = [
     ("advanced_division", (x * 8 + y * 4) // 4, x * 2 + y * 1),
     ("advanced_division", (x + y) * 3, x * 3 + y * 3),
     ("advanced_division", (f + g) * 3.0, (f + g) * 3.0),
+    ("advanced_division identity_and_zero", (x * 8 + y * -4) // 4, x * 2 + y * -1),
+    ("fold_divmod_general identity_and_zero", (x * 8 + y) % 7, (x + y) % 7),
     ("div_mod_recombine", x % 8 + (x // 8) * 8, x),
     ("div_mod_recombine", (x // 2) % 3 + (x // 6) * 3, x // 2),
     ("div_mod_recombine", (x % 4) * 3 + (x // 4) * 12, x * 3),
@@ -126,6 +135,18 @@ ROWS = [
     ("comparison", (x + 3) < 10, x < 7),
     ("comparison", x // 4 < 3, x < 12),
     ("comparison", -x < -y, y < x),
+    ("comparison", x * -1 < y * -1, y < x),
+    ("comparison", i * 3 < j * 3, i * 3 < j * 3),
+    ("comparison", byte.cast(dtypes.i32) * 3 < j * 3, byte.cast(dtypes.i32) * 3 < j * 3),
+    ("comparison", z // 4 < 0, z < -3),
+    ("comparison", z // 4 < -1, z < -7),
+    ("comparison", constant(0) < z // 4, constant(3) < z),
+    ("zero_folding comparison", i > i, FALSE),
+    ("comparison", i <= i, TRUE),
+    ("comparison", i >= i, TRUE),
+    ("comparison", i.eq(i), TRUE),
+    ("comparison", f <= f, f <= f),
+    ("comparison", f.eq(f), f.eq(f)),
     ("comparison", (i + 3) < 10, (i + 3) < 10),
     ("comparison", -i < -j, -i < -j),
     ("comparison", V("a", 0, 3) < V("b", 5, 9), TRUE),
@@ -135,17 +156,26 @@ ROWS = [
     ("boolean", ~~(x < 5), x < 5),
     ("boolean", p | ~p, TRUE),
     ("boolean", p & ~p, FALSE),
+    ("zero_folding boolean", p ^ p, FALSE),
+    ("boolean", p | TRUE, TRUE),
+    ("boolean identity_and_zero", p & FALSE, FALSE),
+    ("boolean identity_and_zero", p & TRUE, p),
+    ("boolean identity_and_zero", p | FALSE, p),
     ("boolean", ~p & ~q, ~(p | q)),
     ("boolean", ~p | ~q, ~(p & q)),
     ("boolean", ~(f < g), ~(f < g)),
     # 18, 19 minmax, where_bound
     ("minmax", V("a", 5, 9).max(V("b", 0, 5)), V("a", 5, 9)),
+    ("minmax", V("b", 0, 5).max(V("a", 5, 9)), V("a", 5, 9)),
+    ("minmax", V("a", 5, 9).min(V("b", 0, 5)), V("b", 0, 5)),
     ("minmax", f.max(f), f),
     (
         "where_bound",
         (x < 5).where((y < 3).where(constant(1), constant(2)), constant(2)),
         ((x < 5) & (y < 3)).where(constant(1), constant(2)),
     ),
+    ("where_bound", (x < 40).where(f, g), f),
+    ("where_bound", (x < 0).where(f, g), g),
     ("where_bound", TRUE.where(f, g), f),
     ("where_bound", p.where(f, f), f),
     ("where_bound", p.where(TRUE, FALSE), p),
@@ -168,7 +198,9 @@ ROWS = [
     # 23, 24, 25 dce, dead_loop, after_simplification
     ("dce", TRUE.where(f, g), f),
     ("dead_loop", R(1) + x, constant(0) + x),
+    ("dead_loop", R(1), constant(0)),
     ("dead_loop", R(0), R(0)),
+    ("dead_loop", i.reduce(Op.Add, R(0)), c32(0)),
     ("dead_loop", f.reduce(Op.Add, R(0)), f32(-0.0)),
     ("dead_loop", f.reduce(Op.Mul, R(0)), f32(1.0)),
     ("dead_loop", f.reduce(Op.Max, R(0)), f32(-math.inf)),
@@ -191,6 +223,70 @@ def test_every_group_of_the_texts_exists() -> None:
     assert SYMBOLIC_SIMPLE[0] == "propagate_invalid"
 
 
+@pytest.mark.parametrize("op", [Op.Add, Op.Sub, Op.Mul, Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod, Op.Max, Op.Min])
+def test_invalid_moves_out_of_arithmetic(op: Op) -> None:
+    masked = p.where(x, INVALID)
+    assert rw(UOp.new(op, (masked, y)), "propagate_invalid") is p.where(UOp.new(op, (x, y)), INVALID)
+    assert rw(UOp.new(op, (y, masked)), "propagate_invalid") is p.where(UOp.new(op, (y, x)), INVALID)
+
+
+@pytest.mark.parametrize("op", [Op.Lt, Op.Le, Op.Gt, Op.Ge, Op.Eq, Op.Ne])
+def test_comparisons_strip_invalid(op: Op) -> None:
+    masked = p.where(x, INVALID)
+    assert rw(UOp.new(op, (masked, y)), "propagate_invalid") is UOp.new(op, (x, y))
+    assert rw(UOp.new(op, (y, masked)), "propagate_invalid") is UOp.new(op, (y, x))
+
+
+def test_casts_strip_invalid() -> None:
+    assert rw(p.where(x, INVALID).cast(dtypes.i32), "propagate_invalid") is x.cast(dtypes.i32)
+
+
+UNARY = {Op.Neg: -4.0, Op.Sqrt: 2.0, Op.Exp2: 16.0, Op.Log2: 2.0, Op.Sin: -0.7568025, Op.Reciprocal: 0.25, Op.Trunc: 4.0}
+
+
+@pytest.mark.parametrize("op", UNARY)
+def test_constants_fold_under_unary_ops(op: Op) -> None:
+    ones = {Op.Neg: -1.0, Op.Exp2: 2.0, Op.Log2: 0.0, Op.Sin: 0.84147096}
+    assert rw(UOp.new(op, (f32(4.0),)), "constant_folding") is f32(UNARY[op])
+    pair = vconst(dtypes.f32, (4.0, 1.0))
+    assert rw(UOp.new(op, (pair,)), "vconst_folding") is vconst(dtypes.f32, (UNARY[op], ones.get(op, 1.0)))
+
+
+BINARY = {
+    Op.Add: (9, 12), Op.Mul: (14, 27), Op.Sub: (5, 6), Op.Mod: (1, 0), Op.Max: (7, 9), Op.Pow: (49, 729), Op.Idiv: (3, 3),
+    Op.And: (2, 1), Op.Or: (7, 11), Op.Xor: (5, 10), Op.Shl: (28, 72), Op.Shr: (1, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", BINARY)
+def test_constants_fold_under_binary_ops(op: Op) -> None:
+    first, second = BINARY[op]
+    assert rw(UOp.new(op, (c32(7), c32(2))), "constant_folding") is c32(first)
+    assert rw(UOp.new(op, (c32(9), c32(3))), "constant_folding") is c32(second)
+    if op is not Op.Pow:
+        left, right = vconst(dtypes.i32, (7, 9)), vconst(dtypes.i32, (2, 3))
+        assert rw(UOp.new(op, (left, right)), "vconst_folding") is vconst(dtypes.i32, (first, second))
+        splat = UOp.const(7, dtypes.i32.vec(2))
+        assert rw(UOp.new(op, (splat, right)), "vconst_folding").op in (Op.Const, Op.VConst), "a constant is broadcast"
+        assert rw(UOp.new(op, (right, splat)), "vconst_folding").op in (Op.Const, Op.VConst)
+
+
+def test_constants_fold_under_division_and_three_operands() -> None:
+    assert rw(f32(7.0) / f32(2.0), "constant_folding") is f32(3.5)
+    assert rw(UOp.new(Op.MulAcc, (f32(2.0), f32(3.0), f32(1.0))), "constant_folding") is f32(7.0)
+    assert rw(TRUE.where(c32(1), c32(2)), "constant_folding") is c32(1)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.i8, dtypes.u8, dtypes.i64, dtypes.u64, dtypes.index], ids=str)
+def test_neutral_and_absorbing_elements_at_every_dtype(dtype: DType) -> None:
+    v = UOp.var("v", dtype)
+    zero = UOp.const(0, dtype)
+    for before in (v + 0, v * 1, v - 0, v // 1):
+        assert rw(before, "identity_and_zero") is v
+    for before in (v * 0, v % 1):
+        assert rw(before, "identity_and_zero") is zero
+
+
 def test_commutative_canonicalization() -> None:
     r1, r2 = R(8, 1), R(500, 2)
     assert rw(r1 * 8000 + r2 * 16) is rw(r2 * 16 + r1 * 8000)
@@ -210,6 +306,9 @@ def test_symbolic_results() -> None:
     assert rw((R(8) % 4 + R(2, 1)) % 2) is rw((R(8) + R(2, 1)) % 2)
     assert rw((r * 8 + V("w", 0, 6)) % 7) is rw((r + V("w", 0, 6)) % 7)
     assert rw((x * 8 + y * 3) // 8) is x + (y * 3) // 8
+    assert rw(-x < -y) is (y < x)
+    assert rw((R(5) * 4 + 1) // 8) is R(5) // 2
+    assert rw((a * 6 + b * 4) // 12) is (a * 3 + b * 2) // 6
 
 
 def test_a_tiled_address_collapses() -> None:
