@@ -409,6 +409,7 @@ def test_invalid_survives_a_product_with_zero() -> None:
 
 vec = UOp.var("vec", dtypes.index.vec(4))
 fvec = UOp.var("fvec", dtypes.f32.vec(4))
+place = lambda n: buffer.index(constant(n))  # noqa: E731
 LANES = [
     (UOp.vectorize(f, f, f, f).gep(2), f),
     (UOp.vectorize(f, g).gep(1), g),
@@ -423,6 +424,17 @@ LANES = [
     (UOp.new(Op.Cat, (fvec, UOp.var("other", dtypes.f32.vec(4)))).gep(5), UOp.var("other", dtypes.f32.vec(4)).gep(1)),
     (UOp.vectorize(fvec.gep(2), fvec.gep(0)), fvec.gep(2, 0)),
     (UOp.vectorize(*[fvec.gep(n) for n in range(4)]), fvec),
+    (UOp.vectorize(f, f, f, f).gep(1), f),
+    ((-vec).gep(1), -vec.gep(1)),
+    (p.where(vec, vec + vec).gep(1), p.where(vec.gep(1), vec.gep(1) + vec.gep(1))),
+    (
+        (vec < vec + vec).where(vec, vec + vec).gep(1),
+        (vec.gep(1) < vec.gep(1) + vec.gep(1)).where(vec.gep(1), vec.gep(1) + vec.gep(1)),
+    ),
+    (UOp.new(Op.MulAcc, (vec, vec, vec)).gep(2), UOp.new(Op.MulAcc, (vec.gep(2),) * 3)),
+    (UOp.new(Op.PtrCat, (place(0), place(1), place(2))).gep(1, 2), UOp.new(Op.PtrCat, (place(1), place(2)))),
+    (UOp.new(Op.PtrCat, (place(0),)), place(0)),
+    (UOp.new(Op.Gep, (UOp.new(Op.Noop),), (0, 1)), UOp.new(Op.Noop)),
 ]
 
 
