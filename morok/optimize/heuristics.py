@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +24,8 @@ SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
 COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
 STREAM_VECTORS: Final = 2  # vectors a step of an elementwise loop
 GPU_THREADS: Final = (256, 128, 64, 32)
+GPU_BUSY: Final = 1 << 14  # threads that outputs alone must give to fill a GPU
+GPU_SHARED: Final = 8  # threads from which on it is worth it that they share a reduction
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,11 +296,13 @@ def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
 def _gpu(s: Scheduler) -> None:
     accesses = Accesses.of(s.ast)
     outputs = [r for r in s.output_ranges if _length(r) > 1]
+    reduced = [r for r in s.reduced_ranges if _length(r) > 1]
+    tile = _matmul(s.ast, accesses, outputs, reduced) if reduced else None
+    if reduced and tile is None and _grouped(s, accesses, outputs, reduced):
+        return
     if not outputs:
         return
-    reduced = [r for r in s.reduced_ranges if _length(r) > 1]
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]))
-    tile = _matmul(s.ast, accesses, outputs, reduced) if reduced else None
     if tile is not None:
         for r in tile:
             if _length(r) % 4 == 0 and _length(r) >= 64:
@@ -306,13 +311,40 @@ def _gpu(s: Scheduler) -> None:
         _apply(s, OptOp.UPCAST, across, 4)
     block = 1
     sizes = (16, 8, 4) if tile is not None else GPU_THREADS
-    known = [r for r in s.output_ranges if _length(r) > 1]  # a block has a fixed number of threads
+    # a block has a fixed number of threads, and one buffer of its own
+    known = [r for r in s.output_ranges if _length(r) > 1 and not s.fills_within(r)]
     for r in sorted(known, key=lambda r: (accesses.unit(r), r.arg[0]), reverse=True)[:2]:
         limit = 256 // block
         amount = next((n for n in sizes if n <= limit and _length(r) % n == 0), 0) or _divisor(_length(r), min(limit, sizes[0]))
         if amount > 1:
             block *= amount
             _apply(s, OptOp.LOCAL, r, amount)
+
+
+def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> bool:
+    """Let the threads of a block share each reduction where outputs alone, a thread each, would leave most of a GPU idle; whether
+    they do.
+
+    Along memory they read neighbours, for a few rows at once, as for a product of a matrix and a vector; where outputs are the
+    neighbours, as many of them as fill a block share it.
+    """
+    if math.prod(_length(r) or 1 for r in outputs) > GPU_BUSY or any(const_end(r) is None for r in s.ranges):
+        return False
+    along = max(reduced, key=lambda r: (accesses.unit(r), _length(r)))
+    across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
+    neighbours = accesses.unit(along) > 0
+    shared = _divisor(_length(along), 256 if across is None else 64 if neighbours else 16)
+    if shared < GPU_SHARED:
+        return False
+    trial = Scheduler(s.ast, s.target)
+    with contextlib.suppress(OptError):  # a reduction inside another loop is no block's
+        if across is not None and (rows := _divisor(_length(across), 256 // shared if not neighbours else 4)) > 1:
+            _apply(trial, OptOp.LOCAL, across, rows)
+        trial.apply(Opt(OptOp.GROUP, trial.reduced_ranges.index(along), shared))
+        for opt in trial.applied:
+            s.apply(opt)
+        return True
+    return False
 
 
 def _divisor(n: int, most: int) -> int:

@@ -126,7 +126,7 @@ class Scheduler:
 
     def fills_within(self, r: UOp) -> bool:
         """Whether what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
-        return any(n.op is Op.Barrier and r in n.ranges for n in self.ast.toposort())
+        return any(n.op in (Op.Barrier, Op.Bufferize) and r in n.ranges for n in self.ast.toposort())
 
     def kernel(self) -> UOp:
         """The kernel with the applied optimizations noted in its Sink."""
@@ -199,6 +199,8 @@ class Scheduler:
             raise OptError(
                 f"{opt}: GROUP was applied: what its threads share has no room for another axis", hint="LOCAL before GROUP"
             )
+        if self.fills_within(r):
+            raise OptError(f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}, one for all threads")
         amount = self._amount(opt, r)
         self._check_threads(opt, amount)
         self.split(r, amount, AxisType.Local)
