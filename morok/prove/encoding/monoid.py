@@ -314,7 +314,7 @@ class MonoidEncoder(StructureEncoder):
             self.asking = False
         if any(isinstance(v, Buffer) for v in found):
             passed = {a.name: p.name for p, a in zip(extern.params, call.args, strict=True) if isinstance(a, S.EName)}
-            said = {(e.args[0].name, e.args[1].name) for e in extern.ensures if is_free_of(e)}  # type: ignore[attr-defined]
+            said = {names for e in extern.ensures if (names := freed(e)) is not None}
             for result, v in zip(extern.results, found, strict=True):
                 if isinstance(v, Buffer) and all((passed.get(b), result.name) in said for b in self.bodies):
                     self.owned.add(v.name)
@@ -444,6 +444,9 @@ class MonoidEncoder(StructureEncoder):
         return canonical(e)
 
 
-def is_free_of(e: S.Expr) -> bool:
-    """Whether a promise is that one name is free of another."""
-    return isinstance(e, S.ECall) and e.name == "free_of" and all(isinstance(a, S.EName) for a in e.args)
+def freed(promise: S.Expr) -> tuple[str, str] | None:
+    """The names of which a promise says that the first is free of the second."""
+    match promise:
+        case S.ECall(name="free_of", args=(S.EName(name=x), S.EName(name=of))):
+            return x, of
+    return None

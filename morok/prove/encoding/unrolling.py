@@ -13,21 +13,18 @@ from typing import Any, Final
 import z3
 
 from morok.dsl import syntax as S
-from morok.dsl.checked import CheckedRule, Instance, Ty
-from morok.dsl.concrete import Concrete
+from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.values import FAILURES
 from morok.prove.digest import ops_of
 from morok.prove.encoding import unrolled as U
-from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation
 from morok.prove.encoding.places import ELEMENT
-from morok.prove.encoding.unrolled import Axes, IllFormed, Statement, Vector
+from morok.prove.encoding.unrolled import IllFormed, Statement, Vector
+from morok.prove.encoding.unrolled_reading import Memo, UnrolledReading, asks_for_axes
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, both, either
 
 OPS: Final = frozenset({"Unroll", "Contract"})
-BINDERS: Final = frozenset({"Reduce", "Store", "End"})  # whose `ranges` close axes
 VECTOR_AXES: Final = ("Upcast", "Unroll")
-Memo = dict[tuple[Any, ...], list[Any]]
 
 
 def about_axes(rule: CheckedRule) -> bool:
@@ -69,21 +66,8 @@ class UnrollingEncoder:
         return out
 
 
-class _Reading(Concrete):
+class _Reading(UnrolledReading):
     """One choice of axes, lengths and lanes."""
-
-    def __init__(self, rule: CheckedRule, picks: Choices, memo: Memo) -> None:
-        super().__init__({})
-        self.rule = rule
-        self.ops = rule.dialect.ops
-        self.picks = picks
-        self.memo = memo
-        self.lanes: dict[str, int] = {}
-        self.statements = False
-        self.ranges = False
-        self.unnamed = 0
-        self.asks = asks_for_axes(rule.syntax)
-        self.learning = False
 
     def differences(self) -> list[tuple[Expr, Expr, Expr]]:
         """(claim, pattern, target) wherever the sides are not one and the same term."""
@@ -123,214 +107,6 @@ class _Reading(Concrete):
             elif isinstance(v, tuple) and all(isinstance(i, tuple) for i in v):
                 found += [(f"{name}[{k}]", "axis", numbers.const(i[0])) for k, i in enumerate(v)]
         return found
-
-    # clauses
-
-    def clause(self, clause: S.If | S.Let) -> None:
-        if isinstance(clause, S.If):
-            for c in conjuncts(clause.condition):
-                self.learning = says_free(c)
-                if not self.value(c):
-                    raise Inapplicable
-            self.learning = False
-            return
-        if len(clause.names) != 1:
-            raise Unsupported("several names for one value")
-        self.names[clause.names[0]] = self.value(clause.value)
-
-    def call(self, e: S.ECall) -> Any:
-        if e.name in self.ops:
-            return self.made(e.name, self.parts(e.name, e), e)
-        if e.name in self.rule.externs:
-            return self.helper(self.rule.externs[e.name], tuple(self.value(a) for a in e.args))
-        handler: Callable[..., Any] | None = getattr(self, f"call_{e.name}", None)
-        if handler is not None:
-            return handler(*[self.value(a) for a in e.args])
-        try:
-            return super().call(e)
-        except KeyError:
-            raise Unsupported(f"the function {e.name}") from None
-
-    def call_lanes(self, x: Vector) -> int:
-        return x.count
-
-    def call_axes(self, x: Vector) -> Axes:
-        return x.axes
-
-    def call_inside(self, x: Vector) -> Vector:
-        return x.inside
-
-    def call_free_of_axes(self, x: Vector, axes: Axes) -> bool:
-        """What an Unroll opens it depends on; a name does not, where the guard says so."""
-        if not self.learning:
-            raise Unsupported("free_of_axes where nothing may be learned of it")
-        ids = {i for i, _ in axes}
-        if not ids.isdisjoint(i for i, _ in x.axes):
-            return False
-        if x.inside.free is None:
-            raise Unsupported("free_of_axes of what is no name")
-        x.inside.free |= ids
-        return True
-
-    def call_dtype(self, x: Vector) -> int:
-        """Of a dtype only the lanes are known."""
-        return x.count
-
-    def call_vector(self, dtype: int, lanes: int) -> int:
-        return lanes
-
-    def call_const(self, v: Vector, dtype: int) -> Vector:
-        return v
-
-    def helper(self, extern: S.Extern, arguments: tuple[Any, ...]) -> Any:
-        key = (extern.name, arguments)
-        found = self.memo.get(key)
-        if found is None:
-            found = self.memo[key] = promised(extern, arguments)
-        if not found:
-            raise Unsupported(f"{extern.name}: nothing in the scope of the proof is as its contract says")
-        return found[self.picks.pick(len(found))]
-
-    def other(self, e: S.Expr) -> Any:
-        if isinstance(e, S.EStruct):
-            return self.made(e.op, self.parts(e.op, e), e)
-        if isinstance(e, S.EType):
-            return 1
-        raise Unsupported(f"{type(e).__name__} among rules about axes")
-
-    # patterns
-
-    def type(self, at: Any) -> Ty | None:
-        found = self.rule.types.get(id(at))
-        if found is None and isinstance(at, S.PVar) and at.name in self.rule.bindings:
-            found = self.rule.bindings[at.name].type
-        return found
-
-    def lane_count(self, ty: Ty, own: str = "") -> int:
-        if isinstance(ty.lanes, int):
-            return ty.lanes
-        name = ty.lanes + own
-        if name not in self.lanes:
-            self.lanes[name] = U.OWN[self.picks.pick(len(U.OWN))]
-        return self.lanes[name]
-
-    def pattern(self, p: Any) -> Any:
-        if isinstance(p, S.PExpr):
-            return self.value(p.value)
-        if isinstance(p, S.PVar):
-            if p.name in self.names:
-                return self.names[p.name]
-            self.unnamed += 1
-            made = self.variable(f"{p.name}{self.unnamed}" if p.ignored else p.name, self.type(p))
-            return made if p.ignored else self.bound(p.name, made)
-        if isinstance(p, S.PBind):
-            return self.bound(p.name, self.pattern(p.inner))
-        if isinstance(p, S.PConst) and p.kind == "const":
-            made = U.splat(U.constant(f"constant {p.name}"))
-            made.count = self.lane_count(self.rule.type_of(p))
-            return made if p.name is None else self.bound(p.name, made)
-        if isinstance(p, S.POp):
-            return self.made(p.ops[self.picks.pick(len(p.ops))], self.parts(p.ops[0], p), p)
-        if isinstance(p, S.PStruct):
-            return self.made(p.op, self.parts(p.op, p), p)
-        raise Unsupported(f"{type(p).__name__} among rules about axes")
-
-    def bound(self, name: str, made: Any) -> Any:
-        if name in self.names and self.names[name] is not made:
-            raise Unsupported("one name for two nodes")
-        self.names[name] = made
-        return made
-
-    def variable(self, name: str, ty: Ty | None, own: str = "", binder: bool = False) -> Any:
-        if ty is None or ty.pointer or ty.place:
-            return U.opaque(name, 1)
-        if ty.element == "void":
-            return Statement(lambda where: [U.constant(f"{name}@{where}")])
-        forms = U.BINDERS if binder else U.FORMS if self.asks else U.FORMS[:1]
-        axes = forms[self.picks.pick(len(forms))]
-        if binder:  # a loop, or what closes axes: an Unroll of constants
-            return U.unroll(U.numbers(range(U.width(axes))), axes) if axes else U.opaque(name, 1)
-        count = self.lane_count(ty, own)
-        return U.unroll(U.opaque(f"{name}.inside", U.width(axes) * count), axes) if axes else U.opaque(name, count)
-
-    def sequence(self, p: Any, binder: bool = False) -> tuple[Any, ...]:
-        """A name for several operands."""
-        if p.name in self.names:
-            found: tuple[Any, ...] = self.names[p.name]
-            return found
-        ty = self.type(p)
-        own = ty is not None and self.rule.own_lanes(ty.lanes)
-        count = self.picks.pick(U.MANY + 1)
-        made = tuple(self.variable(f"{p.name}#{k}", ty, f"#{k}" if own else "", binder) for k in range(count))
-        if not p.name.startswith("_"):
-            self.names[p.name] = made
-        return made
-
-    # parts
-
-    def parts(self, op: str, p: Any) -> dict[str, Any]:
-        """Operands and fields by name, each still as it is written; of a sequence of operands the list of its items."""
-        if isinstance(p, S.PStruct):
-            return {f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields}
-        if isinstance(p, S.EStruct):
-            return dict(p.fields)
-        arguments = list(p.args)
-        out: dict[str, Any] = {}
-        if arguments and isinstance(arguments[-1], (S.PType, S.EType)):
-            out["dtype"] = arguments.pop()
-        for operand in self.ops[op].operands:
-            if operand.many:
-                out[operand.name], arguments = arguments, []
-            elif arguments:
-                out[operand.name] = arguments.pop(0)
-        return out
-
-    def one(self, part: Any) -> Any:
-        if isinstance(part, S.PSome):
-            part = part.inner
-        return self.pattern(part) if isinstance(part, S.Pattern) else self.value(part)
-
-    def optional(self, part: Any) -> Vector | None:
-        if part is None or isinstance(part, (S.PNone, S.ENone)):
-            return None
-        found: Vector = self.one(part)
-        return found
-
-    def many(self, part: Any, binder: bool = False) -> tuple[Any, ...]:
-        if part is None:
-            return ()
-        if isinstance(part, (S.PVar, S.PSequence)):
-            return self.sequence(part, binder)
-        if isinstance(part, S.PList):
-            part = list(part.items)
-        if not isinstance(part, list):
-            found: tuple[Any, ...] = self.value(part)
-            return found
-        out: list[Any] = []
-        for item in part:
-            if isinstance(item, (S.PSequence, S.PVar)) and (isinstance(item, S.PSequence) or binder):
-                out.extend(self.sequence(item, binder) if isinstance(item, S.PSequence) else [self.one(item)])
-            elif isinstance(item, S.ESpread):
-                out.extend(self.value(item.sequence))
-            elif isinstance(item, S.EComprehension):
-                out.extend(self.comprehension(item))
-            elif isinstance(item, S.EName) and isinstance(self.names.get(item.name), tuple):
-                out.extend(self.names[item.name])
-            else:
-                out.append(self.one(item))
-        return tuple(out)
-
-    def axes(self, part: Any) -> Axes:
-        if isinstance(part, S.PVar):
-            if part.name not in self.names:
-                form = U.FORMS[self.picks.pick(len(U.FORMS))]
-                if part.ignored:
-                    return form
-                self.names[part.name] = form
-            found: Axes = self.names[part.name]
-            return found
-        given: Axes = self.value(part)
-        return given
 
     # ops
 
@@ -431,7 +207,7 @@ class _Reading(Concrete):
         return U.closing(effects, closed_by(ranges), [r for r in ranges if not r.axes])
 
     def op_reduce(self, parts: dict[str, Any], at: Any) -> Vector:
-        x = self.one(parts["src"])
+        x: Vector = self.one(parts["src"])
         ranges = self.many(parts.get("ranges"), binder=True)
         op = parts["op"]
         if isinstance(op, S.PVar):
@@ -446,7 +222,7 @@ class _Reading(Concrete):
         elif at is self.rule.syntax.target:
             count = self.wanted
         if not ranges and count == x.count:
-            return x  # type: ignore[no-any-return]
+            return x
         return U.fold(label, x, count, closed_by(ranges), [r for r in ranges if not r.axes])
 
     def op_after(self, parts: dict[str, Any], at: Any) -> Any:
@@ -469,41 +245,8 @@ class _Reading(Concrete):
         return self.value(e)
 
 
-def says_free(condition: S.Expr) -> bool:
-    """Whether a condition holds only where every `free_of_axes` in it does."""
-    if not isinstance(condition, S.ECall) or len(condition.args) != 1 or condition.name != "all":
-        return isinstance(condition, S.ECall) and condition.name == "free_of_axes"
-    over = condition.args[0]
-    return isinstance(over, S.EComprehension) and all(says_free(c) for c in conjuncts(over.body))
-
-
 def closed_by(ranges: tuple[Vector, ...]) -> list[int]:
     return [i for r in ranges for i, _ in r.axes]
-
-
-def asks_for_axes(rule: S.Rule) -> bool:
-    """Whether a rule asks of nodes whether they are unrolled."""
-    todo: list[Any] = [rule.target, *rule.clauses]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.ECall) and at.name in ("axes", "inside"):
-            return True
-        todo += S.children(at)
-    return False
-
-
-def promised(extern: S.Extern, arguments: tuple[Any, ...]) -> list[Any]:
-    """What a helper may return: what its contract says that it is, or every sequence of axes that the contract admits."""
-    given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
-    if len(extern.results) != 1:
-        raise Unsupported(f"{extern.name}, which has several results")
-    if not all(Concrete(given).value(r) for r in extern.requires):
-        raise IllFormed(f"{extern.name} on what it does not take")
-    name = extern.results[0].name
-    for e in extern.ensures:
-        if isinstance(e, S.ECompare) and e.ops == ("==",) and isinstance(e.operands[0], S.EName) and e.operands[0].name == name:
-            return [Concrete(given).value(e.operands[1])]
-    return [form for form in U.FORMS if all(Concrete({**given, name: form}).value(e) for e in extern.ensures)]
 
 
 def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[tuple[Expr, Expr, Expr]]:

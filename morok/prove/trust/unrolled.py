@@ -12,7 +12,7 @@ from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.prove.encoding.unrolled import AXES, FORMS, OWN, width
-from morok.prove.encoding.unrolling import asks_for_axes
+from morok.prove.encoding.unrolled_reading import asks_for_axes
 from morok.prove.trust.graphs import FLOATS, Unmakeable, operands
 
 ELEMENTS: Final = 64  # of a buffer
