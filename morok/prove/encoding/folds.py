@@ -9,6 +9,7 @@ import z3
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
 from morok.ir.dtype import BY_NAME
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
@@ -25,16 +26,15 @@ class Folds(Ranges):
     """Reduce: the identity, any state of the accumulator, or the state after one more iteration."""
 
     def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        part = parts["ranges"]
-        loops = self.fold_loops(part)
+        loops = (*self.fold_loops(parts["ranges"]), *self.side_by_side(parts["src"], at))
         was, self.inside = self.inside, (*self.inside, *loops)
         body = self.value_of(parts["src"])
         self.inside = was
         op = self.reduction(parts.get("op"))
         if not isinstance(body, Node):
             raise Unsupported("a fold of what is no value")
-        if "dtype" in parts and self.lanes_of(self.rule.type_of(at)) != len(body.lanes):
-            raise Unsupported("a fold over lanes")
+        if self.lanes_of(self.rule.type_of(at)) != len(body.lanes):
+            raise Unsupported("a fold over a number of lanes")
         if body.dtype in OPAQUE:
             raise Unsupported("a fold at an unknown dtype")
         if not loops:
@@ -43,6 +43,15 @@ class Folds(Ranges):
         if body.dtype == "bool" and op in ("Add", "Mul", "Max", "Min"):
             info = self.rule.dialect.ops[{"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}[op]]
         return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops) for lane in body.lanes), body.dtype)
+
+    def side_by_side(self, source: Any, at: S.Syntax) -> tuple[Loops, ...]:
+        """The loop over neighbouring lanes that become one, unless the types say that a Reduce has the lanes of its source.
+
+        As many iterations as there may be lanes, in no specified order, and nothing under it is said to be free of it.
+        """
+        if has_lanes_of_source(self.rule, source, at):
+            return ()
+        return (Loops(f"lanes {lanes_in(self.rule, source)} to {self.rule.type_of(at).lanes}"),)
 
     def fold_loops(self, part: Any) -> tuple[Any, ...]:
         if isinstance(part, S.PVar) and part.name not in self.names:
@@ -135,3 +144,20 @@ class Folds(Ranges):
             n = self.world.arithmetic(self.world.dtype(dtype))
             self.world.assume(value >= n.low, value <= n.high)
         return Term(value, z3.Bool(f"accumulator{self.states}.defined"))
+
+
+def lanes_in(rule: CheckedRule, source: Any) -> int | str:
+    """What the types say of how many lanes are folded."""
+    while isinstance(source, S.PExpr):
+        source = source.value
+    ty = rule.types.get(id(source))
+    if ty is None and isinstance(source, S.PVar):
+        ty = rule.bindings[source.name].type
+    if ty is None:
+        raise Unsupported("a fold of an unknown number of lanes")
+    return ty.lanes
+
+
+def has_lanes_of_source(rule: CheckedRule, source: Any, at: S.Syntax) -> bool:
+    """Whether the types say that a Reduce has as many lanes as what it folds."""
+    return lanes_in(rule, source) == rule.type_of(at).lanes

@@ -12,6 +12,7 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
+from morok.prove.encoding.folds import has_lanes_of_source
 from morok.prove.encoding.monoid import folds_lanes
 from morok.prove.trust.graphs import Maker, Unmakeable, operands
 
@@ -79,7 +80,12 @@ class StructureMaker(Maker):
         return super().variable(d, maybe_invalid)
 
     def make(self, p: S.Pattern) -> UOp:
+        ty = self.rule.types.get(id(p))
+        if ty is not None and ty.lanes == 1 and self.lanes != 1:
+            return self.vector(p, 1)
         match p:
+            case S.PStruct(op="Reduce"):
+                return self.op_reduce(self.fields(p), p)
             case S.PStruct(op=op):
                 return self.structure(op, self.fields(p))
             case S.POp(ops=ops, args=args) if not TABLE[Op[ops[0]]].pointwise:
@@ -171,14 +177,18 @@ class StructureMaker(Maker):
                 found.append(self.loop(item, axis))
         return found
 
-    def op_reduce(self, parts: dict[str, Any]) -> UOp:
+    def op_reduce(self, parts: dict[str, Any], p: S.PStruct) -> UOp:
         ranges = self.loops_of(parts.get("ranges"), AxisType.Reduce)
         op = self.static(parts["op"], FOLDS)
-        if not folds_lanes(self.rule):
+        if folds_lanes(self.rule):
+            results = self.rng.choice((1, 1, 1, 2, 3, 5))
+            source = self.vector(parts["src"], results * self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35)))
+            results = results if source.dtype.count % results == 0 else 1
+        elif has_lanes_of_source(self.rule, parts["src"], p) or self.rng.random() < 0.7:
             return self.make(parts["src"]).reduce(op, *ranges)
-        results = self.rng.choice((1, 1, 1, 2, 3, 5))
-        source = self.vector(parts["src"], results * self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35)))
-        results = results if source.dtype.count % results == 0 else 1
+        else:
+            results = 1
+            source = self.vector(parts["src"], self.rng.choice((2, 3)))
         return UOp.new(Op.Reduce, (source, *ranges), op, source.dtype.scalar().vec(results))
 
     def op_end(self, parts: dict[str, Any]) -> UOp:
