@@ -15,7 +15,7 @@ from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
 from morok.rewrite.ruleset import Part, RuleSet, check_node
-from morok.rewrite.tiers import TIERS
+from morok.rewrite.tiers import SYMBOLIC_SIMPLE, TIERS
 from morok.rewrite.trace import Trace
 
 
@@ -112,8 +112,17 @@ def groups(*names: str) -> RuleSet:
     if found is None:
         with _lock:
             parts: list[Part] = [_built_in(_home_of(name)).part(name) for name in names]
-            found = _sets[key] = RuleSet(parts)
+            found = _sets[key] = RuleSet(parts, [groups(*block) for block in _blocks(names)])
     return found
+
+
+def _blocks(names: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """These groups around those of SYMBOLIC_SIMPLE, which many sets hold; nothing where they are not among them, or alone."""
+    many = len(SYMBOLIC_SIMPLE)
+    at = next((i for i in range(len(names) - many + 1) if names[i : i + many] == SYMBOLIC_SIMPLE), None)
+    if at is None or len(names) == many:
+        return []
+    return [block for block in (names[:at], SYMBOLIC_SIMPLE, names[at + many :]) if block]
 
 
 def group(name: str) -> RuleSet:

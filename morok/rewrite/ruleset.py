@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from morok import config
 from morok.dialect import Dialect, Node
@@ -95,17 +95,63 @@ class Listed:
         return self._rules
 
 
+def in_turn(matchers: Sequence[Matcher], serial: int) -> Matcher:
+    """One matcher of several: the rules of each are tried where none of those before it applies."""
+    keys = dict.fromkeys(key for m in matchers for key in m.table)
+    firsts = [sum(len(m.names) for m in matchers[:i]) for i in range(len(matchers))]
+    table = {k: _first_hit([(m.table.get(k, m.default), first) for m, first in zip(matchers, firsts, strict=True)]) for k in keys}
+    return Matcher(
+        {key: match for key, match in table.items() if match is not None},
+        _first_hit([(m.default, first) for m, first in zip(matchers, firsts, strict=True)]),
+        tuple(name for m in matchers for name in m.names),
+        lambda: "\n".join(m.source() for m in matchers),
+        serial,
+    )
+
+
+def _first_hit(matches: Sequence[tuple[Match | None, int]]) -> Match | None:
+    """One match function of several, each with what is added to the numbers of its rules."""
+    found: Match | None = None
+    for match, first in matches:
+        if match is not None:
+            own = match if first == 0 else _renumbered(match, first)
+            found = own if found is None else _either(found, own)
+    return found
+
+
+def _renumbered(match: Match, first: int) -> Match:
+    def renumbered(node: Node, context: Any) -> tuple[Node, int] | None:
+        hit = match(node, context)
+        return None if hit is None else (hit[0], hit[1] + first)
+
+    return renumbered
+
+
+def _either(one: Match, other: Match) -> Match:
+    def either(node: Node, context: Any) -> tuple[Node, int] | None:
+        return one(node, context) or other(node, context)
+
+    return either
+
+
+LARGE: Final = 100  # rules from which on a set keeps its own matcher as a part of others: making one takes a second
+
+
 def _answers(full: str, name: str) -> bool:
     return full == name or full.partition(".")[2] == name
 
 
 class RuleSet:
-    """Rules in priority order: of those that apply to a node the first one fires. `a + b` puts a's rules before b's."""
+    """Rules in priority order: of those that apply to a node the first one fires. `a + b` puts a's rules before b's.
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    blocks  the same rules as smaller sets, where some of these are large: each has a matcher of its own, which others share
+    """
+
+    def __init__(self, parts: Sequence[Part], blocks: Sequence[RuleSet] = ()) -> None:
         if not parts:
             raise ValueError("a rule set holds at least one rule")
         self.parts = tuple(parts)
+        self.blocks = tuple(blocks)
         self.dialect = parts[0].dialect
         for p in parts:
             if p.dialect is not self.dialect:
@@ -130,7 +176,8 @@ class RuleSet:
         return tuple(r for p in self.parts for r in p.rules())
 
     def __add__(self, other: RuleSet) -> RuleSet:
-        return RuleSet((*self.parts, *other.parts))
+        blocks = (*(self.blocks or (self,)), *(other.blocks or (other,)))
+        return RuleSet((*self.parts, *other.parts), blocks if any(len(b) >= LARGE for b in blocks) else ())
 
     def __len__(self) -> int:
         return len(self.names)
@@ -165,10 +212,15 @@ class RuleSet:
         key = (config.FAST_MATH.value, config.CHECK.value)
         found = self._matchers.get(key)
         if found is None:
-            from morok.rewrite.matchers import matcher_for
-
-            found = self._matchers[key] = matcher_for(self, *key)
+            found = self._matchers[key] = self._made(*key)
         return found
+
+    def _made(self, flags: frozenset[str], checked: bool) -> Matcher:
+        if self.blocks:
+            return in_turn([b.matcher for b in self.blocks], serial_of((self.identity, flags, checked)))
+        from morok.rewrite.matchers import matcher_for
+
+        return matcher_for(self, flags, checked)
 
     @property
     def code(self) -> str:

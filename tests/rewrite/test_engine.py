@@ -16,6 +16,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, live
 from morok.rewrite.engine import Limits, graph_rewrite, rewrite_all
+from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.trace import Trace
 
 FOLD = """
@@ -205,6 +206,19 @@ def test_results_are_remembered_across_calls():
     group._matchers = {k: m._replace(table=watched) for k, m in group._matchers.items()}
     assert graph_rewrite(graph, group) is done
     assert calls == []
+
+
+def test_matchers_in_turn_are_one():
+    first = rules("neg: Neg(Neg(x: !float)) ~> x\nzero: Add[x: !float, @zero] ~> x")
+    second = rules("same: Add(x: !float, x) ~> Mul(x, 2)\nany: x @ Neg(_y: index) ~> Mul(x, 1)\nbare: x: f32 ~> Abs(x)")
+    whole = first + second
+    chain = RuleSet(whole.parts, (first, second))
+    x, f = index(), UOp.var("f", dtypes.f32)
+    assert chain.names == whole.names
+    nodes = (x + 0, x + x, -x, UOp.new(Op.Neg, (-x,)), (x + 0) + (x + 0), x * 1, f, f + f, f * f)
+    hits = [chain.rewrite_node(node) for node in nodes]
+    assert hits == [whole.rewrite_node(node) for node in nodes]
+    assert {hit[1] for hit in hits if hit is not None} == set(whole.names)
 
 
 def test_memory_makes_no_cycles():

@@ -17,6 +17,7 @@ from morok.rewrite import library, store
 from morok.rewrite.matchers import matcher_for
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.simplify import simplify_all
+from morok.rewrite.tiers import SYMBOLIC, SYMBOLIC_SIMPLE
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = 'group double "doubling"\n\nshift: Add(x: int, x) ~> Shl(x, 1)\n    "a sum of equals"\nzero: Add[x: !float, @zero] ~> x\n'
@@ -149,6 +150,25 @@ def test_what_is_kept_is_used(pack, monkeypatch):
     again = matcher_for(morok.load_rules(pack), flags, False)
     assert again.names == first.names
     assert again.source() == first.source()
+
+
+def test_sets_around_the_symbolic_rules_share_their_matcher():
+    core = library.groups(*SYMBOLIC_SIMPLE)
+    merging = library.groups("merge_ranges", *SYMBOLIC)
+    assert [b for b in merging.blocks if b is core] == [core]
+    assert [n for b in merging.blocks for n in b.names] == list(merging.names)
+    assert library.groups("merge_ranges").blocks == ()
+    assert (merging + library.groups("add_loads")).blocks[:-1] == merging.blocks
+
+
+def test_rules_of_every_block_fire_under_their_names():
+    gep = UOp.vectorize(UOp.var("x", dtypes.f32), UOp.var("y", dtypes.f32)).gep(1)
+    for rules in (library.groups(*SYMBOLIC), library.groups("merge_ranges", *SYMBOLIC)):
+        hit = rules.rewrite_node(gep)
+        assert hit is not None
+        assert rules[hit[1]].apply(gep) is hit[0]
+        assert rules.rewrite_node(X + 0) == (X, "identity_and_zero.add_zero")
+        assert rules.rewrite_node(X) is None
 
 
 PROBE = """
