@@ -1,4 +1,4 @@
-"""Every MOROK_* variable, in one table.
+"""Every MOROK_* variable, in one table. Some have a second name without the prefix, as the reference texts write them.
 
 A setting is read when it is used, never at import. `with morok.settings(debug="ir"):` overrides the environment for the
 code inside, in this thread or task only.
@@ -31,6 +31,7 @@ class Setting(Generic[T]):
     parse    from the variable's text; raises ValueError on what it cannot take
     takes    what it can take, in words
     meaning  what it changes
+    bare     whether `<name>` alone is read too, where `MOROK_<name>` is not set
     """
 
     name: str
@@ -38,11 +39,17 @@ class Setting(Generic[T]):
     parse: Callable[[str], T]
     takes: str
     meaning: str
-    key: Any = field(init=False, repr=False)  # the variable's name as the interpreter's table of the environment has it
+    bare: bool = False
+    keys: tuple[Any, ...] = field(init=False, repr=False)  # its names as the interpreter's table of the environment has them
 
     def __post_init__(self) -> None:
         encode = getattr(os.environ, "encodekey", str)
-        object.__setattr__(self, "key", encode(f"MOROK_{self.name}"))
+        object.__setattr__(self, "keys", tuple(map(encode, self.variables)))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that are read, the first that is set counts."""
+        return (f"MOROK_{self.name}", self.name) if self.bare else (f"MOROK_{self.name}",)
 
     @property
     def value(self) -> T:
@@ -56,18 +63,20 @@ class Setting(Generic[T]):
             return found, "program"
         # os.environ raises and catches to say that a variable is not set: ten times the cost of a look at its table
         table = getattr(os.environ, "_data", None)
-        if table is not None and self.key not in table:
+        if table is not None and self.keys[0] not in table and (not self.bare or self.keys[1] not in table):
             if not _warned:
                 _warn_of_strangers()
             return self.default, "default"
         _warn_of_strangers()
-        text = os.environ.get(f"MOROK_{self.name}")
-        if text is None:
-            return self.default, "default"
-        try:
-            return self.parse(text), "environment"
-        except ValueError:
-            raise ConfigError(f"MOROK_{self.name}={text!r} cannot be read", expected=self.takes) from None
+        for variable in self.variables:
+            text = os.environ.get(variable)
+            if text is None:
+                continue
+            try:
+                return self.parse(text), "environment"
+            except ValueError:
+                raise ConfigError(f"{variable}={text!r} cannot be read", expected=self.takes) from None
+        return self.default, "default"
 
 
 def _switch(text: str) -> bool:
@@ -144,6 +153,7 @@ DEVECTORIZE: Final = Setting(
     _mode,
     "0, 1 or 2",
     "what stage 14 splits to the widths of the target. 1: arithmetic, loads and stores; 0: loads and stores only; 2: nothing",
+    bare=True,
 )
 DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "where tensors are realized")
 CHECK: Final = Setting(
@@ -185,17 +195,24 @@ BEAM_TIMEOUT: Final = Setting(
     "BEAM_TIMEOUT", 60.0, _seconds, "seconds", "after which beam search makes no more candidates for a kernel"
 )
 BEAM_UPCAST_MAX: Final = Setting(
-    "BEAM_UPCAST_MAX", 256, _count, "a number from 1 up", "lanes of all vectorized axes of a candidate of beam search"
+    "BEAM_UPCAST_MAX", 256, _count, "a number from 1 up", "lanes of all vectorized axes of a candidate of beam search", bare=True
 )
 BEAM_LOCAL_MAX: Final = Setting(
-    "BEAM_LOCAL_MAX", 1024, _count, "a number from 1 up", "threads of one block of a candidate of beam search"
+    "BEAM_LOCAL_MAX", 1024, _count, "a number from 1 up", "threads of one block of a candidate of beam search", bare=True
 )
-BEAM_UOPS_MAX: Final = Setting("BEAM_UOPS_MAX", 3000, _count, "a number from 1 up", "instructions of a candidate of beam search")
+BEAM_UOPS_MAX: Final = Setting(
+    "BEAM_UOPS_MAX", 3000, _count, "a number from 1 up", "instructions of a candidate of beam search", bare=True
+)
 BEAM_RUNS: Final = Setting(
-    "BEAM_RUNS", 3, _count, "a number from 1 up", "how often a candidate of beam search is timed; the best counts"
+    "BEAM_RUNS", 3, _count, "a number from 1 up", "how often a candidate of beam search is timed; the best counts", bare=True
 )
 IGNORE_BEAM_CACHE: Final = Setting(
-    "IGNORE_BEAM_CACHE", False, _switch, "0 or 1", "search again for what beam search has found before, and remember that instead"
+    "IGNORE_BEAM_CACHE",
+    False,
+    _switch,
+    "0 or 1",
+    "search again for what beam search has found before, and remember that instead",
+    bare=True,
 )
 K_VECTORIZE: Final = Setting(
     "K_VECTORIZE",
@@ -220,6 +237,7 @@ ALLOW_HALF8: Final = Setting(
     _switch,
     "0 or 1",
     "on a GPU, eight f16 or bf16 elements may be loaded or stored at once; else at most four",
+    bare=True,
 )
 
 SETTINGS: Final[tuple[Setting[Any], ...]] = (
@@ -245,6 +263,10 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     CPU_BACKEND,
     ALLOW_HALF8,
 )
+# what the reference texts name and this compiler does not have
+ABSENT: Final[Mapping[str, str]] = MappingProxyType(
+    {"MOROK_AMX": "there is no code for matrix coprocessors (AMX); matrix products run on vectors"}
+)
 # those that a kernel's code depends on
 CODE: Final = (NOOPT, DEVECTORIZE, FAST_MATH, THREADS, BEAM, K_VECTORIZE, NO_OUTPUT_UPCAST, CPU_BACKEND, ALLOW_HALF8)
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
@@ -268,6 +290,9 @@ def _warn_of_strangers() -> None:
         import difflib
         import warnings
 
+        if name in ABSENT:
+            warnings.warn(f"the variable {name} changes nothing: {ABSENT[name]}", stacklevel=5)
+            continue
         near = difflib.get_close_matches(name.removeprefix("MOROK_"), sorted(_BY_NAME), 2, 0.6)
         hint = f"; did you mean {' or '.join(f'MOROK_{n}' for n in near)}?" if near else "; `morok config` lists the settings"
         warnings.warn(f"the variable {name} is no setting of Morok{hint}", stacklevel=5)

@@ -22,10 +22,19 @@ def run(args: argparse.Namespace) -> int:
     rows = []
     for setting in config.SETTINGS:
         value, source = setting.read()
-        rows.append((f"MOROK_{setting.name}", _show(value), source, setting.takes, setting.meaning))
+        rows.append((setting.variables[0], _show(value), source, setting.takes, setting.meaning))
     if args.json:
         keys = ("name", "value", "source", "takes", "meaning")
-        emit_json({"settings": [dict(zip(keys, row, strict=True)) for row in rows]})
+        bare = {s.variables[0]: s.name for s in config.SETTINGS if s.bare}
+        emit_json(
+            {
+                "settings": [{**dict(zip(keys, row, strict=True)), "also": bare.get(row[0], "")} for row in rows],
+                "absent": dict(config.ABSENT),
+            }
+        )
     else:
-        emit_table(rows, ("variable", "value", "from", "takes", "meaning"))
+        also = {s.variables[0]: f" (also {s.name})" for s in config.SETTINGS if s.bare}
+        shown = [(name + also.get(name, ""), *rest) for name, *rest in rows]
+        shown += [(name, "", "absent", "", meaning) for name, meaning in config.ABSENT.items()]
+        emit_table(shown, ("variable", "value", "from", "takes", "meaning"))
     return 0

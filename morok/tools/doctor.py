@@ -43,6 +43,17 @@ def _rules() -> str:
     return ", ".join(f"{n} {verdict}" for verdict, n in sorted(verdicts.items()))
 
 
+def _pool() -> str:
+    """What freed memory is held for reuse: of the CPU, and of the GPU if there is one."""
+    from morok.runtime import gpu
+    from morok.runtime.buffer import CPU_POOL as pool
+
+    said = f"CPU: {pool.held} of at most {pool.limit} bytes held, {pool.allocated} blocks taken, {pool.reused} reused"
+    if gpu.status().usable:
+        said += "; CUDA: " + ", ".join(f"{n} bytes {what}" for what, n in gpu.pool_statistics().items())
+    return said
+
+
 def run(args: argparse.Namespace) -> int:
     from morok.codegen.targets import host
     from morok.runtime.device import status
@@ -56,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
         **{p: _version(p) for p in ("lark", "z3-solver", "llvmlite", "numpy")},
         "CPU": f"vectors of {target.vector_bytes} bytes, {target.registers} registers, fma {'yes' if target.fma else 'no'}",
         "CUDA": status(),
+        "memory": _pool(),
         "cache": _cache(),
         "rules": _rules(),
     }
