@@ -63,7 +63,7 @@ class InterpretedKernel(Kernel):
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
         from morok.ir.interpret import run_instructions
 
-        memory = {a.slot: _values(buffers[a.slot]) for a in self.rendered.args}
+        memory = {a.slot: elements(buffers[a.slot]) for a in self.rendered.args}
         run_instructions(self.instructions, memory, values)
         for a in self.rendered.args:
             if a.written:
@@ -71,7 +71,7 @@ class InterpretedKernel(Kernel):
                 b.numpy()[:] = [to_bits(b.dtype, v) for v in memory[a.slot]] if b.dtype in BITS else memory[a.slot]
 
 
-def _values(b: Buffer) -> list[Any]:
+def elements(b: Buffer) -> list[Any]:
     """The elements as the interpreter has them."""
     found: list[Any] = b.numpy().tolist()
     return [from_bits(b.dtype, v) for v in found] if b.dtype in BITS else found

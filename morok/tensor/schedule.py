@@ -7,9 +7,11 @@ expression on other data rewrites nothing.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -414,6 +416,22 @@ def create_schedule(tensors: Sequence[Lazy]) -> list[ScheduleItem]:
     return out
 
 
+Watcher = Callable[["Prepared"], Callable[[Sequence["Buffer"]], None]]
+_watcher: contextvars.ContextVar[Watcher | None] = contextvars.ContextVar("morok schedule watcher", default=None)
+
+
+@contextlib.contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Call `watcher` before the kernels of each realization inside the `with` block run, in this thread or task; and what it
+    returns afterwards, with the memory of all buffers by number.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
 def realize(tensors: Sequence[Lazy]) -> None:
     """Compute these tensors. Every live tensor whose graph holds one of them uses its memory from then on."""
     for device, group in by_device(tensors).items():
@@ -431,8 +449,12 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     prepared = _prepare(roots, device)
     numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
     plan = _plan(prepared, numbers.values())
+    watcher = _watcher.get()
+    done = None if watcher is None else watcher(prepared)
     if plan.kernels:
         plan.execute()
+    if done is not None:
+        done(plan.buffers)
     mapping: dict[UOp, UOp] = {}
     for node, number in numbers.items():
         if number < prepared.schedule.inputs:

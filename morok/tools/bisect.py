@@ -3,21 +3,25 @@
 The program runs as usual; then each of its kernels is interpreted before the first stage and after every one, on the same
 numbers, and what it stores is compared: integers and bools exactly, floats as far as the order of sums may matter.
 
+With --expect REF.npy the program's own numbers are used: the last result with as many elements is compared with the array in that
+file, as the scheduler's kernels compute it, as they do after each stage, and as the machine did.
+
 Exit status: 0 no kernel's value changes; 1 one does; 2 usage.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import math
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from morok.errors import IRError, UndefinedError
+from morok.errors import IRError, UndefinedError, UsageError
 from morok.ir import interpret
 from morok.ir.dtype import DType, PtrType
 from morok.ir.graph import toposort
@@ -41,6 +45,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=at_least(1), default=LIMIT, metavar="N", help=f"pass over kernels of more iterations (default: {LIMIT})"
     )
+    parser.add_argument("--expect", metavar="REF.npy", help="what the program should compute; may stand behind FILE.py as well")
     parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
     parser.add_argument("file", metavar="FILE.py")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
@@ -255,19 +260,75 @@ def _sentences(change: Change) -> list[str]:
     return lines
 
 
+def _take_expect(args: argparse.Namespace) -> None:
+    """`--expect REF.npy` behind the program's name is ours too."""
+    given: list[str] = args.args
+    for at, word in enumerate(given):
+        if args.expect is None and word == "--expect" and at + 1 < len(given):
+            args.expect = given[at + 1]
+            del given[at : at + 2]
+            return
+        if args.expect is None and word.startswith("--expect="):
+            args.expect = word.removeprefix("--expect=")
+            del given[at]
+            return
+
+
+def _expect(args: argparse.Namespace) -> int:
+    """The run with --expect."""
+    from morok.tensor.schedule import watching
+    from morok.tools import expected
+
+    wanted = expected.reference(args.expect)
+    runs = expected.Runs(wanted.size)
+    with _printing(args.json), watching(runs):
+        execute(args.file, args.args)
+    last = runs.last
+    if last is None:
+        raise UsageError(f"{args.file} realizes nothing of {wanted.size} elements", expected=f"a result like {args.expect}")
+    total = sum(iterations(step.ast) for step in last.schedule.steps)
+    if total > args.limit:
+        raise UsageError(f"the kernels have {total:.0f} iterations", expected=f"at most {args.limit}", hint="--limit")
+    found = expected.first_difference(last, wanted, same)
+    number, what = (None, "") if found is None else found
+    if number is None:
+        name, said = "", "as expected, after every stage and on the machine"
+    elif number == expected.SCHEDULED:
+        name, said = "schedule", "already wrong before stage 1: in the program, in its schedule, or in what it realized before"
+    elif number == expected.MACHINE:
+        name, said = "code generation", "right after every stage and wrong on the machine: in code generation"
+    else:
+        name = pipeline.STAGES[number - 1].name
+        said = f"first wrong after stage {number}: {name}"
+    if args.json:
+        emit_json({"stage": number, "name": name, "what": what})
+    else:
+        print(f"{said}: {what}" if what else said)
+    return 0 if found is None else 1
+
+
+@contextlib.contextmanager
+def _printing(elsewhere: bool) -> Iterator[None]:
+    """What the program prints goes to stderr, if our document is alone on stdout."""
+    shown = sys.stdout
+    try:
+        if elsewhere:
+            sys.stdout = sys.stderr
+        yield
+    finally:
+        sys.stdout = shown
+
+
 def run(args: argparse.Namespace) -> int:
     from morok.tensor.schedule import forget_kernels
 
     forget_kernels()
+    _take_expect(args)
+    if args.expect is not None:
+        return _expect(args)
     recorder = Recorder()
-    shown = sys.stdout
-    try:
-        if args.json:
-            sys.stdout = sys.stderr
-        with pipeline.watching(recorder):
-            execute(args.file, args.args)
-    finally:
-        sys.stdout = shown
+    with _printing(args.json), pipeline.watching(recorder):
+        execute(args.file, args.args)
     passed_over = [r for r in recorder.recordings if iterations(r.before) > args.limit]
     changes: Sequence[Change] = [
         c for r in recorder.recordings if iterations(r.before) <= args.limit and (c := first_change(r)) is not None

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from morok import dtypes
+from morok.codegen.rendered import Rendered
 from morok.dsl.check import check_text
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -17,6 +20,8 @@ from morok.passes.pipeline import Stage
 from morok.passes.target import Target
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.ruleset import RuleSet
+from morok.runtime.cpu import CPUDevice
+from morok.runtime.device import device
 from morok.tools.bisect import wrong_firing
 from morok.tools.cli import main
 
@@ -85,3 +90,83 @@ def test_what_a_false_rule_made() -> None:
     before = UOp.var("x", dtypes.i32, 1, 9) * 3
     assert "became" in str(wrong_firing(before, graph_rewrite(before, rules), {}))
     assert wrong_firing(before, before + before - before, {}) is None
+
+
+# With a reference.
+
+WHOLE = """
+import numpy as np
+from morok import Tensor
+
+a = Tensor(np.arange(12, dtype=np.float32).reshape(3, 4))
+b = (a * 3 + a.sum(1).reshape(3, 1)).realize()
+other = Tensor([1.0]).sum().realize()
+print((b.flip(1) + 0.5).numpy().shape)
+"""
+
+
+def saved(folder: Path, wrong: float = 0.0) -> str:
+    a = np.arange(12, dtype=np.float64).reshape(3, 4)
+    out = ((a * 3 + a.sum(1, keepdims=True))[:, ::-1] + 0.5).copy()
+    out[1, 2] += wrong
+    np.save(folder / "ref.npy", out)
+    return str(folder / "ref.npy")
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> str:
+    file = tmp_path / "whole.py"
+    file.write_text(WHOLE)
+    return str(file)
+
+
+def test_what_is_as_expected(whole: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bisect", whole, "--expect", saved(tmp_path)]) == 0
+    assert "as expected, after every stage and on the machine" in capsys.readouterr().out
+
+
+def test_what_was_wrong_before_the_first_stage(whole: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bisect", "--json", f"--expect={saved(tmp_path, 5.0)}", whole]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"stage": 0, "name": "schedule", "what": "element (1, 2) is 37.5, expected 42.5"}
+
+
+def test_what_a_stage_makes_wrong(
+    whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def double(ast: UOp, target: Target) -> UOp:
+        return ast.substitute({n: n.like(1.0) for n in ast.toposort() if n.op is Op.Const and n.arg == 0.5})
+
+    stages = [dataclasses.replace(s, algorithm=double) if s.number == 12 else s for s in pipeline.STAGES]
+    monkeypatch.setattr(pipeline, "STAGES", tuple(stages))
+    assert main(["bisect", whole, f"--expect={saved(tmp_path)}"]) == 1
+    assert "first wrong after stage 12: Add GPU dims: element (0, 0) is 16.0, expected 15.5" in capsys.readouterr().out
+
+
+def test_what_the_machine_makes_wrong(
+    whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cpu = type(device("CPU"))
+    render = cpu.render
+
+    def wrong(self: CPUDevice, instructions: Sequence[UOp], name: str) -> Rendered:
+        rendered = render(self, instructions, name)
+        sign = "fsub" if name.startswith("map") else "fadd"  # the last of the program's kernels
+        return dataclasses.replace(rendered, text=rendered.text.replace("fadd", sign))
+
+    monkeypatch.setattr(cpu, "render", wrong)
+    monkeypatch.setattr(cpu, "compile", lambda self, instructions, name: self.load(self.render(instructions, name)))
+    assert main(["bisect", whole, "--expect", saved(tmp_path)]) == 1
+    assert "right after every stage and wrong on the machine: in code generation: element (0, 0)" in capsys.readouterr().out
+
+
+def test_references_that_fit_nothing(whole: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "seven.npy", np.zeros(7))
+    (tmp_path / "text.npy").write_text("no array")
+    for arguments, says in (
+        ([f"--expect={tmp_path / 'seven.npy'}", whole], "realizes nothing of 7 elements"),
+        ([f"--expect={tmp_path / 'text.npy'}", whole], "holds no array"),
+        (["--limit", "3", "--expect", saved(tmp_path), whole], "at most 3"),
+    ):
+        assert main(["bisect", *arguments]) == 2
+        assert says in capsys.readouterr().err
