@@ -67,6 +67,7 @@ class Stage:
 
 DOWN: Final = "top-down"
 UP: Final = "bottom-up"
+APPLY_OPTS: Final = 7
 DECOMPOSITIONS: Final = 18
 READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
 EVERYWHERE: Final = FIRES | {"binder"}

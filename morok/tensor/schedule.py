@@ -31,6 +31,7 @@ from morok.tensor.base import Lazy, prod
 from morok.tensor.movement import reshaped
 
 if TYPE_CHECKING:
+    from morok.passes.pipeline import Observer, Program
     from morok.runtime.buffer import Buffer
     from morok.runtime.device import Device
     from morok.runtime.kernel import Kernel
@@ -94,11 +95,12 @@ class ScheduleItem:
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """One kernel as text."""
+    """One kernel as text, and the optimizations that stage 7 applied to it."""
 
     name: str
     backend: str
     code: str
+    opts: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -336,7 +338,7 @@ def compiled(ast: UOp, device: Device) -> Kernel:
     return kernel
 
 
-def _lower(ast: UOp, device: Device) -> list[UOp]:
+def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[UOp]:
     from morok.passes.pipeline import lower
 
     COUNTERS.kernels_lowered += 1
@@ -344,7 +346,7 @@ def _lower(ast: UOp, device: Device) -> list[UOp]:
         from morok.runtime.tune import tuned
 
         ast = tuned(ast, device)
-    return lower(ast, device.target)
+    return lower(ast, device.target, observer)
 
 
 def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
@@ -531,6 +533,7 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
 
 def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
     """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
+    from morok.passes.pipeline import APPLY_OPTS
     from morok.runtime.device import device as find_device
 
     where = device or tensor.device
@@ -545,8 +548,14 @@ def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
     target = find_device(where)
     out: list[KernelCode] = []
     for step in schedule.steps:
-        rendered = target.render(_lower(step.ast, target), step.ast.arg.name)
-        out.append(KernelCode(rendered.name, target.target.name, rendered.text))
+        opts: list[str] = []
+
+        def look(number: int, name: str, before: Program, after: Program, opts: list[str] = opts) -> None:
+            if number == APPLY_OPTS and isinstance(after, UOp):
+                opts += map(str, after.arg.opts or ())
+
+        rendered = target.render(_lower(step.ast, target, look), step.ast.arg.name)
+        out.append(KernelCode(rendered.name, target.target.name, rendered.text, tuple(opts)))
     return out
 
 
