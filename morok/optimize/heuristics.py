@@ -22,6 +22,7 @@ PACK_TILES: Final = 4  # tiles of rows that a copy must serve to be worth its ti
 ROWS: Final = 8  # rows of a matrix product's register tile
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
 COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
+LINE_BYTES: Final = 64  # of memory, which is read and written by lines
 STREAM_VECTORS: Final = 2  # vectors a step of an elementwise loop
 GPU_THREADS: Final = (256, 128, 64, 32)
 GPU_BUSY: Final = 1 << 14  # threads that outputs alone must give to fill a GPU
@@ -81,7 +82,8 @@ def optimize(ast: UOp, target: Target) -> UOp:
 
 def _thread(s: Scheduler) -> None:
     """THREAD over a loop of each output, where that is legal."""
-    for r in threads.loops(s.ast, s.target.threads):
+    as_nested = any(opt.op is OptOp.SWAP for opt in s.applied)
+    for r in threads.loops(s.ast, s.target.threads, as_nested):
         with contextlib.suppress(OptError):
             _apply(s, OptOp.THREAD, r, 0)
 
@@ -135,9 +137,7 @@ def _cpu(s: Scheduler) -> None:
             _upcast(s, r, 1, next((n for n in (4, 2) if _length(r) % n == 0), 1))
         return
     if not reduced and (turned := _transposed(accesses, outputs, lanes)) is not None:
-        read, written = turned
-        _vectorize(s, read, lanes)
-        _vectorize(s, written, lanes // 2)
+        _turn(s, *turned, lanes)
         return
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
     if across is not None and accesses.unit(across) > 0 and (_length(across) >= lanes // 2 or not reduced):
@@ -244,6 +244,16 @@ def _transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp
     return None
 
 
+def _turn(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
+    """A tile of vectors along `read` by whole lines of memory along `written`, so that what is written need not be read first;
+    tiles follow each other along `read`, in the order in which memory is read ahead."""
+    if read.arg[0] < written.arg[0]:
+        read, written = _swapped(s, read, written)
+    stored = max((n.src[1].dtype.itemsize for n in s.ast.toposort() if n.op is Op.Store), default=4)
+    _vectorize(s, read, lanes)
+    _vectorize(s, written, min(LINE_BYTES // stored, MAX_LANES // lanes, _length(written)))
+
+
 def _product(x: UOp) -> bool:
     while x.op is Op.Cast:
         x = x.src[0]
@@ -269,14 +279,20 @@ def _copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int
     return slot if packing.copied_bytes(place, outer) > PACK_BYTES and not packing.is_written(s.ast, slot) else None
 
 
+def _swapped(s: Scheduler, a: UOp, b: UOp) -> tuple[UOp, UOp]:
+    """The ranges `a` and `b` once each has the other's place in the nest."""
+    s.apply(Opt(OptOp.SWAP, s.ranges.index(a), s.ranges.index(b)))
+    first, second = (next(r for r in s.ranges if r.arg == (o.arg[0], *x.arg[1:])) for x, o in ((a, b), (b, a)))
+    return first, second
+
+
 def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
     """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors, from a copy of the
     columns that a block is wide if buffer `slot` is to be copied.
     """
     lanes = native(s)
     if slot is not None and row.arg[0] < column.arg[0]:  # the loop over rows inside: it reads the copy again and again
-        s.apply(Opt(OptOp.SWAP, s.ranges.index(row), s.ranges.index(column)))
-        row, column = (next(r for r in s.ranges if r.arg == (o.arg[0], *x.arg[1:])) for x, o in ((row, column), (column, row)))
+        row, column = _swapped(s, row, column)
     vectors = 2 if s.target.registers >= 16 else 1
     wide = _widest(_length(column), lanes, vectors)
     outside = s.output_ranges.index(column) + (wide < _length(column))

@@ -80,13 +80,13 @@ def cost_ns(ast: UOp) -> float:
     return max(ops / _OPS_A_NS, moved / _BYTES_A_NS)
 
 
-def loops(ast: UOp, threads: int) -> list[UOp]:
+def loops(ast: UOp, threads: int, as_nested: bool = False) -> list[UOp]:
     """The loop around each output that threads should divide: the outermost that has work for all of them, or the longest.
 
     Outermost is what steps furthest through the output, so that a thread writes one piece of it; but the order of loops around a
-    local copy is as it is for the copy's sake.
+    local copy is as it is for the copy's sake, and so it is, `as_nested`, where it was chosen.
     """
-    copies = any(n.op is Op.DefineLocal for n in ast.toposort())
+    copies = as_nested or any(n.op is Op.DefineLocal for n in ast.toposort())
     found: dict[UOp, None] = {}
     for store in _stores(ast):
         place = store.src[0]

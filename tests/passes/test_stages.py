@@ -416,6 +416,7 @@ def test_threads_divide_what_steps_furthest() -> None:
     i, b = K.loop(16, 0), K.loop(64, 1)
     ast = K.kernel(K.buffer(0, 1024).index(b * 16 + i).store(K.buffer(1, 64).index(b)).end(i, b))
     assert loops(ast, 2) == [b]
+    assert loops(ast, 2, as_nested=True) == [i]
     assert [const_end(r) for r in loops(K.matmul(32, 4, 8), 2)] == [32]
     assert [const_end(r) for r in loops(K.matmul(3, 4, 64), 2)] == [64]  # three rows are no work for two
 

@@ -7,12 +7,14 @@ nodes, and a gated access touches no memory where its gate is false: the address
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
+from morok.codegen.llvm.columns import column, join, lanes_of_columns
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.streams import dispatcher, streamed_slots
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
@@ -85,6 +87,7 @@ class Renderer:
     scratch: int = 0
     scratch_users: list[tuple[str, int]] = field(default_factory=list)
     zeros: int = 0
+    shuffles: dict[tuple[str, str, str, tuple[int, ...]], str] = field(default_factory=dict)
 
     # Operands.
 
@@ -401,8 +404,25 @@ class Renderer:
 
     # Lanes.
 
+    def _shared_shuffle(self, base: str, lanes: int, a: str, b: str, mask: list[int]) -> str:
+        """A shuffle of two vectors, made once in a block."""
+        key = (self.b.block, a, b, tuple(mask))
+        if key not in self.shuffles:
+            self.shuffles[key] = self.b.shuffle(base, lanes, a, b, mask)
+        return self.shuffles[key]
+
+    def _column(self, base: str, rows: list[UOp], lane: int) -> str:
+        n, size = rows[0].dtype.count, rows[0].dtype.scalar().itemsize
+        joined, lanes = join([self.value(r) for r in rows], lane, n, size, functools.partial(self._shared_shuffle, base, n))
+        whole = len(lanes) == n and lanes == sorted(lanes)
+        return joined if whole else self.b.shuffle(base, n, joined, "poison", lanes)
+
     def vectorize(self, u: UOp) -> None:
         base = type_of(u.dtype.scalar())
+        tile = column(u)
+        if tile is not None:
+            self.values[u] = self._column(base, *tile)
+            return
         sources = list(dict.fromkeys(s.src[0] for s in u.src if s.op is Op.Gep and s.src[0].dtype.count > 1))
         whole = all(s.op is Op.Gep and s.src[0].dtype.count > 1 for s in u.src)
         if whole and len(sources) <= 2 and len({s.dtype for s in sources}) == 1:
@@ -459,7 +479,10 @@ class Renderer:
     # The function.
 
     def run(self, instructions: Sequence[UOp]) -> None:
+        unneeded = lanes_of_columns(instructions)
         for u in instructions:
+            if u in unneeded:
+                continue
             handler = _HANDLERS.get(u.op)
             if handler is None:
                 raise CompileError(
