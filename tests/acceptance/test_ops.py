@@ -201,7 +201,7 @@ def test_a_barrier_between_storing_and_loading_shared_memory() -> None:
     k, j = (UOp.range(n, id, AxisType.Reduce, True) for id, n in ((1, 64), (2, 16)))
     part = argument(1, 1024).index(thread * 64 + k).reduce(Op.Add, k)
     shared = UOp.new(Op.Bufferize, (part, thread), (None, AddrSpace.LOCAL))
-    ast = UOp.sink(argument(0, 1).index(0).store(shared.index(j).reduce(Op.Add, j)), info=KernelInfo("total"))
+    ast = UOp.sink(argument(0, 1).index(0).store(shared.index(j).reduce(Op.Add, j)), info=KernelInfo("total", opts=()))
     code = render_cuda(lower(ast, CUDA), "total").text
     (name,) = re.findall(r"__shared__ [^;]*?(\w+)\[", code)
     lines = [line for line in code.splitlines() if name in line or "__syncthreads();" in line]

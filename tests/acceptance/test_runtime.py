@@ -147,12 +147,13 @@ def test_independent_kernels_run_at_the_same_time() -> None:
     with config.settings(threads=2):
         plan = Tensor.prepare_batch([a, b])
         assert max(len(g) for g in plan.parallel_groups) == 2
-        overlapping = False
-        for _ in range(20):
+
+        def overlaps() -> bool:
             times = plan.profile()
             first, second = (times[i] for i in max(plan.parallel_groups, key=len))
-            overlapping |= second.start < first.start + first.seconds and first.start < second.start + second.seconds
-    assert overlapping
+            return second.start < first.start + first.seconds and first.start < second.start + second.seconds
+
+        assert any(overlaps() for _ in range(2000))  # on a busy machine the second worker may be kept waiting for long
 
 
 def test_execution_plan() -> None:
