@@ -24,6 +24,11 @@ class Machine:
     def has(self, feature: str) -> bool:
         return f"+{feature}" in self.features.split(",")
 
+    @property
+    def is_arm(self) -> bool:
+        """64-bit ARM."""
+        return self.triple.startswith(("aarch64", "arm64"))
+
 
 def machine(cpu: str, features: str = "") -> Machine:
     """A processor of this machine's architecture by name; `features` in LLVM's spelling ("+avx2,+fma")."""
@@ -47,8 +52,8 @@ def llvm_target(m: Machine) -> Target:
     elif m.has("avx"):
         width, registers = 32, 16
     else:
-        width, registers = 16, 32 if m.triple.startswith(("aarch64", "arm64")) else 16
-    fma = m.has("fma") or m.triple.startswith(("aarch64", "arm64"))
+        width, registers = 16, 32 if m.is_arm else 16
+    fma = m.has("fma") or m.is_arm
     return Target("LLVM", vector_bytes=width, memory_bytes=width, registers=registers, fma=fma, unsupported=TRANSCENDENTAL)
 
 

@@ -106,7 +106,8 @@ class CPUDevice(Device):
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
         from morok.codegen.llvm import render
 
-        return render(instructions, name, config.FAST_MATH.value, host().fma, host_machine().has("avx512fp16"))
+        machine = host_machine()
+        return render(instructions, name, config.FAST_MATH.value, host().fma, machine.has("avx512fp16"), machine.is_arm)
 
     def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
         if config.CPU_BACKEND.value == "interpreter":

@@ -21,11 +21,13 @@ class Builder:
     block     the label of the block being filled
     declared  functions used, and their declarations
     fma       whether the target multiplies and adds in one instruction; half_fma: at f16 too
+    ieee_extremes  whether it has IEEE maximum and minimum of vectors in one
     """
 
     math: frozenset[str] = CONTRACT
     fma: bool = True
     half_fma: bool = False
+    ieee_extremes: bool = False
     lines: list[str] = field(default_factory=list)
     entry: list[str] = field(default_factory=list)
     block: str = "entry"

@@ -251,9 +251,31 @@ def _extreme(name: str, floating: str, letters: str, beyond: str, wrong_zero: fl
         c = u.src[1]
         if c.op is Op.Const and c.arg == c.arg and not (c.arg == 0 and math.copysign(1.0, c.arg) == wrong_zero):
             return in_float(b, d, (x, y), lambda b, base, n, x, y: b.select(b.compare(beyond, base, n, x, y), base, n, y, x))
-        return in_float(b, d, (x, y), lambda b, base, n, x, y: b.intrinsic(floating, base, n, x, y))
+        return in_float(b, d, (x, y), lambda b, base, n, x, y: _float_extreme(b, floating, base, n, x, y))
 
     OPS[name] = emit
+
+
+def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> str:
+    """IEEE maximum or minimum. Where vectors have but an instruction that gives its second operand for NaN and for two zeros, as
+    x86 does, that one in both orders: the two results differ in these cases alone, and then are the operands. All their bits
+    together make a NaN of one, and the sign of a zero is that of both for the maximum, of either for the minimum.
+    """
+    if b.ieee_extremes or n == 1 or base not in ("float", "double"):
+        return b.intrinsic(name, base, n, x, y)
+    beyond = "ogt" if name == "maximum" else "olt"
+    bits = {"float": "i32", "double": "i64"}[base]
+    first, second = (b.convert("bitcast", base, bits, n, _picked(b, beyond, base, n, *pair)) for pair in ((x, y), (y, x)))
+    if name == "minimum":
+        return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, first, second))
+    unsigned = b.const(bits, n, 2 ** (int(bits[1:]) - 1) - 1)
+    signs = b.binary("and", bits, n, first, b.binary("or", bits, n, second, unsigned))
+    return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, signs, b.binary("and", bits, n, second, unsigned)))
+
+
+def _picked(b: Builder, beyond: str, base: str, n: int, x: str, y: str) -> str:
+    """x where it is beyond y, else y."""
+    return b.select(b.compare(beyond, base, n, x, y), base, n, x, y)
 
 
 # x <= +0 ? +0 : x gives +0 for -0 and NaN for NaN; against -0 it would turn +0 into -0

@@ -582,17 +582,22 @@ _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
 
 
 def render(
-    instructions: Sequence[UOp], name: str, math: frozenset[str] = CONTRACT, fma: bool = True, half_fma: bool = False
+    instructions: Sequence[UOp],
+    name: str,
+    math: frozenset[str] = CONTRACT,
+    fma: bool = True,
+    half_fma: bool = False,
+    ieee_extremes: bool = False,
 ) -> Rendered:
     """The LLVM IR of `instructions` (the list after stage 22) as a function called `name`.
 
     `math`: the liberties of float arithmetic (MOROK_FAST_MATH). `fma`: whether the target has fused multiply-add;
-    `half_fma`: at f16 too.
+    `half_fma`: at f16 too. `ieee_extremes`: whether it has IEEE maximum and minimum of vectors as instructions.
     Raises CompileError for an instruction that has no code.
     """
 
     def rendered(name: str, streamed: frozenset[int] = frozenset()) -> Renderer:
-        made = Renderer(name, Builder(math, fma, half_fma), analyze(instructions), streamed)
+        made = Renderer(name, Builder(math, fma, half_fma, ieee_extremes), analyze(instructions), streamed)
         made.run(instructions)
         return made
 
