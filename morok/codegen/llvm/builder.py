@@ -105,6 +105,12 @@ class Builder:
             self.declared[function] = f"declare {result} {function}({', '.join(t for t, _ in operands)})"
         return self.emit(f"call {result} {function}({', '.join(f'{t} {v}' for t, v in operands)})")
 
+    def prefetch(self, address: str) -> None:
+        """Ask for the line at `address`, to be read soon; one that does not exist is not fetched."""
+        function = "@llvm.prefetch.p0"
+        self.declared.setdefault(function, f"declare void {function}(ptr, i32, i32, i32)")
+        self.do(f"call void {function}(ptr {address}, i32 0, i32 3, i32 1)")
+
     # Lanes.
 
     def extract(self, base: str, lanes: int, x: str, lane: int) -> str:

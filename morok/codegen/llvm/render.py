@@ -8,7 +8,7 @@ nodes, and a gated access touches no memory where its gate is false: the address
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +16,7 @@ from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import column, join, lanes_of_columns
 from morok.codegen.llvm.ops import OPS, Emit
+from morok.codegen.llvm.prefetch import loads_ahead
 from morok.codegen.llvm.streams import dispatcher, streamed_slots
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot, analyze, passed, runs, storage
@@ -71,12 +72,14 @@ class Renderer:
     values   the name of each instruction's result; of an Index the address
     env      the current value of each register slot
     streamed the buffers whose stores go past the caches
+    ahead    the loads that fetch what lies so many elements further as well
     """
 
     name: str
     b: Builder
     registers: Registers
     streamed: frozenset[int] = frozenset()
+    ahead: Mapping[UOp, int] = field(default_factory=dict)
     values: Values[str] = field(default_factory=Values)
     env: dict[Slot, str] = field(default_factory=dict)
     arguments: dict[int, Argument] = field(default_factory=dict)
@@ -203,6 +206,9 @@ class Renderer:
             return
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.value(place)
+        if u in self.ahead:
+            further = self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {self.ahead[u]}")
+            self.b.prefetch(further)
         if gate is None:
             self.values[u] = self._read(address, d)
         else:
@@ -596,8 +602,10 @@ def render(
     Raises CompileError for an instruction that has no code.
     """
 
+    ahead = loads_ahead(instructions)
+
     def rendered(name: str, streamed: frozenset[int] = frozenset()) -> Renderer:
-        made = Renderer(name, Builder(math, fma, half_fma, ieee_extremes), analyze(instructions), streamed)
+        made = Renderer(name, Builder(math, fma, half_fma, ieee_extremes), analyze(instructions), streamed, ahead)
         made.run(instructions)
         return made
 

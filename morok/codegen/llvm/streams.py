@@ -16,7 +16,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 
-LEAST_BYTES: Final = 1 << 25  # of a buffer: larger than what caches keep of it
+LEAST_BYTES: Final = 1 << 24  # of a buffer: larger than what caches keep of it
 LINE_BYTES: Final = 64
 
 
