@@ -120,8 +120,6 @@ class Values(Names, ABC):
             return self.access.inline["vector"].format(d=element, k=self.finite(e.args[1]))
         if name == "lanes":
             return self.access.lanes(self.bearer(e.args[0]))
-        if name == "vector":
-            return self.access.inline["vector"].format(d=self.value(e.args[0]), k=self.finite(e.args[1]))
         if name == "no_overflow":
             return self.no_overflow(e.args[0])
         if name in _DTYPE_FACTS:

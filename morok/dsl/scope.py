@@ -79,7 +79,7 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
     "at": (("seq", "int", "int"), "int"),
     "free_of_axes": (("node", "seq"), "bool"),
 }
-SPECIAL_FUNCTIONS = ("eval", "const", "zero", "one", "identity", "zip", "subst", "axes", "inside", "vector")
+SPECIAL_FUNCTIONS = ("eval", "const", "zero", "one", "identity", "zip", "subst", "axes", "inside")
 FLAGS = ("nnan", "ninf", "nsz", "contract", "arcp", "afn", "reassoc")
 
 __all__ = ["FLAGS", "FUNCTIONS", "SPECIAL_FUNCTIONS", "Bound", "Value"]

@@ -366,12 +366,6 @@ class ValueExpressions(ABC):
             made = replace(e, args=(arg, *(self.integer(k, "a number of lanes") for k in e.args[1:])))
             self.r.sort(made, Sort.DTYPE)
             return made, t if len(e.args) == 1 else T(t.elem, self.types.lane())
-        if isinstance(e, S.ECall) and e.name == "vector":
-            self._count(e, 2)
-            element, t = self.dtype(e.args[0])
-            made = replace(e, args=(element, self.integer(e.args[1], "the number of lanes")))
-            self.r.sort(made, Sort.DTYPE)
-            return made, T(t.elem, self.types.lane())
         made, v = self.value(e)
         if v.kind not in ("dtype", "unknown"):
             self.r.fail(f"{self._describe(v)} stands where a dtype is expected", e, "a dtype, a dtype variable or dtype(x)")

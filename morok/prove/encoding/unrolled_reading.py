@@ -82,12 +82,9 @@ class UnrolledReading(Concrete, ABC):
         x.inside.free |= ids
         return True
 
-    def call_dtype(self, x: Vector) -> int:
+    def call_dtype(self, x: Vector, lanes: int | None = None) -> int:
         """Of a dtype only the lanes are known."""
-        return x.count
-
-    def call_vector(self, dtype: int, lanes: int) -> int:
-        return lanes
+        return x.count if lanes is None else lanes
 
     def call_const(self, v: Vector, dtype: int) -> Vector:
         return v
