@@ -135,6 +135,18 @@ class Drafts(Protocol):
     def settle(self, node: Node) -> Node: ...
 
 
+@runtime_checkable
+class Instructions(Protocol):
+    """A dialect whose programs end as lists of instructions.
+
+    in_turn     the instructions, in order, that a node which is none itself stands for; None for an instruction
+    has_effect  whether an instruction does something besides having a value
+    """
+
+    def in_turn(self, node: Node) -> Sequence[Node] | None: ...
+    def has_effect(self, node: Node) -> bool: ...
+
+
 class _NotConst:
     def __repr__(self) -> str:
         return "NOT_CONST"

@@ -9,7 +9,7 @@ from morok.dialect import NOT_CONST, OperandInfo, OpInfo
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
 from morok.ir.maker import maker
-from morok.ir.op import TABLE, AxisType, Op, OpDef, Undefined
+from morok.ir.op import NO_INSTRUCTION, TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.ops.loop import identity
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
@@ -17,6 +17,7 @@ from morok.ir.ranges import free_of_axes, replace_range
 from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled
 
 _UNROLL: Final = Op.Unroll
+_INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # how a kernel is called, how often it loops
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
 
@@ -180,6 +181,12 @@ class _Morok:
 
     def origin(self, node: UOp) -> Origin | None:
         return node.origin
+
+    def in_turn(self, node: UOp) -> tuple[UOp, ...] | None:
+        return node.src if node.op in NO_INSTRUCTION else None
+
+    def has_effect(self, node: UOp) -> bool:
+        return node.dtype.kind == "void" or node.op in _INTERFACE
 
     @staticmethod
     def derive(node: UOp, rule: str) -> None:

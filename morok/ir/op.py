@@ -188,6 +188,7 @@ _PRIORITY: Final = {
 }
 
 REDUCE_OPS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)  # the values of a Reduce's `op` field
+NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})  # in a list of instructions their operands stand for them
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import DType, PtrType
 from morok.ir.graph import toposort
 from morok.ir.interpret import INVALID, evaluate
-from morok.ir.op import AxisType, Op, Position
+from morok.ir.op import NO_INSTRUCTION, AxisType, Op, Position
 from morok.ir.ops.arguments import check as check_fields
 from morok.ir.positions import positions
 from morok.ir.typecheck import pointwise_type
@@ -30,7 +30,6 @@ _TENSOR: Final = {
     Op.Unique, Op.Device, Op.Buffer, Op.BufferView, Op.Kernel,
 }  # fmt: skip
 
-_SILENT: Final = frozenset({Op.Sink, Op.Group, Op.Noop})  # no instructions: their operands stand for them
 
 # From which stage on these ops are gone.
 GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
@@ -41,7 +40,7 @@ GONE: Final[tuple[tuple[int, frozenset[Op]], ...]] = (
     (14, frozenset({Op.PtrCat})),
     (15, frozenset({Op.Invalid})),
     (19, frozenset({Op.Cat, Op.Precast})),
-    (21, _SILENT),
+    (21, NO_INSTRUCTION),
 )
 # From which stage on no loop has these axes.
 NO_AXIS: Final = ((9, frozenset({AxisType.Upcast, AxisType.Unroll})),)
@@ -249,7 +248,7 @@ def _check_order(program: Sequence[UOp], stage: int) -> None:
         waiting = list(node.src[:1] if node.op is Op.If else node.src)
         while waiting:
             s = waiting.pop()
-            if s.op in _SILENT:
+            if s.op in NO_INSTRUCTION:
                 waiting.extend(s.src)
             elif s not in done and s.op not in (Op.Const, Op.VConst):
                 _refuse(node, stage, f"operand {s.op.name} comes after its use")

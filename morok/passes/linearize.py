@@ -1,4 +1,4 @@
-"""Stages 20 to 22: the order of loops, the order of instructions, and branches around gated stores."""
+"""Stages 20 and 21: the order of loops, and the order of instructions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Final
 from morok.errors import LoweringError, Place
 from morok.ir import provenance
 from morok.ir.graph import toposort
-from morok.ir.op import Op
+from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.uop import UOp
 from morok.passes.ranges import nesting
-from morok.passes.target import Target
 from morok.passes.walk import rebuild
 
 # Lower comes first among instructions that run equally often.
@@ -29,7 +28,6 @@ PRIORITY: Final[dict[Op, int]] = {
 }
 _EFFECTS: Final = frozenset({Op.Store, Op.Barrier})
 _NONE: Final[frozenset[UOp]] = frozenset()
-_NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
 
 def nest_loops(root: UOp) -> UOp:
@@ -210,44 +208,4 @@ def linearize(root: UOp) -> list[UOp]:
             waiting[u] -= 1
             if not waiting[u]:
                 heapq.heappush(heap, (key(u), u.serial, u))
-    return [n for n in out if n.op not in _NO_INSTRUCTION]
-
-
-def branch_gated_stores(instructions: list[UOp], target: Target) -> list[UOp]:
-    """Stage 22: a store behind a gate becomes If, Store, EndIf, unless the target predicates stores itself."""
-    if target.predicated:
-        return instructions
-    gated = {n.src[0] for n in instructions if n.op is Op.Store and n.src[0].op is Op.Index and n.src[0].arg}
-    loaded = {s for n in instructions if n.op is not Op.Store for s in n.src}
-    out: list[UOp] = []
-    moved: dict[UOp, UOp] = {}
-    for n in instructions:
-        if n in gated and n not in loaded:
-            continue
-        for s in n.src:
-            _regroup(s, moved)
-        src = tuple([moved.get(s, s) for s in n.src])
-        now = n if src == n.src else n.replace(src)
-        if n.op is Op.Store and n.src[0] in gated:
-            *place, gate = [moved.get(s, s) for s in n.src[0].src]
-            bare = UOp.new(Op.Index, tuple(place), False)
-            branch = UOp.new(Op.If, (gate, bare))  # the place tells branches behind one gate apart
-            now = n.replace((bare, *src[1:]))
-            out += [bare, branch, now, UOp.new(Op.EndIf, (branch,))]
-        else:
-            out.append(now)
-        if now is not n:
-            moved[n] = now
-    return out
-
-
-def _regroup(node: UOp, moved: dict[UOp, UOp]) -> None:
-    """Enter into `moved` what stands for `node` where that is no instruction itself but holds some that moved."""
-    stack = [node] if node.op in _NO_INSTRUCTION and node not in moved else []
-    while stack:
-        group = stack[-1]
-        inside = [s for s in group.src if s.op in _NO_INSTRUCTION and s not in moved]
-        if inside:
-            stack += inside
-            continue
-        moved[stack.pop()] = group.replace(tuple([moved.get(s, s) for s in group.src]))
+    return [n for n in out if n.op not in NO_INSTRUCTION]

@@ -20,7 +20,9 @@ from morok.ir.uop import UOp
 from morok.passes import steps
 from morok.passes.appended import appended_to
 from morok.passes.target import KernelInfo, Target
+from morok.rewrite import library
 from morok.rewrite.engine import FIRES
+from morok.rewrite.lines import line_rewrite
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
 if TYPE_CHECKING:
@@ -35,7 +37,8 @@ class Stage:
     """One stage.
 
     groups     the rule groups that it applies, in order
-    direction  "top-down": rules see rewritten operands; "bottom-up": they see the node as it was; "-": no rules
+    direction  "top-down": rules see rewritten operands; "bottom-up": they see the node as it was; "lines": they see a list, one
+               instruction after the other; "-": no rules
     algorithm  what runs before the rules, or None
     adds       the field of Target that names groups of the target's own
     positions  in which operand positions rules fire
@@ -68,6 +71,7 @@ class Stage:
 DOWN: Final = "top-down"
 UP: Final = "bottom-up"
 APPLY_OPTS: Final = 7
+LINES: Final = "lines"
 DECOMPOSITIONS: Final = 18
 READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
 EVERYWHERE: Final = FIRES | {"binder"}
@@ -102,7 +106,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(19, "Final rewrite",        ("render", "safe_division"),             DOWN, steps.nest_loops, adds="extra_matcher"),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
-    Stage(22, "Cleanup IF/ENDIF",     (),                                      "-",  steps.branch_gated_stores),
+    Stage(22, "Cleanup IF/ENDIF",     ("branches",),                           LINES),
 )
 # fmt: on
 
@@ -133,8 +137,8 @@ def unwatched() -> Iterator[None]:
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
     """The stage's groups, without those for instructions that `target` lacks, or has; then those that the target adds."""
-    left_out = {() if target.fma else "multiply_add", () if target.unsupported else "transcendental"}
-    groups = tuple(g for g in stage.groups if g not in left_out)
+    wanted = {"multiply_add": target.fma, "transcendental": bool(target.unsupported), "branches": not target.predicated}
+    groups = tuple(g for g in stage.groups if wanted.get(g, True))
     return (*groups, *getattr(target, stage.adds)) if stage.adds else groups
 
 
@@ -143,7 +147,7 @@ def run(stage: Stage, program: Program, target: Target, before: RuleSet | None =
     if stage.algorithm is not None:
         program = stage.algorithm(program, target)
     if not isinstance(program, UOp):
-        return program
+        return program if stage.direction != LINES else apply_to_lines(stage, program, target)
     program = apply_groups(stage, program, target, before)
     return program if stage.finish is None else stage.finish(program, target)
 
@@ -177,6 +181,12 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
     if stage.first:
         program = steps.rewrite(program, stage.first, stage.number, positions=EVERYWHERE)
     return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context)
+
+
+def apply_to_lines(stage: Stage, program: list[UOp], target: Target) -> list[UOp]:
+    """What the stage's rules make of a list of instructions."""
+    groups = _groups(stage, target)
+    return line_rewrite(program, library.groups(*groups), stage=str(stage.number)) if groups else program
 
 
 def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet | None) -> list[UOp]:

@@ -129,7 +129,3 @@ def order_loops(ast: UOp, target: Target) -> UOp:
 
 def linearize(ast: UOp, target: Target) -> list[UOp]:
     return _linearize.linearize(ast)
-
-
-def branch_gated_stores(instructions: list[UOp], target: Target) -> list[UOp]:
-    return _linearize.branch_gated_stores(instructions, target)

@@ -97,8 +97,8 @@ class Job:
         self.memo_key = memo_key
         self.trace = trace
         self.stage = stage
-        self.done = _map_for(program.dialect)
-        self.held = _map_for(program.dialect)
+        self.done = map_for(program.dialect)
+        self.held = map_for(program.dialect)
         self.fired = 0
         self.size: int | None = None
         self.root: Node = None
@@ -185,7 +185,7 @@ class Job:
 
 
 def _size(dialect: Dialect, root: Node) -> int:
-    seen: Any = _map_for(dialect)
+    seen: Any = map_for(dialect)
     stack = [root]
     total = 0
     while stack:
@@ -197,7 +197,7 @@ def _size(dialect: Dialect, root: Node) -> int:
     return total
 
 
-def _map_for(dialect: Dialect) -> Any:
+def map_for(dialect: Dialect) -> Any:
     """A map keyed by node identity: a dict where nodes hash by identity (hash-consed ones), else by address."""
     return {} if getattr(dialect, "hash_consed", False) else IdentityMap()
 

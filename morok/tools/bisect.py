@@ -210,11 +210,12 @@ def culprit(stage: Stage, target: Target, before: Program, given: Buffers, varia
             program = stage.algorithm(before, target)
         if difference(_whole(before), expected, outcome(program, given, variables)) is not None:
             return _first_wrong(firings, given) or Culprit("", "", "", "")
-    if not isinstance(program, UOp):
-        return None
     firings = _Firings()
     with tracing(firings):
-        pipeline.apply_groups(stage, program, target)
+        if isinstance(program, UOp):
+            pipeline.apply_groups(stage, program, target)
+        elif stage.groups:
+            pipeline.apply_to_lines(stage, program, target)
     found = _first_wrong(firings, given)
     if found is None and stage.finish is not None:  # the value changes in this stage, and nothing else is left
         return Culprit("", "", "", "")

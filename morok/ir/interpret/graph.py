@@ -7,7 +7,7 @@ AFTER edges are the whole order. Threads of a workgroup run in step.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from morok.errors import IRError
@@ -157,8 +157,10 @@ class Graph(Places):
             for s in src:
                 yield self.execute(s)
             self.memory.epoch += 1
-        elif op is Op.If:
-            raise IRError("If stands in instruction lists only", hint="interpret.run_instructions")
+        elif op is Op.If or op is Op.EndIf:
+            raise IRError("a branch is a part of a Group, or of a list of instructions", hint="interpret.run_instructions")
+        elif op is Op.Group and any(s.op is Op.If for s in src):
+            yield from self._branches(src)
         elif op is Op.Contract and node.dtype.kind == "void":
             yield self._nest([(("axis", a), n) for a, n in node.arg], 0, active, lambda _: self.execute(src[0]))
         elif op is Op.Kernel:
@@ -171,6 +173,28 @@ class Graph(Places):
         elif op not in NAMED and op not in ALLOCATED and op not in MOVEMENT and op not in (Op.Range, Op.Special, Op.Bufferize):
             yield self.value(node)
         return True
+
+    def _branches(self, statements: Sequence[UOp]) -> Task:
+        """Statements in turn; those between an If and its EndIf by the threads for which its condition holds."""
+        was = [f.active for f in self.frames]
+        open_: list[UOp] = []
+        for s in statements:
+            if s.op is Op.If:
+                holds = [known(c[0]) for c in (yield self.value(s.src[0]))]
+                open_.append(s)
+                for f in self.frames:
+                    f.active = [a and bool(h) for a, h in zip(f.active, holds, strict=True)]
+            elif s.op is Op.EndIf:
+                if not open_ or open_.pop() is not s.src[0] or open_:
+                    raise IRError("an EndIf does not close what was opened last", hint="branches of a Group do not nest")
+                for f, active in zip(self.frames, was, strict=True):
+                    f.active = active
+            elif s.dtype.kind != "void":
+                continue  # an address is used where something is done there
+            else:
+                yield self.execute(s)
+        if open_:
+            raise IRError("an If is never closed")
 
     def _store(self, node: UOp, active: list[bool]) -> Task:
         at = yield self.place(node.src[0])

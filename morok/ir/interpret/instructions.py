@@ -9,10 +9,8 @@ from typing import Any, Final
 from morok.errors import IRError
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Memory, consecutive, element
 from morok.ir.interpret.values import INVALID, Lanes, Pointer, Poison, known, scalar_value
-from morok.ir.op import Op
+from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.uop import UOp
-
-_SILENT: Final = frozenset({Op.Sink, Op.Noop, Op.Group})
 
 
 class Listing:
@@ -70,7 +68,7 @@ class Thread:
                 yield
             elif op is Op.Store:
                 self.store(u)
-            elif op is not Op.EndIf and op not in _SILENT:
+            elif op is not Op.EndIf and op not in NO_INSTRUCTION:
                 self.values[u] = self.compute(u)
             at += 1
 

@@ -109,7 +109,7 @@ _TEXT: Final = {
         Barrier waits for all threads of a workgroup
         Kernel a program of its own, and the buffers it uses
         Sink what a program is for
-        Group statements without an order
+        Group statements without an order; in a list of instructions those that stand there, in order
         Noop nothing
         Custom a statement in the target's own language
         CustomI an expression in the target's own language
