@@ -16,7 +16,8 @@ from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.optimize import groups, packing, padding, threads
-from morok.passes.ranges import const_end, flatten_ranges, nesting, new_range
+from morok.passes.nesting import nesting
+from morok.passes.ranges import const_end, flatten_ranges, new_range
 from morok.passes.target import KernelInfo, Target
 from morok.passes.walk import next_range_id
 

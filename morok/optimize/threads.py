@@ -14,7 +14,7 @@ from morok.ir.dtype import AddrSpace, PtrType
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
-from morok.passes.ranges import nesting
+from morok.passes.nesting import nesting
 
 WORTH_NS: Final = 50_000.0  # of estimated work: what sleeping threads take to wake, several times over
 _BYTES_A_NS: Final = 16.0  # what one core reads and writes of memory

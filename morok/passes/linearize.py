@@ -10,8 +10,6 @@ from morok.ir import provenance
 from morok.ir.graph import toposort
 from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.uop import UOp
-from morok.passes.ranges import nesting
-from morok.passes.walk import rebuild
 
 # Lower comes first among instructions that run equally often.
 PRIORITY: Final[dict[Op, int]] = {
@@ -28,25 +26,6 @@ PRIORITY: Final[dict[Op, int]] = {
 }
 _EFFECTS: Final = frozenset({Op.Store, Op.Barrier})
 _NONE: Final[frozenset[UOp]] = frozenset()
-
-
-def nest_loops(root: UOp) -> UOp:
-    """Stage 19: the ranges of an End in the order in which they nest, the innermost first; the rules make an End of each.
-
-    THREAD is outermost, then lower axis priority is further out, then the earlier range id; a range whose length depends on
-    another lies inside it.
-    """
-
-    def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
-        if node.op is not Op.End or len(src) < 3:
-            return None
-        return src[0].end(*sorted(src[1:], key=_nesting, reverse=True))
-
-    return rebuild(root, visit)
-
-
-def _nesting(r: UOp) -> tuple[int, tuple[bool, int, int]]:
-    return len(r.ranges), nesting(r)
 
 
 def order_loops(root: UOp) -> UOp:

@@ -103,7 +103,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),
     Stage(18, "Decompositions",       LATE,                                    DOWN),
-    Stage(19, "Final rewrite",        ("render", "safe_division"),             DOWN, steps.nest_loops, adds="extra_matcher"),
+    Stage(19, "Final rewrite",        ("render", "safe_division"),             DOWN, adds="extra_matcher"),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
     Stage(22, "Cleanup IF/ENDIF",     ("branches",),                           LINES),

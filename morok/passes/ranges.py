@@ -29,12 +29,6 @@ def const_end(r: UOp) -> int | None:
     return int(end.arg) if end.op is Op.Const else None
 
 
-def nesting(r: UOp) -> tuple[bool, int, int]:
-    """The order in which ranges nest, outermost first: what threads divide among them is around all else, then lower priorities,
-    then the earlier id."""
-    return r.arg[1] is not AxisType.Thread, r.arg[1].priority, r.arg[0]
-
-
 def flatten_ranges(root: UOp) -> UOp:
     """Every op that closes ranges names them one by one: an expression in a binder position stands for the ranges in it."""
 

@@ -119,10 +119,6 @@ def lower_names(ast: UOp, target: Target) -> UOp:
     return _lower_index.lower_names(ast)
 
 
-def nest_loops(ast: UOp, target: Target) -> UOp:
-    return _linearize.nest_loops(ast)
-
-
 def order_loops(ast: UOp, target: Target) -> UOp:
     return _linearize.order_loops(ast)
 

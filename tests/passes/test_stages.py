@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -263,6 +264,27 @@ def test_split_ends() -> None:
     assert end.src[1] is i
     assert end.src[0].op is Op.End
     assert end.src[0].src[1] is j
+
+
+def closed_by(root: UOp) -> list[UOp]:
+    """The ranges that nested Ends close, the outermost first."""
+    out, end = [], root.src[0]
+    while end.op is Op.End:
+        assert len(end.src) == 2
+        out.append(end.src[1])
+        end = end.src[0]
+    return out
+
+
+def test_loops_nest_in_one_order_however_their_end_names_them() -> None:
+    """Threads around all else, then by the axis, then the earlier id; a loop whose length depends on another inside that."""
+    a, b = loop32(3, 0), UOp.range(UOp.const(4, i32), 1, AxisType.Reduce, True)
+    long, thread = UOp.range(a + 1, 2, AxisType.Loop, True), UOp.range(UOp.const(2, i32), 3, AxisType.Thread, True)
+    store = K.buffer(0, 12).index(a * 4 + b).store(UOp.const(1.0))
+    for named in itertools.permutations((a, b, long)):
+        assert closed_by(stage(19, K.kernel(store.end(*named)))) == [a, b, long]
+    for named in itertools.permutations((a, b, thread)):
+        assert closed_by(stage(19, K.kernel(store.end(*named)))) == [thread, a, b]
 
 
 def test_sibling_loops_are_ordered() -> None:

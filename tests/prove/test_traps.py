@@ -244,3 +244,21 @@ MERGE = """Reduce {
 def test_ranges_are_merged_by_an_index_map_that_keeps_the_order(length: str, outer: str, inner: str, usable: bool) -> None:
     text = MERGE.replace("LENGTH", length).replace("OUTER", outer).replace("INNER", inner)
     assert verdict(text, EXTERNS, budget=300_000).usable is usable
+
+
+ONE_RANGE = """End(body, r: i32, q: i32, rest..: i32)
+    if GUARD
+    ~> End(End(body, r), q, rest..)"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "usable"),
+    [
+        ("free_of(q, r) and all(free_of(x, r) for x in rest)", True),
+        ("free_of(q, r)", False),  # the length of another loop may depend on the one inside it
+        ("all(free_of(x, r) for x in rest)", False),
+        ("free_of(r, q) and all(free_of(r, x) for x in rest)", False),  # the wrong way round
+    ],
+)
+def test_a_loop_is_closed_first_if_no_length_around_it_depends_on_it(guard: str, usable: bool) -> None:
+    assert verdict(ONE_RANGE.replace("GUARD", guard), EXTERNS, budget=300_000).usable is usable

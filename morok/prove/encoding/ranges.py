@@ -16,7 +16,14 @@ from morok.prove.semantics.term import Term, Unsupported, both, choose, either
 
 
 class Ranges(Branches):
-    """Range and End: a loop without iterations does nothing, one with one does its body."""
+    """Range and End: a loop without iterations does nothing, one with one does its body.
+
+    ended  by the identity of an End: its body, and the loops around it
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.ended: dict[int, tuple[Node, tuple[Loop, ...]]] = {}
 
     def call_all(self, xs: S.Expr) -> Truth:
         if (
@@ -63,9 +70,18 @@ class Ranges(Branches):
         raise Unsupported("a loop of this form")
 
     def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts."""
+        """A loop without iterations does nothing, one with one does its body; of any other nothing is known but its parts.
+
+        A body is done for every iteration of the ranges, in no order: those of an End inside an End are all closed by it, if the
+        lengths of the outer ones do not depend on the inner ones, and they may be named in any order.
+        """
         loops = [self.loop_of(r) for r in self.many(parts.get("ranges"))]
         body = self.value_of(parts["body"])
+        if id(body) in self.ended:
+            body, inner = self.ended[id(body)]
+            if not all(self.said_free(_written(outer.name), x) for outer in loops for x in inner):
+                raise Unsupported("a loop whose length may depend on one inside it")
+            loops = [*inner, *loops]
         if not isinstance(body, Node):
             raise Unsupported("a loop around what is no statement")
         if not loops:
@@ -75,8 +91,7 @@ class Ranges(Branches):
         value, defined = body.term.value, body.term.defined
         n = self.numbers
         repeat = z3.Function("repeat", ELEMENT, z3.IntSort(), z3.IntSort(), ELEMENT)
-        # the first range is the innermost, and two loops may change places only where the rule keeps their order
-        for loop in loops:
+        for loop in sorted(loops, key=lambda x: x.name):
             count = self.iterations(loop)
             label = z3.Int(f"loop.{loop.name}")
             many = repeat(value, count.value if z3.is_int(count.value) else z3.IntVal(0), label)
@@ -86,4 +101,12 @@ class Ranges(Branches):
             assert loop.end is not None
             defined = both(loop.end.term.defined, either(none, defined))
         # the body's value and whether it has one depend on the loops; where none runs neither matters
-        return Node((Term(value, defined),), body.dtype)
+        node = Node((Term(value, defined),), body.dtype)
+        self.ended[id(node)] = (body, tuple(loops))
+        self.kept = [*getattr(self, "kept", []), node, body]
+        return node
+
+
+def _written(name: str) -> str:
+    """What the rule calls a loop: the k-th of a sequence by the name of the sequence."""
+    return name.partition("#")[0]

@@ -1,0 +1,24 @@
+"""Which loops lie inside which: the order of nesting (stage 19), as rules/target/render.rules asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from morok.ir.op import AxisType
+from morok.ir.uop import UOp
+
+
+def nesting(r: UOp) -> tuple[bool, int, int]:
+    """The order in which ranges nest, outermost first: what threads divide among them is around all else, then lower priorities,
+    then the earlier id."""
+    return r.arg[1] is not AxisType.Thread, r.arg[1].priority, r.arg[0]
+
+
+def _depth(r: UOp) -> tuple[int, tuple[bool, int, int]]:
+    return len(r.ranges), nesting(r)
+
+
+def innermost(r: UOp, others: Sequence[UOp]) -> bool:
+    """Whether `r` nests inside all others: a range whose length depends on another lies inside it."""
+    depth = _depth(r)
+    return all(depth >= _depth(x) for x in others)
