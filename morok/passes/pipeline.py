@@ -79,7 +79,7 @@ PRE: Final = ("pre_expander",)
 EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
-FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "gep_pushing")
+FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off
@@ -89,7 +89,8 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(3,  "Split ranges",         ("split_ranges",),                       DOWN, context=steps.range_ids),
     Stage(4,  "Initial symbolic",     SYMBOLIC,                                DOWN, steps.flatten_ranges),
     Stage(5,  "Simplify ranges",      MERGE,                                   DOWN, steps.flatten_ranges, context=steps.merging),
-    Stage(6,  "Split store",          (),                                      "-",  steps.split_store),
+    Stage(6,  "Split store",          ("split_store",),                        DOWN, steps.number_by_nesting,
+          context=steps.cut_stores, finish=steps.set_apart),
     Stage(7,  "Apply opts",           (),                                      "-",  steps.apply_opts),
     Stage(8,  "Post-opt symbolic",    SYM,                                     DOWN),
     Stage(9,  "Expander",             EXPAND,                                  DOWN, context=steps.axis_order, first=PRE),

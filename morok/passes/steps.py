@@ -9,13 +9,14 @@ from morok import config
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
+from morok.passes import cutting, gpudims, local, ranges, reduce
 from morok.passes import devectorize as _devectorize
-from morok.passes import gpudims, local, ranges, reduce
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.accumulators import Accumulators
 from morok.passes.appended import joined
 from morok.passes.axes import AxisOrder, refuse_unrolled
+from morok.passes.cutting import CutStores
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
@@ -69,9 +70,18 @@ def flatten_ranges(ast: UOp, target: Target) -> UOp:
     return ranges.flatten_ranges(ast)
 
 
-def split_store(ast: UOp, target: Target) -> UOp:
-    ast = ranges.number_by_nesting(ast)
-    return ast if target.has_local else ranges.split_store(ast)
+def number_by_nesting(ast: UOp, target: Target) -> UOp:
+    return ranges.number_by_nesting(ast)
+
+
+def cut_stores(ast: UOp, target: Target) -> CutStores | None:
+    """Which loops are cut: for a GPU none, its threads do not predict branches."""
+    found = None if target.has_local else CutStores.of(ast)
+    return found if found is not None and found.wanted else None
+
+
+def set_apart(ast: UOp, target: Target) -> UOp:
+    return cutting.set_apart(ast)
 
 
 def apply_opts(ast: UOp, target: Target) -> UOp:

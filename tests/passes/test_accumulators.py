@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import morok
+from morok import config
 from morok.dsl import parse
 from morok.ir.dialect import MOROK
 from morok.ir.dtype import dtypes
@@ -9,6 +11,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.accumulators import Accumulators, accumulator, partial_results, register_lanes
 from morok.passes.target import Target
+from morok.rewrite import library
 from morok.rewrite.contracts import check_call
 from morok.rewrite.library import rules_dir
 from tests.passes import kernels as K
@@ -38,3 +41,15 @@ def test_partial_results_divide_what_is_folded() -> None:
             assert folded % partial_results(n, s, Accumulators(FOUR, 0)) == 0
     assert register_lanes(UOp.var("x", dtypes.f64), Accumulators(FOUR, 0)) == 2
     assert register_lanes(UOp.var("x", dtypes.i8), Accumulators(FOUR, 0)) == 4  # arithmetic widens it
+
+
+def test_what_is_added_to_a_product_of_matrices_its_instruction_adds() -> None:
+    """WMMA(a, b, c) + d is WMMA(a, b, c + d): of floats where reassociation is permitted."""
+    for d, permitted, fused in ((dtypes.i32, (), True), (dtypes.f32, (), False), (dtypes.f32, ("reassoc",), True)):
+        a, b, c, other = (UOp.var(name, d.vec(4)) for name in "abcd")
+        product = UOp.new(Op.Wmma, (a, b, c), "4x4x4")
+        with config.settings(fast_math=frozenset(permitted)):
+            for total in (product + other, other + product):
+                out = morok.rewrite(total, library.group("tensor_cores"))
+                assert out is (UOp.new(Op.Wmma, (a, b, out.src[2]), "4x4x4") if fused else total)
+                assert not fused or set(out.src[2].src) == {c, other}

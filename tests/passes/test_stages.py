@@ -19,7 +19,7 @@ from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, Program, listing, lower, run, section
-from morok.passes.ranges import const_end, split_store
+from morok.passes.ranges import const_end
 from tests.passes import kernels as K
 
 f32, i32, i64, index = dtypes.f32, dtypes.i32, dtypes.i64, dtypes.index
@@ -103,7 +103,7 @@ def test_split_store() -> None:
     r = K.loop(100, 0)
     value = (r < 50).where(K.buffer(1, 100).index(r), K.buffer(2, 100).index(r))
     ast = K.kernel(K.buffer(0, 100).index(r).store(value).end(r))
-    assert ranges(split_store(ast)) == [(50, AxisType.Loop), (50, AxisType.Loop)]
+    assert ranges(stage(6, ast)) == [(50, AxisType.Loop), (50, AxisType.Loop)]
     program = after(ast, 8)
     assert Op.Where not in ops(program)
     assert ranges(after(ast, 6, K.GPU)) == [(100, AxisType.Loop)]  # CPU only

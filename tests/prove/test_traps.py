@@ -262,3 +262,38 @@ ONE_RANGE = """End(body, r: i32, q: i32, rest..: i32)
 )
 def test_a_loop_is_closed_first_if_no_length_around_it_depends_on_it(guard: str, usable: bool) -> None:
     assert verdict(ONE_RANGE.replace("GUARD", guard), EXTERNS, budget=300_000).usable is usable
+
+
+CUT = """End(s: void, a, r @ Range { end: @const(n): index, axis, renumbered, .. }, rest..)
+    let k = unused(s)
+    if GUARD
+    let p = Range { end: const(FIRST, index), id: k, axis, renumbered },
+        q = Range { end: const(SECOND, index), id: k + 1, axis, renumbered }
+    if free_of(s, p) and free_of(s, q)
+    if free_of(a, r) and free_of(a, p) and free_of(a, q)
+    if all(free_of(x, r) and free_of(x, p) and free_of(x, q) for x in rest)
+    ~> Group(End(subst(s, r, p), a, p, rest..), End(subst(s, r, MAP), a, q, rest..))"""
+WHOLE = {"GUARD": "n > 7", "FIRST": "7", "SECOND": "n - 7", "MAP": "Add(q, 7)"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "usable"),
+    [
+        ({}, True),
+        ({"SECOND": "n - 8"}, False),  # the last iteration is lost
+        ({"SECOND": "n - 6"}, False),  # one too many
+        ({"FIRST": "6"}, False),  # the one before the cut is lost
+        ({"FIRST": "8"}, False),  # one is done twice
+        ({"MAP": "Add(q, 8)"}, False),  # off by one
+        ({"MAP": "q"}, False),  # the first ones again
+        ({"MAP": "p"}, False),  # a loop that is not around it
+        ({"GUARD": "n > 3"}, False),  # a piece of negative length
+        ({"FIRST": "n - 7", "SECOND": "7"}, False),  # the pieces exchanged
+    ],
+    ids=lambda w: str(w),
+)
+def test_a_loop_is_cut_into_pieces_that_are_all_its_iterations(wrong: dict[str, str], usable: bool) -> None:
+    text = CUT
+    for name, part in {**WHOLE, **wrong}.items():
+        text = text.replace(name, part)
+    assert verdict(text, EXTERNS.replace("unused(s: any)", "unused(s: (any | void))"), budget=300_000).usable is usable

@@ -118,7 +118,7 @@ def bitcast(node: UOp, lanes: Lanes) -> Lanes:
     return tuple([number.from_bits(target.scalar(), word >> (i * target.bits) & mask) for i in range(target.count)])
 
 
-def combine(op: Op, d: DType, a: Any, b: Any, node: UOp) -> Any:
+def combine(op: Op, d: DType, a: Any, b: Any, node: UOp | None) -> Any:
     """One step of a fold of `op` at scalar dtype `d`; at bool Add and Max are or, Mul and Min are and."""
     for v in (a, b):
         if v.__class__ is Poison:

@@ -8,14 +8,14 @@ from typing import Any
 import z3
 
 from morok.dsl import syntax as S
-from morok.prove.encoding.branches import Branches
+from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either
 
 
-class Ranges(Branches):
+class Ranges(Fragments):
     """Range and End: a loop without iterations does nothing, one with one does its body.
 
     ended  by the identity of an End: its body, and the loops around it

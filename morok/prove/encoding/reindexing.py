@@ -3,11 +3,13 @@
 A rule closes the same body under new ranges, with every old range replaced in it by an expression of the new ones (`subst`). The
 iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, keeps their
 lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
-then a bijection. What the body computes plays no part. New ranges must be new: nothing that remains may depend on them.
+then a bijection. What the body computes plays no part. New ranges must be new: nothing that remains may depend on them. Where a
+Group closes the body several times, the iterations of each piece come before those of the next, and together are as many.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,6 +34,18 @@ class Slot:
     loop: Loop | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """New loops in place of old ones.
+
+    maps  the old index vector that belongs to the new one, to the first, to the last, and to those that may follow it
+    """
+
+    old: list[Loop]
+    new: list[Loop]
+    maps: list[list[Term]]
+
+
 class ReindexingEncoder(StructureEncoder):
     """A rule that closes a body under other ranges."""
 
@@ -40,38 +54,33 @@ class ReindexingEncoder(StructureEncoder):
         while isinstance(closing, S.PBind):
             closing = closing.inner
         op = closing.op if isinstance(closing, S.PStruct) else closing.ops[0] if isinstance(closing, S.POp) else ""
-        target = self.rule.syntax.target
-        if (
-            op not in BODY
-            or not isinstance(target, (S.ECall, S.EStruct))
-            or (target.name if isinstance(target, S.ECall) else target.op) != op
-        ):
+        if op not in BODY:
             raise Unsupported("no loops closed anew")
-        before, after = self.parts(op, closing), self.parts(op, target)
+        before = self.parts(op, closing)
+        pieces = [self.parts(op, piece) for piece in self.closings(op, self.rule.syntax.target)]
         body = before[BODY[op]]
-        if not isinstance(body, S.PVar) or self.written(before.get("op")) != self.written(after.get("op")):
+        if not isinstance(body, S.PVar) or any(self.written(before.get("op")) != self.written(p.get("op")) for p in pieces):
             raise Unsupported("a body that is looked at, or another fold")
         old = [self.old_slot(item) for item in self.listed(before["ranges"])]
         self.value_of(body)
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
         self.side = "target"
-        new = [self.new_slot(item) for item in self.listed(after["ranges"])]
-        while old and new and old[-1].loop is None and old[-1] == new[-1]:
-            self.stays(old.pop(), new.pop())
-        kept = 0
-        while kept < min(len(old), len(new)) and old[kept].loop is None and old[kept] == new[kept]:
-            kept += 1
-        self.remaining += [s.name for s in old[:kept]]
-        return self.same_iterations(body.name, [s.loop for s in old[kept:]], new[kept:], after[BODY[op]])
+        return self.questions([self.same_body(body.name, old, piece, piece[BODY[op]]) for piece in pieces])
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.remaining: list[str] = []
         self.labels: dict[int, Num] = {}
 
-    def stays(self, slot: Slot, _same: Slot) -> None:
-        self.remaining.append(slot.name)
+    def closings(self, op: str, target: S.Expr) -> list[S.ECall | S.EStruct]:
+        """What closes the body in the target: the same op, or several Ends in a Group."""
+        name = target.name if isinstance(target, S.ECall) else target.op if isinstance(target, S.EStruct) else ""
+        if name == op:
+            assert isinstance(target, (S.ECall, S.EStruct))
+            return [target]
+        if name != "Group" or op != "End" or not isinstance(target, S.ECall) or not target.args:
+            raise Unsupported("no loops closed anew")
+        return [one for part in target.args for one in self.closings(op, part)]
 
     def written(self, part: Any) -> str:
         if isinstance(part, S.PExpr):
@@ -110,8 +119,19 @@ class ReindexingEncoder(StructureEncoder):
             self.labels[id(node)] = self.number(self.expression(parts["id"]))
         return node
 
-    def same_iterations(self, body: str, old: list[Loop | None], new: list[Slot], read: S.Expr) -> Obligation:
-        before = [x for x in old if x is not None]
+    def same_body(self, body: str, was: list[Slot], piece: dict[str, Any], read: S.Expr) -> Piece:
+        """One closing of the body in the target: which loops it has in place of which, and what these are in terms of those."""
+        remaining: list[str] = []
+        old, slots = list(was), [self.new_slot(item) for item in self.listed(piece["ranges"])]
+        while old and slots and old[-1].loop is None and old[-1] == slots[-1]:
+            remaining.append(old.pop().name)
+            slots.pop()
+        kept = 0
+        while kept < min(len(old), len(slots)) and old[kept].loop is None and old[kept] == slots[kept]:
+            kept += 1
+        remaining += [s.name for s in old[:kept]]
+        old, new = old[kept:], slots[kept:]
+        before = [s.loop for s in old if s.loop is not None]
         after = [s.loop for s in new if s.loop is not None]
         if not before or not after or len(before) != len(old) or len(after) != len(new):
             raise Unsupported("loops of unknown ends")
@@ -120,11 +140,11 @@ class ReindexingEncoder(StructureEncoder):
                 if loop is not other and not self.constant_end(loop) and not self.said_free_end(loop, other):
                     raise Unsupported("an end that may depend on a loop")
         for q in after:
-            for name in (body, *self.remaining):
+            for name in (body, *remaining):
                 if not self.said_free(name, q):
                     raise Unsupported(f"{name} may depend on the new range {q.name}")
         for p in before:
-            for name in self.remaining:
+            for name in remaining:
                 if not self.said_free(name, p):
                     raise Unsupported(f"{name} may depend on the range {p.name}")
         moves = self.moves(read, body)
@@ -134,8 +154,9 @@ class ReindexingEncoder(StructureEncoder):
             raise Unsupported("loops that count otherwise than in index")
         names = [s.name for s in new]
         here = [q.node for q in after]
-        maps = [self.moved_to(moves, before, names, vector) for vector in (here, *self.successors(after))]
-        return self.questions(before, after, maps)
+        first, last = self.ends_of(after)
+        maps = [self.moved_to(moves, before, names, vector) for vector in (here, first, last, *self.successors(after))]
+        return Piece(before, after, maps)
 
     def constant_end(self, loop: Loop) -> bool:
         return loop.end is not None and loop.end.made is not None and loop.end.made.op == "Const"
@@ -165,6 +186,13 @@ class ReindexingEncoder(StructureEncoder):
             found.append([y.node for y in loops[:k]] + [following] + [zero] * (len(loops) - k - 1))
         return found
 
+    def ends_of(self, loops: list[Loop]) -> tuple[list[Node], list[Node]]:
+        """The first and the last index vector."""
+        zero = Node((self.world.constant("index", 0),), "index")
+        one = self.numbers.const(1)
+        last = [self.numbers.binary("-", self.iterations(x), one) for x in loops]
+        return [zero] * len(loops), [Node((Term(n.value),), "index") for n in last]
+
     def moved_to(self, moves: dict[str, S.Expr], old: list[Loop], names: list[str], nodes: list[Node]) -> list[Term]:
         """The old index vector that belongs to a new one."""
         was = self.names
@@ -177,34 +205,55 @@ class ReindexingEncoder(StructureEncoder):
             self.names = was
         return [n.term for n in found]
 
-    def questions(self, old: list[Loop], new: list[Loop], maps: list[list[Term]]) -> Obligation:
-        """The new ranges have ends and are as many, their map leads into the old ones, and every step leads to a later one."""
+    def questions(self, pieces: list[Piece]) -> Obligation:
+        """The new ranges have ends and are as many, their map leads into the old ones, and every step leads to a later one.
+
+        Of several pieces each ends before the next begins, so that no iteration is done twice; together they are as many.
+        """
         n, out = self.numbers, self.out
-        first, *following = [[self.world.number_of("index", t) for t in terms] for terms in maps]
-        at = [self.world.number_of("index", q.node.term) for q in new]
-        ends = [self.iterations(q) for q in new]
+        old = pieces[0].old
+        if any([x.name for x in p.old] != [x.name for x in old] for p in pieces):
+            raise Unsupported("pieces of different loops")
+        counts = [self.times([self.iterations(x) for x in p.new]) for p in pieces]
+        before = self.times([self.iterations(x) for x in old])
+        known = [*out.premises, *(x.end.term.defined for x in old if x.end is not None), *self.world.axioms]
+        mapped = [t.value for p in pieces for terms in p.maps for t in terms]
+        loops = [*old, *(x for p in pieces for x in p.new)]
+        known += products_keep_order([*known, *mapped, before, *counts], [self.iterations(x).value for x in loops])
+        for p in pieces:
+            self.leads_into(p, known)
+        total = n.n.const(0) if len(counts) > 1 else counts[0]
+        for count in counts if len(counts) > 1 else ():
+            total = n.binary("+", Num(total), Num(count)).value
+        out.lemmas.append(("as many iterations", tuple(known), before == total))
+        for k, (p, q) in enumerate(itertools.pairwise(pieces)):
+            last, first = ([self.world.number_of("index", t) for t in terms] for terms in (p.maps[2], q.maps[1]))
+            some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
+            out.lemmas.append((f"piece {k + 1} ends before the next begins", (*known, *some), self.earlier(last, first)))
+        out.premises, out.applicable, out.claim = known, known, TRUE
+        self.world.exact = False  # another order of the same iterations need not be wrong
+        return out
+
+    def leads_into(self, p: Piece, known: list[Expr]) -> None:
+        """That the new loops of a piece have ends, and each of their iterations is one of the old ones, in the same order."""
+        n, out = self.numbers, self.out
+        first, _, _, *following = [[self.world.number_of("index", t) for t in terms] for terms in p.maps]
+        at = [self.world.number_of("index", q.node.term) for q in p.new]
+        ends = [self.iterations(q) for q in p.new]
         low = (n.compare("<=", n.const(0), v)[1] for v in at)
         inside = both(*low, *(n.compare("<", v, e)[1] for v, e in zip(at, ends, strict=True)))
-        known = [*out.premises, *(p.end.term.defined for p in old if p.end is not None), *self.world.axioms]
-        counts = [self.times([self.iterations(x) for x in loops]) for loops in (old, new)]
-        mapped = [t.value for terms in maps for t in terms]
-        known += products_keep_order([*known, *mapped, *counts], [self.iterations(x).value for x in (*old, *new)])
-        defined = both(*(q.end.term.defined for q in new if q.end is not None), *self.apart(new))
+        defined = both(*(q.end.term.defined for q in p.new if q.end is not None), *self.apart(p.new))
         out.lemmas.append(("the new ranges are others, with ends", tuple(known), defined))
-        out.lemmas.append(("as many iterations", tuple(known), counts[0] == counts[1]))
-        old_ends = [self.iterations(p) for p in old]
+        old_ends = [self.iterations(x) for x in p.old]
         into = both(
             *(n.compare("<=", n.const(0), v)[1] for v in first),
             *(n.compare("<", v, e)[1] for v, e in zip(first, old_ends, strict=True)),
         )
-        out.lemmas.append(("inside", (*known, inside), both(*(t.defined for t in maps[0]), into)))
+        out.lemmas.append(("inside", (*known, inside), both(*(t.defined for t in p.maps[0]), into)))
         for k, after in enumerate(following):
             last = [n.compare("==", n.binary("+", v, n.const(1)), e)[1] for v, e in zip(at[k + 1 :], ends[k + 1 :], strict=True)]
             more = n.compare("<", n.binary("+", at[k], n.const(1)), ends[k])[1]
             out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), self.earlier(first, after)))
-        out.premises, out.applicable, out.claim = known, known, TRUE
-        self.world.exact = False  # another order of the same iterations need not be wrong
-        return out
 
     def times(self, ends: list[Num]) -> Expr:
         """How many index vectors there are."""

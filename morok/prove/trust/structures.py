@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.interpret.values import Lanes, combine
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.encoding.folds import has_lanes_of_source
@@ -35,6 +37,22 @@ MOVEMENT: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "F
 ANY: Final = ("i32", "f32")  # stand for every dtype in rules that do not look at it
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The metadata of some Wmma: to lane i it adds the products of all lanes, those of the second operand turned by i."""
+
+    dtype: DType
+
+    def multiply(self, a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+        out = []
+        for i, total in enumerate(c):
+            for k, x in enumerate(a):
+                product = combine(Op.Mul, self.dtype, x, b[(k + i) % len(b)], None)
+                total = combine(Op.Add, self.dtype, total, product, None)
+            out.append(total)
+        return tuple(out)
+
+
 class StructureMaker(Maker):
     """Makes a graph for a pattern of any form; vectors have the lanes that their Gep asks for."""
 
@@ -46,6 +64,7 @@ class StructureMaker(Maker):
         self.statics: dict[str, Any] = {}
         self.widths: dict[str, int] = {}  # lanes by the name that the pattern has for them
         self.any = BY_NAME[rng.choice(ANY)]
+        self.in_any_order = folds_lanes(rule) or "reassoc" in rule.syntax.assuming
 
     def scalar(self, node: S.Syntax) -> DType:
         ty = self.rule.types.get(id(node))
@@ -65,7 +84,7 @@ class StructureMaker(Maker):
         rng = self.rng
         if d is dtypes.void:
             return self.effect()
-        if d.is_float and folds_lanes(self.rule):  # in any order a sum or a product of these is one number
+        if d.is_float and self.in_any_order:  # a sum or a product of these is one number
             self.count += 1
             positive = UOp.var(f"v{self.count}", dtypes.bool.vec(self.lanes))
             return positive.where(self.const(d, 1.0), self.const(d, -1.0))
@@ -198,8 +217,22 @@ class StructureMaker(Maker):
 
     def effect(self) -> UOp:
         """A store, at a place and of a value that may depend on the loops."""
+        if self.rule.context is not None and self.loops:
+            return self.effect_of_a_kernel()
         at = self.loops[-1] if self.loops and self.loops[-1].dtype.is_index else UOp.const(self.rng.randrange(3))
         return self.storage(self.any).index(at).store(self.variable(self.any))
+
+    def effect_of_a_kernel(self) -> UOp:
+        """A store as kernels have it, to a place of its own in each iteration, perhaps of what depends on a condition."""
+        at, size = UOp.const(0), 1
+        for r in self.loops:
+            length = int(r.vmax) + 1
+            at, size = at * length + (r if r.dtype.is_index else r.cast(dtypes.index)), size * length
+        value = self.variable(self.any)
+        if self.rng.random() < 0.3:
+            loop = self.rng.choice(self.loops)
+            value = loop.lt(loop.like(self.rng.choice((1, 2)))).where(value, self.variable(self.any))
+        return self.storage(self.any, size).index(at).store(value)
 
     # storage
 
@@ -310,6 +343,12 @@ class StructureMaker(Maker):
         if not isinstance(parts["sources"][0], S.PSequence):
             self.bind(parts["sources"][0], places[0])
         return UOp.new(Op.PtrCat, tuple(places))
+
+    def op_wmma(self, parts: dict[str, Any]) -> UOp:
+        c = self.vector(parts["c"], self.lanes)
+        d = c.dtype.scalar()
+        a, b = (self.bind(parts[name], self.variable(d.vec(self.lanes) if self.lanes > 1 else d)) for name in ("a", "b"))
+        return UOp.new(Op.Wmma, (a, b, c), Layout(d))
 
     # views
 

@@ -1,0 +1,41 @@
+"""Products of small matrices: what they add to is looked at, the product itself is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import z3
+
+from morok.dsl import syntax as S
+from morok.prove.encoding.branches import Branches
+from morok.prove.encoding.obligation import solver_function
+from morok.prove.kinds import Node
+from morok.prove.semantics.term import Term, Unsupported, both
+
+
+class Fragments(Branches):
+    """Wmma: to each lane of its third operand it adds some function of all lanes of the other two, the same for one layout."""
+
+    def op_wmma(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        a, b, c = (self.value_of(parts[name]) for name in ("a", "b", "c"))
+        if not all(isinstance(n, Node) for n in (a, b, c)) or not (self.world.is_int(c.dtype) or self.world.is_float(c.dtype)):
+            raise Unsupported("a product of this form")
+        layout = getattr(parts.get("meta"), "name", "")
+        if not layout:
+            raise Unsupported("a product without a layout")
+        factors = [t for n in (a, b) for t in n.lanes]
+        known = both(*(t.defined for t in factors))
+        add = solver_function(self.rule.dialect.ops["Add"])
+        lanes = []
+        for i, sofar in enumerate(c.lanes):
+            sorts = [*(t.value.sort() for t in factors), self.sort(c.dtype)]
+            product = z3.Function(f"{layout}.{len(c.lanes)}.{i}", *sorts)(*(t.value for t in factors))
+            lanes.append(add(self.world, self.world.dtype(c.dtype), sofar, Term(self.in_dtype(c.dtype, product), known)))
+        return Node(tuple(lanes), c.dtype)
+
+    def in_dtype(self, dtype: str, value: Any) -> Any:
+        """A value of the dtype: where it is a number of the solver, one that the dtype holds."""
+        if z3.is_int(value) and self.world.bits(dtype):
+            n = self.world.arithmetic(self.world.dtype(dtype))
+            self.world.assume(value >= n.low, value <= n.high)
+        return value

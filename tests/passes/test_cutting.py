@@ -1,0 +1,56 @@
+"""Stage 6 by its rules: nests cut in one and in two dimensions, and those that stay whole."""
+
+from __future__ import annotations
+
+from morok.ir import interpret
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.pipeline import STAGES, run
+from tests.passes import kernels as K
+
+
+def stage(number: int, ast: UOp) -> UOp:
+    out = run(STAGES[number - 1], ast, K.CPU)
+    assert isinstance(out, UOp)
+    return out
+
+
+def test_a_loop_is_cut_where_its_condition_changes() -> None:
+    """for i < 100: if i < 50: two stores over ranges of 50, nothing is chosen any more; the values are those of one loop."""
+    r = K.loop(100, 0)
+    chosen = r.lt(50).where(K.buffer(1, 100).index(r), K.buffer(2, 100).index(r))
+    ast = K.kernel(K.buffer(0, 100).index(r).store(chosen).end(r))
+    cut = stage(6, ast)
+    assert [[int(x.src[0].arg) for x in end.src[1:]] for end in cut.src] == [[50], [50]]
+    assert not any(n.op is Op.Where for n in stage(8, cut).toposort())
+    held = []
+    for program in (ast, cut, stage(8, cut)):
+        buffers: dict[int, list[float]] = {0: [0.0] * 100, 1: [float(i) for i in range(100)], 2: [-float(i) for i in range(100)]}
+        interpret.run(program, buffers)
+        held.append(buffers[0])
+    assert held[0] == held[1] == held[2]
+
+
+def test_a_nest_is_cut_in_two_dimensions_and_no_range_is_in_two_pieces() -> None:
+    i, j = K.loop(6, 0), K.loop(8, 1)
+    inside = i.ge(2) & j.lt(5)
+    ast = K.kernel(
+        K.buffer(0, 48).index(i * 8 + j).store(inside.where(K.buffer(1, 48).index(i * 8 + j), UOp.const(0.0))).end(i, j)
+    )
+    cut = stage(6, ast)
+    assert sorted([int(x.src[0].arg) for x in end.src[1:]] for end in cut.src) == [[2, 3], [2, 5], [4, 3], [4, 5]]
+    ranges = [x for end in cut.src for x in end.src[1:]]
+    assert len(set(ranges)) == len({x.arg[0] for x in ranges}) == 8
+    held = []
+    for program in (ast, cut):
+        buffers: dict[int, list[float]] = {0: [9.0] * 48, 1: [float(i) for i in range(48)]}
+        interpret.run(program, buffers)
+        held.append(buffers[0])
+    assert held[0] == held[1]
+
+
+def test_a_loop_over_a_reduction_is_left_whole() -> None:
+    r, k = K.loop(10, 0), K.fold(4, 1)
+    total = K.buffer(1, 40).index(r * 4 + k).reduce(Op.Add, k)
+    ast = K.kernel(K.buffer(0, 10).index(r).store(r.lt(5).where(total, UOp.const(0.0))).end(r))
+    assert stage(6, ast) is ast
