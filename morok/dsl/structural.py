@@ -122,9 +122,11 @@ def _invalid(types: Types, slots: Slots, result: T) -> None:
 
 
 def _bitcast(types: Types, slots: Slots, result: T) -> None:
+    bits = types.universe.bits
+    held = types.universe.any | bits.get("f8e4m3", 0) | bits.get("f8e5m2", 0)  # what is only stored has bits as well
     for t in slots["x"]:
-        types.restrict(t.elem, types.universe.any)
-        types.restrict(result.elem, types.universe.any)
+        types.restrict(t.elem, held)
+        types.restrict(result.elem, held)
         types.same_lanes(result.lanes, t.lanes)
 
 
