@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final, Self
 
 from morok.errors import DTypeError
-from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.dtype import BY_NAME, STORAGE_FLOATS, DType, dtypes
 from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
@@ -28,6 +28,7 @@ _NUMPY: Final = {
     "float64": dtypes.f64,
 }
 _PYTHON: Final = {bool: dtypes.bool, int: dtypes.i64, float: dtypes.f32}
+UNKNOWN_TO_NUMPY: Final = frozenset({dtypes.bf16, *STORAGE_FLOATS})
 DEFAULT_FLOAT: Final = dtypes.f32
 DEFAULT_INT: Final = dtypes.i64
 
@@ -45,6 +46,11 @@ def as_dtype(wanted: Any) -> DType:
             f"{wanted!r} is no dtype of tensors", place=caller(), expected="one of " + ", ".join(d.name for d in _NUMPY.values())
         )
     return found
+
+
+def arithmetic(d: DType) -> DType:
+    """The dtype in which elements of `d` are computed with: 8-bit floats are only stored, and become f16."""
+    return dtypes.f16 if d in STORAGE_FLOATS else d
 
 
 def numpy_name(d: DType) -> str:

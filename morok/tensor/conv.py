@@ -10,7 +10,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.tensor.arguments import each, known, only_tensors, whole
-from morok.tensor.base import show
+from morok.tensor.base import arithmetic, show
 from morok.tensor.einsum import Einsum
 from morok.tensor.reduce import HALVES
 from morok.tensor.windows import spread, windows
@@ -131,7 +131,7 @@ class Conv(Einsum):
 
     def _correlated(self, weight: Self, bias: Self | None, strides: Sequence[int], dilations: Sequence[int], groups: int) -> Self:
         nd = self.ndim - 2
-        d = promote(self.dtype, weight.dtype)
+        d = arithmetic(promote(self.dtype, weight.dtype))
         work = dtypes.f32 if d in HALVES else d
         batch, channels = self.shape[0], known(self, 1, "a convolution")
         outputs, per = known(weight, 0, "a convolution"), channels // groups

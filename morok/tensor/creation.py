@@ -14,7 +14,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import registry
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, numpy_name, prod
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, UNKNOWN_TO_NUMPY, as_dtype, dim_node, numpy_name, prod
 from morok.tensor.math import cast_to
 from morok.tensor.movement import expanded, reshaped
 
@@ -87,7 +87,7 @@ def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
     from morok.runtime.device import device as find_device
 
     natural = as_dtype(array.dtype)
-    if wanted is not None and wanted is not natural and wanted is not dtypes.bf16:
+    if wanted is not None and wanted is not natural and wanted not in UNKNOWN_TO_NUMPY:
         array = array.astype(numpy_name(wanted))
         natural = wanted
     memory = Buffer.wrap(find_device(device), array)

@@ -11,7 +11,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.tensor.arguments import known, only_tensors, whole
-from morok.tensor.base import show
+from morok.tensor.base import arithmetic, show
 from morok.tensor.linalg import Linalg
 from morok.tensor.movement import Dim
 from morok.tensor.reduce import HALVES, Axis
@@ -34,7 +34,7 @@ class Einsum(Linalg):
         only_tensors(operands, "einsum", Einsum)
         terms, result = _parsed(formula, [t.shape for t in operands])
         sizes = _sizes(formula, terms, [t.shape for t in operands])
-        d = promote(*[t.dtype for t in operands])
+        d = arithmetic(promote(*[t.dtype for t in operands]))
         work = dtypes.f32 if d in HALVES else d
         out, labels = operands[0].cast(work)._diagonals(terms[0])
         for k, (other, term) in enumerate(zip(operands[1:], terms[1:], strict=True), 2):

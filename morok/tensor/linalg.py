@@ -8,7 +8,7 @@ from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.maker import caller
 from morok.ir.op import Op
-from morok.tensor.base import show
+from morok.tensor.base import arithmetic, show
 from morok.tensor.movement import broadcast_shapes
 from morok.tensor.reduce import HALVES, Reduce
 
@@ -35,7 +35,7 @@ class Linalg(Reduce):
             broadcast_shapes(a.shape[:-2], b.shape[:-2])
         except ShapeError:
             raise self._unfit(y, "batch dimensions that broadcast") from None
-        d = promote(a.dtype, b.dtype)
+        d = arithmetic(promote(a.dtype, b.dtype))
         wide = dtypes.f32 if d in HALVES else d
         # [.., M, 1, K] * [.., 1, N, K], summed over K
         product = a.unsqueeze(-2).cast(wide) * b.transpose(-1, -2).unsqueeze(-3).cast(wide)

@@ -11,7 +11,7 @@ from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, as_dtype, show
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, arithmetic, as_dtype, show
 from morok.tensor.division import float_floor_divide, float_floor_modulo, floor_divide, floor_modulo
 from morok.tensor.movement import Movement, broadcast_shapes, expanded
 
@@ -60,7 +60,7 @@ def _float_to_int(x: UOp, d: DType) -> UOp:
         low = _float_to_int(upper.where(x - top, x), dtypes.i64).cast(d)
         return low ^ upper.where(UOp.const(1 << 63, d), UOp.const(0, d))
     wide = dtypes.i64 if d in (dtypes.i64, dtypes.u32) else dtypes.i32
-    if x.dtype.bits == 16:
+    if x.dtype.bits <= 16:
         x = x.cast(dtypes.f32)  # halves have infinity where the bounds would be
     limit = 2.0 ** (wide.bits - 1)
     # where floats lie between the least integer and the one below it, they truncate to the least
@@ -173,7 +173,7 @@ class Math(Movement):
 
     def _aligned(self, pair: tuple[UOp, UOp], what: str) -> tuple[UOp, UOp]:
         a, b = pair
-        d = promote(a.dtype, b.dtype)
+        d = arithmetic(promote(a.dtype, b.dtype))
         shape = broadcast_shapes(shape_of(a), shape_of(b))
         return broadcast(cast_to(a, d), shape), broadcast(cast_to(b, d), shape)
 
@@ -211,7 +211,7 @@ class Math(Movement):
         return self._like(on_ints(a, b))
 
     def _float(self) -> UOp:
-        return self.uop if self.dtype.is_float else self.uop.cast(DEFAULT_FLOAT)
+        return self.uop.cast(arithmetic(self.dtype)) if self.dtype.is_float else self.uop.cast(DEFAULT_FLOAT)
 
     def _unary(self, op: Op) -> Self:
         """A function of reals; integers become the default float."""
@@ -219,16 +219,16 @@ class Math(Movement):
 
     def _wide(self) -> Self:
         """As floats, halves as f32: for functions of several steps, rounded once at their end."""
-        return self._like(self.uop.cast(dtypes.f32) if self.dtype.bits == 16 and self.dtype.is_float else self._float())
+        return self._like(self.uop.cast(dtypes.f32) if self.dtype.bits <= 16 and self.dtype.is_float else self._float())
 
     def _rounded_to(self, like: Lazy) -> Self:
         """A wide result at the dtype that a function of `like` has."""
-        return self.cast(like.dtype) if like.dtype.is_float else self
+        return self.cast(arithmetic(like.dtype)) if like.dtype.is_float else self
 
     def _numeric(self, op: Op) -> Self:
         if self.dtype.is_bool:
             raise DTypeError(f"{op.name} of bool", place=caller(), expected="numbers", hint="logical_not() or cast()")
-        return self._like(UOp.new(op, (self.uop,)))
+        return self._like(UOp.new(op, (self.uop.cast(arithmetic(self.dtype)),)))
 
     # Operators.
 

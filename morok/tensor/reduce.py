@@ -12,7 +12,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.activation import Activation
-from morok.tensor.base import DEFAULT_INT, as_dtype, dim_node, prod
+from morok.tensor.base import DEFAULT_INT, arithmetic, as_dtype, dim_node, prod
 from morok.tensor.movement import expanded, reshaped
 
 Axis = int | Sequence[int] | None
@@ -23,7 +23,7 @@ def accumulator(d: DType) -> DType:
     """The dtype in which sums and products of `d` are formed: wide enough that they mean something."""
     if d.is_bool or d.is_signed:
         return DEFAULT_INT
-    return dtypes.u64 if d.is_unsigned else d
+    return dtypes.u64 if d.is_unsigned else arithmetic(d)
 
 
 class Reduce(Activation):
@@ -32,6 +32,8 @@ class Reduce(Activation):
     __slots__ = ()
 
     def _reduce(self, op: Op, axis: Axis, keepdim: bool) -> Self:
+        if self.dtype is not (d := arithmetic(self.dtype)):
+            return self.cast(d)._reduce(op, axis, keepdim)
         axes = self._axes(axis)
         shape = self.shape
         kept = tuple(1 if a in axes else d for a, d in enumerate(shape))

@@ -15,7 +15,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.arguments import known
-from morok.tensor.base import as_dtype, show
+from morok.tensor.base import arithmetic, as_dtype, show
 from morok.tensor.joining import Joining
 from morok.tensor.reduce import HALVES, accumulator
 
@@ -72,6 +72,8 @@ class Scan(Joining):
             return self
         if self.dtype.is_bool:
             return self.cast(dtypes.u8)._scanned(op, a).cast(dtypes.bool)
+        if self.dtype is not (d := arithmetic(self.dtype)):
+            return self.cast(d)._scanned(op, a)
         return self.moveaxis(a, -1)._scan_last(op, whole=True).moveaxis(-1, a)
 
     def _scan_last(self, op: Op, whole: bool) -> Self:

@@ -61,7 +61,7 @@ class Sorting(Indexing):
         """Unsigned integers of at least 32 bits that are ordered as the elements are."""
         d = self.dtype
         if d.is_float:
-            x = (self.cast(dtypes.f32) if d.bits == 16 else self) + 0.0  # -0.0 becomes 0.0
+            x = (self.cast(dtypes.f32) if d.bits <= 16 else self) + 0.0  # -0.0 becomes 0.0
             bits, top = (dtypes.u32, 1 << 31) if x.dtype.bits == 32 else (dtypes.u64, 1 << 63)
             word = x.bitcast(bits)
             ordered = (word >= top).where(~word, word | top)

@@ -17,7 +17,7 @@ from morok.passes.rangeify import MOVEMENT
 from morok.tensor import creation, registry
 from morok.tensor import schedule as schedules
 from morok.tensor.arguments import known
-from morok.tensor.base import numpy_name, show
+from morok.tensor.base import UNKNOWN_TO_NUMPY, numpy_name, show
 from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
 from morok.tensor.movement import expanded
@@ -169,7 +169,7 @@ class Tensor(Random):
         """The elements as an ndarray; on the CPU a view of the tensor's memory."""
         import numpy as np
 
-        if self.dtype is dtypes.bf16:
+        if self.dtype in UNKNOWN_TO_NUMPY:
             return self.cast(dtypes.f32).numpy()
         fixed = schedules.constant(self.uop)
         shape = self._sizes()
