@@ -2,7 +2,7 @@
 
 A Bufferize becomes a Store into a Buffer (phase 1), and the Store with its loops a Kernel (phase 2), whose Sink sees its
 buffers as DefineGlobals, outputs first, and its ranges numbered from 0. A Buffer that a kernel fills is read as
-After(Buffer, Kernel).
+After(Buffer, Kernel). Elementwise results over the same ranges that read the same memory are stored by one kernel, together.
 
 Assignments give a buffer several contents one after the other. Whatever reads one of them runs after the kernel that
 makes it, and before the kernel that overwrites it (morok/passes/assignments.py); After edges say both.
@@ -10,7 +10,7 @@ makes it, and before the kernel that overwrites it (morok/passes/assignments.py)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +27,7 @@ from morok.passes.target import KernelInfo
 NewBuffer = Callable[[DType, int], UOp]
 
 _INVALID: Final = UOp.invalid_at()
+MOST_TOGETHER: Final = 8  # buffers of a kernel that stores several values: what a processor follows at once
 
 
 @dataclass(slots=True)
@@ -48,27 +49,35 @@ class Split:
     bindings: dict[UOp, list[UOp]] = field(default_factory=dict)
 
 
-def split_kernels(sink: UOp, new_buffer: NewBuffer) -> Split:
-    """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers."""
+def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0) -> Split:
+    """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers.
+
+    No kernel gets more than `most_buffers` because it stores several values, unless that is 0.
+    """
     out = Split()
     holders = out.holders
     readers: dict[UOp, list[UOp]] = {}  # Buffer, or After(Buffer, Kernel): the kernels that read these contents
     contents: dict[UOp, UOp] = {}  # Buffer -> After(Buffer, Kernel), the last that assigned to it
     order = in_order(sink)
     overwritten = {assigned(n) for n in order if n.src[0].op is Op.Assign}
+    together = {} if overwritten else _together(order, set(sink.src), most_buffers)
     outer = maker.origin
     try:
         for node in order:
+            if node in holders:
+                continue  # another kernel has stored it
             maker.origin = node.origin
             alias = _copied(node, holders)
             if alias is not None and base(alias) not in overwritten:
                 holders[node] = alias
                 continue
-            kernel, target = _kernel(node, holders, new_buffer, readers, contents, out)
+            nodes = together.get(node, [node])
+            kernel, targets = _kernel(nodes, holders, new_buffer, readers, contents, out)
             out.kernels.append(kernel)
-            holders[node] = UOp.new(Op.After, (target, kernel))
+            for stored, target in zip(nodes, targets, strict=True):
+                holders[stored] = UOp.new(Op.After, (target, kernel))
             if node.src[0].op is Op.Assign:
-                contents[target] = holders[node]
+                contents[targets[0]] = holders[node]
     finally:
         maker.origin = outer
     out.sink = UOp.sink(*[holders.get(root, root) for root in sink.src])
@@ -96,6 +105,74 @@ def _flat(ranges: Sequence[UOp], indices: Sequence[UOp]) -> UOp:
     return movement.flatten(list(indices), tuple(dim(r.src[0]) for r in ranges))
 
 
+@dataclass(slots=True)
+class _Several:
+    """Values to be stored by one kernel, in the place of the first, and the memory that they read."""
+
+    members: list[UOp]
+    reads: set[UOp]
+
+
+def _together(order: Sequence[UOp], results: Collection[UOp], most_buffers: int) -> dict[UOp, list[UOp]]:
+    """For the first of several results that pay in one kernel, all of them.
+
+    They are elementwise, over ranges of the same lengths, and read some memory in common, all of which is there when the first is
+    stored; or one reads another, just at the place where it is computed.
+    """
+    if len(results) < 2:
+        return {}
+    most = min(most_buffers or MOST_TOGETHER, MOST_TOGETHER)
+    place = {node: k for k, node in enumerate(order)}
+    found: dict[tuple[UOp, tuple[UOp, ...]], _Several] = {}  # by memory and lengths
+    out: dict[UOp, list[UOp]] = {}
+    for node in order:
+        reads = _reads(node) if node in results else None
+        lengths = tuple(r.src[0] for r in node.src[1:])
+        if not reads or not lengths:
+            continue
+        several = next((s for m in reads if (s := found.get((m, lengths))) is not None), None)
+        if several is None or not _joins(several, node, reads, place, most):
+            several = _Several([], set())
+        several.members.append(node)
+        several.reads.update(m for m in reads if m not in several.members)
+        found[node, lengths] = several
+        for memory in reads:
+            found[memory, lengths] = several
+        if len(several.members) > 1:
+            out[several.members[0]] = several.members
+    return out
+
+
+def _joins(several: _Several, node: UOp, reads: Mapping[UOp, bool], place: Mapping[UOp, int], most: int) -> bool:
+    """Whether a value that reads this memory can be stored together with these."""
+    first = place[several.members[0]]
+    others = [s for s in reads if not (s in several.members and reads[s])]
+    return all(place.get(s, -1) < first for s in others) and len(several.reads.union(others)) + len(several.members) < most
+
+
+def _reads(node: UOp) -> dict[UOp, bool] | None:
+    """The memory that an elementwise value reads, in order, and whether it reads just the places that it stores itself; None for
+    one that is reduced, holds rows of its own, or copies."""
+    value = node.src[0]
+    if value.op in (Op.Assign, Op.Index, Op.Const):
+        return None
+    found: dict[UOp, bool] = {}
+    seen: set[UOp] = {value}
+    stack = [value]
+    while stack:
+        u = stack.pop()
+        if u.op in (Op.Reduce, Op.Bufferize):
+            return None
+        if u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE):
+            found[u.src[0]] = found.get(u.src[0], True) and u.src[1:] == node.src[1:] and not u.arg
+            below = u.src[1:]
+        else:
+            below = u.src
+        stack += [s for s in below if s not in seen]
+        seen.update(below)
+    return found
+
+
 def _copied(node: UOp, holders: dict[UOp, UOp]) -> UOp | None:
     """The buffer of which a stored value is an exact copy, element by element, so that no kernel is needed."""
     value, ranges = node.src[0], node.src[1:]
@@ -112,32 +189,35 @@ def _copied(node: UOp, holders: dict[UOp, UOp]) -> UOp | None:
 
 
 def _kernel(
-    node: UOp,
+    nodes: Sequence[UOp],
     holders: dict[UOp, UOp],
     new_buffer: NewBuffer,
     readers: dict[UOp, list[UOp]],
     contents: dict[UOp, UOp],
     out: Split,
-) -> tuple[UOp, UOp]:
-    """The Kernel that computes a Bufferize, and the Buffer that it fills."""
-    value, ranges = node.src[0], list(node.src[1:])
-    assigns = value.op is Op.Assign
+) -> tuple[UOp, list[UOp]]:
+    """The Kernel that computes Bufferizes over ranges of the same lengths, and the Buffers that it fills."""
+    node = nodes[0]
+    ranges = list(node.src[1:])
+    assigns = node.src[0].op is Op.Assign
     if assigns:
-        target = assigned(node)
-        place: UOp = value.src[0].src[1]
-        value = value.src[1]
+        targets = [assigned(node)]
+        stores: list[tuple[UOp, UOp]] = [(node.src[0].src[0].src[1], node.src[0].src[1])]
     else:
-        target = new_buffer(node.dtype, _extent(node))
-        place = _flat(ranges, ranges)
-    slots: dict[UOp, UOp] = {target: _global(0, target)}
-    sources: list[UOp] = [target]
+        targets = [new_buffer(n.dtype, _extent(n)) for n in nodes]
+        stores = [(_flat(n.src[1:], n.src[1:]), n.src[0]) for n in nodes]
+    slots: dict[UOp, UOp] = {target: _global(k, target) for k, target in enumerate(targets)}
+    sources: list[UOp] = list(targets)
     numbered: dict[UOp, UOp] = {}
     for r in ranges:
         numbered[r] = UOp.range(r.src[0], len(numbered), AxisType.Loop, renumbered=True)
+    loops = list(numbered.values())
     binds: list[UOp] = []
     folds = False
     rows = 0
     done: dict[UOp, UOp] = dict(numbered)
+    for other in nodes[1:]:
+        done.update(zip(other.src[1:], loops, strict=True))
 
     def slot(storage: UOp) -> UOp:
         """The DefineGlobal for what an Index reads."""
@@ -148,13 +228,19 @@ def _kernel(
             sources.append(holder)
         return slots[buffer]
 
-    stack = [place, value]
+    stack = [u for store in reversed(stores) for u in store]
     while stack:
         u = stack[-1]
         if u in done:
             stack.pop()
             continue
         reads = u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE)
+        if reads and u.src[0] in nodes:  # what is stored here as well
+            if (value := u.src[0].src[0]) not in done:
+                stack.append(value)
+                continue
+            done[u] = done[value]
+            continue
         waiting = [s for s in (u.src[1:] if reads else u.src) if s not in done]
         if waiting:  # what a reduction runs over is numbered first, in the order of its axes
             stack.extend(waiting if u.op is not Op.Reduce else waiting[:1] + waiting[:0:-1])
@@ -179,19 +265,19 @@ def _kernel(
             done[u] = u if src == u.src else u.replace(src)
 
     maker.origin = node.origin
-    loops = [numbered[r] for r in ranges]
-    body = slots[target].index(done[place]).store(done[value]).end(*loops)
+    bodies = [slots[target].index(done[place]).store(done[value]) for target, (place, value) in zip(targets, stores, strict=True)]
+    body = (bodies[0] if len(bodies) == 1 else UOp.new(Op.Group, tuple(bodies))).end(*loops)
     name = _name("reduce" if folds else "map", list(numbered.values()))
     ast = UOp.sink(body, info=KernelInfo(name))
-    inputs = sources[1:]
+    inputs = sources[len(targets) :]
     if assigns:
-        now = contents.get(target, target)
+        now = contents.get(targets[0], targets[0])
         sources[0] = now.after(*readers[now]) if now in readers else now
     kernel = UOp.new(Op.Kernel, (ast, *sources), name)
     for s in inputs:
         readers.setdefault(s, []).append(kernel)
     out.bindings[kernel] = binds
-    return kernel, target
+    return kernel, targets
 
 
 def _row(node: UOp, operands: list[UOp], number: int) -> UOp:

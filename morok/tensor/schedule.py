@@ -266,7 +266,7 @@ def _schedule(normal: _Normal, device: str) -> Schedule:
         observe = printed()
     state = rangeify(normal.roots, device, observe, most_buffers, nested=not find_device(device).target.has_local)
     assert state.sink is not None
-    split = split_kernels(state.sink, new_buffer)
+    split = split_kernels(state.sink, new_buffer, most_buffers)
     before = dependencies(split.kernels)
     groups = parallel_groups(before)
     steps = tuple(Step(k, tuple(_number(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
