@@ -326,16 +326,39 @@ def _prepare(roots: Sequence[UOp], device: str) -> Prepared:
     return Prepared(schedule, target, normal.buffers, memory, normal.values)
 
 
-def compiled(ast: UOp, device: Device) -> Kernel:
-    """The kernel of an AST, lowered and compiled once; under MOROK_CHECK once more, if it was not checked then."""
-    key = (ast, device.name, config.code_key(), config.CHECK.value, appended_key())
-    found: Kernel | None = _kernels.get(key)
-    if found is not None:
-        COUNTERS.kernels_remembered += 1
-        return found
-    kernel = device.compile(_lower(ast, device), ast.arg.name)
-    _kernels.put(key, kernel)
-    return kernel
+def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
+    """The kernels of these ASTs, each lowered and compiled once; under MOROK_CHECK once more, if it was not checked then. While
+    one is compiled, the next is lowered.
+    """
+    from morok.runtime.compiling import Compiling
+    from morok.runtime.progress import shown
+
+    settings = (device.name, config.code_key(), config.CHECK.value, appended_key())
+    kernels: dict[UOp, Kernel] = {}
+    pending: tuple[UOp, Compiling] | None = None
+
+    def keep(ast: UOp, kernel: Kernel) -> None:
+        kernels[ast] = kernel
+        _kernels.put((ast, *settings), kernel)
+
+    for i, ast in enumerate(shown(asts, "compiling kernels")):
+        known: Kernel | None = _kernels.get((ast, *settings))
+        if known is not None or ast in kernels or (pending is not None and ast is pending[0]):
+            COUNTERS.kernels_remembered += 1
+            if known is not None:
+                kernels[ast] = known
+            continue
+        instructions = _lower(ast, device)
+        if pending is not None:
+            keep(pending[0], pending[1].result())
+            pending = None
+        if i == len(asts) - 1:  # nothing is left to do meanwhile
+            keep(ast, device.compile(instructions, ast.arg.name))
+        else:
+            pending = ast, Compiling(device, instructions, ast.arg.name)
+    if pending is not None:
+        keep(pending[0], pending[1].result())
+    return [kernels[ast] for ast in asts]
 
 
 def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[UOp]:
@@ -352,11 +375,10 @@ def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[U
 def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
     from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
-    from morok.runtime.progress import shown
 
     schedule = prepared.schedule
-    steps = shown(schedule.steps, "compiling kernels")
-    kernels = [PreparedKernel(compiled(s.ast, prepared.device), s.buffers, prepared.values) for s in steps]
+    found = compiled([s.ast for s in schedule.steps], prepared.device)
+    kernels = [PreparedKernel(k, s.buffers, prepared.values) for k, s in zip(found, schedule.steps, strict=True)]
     inner = set(range(schedule.inputs, len(prepared.memory))) - set(schedule.outputs) - set(kept)
     memory = share_memory(kernels, schedule.groups, prepared.memory, inner)
     return ExecutionPlan(kernels, schedule.groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)
