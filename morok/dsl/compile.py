@@ -54,9 +54,7 @@ def _rows(rules: Sequence[CheckedRule]) -> list[Row]:
 
 def _at_root(row: Row) -> Row:
     """Without the test of the root's op, which the table makes."""
-    return Row(
-        row.name, row.number, row.variant, tuple(t for t in row.tests if not (isinstance(t, OpTest) and not t.path)), row.tail
-    )
+    return row.left_with([t for t in row.tests if not (isinstance(t, OpTest) and not t.path)])
 
 
 __all__ = ["compile_rules"]

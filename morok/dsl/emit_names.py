@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 
 from morok.dialect import OpInfo
@@ -12,6 +13,7 @@ from morok.dsl.rows import Accessors, BoundCode, BoundNode, BoundNodes, BoundVal
 SETTLE = "_settle"  # in generated code: the dialect's function that makes a node of a draft
 
 
+@functools.cache
 def node_name(path: Path) -> str:
     """The variable that holds the node at `path`: n, n0, n0_1."""
     return "n" + "_".join(str(i) if i >= 0 else f"m{-i}" for i in path)

@@ -33,6 +33,18 @@ class Row:
     tests: tuple[Test, ...]
     tail: Tail
 
+    def left_with(self, tests: Iterable[Test]) -> Row:
+        """The row where only these tests are still to be made."""
+        return Row(self.name, self.number, self.variant, tuple(tests), self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row's tail stands, so far indented; `depth` levels."""
+
+    row: Row
+    depth: int
+
 
 class Constants:
     """The sets and tables that generated code looks values up in."""
@@ -124,24 +136,19 @@ class Tree:
         self.tests = tests
         self.access = tests.access
         self.op = op
-        self.uses: dict[int, int] = {}
-        self.called: set[int] = set()
-        self.lines: Lines = []
+        self.lines: list[str | Place] = []
         self.written = 0
         self.most = 0
 
     def function(self, name: str, rows: Sequence[Row]) -> Lines:
-        """The function, with its tails. It is written twice: the first time shows which tails occur more than once."""
+        """The function, behind those of its tails that are long and stand in it more than once."""
         self.most = 400 + 8 * len(rows)
         self.body(rows)
-        self.called = {i for i, n in self.uses.items() if n > 1 and len(self._by_id(rows, i).tail.lines) > SHORT}
-        self.uses = {}
-        self.written = 0
-        self.lines = []
-        self.body(rows)
+        uses = Counter(id(line.row.tail) for line in self.lines if isinstance(line, Place))
+        called = {id(r.tail): r for r in reversed(rows) if uses[id(r.tail)] > 1 and len(r.tail.lines) > SHORT}
         out: Lines = []
         for row in rows:
-            if id(row.tail) in self.called:
+            if called.get(id(row.tail)) is row:
                 out += [f"def {name}_{tail_name(row)}(context, {self.parameters(row)}):"]
                 lines = row.tail.lines
                 head = _head(row.tail)
@@ -149,13 +156,14 @@ class Tree:
                     lines = [line[4:] for line in lines[len(head) :]]
                 out += [f"    {line}" for line in [f"# {row.name}", *lines]]
                 out += ["", ""]
-                self.called.discard(id(row.tail))
-        body = self.lines or ["    return None"]
-        return [*out, f"def {name}(n, context):", *[line.replace("@@", f"{name}_") for line in body], "", ""]
-
-    @staticmethod
-    def _by_id(rows: Iterable[Row], tail: int) -> Row:
-        return next(r for r in rows if id(r.tail) == tail)
+        out.append(f"def {name}(n, context):")
+        for line in self.lines or ["    return None"]:
+            if isinstance(line, Place):
+                text = self.call(name, line.row) if id(line.row.tail) in called else [f"# {line.row.name}", *line.row.tail.lines]
+                out += ["    " * line.depth + t for t in text]
+            else:
+                out.append(line)
+        return [*out, "", ""]
 
     def parameters(self, row: Row) -> str:
         names = [node_name(p) for p in sorted(row.tail.nodes | {()})] + [value_name(p) for p in sorted(row.tail.values)]
@@ -216,7 +224,7 @@ class Tree:
                 stack += [(*path, i) for i, w in enumerate(op.params) if w == op.result]
         if any(row.variant.ops.get(p) == self.access.inline["invalid_op"] for p in sound):
             return None
-        return replace(row, tests=tuple(t for t in row.tests if not (isinstance(t, ValidTest) and t.path in sound)))
+        return row.left_with([t for t in row.tests if not (isinstance(t, ValidTest) and t.path in sound)])
 
     def at_dtype(self, row: Row, alike: set[Path], now: frozenset[str]) -> Row | None:
         """The row where the nodes at `alike` are known to have one of the dtypes `now`; None if it cannot match there."""
@@ -238,7 +246,7 @@ class Tree:
                 tests.append(replace(t, dtypes=t.dtypes & now) if inside and t.dtypes & now else t)
             else:
                 tests.append(t)
-        return replace(row, tests=tuple(tests))
+        return row.left_with(tests)
 
     # text
 
@@ -295,7 +303,7 @@ class Tree:
             self.load_node(p, span[0].variant, known, depth)
         self.load_values(first, known, depth)
         if not isinstance(first, OpTest):
-            yes = [replace(r, tests=tuple(t for t in r.tests if _key(t) != key)) for r in span]
+            yes = [r.left_with([t for t in r.tests if _key(t) != key]) for r in span]
             no = [r for r in span if all(_key(t) != key for t in r.tests)]
             self.put(depth, f"if {self.tests.text(first)}:")
             self.branch(yes, known, depth + 1)
@@ -357,24 +365,14 @@ class Tree:
             self.load_node(p, row.variant, known, depth)
         for p in sorted(tail.values):
             self.load_value(p, row.variant, known, depth)
-        self.uses[id(tail)] = self.uses.get(id(tail), 0) + 1
-        if id(tail) in self.called:
-            head = _head(tail)
-            for line in head:
-                self.put(depth, line)
-            if head:
-                depth += 1
-            call = f"@@{tail_name(row)}(context, {self.parameters(row)})"
-            if tail.certain:
-                self.put(depth, f"return {call}")
-            else:
-                self.put(depth, f"hit = {call}")
-                self.put(depth, "if hit is not None:")
-                self.put(depth, "    return hit")
-            return
-        self.put(depth, f"# {row.name}")
-        for line in tail.lines:
-            self.put(depth, line)
+        self.lines.append(Place(row, depth))
+
+    def call(self, name: str, row: Row) -> Lines:
+        """The call of a row's tail, as a function beside the function `name`."""
+        head = _head(row.tail)
+        call = f"{name}_{tail_name(row)}(context, {self.parameters(row)})"
+        lines = [f"return {call}"] if row.tail.certain else [f"hit = {call}", "if hit is not None:", "    return hit"]
+        return [*head, *(f"    {line}" for line in lines)] if head else lines
 
     # variables
 
@@ -477,7 +475,7 @@ def _with_op(row: Row, path: Path, op: str) -> Row | None:
                 return None
         else:
             tests.append(t)
-    return replace(row, tests=tuple(tests))
+    return row.left_with(tests)
 
 
 __all__ = ["Constants", "Row", "Tests", "Tree"]
