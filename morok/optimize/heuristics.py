@@ -11,7 +11,7 @@ from morok import config
 from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize import packing, threads
+from morok.optimize import packing, scans, threads
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear, place_sums
 from morok.passes.ranges import const_end
@@ -115,6 +115,10 @@ def _cpu(s: Scheduler) -> None:
     stored = {r for end in s.ast.src for r in end.src[1:]}
     _fill(s, accesses, [r for r in s.output_ranges if r not in stored])
     outputs = [r for r in s.output_ranges if _length(r) > 1 and r in stored and not s.fills_within(r)]
+    ordered = s.ordered_ranges
+    if ordered:
+        _scan(s, accesses, outputs, ordered)
+        return
     reduced = [r for r in s.reduced_ranges if _length(r) > 1]
     if reduced and (config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value):
         _unroll(s, max(reduced, key=lambda r: (accesses.unit(r), r.arg[0])), native(s), SUM_VECTORS)
@@ -148,6 +152,20 @@ def _cpu(s: Scheduler) -> None:
     for r in reduced:
         if accesses.unit(r) > 0 and _length(r) >= lanes:
             _unroll(s, r, lanes, SUM_VECTORS)
+
+
+def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UOp]) -> None:
+    """Folds that continue from iteration to iteration: in blocks of a vector where memory runs along them, else side by side."""
+    lanes = native(s)
+    across = max(outputs, key=lambda r: (accesses.unit(r, stores=True), r.arg[0]), default=None)
+    for r in ordered:
+        along = sum(accesses.unit(x, stores=True) for x in (r, *[n.src[1] for n in scans.folds(s.ast, r)]))
+        if across is not None and accesses.unit(across, stores=True) > along:
+            _upcast(s, across, lanes, COLUMN_VECTORS)
+            return
+        blocks = [n for n in (lanes, lanes // 2, lanes // 4) if n >= 4 and _length(r) % n == 0]
+        if blocks and along > 0:
+            _apply(s, OptOp.UNROLL, r, blocks[0])
 
 
 def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:

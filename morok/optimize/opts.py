@@ -15,7 +15,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
-from morok.optimize import groups, packing, padding, threads
+from morok.optimize import groups, packing, padding, scans, threads
 from morok.passes.nesting import nesting
 from morok.passes.ranges import const_end, flatten_ranges, new_range
 from morok.passes.target import KernelInfo, Target
@@ -85,7 +85,7 @@ class Scheduler:
         self.target = target
         self.applied: list[Opt] = []
         self.use_locals = target.has_local
-        self.ast = _in_order(ast)
+        self.ast = _in_order(ast if target.has_local else scans.running(ast))
         if target.has_local:
             self._make_global()
 
@@ -124,6 +124,12 @@ class Scheduler:
                         n *= const_end(r) or 1
                 most = max(most, n)
         return most
+
+    @property
+    def ordered_ranges(self) -> list[UOp]:
+        """Those of reduced_ranges that are loops over outputs, which run in order for a fold that continues in them."""
+        ordered = scans.ordered_loops(self.ast)
+        return [r for r in self.reduced_ranges if r in ordered]
 
     def fills_within(self, r: UOp) -> bool:
         """Whether what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
@@ -166,6 +172,14 @@ class Scheduler:
             raise OptError(
                 f"{opt}: axis {opt.axis} is {r.arg[1].name}; threads share it", expected="an axis that is reduced in a loop"
             )
+        if r in self.ordered_ranges:
+            amount = self._amount(opt, r)
+            if amount > MAX_LANES or not scans.folds(self.ast, r) or any(n.op is Op.Contract for n in self.ast.toposort()):
+                raise OptError(
+                    f"{opt}: a loop that runs in order is in blocks already", expected=f"one of up to {MAX_LANES} lanes"
+                )
+            self.ast = flatten_ranges(scans.in_blocks(self.ast, r, amount))
+            return
         self._vectorize(opt, r, AxisType.Unroll)
 
     def _vectorize(self, opt: Opt, r: UOp, axis: AxisType) -> None:
@@ -236,6 +250,8 @@ class Scheduler:
         end = const_end(r)
         if end is None:
             raise OptError(f"{opt}: the length of axis {opt.axis} is not a number", expected="an axis whose length is known")
+        if r in self.ordered_ranges:
+            raise OptError(f"{opt}: a fold continues in that loop", expected="an axis whose iterations run in any order")
         if opt.arg < 2 or end % opt.arg == 0:
             raise OptError(f"{opt}: {end} is a multiple of it already", expected="a number that does not divide the length")
         if opt.arg > 4 * end:
@@ -383,6 +399,6 @@ class Scheduler:
         mapping = {r: value}
         for n in root.toposort():
             if n.op is Op.Range and n is not r and (n in inner or not any(n is x for x in root.ranges)):
-                mapping[n] = UOp.new(Op.Range, n.src, (id, *n.arg[1:]))
+                mapping[n] = UOp.new(Op.Range, tuple(substitute(n.src, mapping)), (id, *n.arg[1:]))  # as long as another has run
                 id += 1
         return flatten_ranges(substitute((root,), mapping)[0])

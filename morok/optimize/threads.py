@@ -61,7 +61,8 @@ def check(ast: UOp, r: UOp, what: str) -> None:
 
 
 def _times(node: UOp) -> int:
-    return math.prod(int(r.vmax) + 1 for r in node.ranges)
+    """How often a node is computed; a range that is as long as another loop has run belongs to a fold that continues."""
+    return math.prod(int(r.vmax) + 1 for r in node.ranges if not r.src[0].ranges)
 
 
 def cost_ns(ast: UOp) -> float:

@@ -88,10 +88,14 @@ class _Splitter:
         self.whole = vectors and mode == 2
         self.done: dict[Key, Any] = {}
         self.accumulated: dict[UOp, bool] = {}
+        self.whole_operands: set[UOp] = set()  # of arithmetic
 
     def run(self, root: UOp) -> UOp:
         stack: list[Key] = [(root, None)]
         done = self.done
+        for node in root.toposort():
+            if TABLE.entries[node.op].pointwise and node.dtype.count > 1:
+                self.whole_operands.update(s for s in node.src if s.dtype.count == node.dtype.count)
         while stack:
             key = stack[-1]
             if key in done:
@@ -188,13 +192,18 @@ class _Splitter:
         return take(parts[0], lanes)
 
     def chosen(self, node: UOp, lanes: Lanes) -> Key:
-        """Where lanes of an operand come from: those lanes of it alone, or the whole of what accumulators were folded into, whose
-        other lanes are wanted as well."""
-        return (node, full(node.dtype.count)) if self.is_folded(node) else (node, lanes)
+        """Where lanes of an operand come from: those lanes of it alone, or the whole of what has other lanes that are wanted as
+        well."""
+        return (node, full(node.dtype.count)) if self.is_wanted_whole(node) else (node, lanes)
 
     def of_chosen(self, node: UOp, lanes: Lanes, made: UOp) -> UOp:
         """`lanes` of a node, of which `chosen` asked for `made`."""
-        return take(made, lanes) if self.is_folded(node) else made
+        return take(made, lanes) if self.is_wanted_whole(node) else made
+
+    def is_wanted_whole(self, node: UOp) -> bool:
+        """Whether a node is arithmetic in one vector, and accumulators were folded into it, or arithmetic needs all of it."""
+        one = 1 < node.dtype.count <= self.limit and TABLE.entries[node.op].pointwise
+        return one and (node in self.whole_operands or self.is_folded(node))
 
     def is_folded(self, node: UOp) -> bool:
         """Whether a node is arithmetic on registers and nothing else, in one vector."""

@@ -214,7 +214,7 @@ def _split(node: UOp) -> UOp | None:
     if len(sizes) != len(shape):
         return None
     kept = math.prod(n for a, n in enumerate(sizes) if a not in axes)
-    if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO or _picks_one(node):
+    if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO or _picks_one(node) or _continues(node):
         return None
     for a in axes:
         for parts in range(SPLIT_PARTS, SPLIT_LEAST - 1, -1):
@@ -237,6 +237,18 @@ def _picks_one(node: UOp) -> bool:
     while position.op in MOVEMENT:
         position = position.src[0]
     return position.op is Op.Iota
+
+
+def _continues(node: UOp) -> bool:
+    """Whether elements are folded up to a position, as a scan does: the loop over positions continues each fold."""
+    value = node.src[0]
+    return value.op is Op.Where and value.src[0].op in (Op.Le, Op.Lt) and all(map(_is_position, value.src[0].src))
+
+
+def _is_position(x: UOp) -> bool:
+    while x.op in MOVEMENT or x.op is Op.Cast:
+        x = x.src[0]
+    return x.op is Op.Iota
 
 
 # Range assignment.

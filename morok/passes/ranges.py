@@ -13,6 +13,7 @@ from morok.passes.affine import Linear, linear
 from morok.passes.range_rules import MergedRanges
 from morok.passes.walk import next_range_id, rebuild
 
+_CLOSED: Final = frozenset({Op.Range, Op.Unroll})
 _SUMS: Final = frozenset({Op.Add, Op.Sub, Op.Neg})
 
 
@@ -27,18 +28,19 @@ def const_end(r: UOp) -> int | None:
 
 
 def flatten_ranges(root: UOp) -> UOp:
-    """Every op that closes ranges names them one by one: an expression in a binder position stands for the ranges in it."""
+    """Every op that closes ranges names them one by one: an expression in a binder position stands for the ranges in it, and for
+    the lanes that some have become."""
 
     def visit(node: UOp, src: tuple[UOp, ...]) -> UOp | None:
         first = CLOSES.get(node.op)
-        if first is None or all(s.op is Op.Range for s in src[first:]):
+        if first is None or all(s.op in _CLOSED for s in src[first:]):
             return None
         found: dict[UOp, None] = {}
         for s in src[first:]:
-            if s.op is Op.Range:
+            if s.op in _CLOSED:
                 found[s] = None
             else:
-                found.update(dict.fromkeys(n for n in s.toposort() if n.op is Op.Range))
+                found.update(dict.fromkeys(n for n in s.toposort() if n.op in _CLOSED))
         if not found and node.op is Op.End:
             return src[0]
         # a range of one iteration may have become a number

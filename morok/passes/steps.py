@@ -9,7 +9,7 @@ from morok import config
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
-from morok.passes import cutting, gpudims, local, ranges, reduce
+from morok.passes import cutting, gpudims, local, ranges, reduce, running
 from morok.passes import devectorize as _devectorize
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
@@ -106,7 +106,7 @@ def add_local_buffers(ast: UOp, target: Target) -> UOp:
 
 
 def separate_loops(ast: UOp, target: Target) -> UOp:
-    return reduce.separate_loops(ast)
+    return reduce.separate_loops(running.registers(ast, target))
 
 
 def accumulators(ast: UOp, target: Target) -> Accumulators | None:

@@ -1,7 +1,9 @@
 """Scans: at each element the sum (product, greatest, least) of those up to it.
 
-A short axis is one reduction: element i adds those at places up to i. A long one is cut into blocks, scanned likewise, and
-each block continues from a scan of the blocks' totals, so that the work grows with the axis and not with its square.
+A scan is one reduction: element i adds those at places up to i. On a CPU the loop over a long axis continues from one element to
+the next (morok/optimize/scans.py), in one pass over memory. Many threads want many beginnings: on a GPU a long axis is cut into
+blocks, scanned likewise, and each block continues from a scan of the blocks' totals. Either way the work grows with the axis and
+not with its square.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
+from morok.runtime.device import device
 from morok.tensor.arguments import known
 from morok.tensor.base import arithmetic, as_dtype, show
 from morok.tensor.joining import Joining
@@ -74,24 +77,28 @@ class Scan(Joining):
             return self.cast(dtypes.u8)._scanned(op, a).cast(dtypes.bool)
         if self.dtype is not (d := arithmetic(self.dtype)):
             return self.cast(d)._scanned(op, a)
-        return self.moveaxis(a, -1)._scan_last(op, whole=True).moveaxis(-1, a)
+        if self.shape[a] > _AT_ONCE and device(self.device).target.has_local:
+            return self.moveaxis(a, -1)._scan_last(op, whole=True).moveaxis(-1, a)
+        return self._scan_at_once(op, a, whole=True)
 
     def _scan_last(self, op: Op, whole: bool) -> Self:
         """Scan the last axis; element i counts at its own place, unless `whole` is False."""
         n = known(self, -1, "a scan")
         if n <= _AT_ONCE:
-            return self._scan_at_once(op, whole)
+            return self._scan_at_once(op, -1, whole)
         blocks = -(-n // _BLOCK)
         x = self.pad([*[None] * (self.ndim - 1), (0, blocks * _BLOCK - n)], identity(op, self.dtype))
         rows = x.reshape((*self.shape[:-1], blocks, _BLOCK))
         before = rows._reduce(op, -1, keepdim=False)._scan_last(op, whole=False).contiguous()
-        inside = rows._scan_at_once(op, whole)
+        inside = rows._scan_at_once(op, -1, whole)
         out = inside._like(UOp.new(op, (inside.uop, before.unsqueeze(-1).expand(inside.shape).uop)))
         return out.reshape(x.shape).shrink([*[None] * (self.ndim - 1), (0, n)])
 
-    def _scan_at_once(self, op: Op, whole: bool) -> Self:
-        n = self.shape[-1]
-        rows = self.unsqueeze(-2).expand((*self.shape[:-1], n, n))
-        place, upto = rows._positions(rows.ndim - 1, dtypes.i32), rows._positions(rows.ndim - 2, dtypes.i32)
+    def _scan_at_once(self, op: Op, axis: int, whole: bool) -> Self:
+        a, n = self._axis(axis), known(self, axis, "a scan")
+        rows = self.unsqueeze(a).expand((*self.shape[:a], n, n, *self.shape[a + 1 :]))
+        place, upto = rows._positions(a + 1, dtypes.i32), rows._positions(a, dtypes.i32)
         counted = place <= upto if whole else place < upto
-        return counted.where(rows, self._like(UOp.const(identity(op, self.dtype), self.dtype)))._reduce(op, -1, keepdim=False)
+        neutral = self._like(UOp.const(identity(op, self.dtype), self.dtype))
+        scanned = counted.where(rows, neutral)._reduce(op, a + 1, keepdim=False)
+        return scanned.contiguous() if n > _AT_ONCE else scanned

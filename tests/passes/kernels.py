@@ -5,6 +5,7 @@ from __future__ import annotations
 from morok.codegen.targets import TRANSCENDENTAL
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
+from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.passes.target import KernelInfo, Target
 
@@ -94,6 +95,15 @@ def flip(n: int, d: DType = dtypes.f32) -> UOp:
 def transpose(m: int, n: int, d: DType = dtypes.f32) -> UOp:
     i, j = loop(n, 0), loop(m, 1)
     return kernel(buffer(0, m * n, d).index(i * m + j).store(buffer(1, m * n, d).index(j * n + i)).end(i, j), name="transpose")
+
+
+def scan(m: int, n: int, op: Op = Op.Add, d: DType = dtypes.f32, whole: bool = True, down: bool = False) -> UOp:
+    """In each of m rows (`down`: columns) of n elements the fold of those up to each, with it if `whole`."""
+    i, k, j = loop(m, 0), loop(n, 1), fold(n, 2)
+    row, step = (1, m) if down else (n, 1)
+    counted = j.le(k) if whole else j.lt(k)
+    value = counted.where(buffer(1, m * n, d).index(i * row + j * step), UOp.const(identity(op, d), d)).reduce(op, j)
+    return kernel(buffer(0, m * n, d).index(i * row + k * step).store(value).end(i, k), name="scan")
 
 
 def spread(m: int, n: int, d: DType = dtypes.f32) -> UOp:

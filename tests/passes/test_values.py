@@ -91,6 +91,8 @@ TWO_AXES = {
     "transpose": K.transpose,
     "spread": K.spread,
     "normalize": K.normalize,
+    "scan": K.scan,
+    "scan_down": lambda m, n: K.scan(m, n, down=True),
     "row_max": lambda m, n: K.rows(m, n, Op.Max),
     "matmul": lambda m, n: K.matmul(m, 5, n),
     "matmul_transposed": lambda m, n: K.matmul_transposed(m, n, 6),
@@ -216,6 +218,7 @@ def _shapes() -> list[UOp]:
     return [
         K.elementwise(24), K.total(24), K.rows(6, 12), K.columns(12, 6), K.matmul(6, 4, 8), K.matmul_transposed(4, 8, 6),
         K.spread(4, 12), K.normalize(4, 6), K.transpose(6, 8), K.pad(13, 2, 3), K.flip(12), K.gather(12, 5),
+        K.scan(3, 20), K.scan(5, 18, Op.Max, dtypes.i32, whole=False, down=True),
     ]  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,18 +61,64 @@ def test_values_that_are_no_numbers() -> None:
     assert np.signbit(Tensor([-0.0, -0.0]).cumsum().numpy()).all()
 
 
-def test_the_work_grows_with_the_axis_and_not_with_its_square() -> None:
-    def work(n: int) -> int:
-        total = 0
-        for item in Tensor(np.ones(n, np.float32)).cumsum().schedule():
-            inside = 1
-            for r in (u for u in item.ast.toposort() if u.op is Op.Range):
-                inside *= int(r.src[0].vmax)
-            total += inside
-        return total
+def loops(t: Tensor) -> list[list[int]]:
+    """For each kernel on a CPU the lengths of its loops, as instructions have them."""
+    programs = [lower(item.ast, replace(device("CPU").target, threads=1)) for item in t.schedule()]
+    return [[int(u.src[0].vmax) for u in program if u.op is Op.Range] for program in programs]
 
-    assert work(8192) < 2.2 * work(4096)
-    assert len(Tensor(np.ones(64, np.float32)).cumsum().schedule()) == 1
+
+def test_the_work_grows_with_the_axis_and_not_with_its_square() -> None:
+    def work(n: int) -> list[list[int]]:
+        return loops(Tensor(np.ones(n, np.float32)).cumsum())
+
+    ((least,),) = work(4096)
+    assert least <= 4096
+    assert work(8192) == [[2 * least]]
+    assert work(4097) == [[4097]]
+    assert len(work(64)) == 1
+    in_blocks = [item.ast for item in Tensor.arange(4096.0, device="CUDA").sin().cumsum().schedule()]
+    assert all(math.prod(int(r.src[0].vmax) for r in ast.toposort() if r.op is Op.Range) <= 4096 * 16 for ast in in_blocks)
+
+
+def test_a_scan_is_one_pass_whatever_is_scanned_and_made_of_it() -> None:
+    x = whole((6, 128))
+    for ours, theirs in (
+        ((Tensor(x) * 2 + 1).cumsum(1), (x * 2 + 1).cumsum(1)),
+        (Tensor(x).cumsum(0), x.cumsum(0)),
+        (Tensor(x).T.cumsum(1), x.T.cumsum(1)),
+        (Tensor(x).flip(1).cumsum(1), x[:, ::-1].cumsum(1)),
+        (Tensor(x[0]).cumsum(), x[0].cumsum()),
+    ):
+        assert len(ours.schedule()) == 1
+        agree(ours, theirs)
+    for ours, theirs in (
+        (Tensor(x).reshape((2, 3, 128)).sum(1).cumsum(1), x.reshape(2, 3, 128).sum(1).cumsum(1)),
+        (Tensor(x).cumsum(1).cumsum(0), x.cumsum(1).cumsum(0)),
+        (Tensor(x).cumsum(1).flip(1) + 1, x.cumsum(1)[:, ::-1] + 1),
+        (Tensor(x).cumsum(1).sum(1), x.cumsum(1).sum(1)),
+        (Tensor(x).cumsum(1)[:, 5:70:3], x.cumsum(1)[:, 5:70:3]),
+    ):
+        assert len(ours.schedule()) == 2
+        agree(ours, theirs)
+
+
+def test_masks_written_by_hand_are_scans() -> None:
+    """A sum over the positions up to each output's own continues, whoever says it."""
+    n = 96
+    x = whole((n,))
+    at = Tensor(np.arange(n, dtype=np.int32))
+    for mask, theirs in (
+        (Tensor.arange(n).reshape((1, n)) <= Tensor.arange(n).reshape((n, 1)), x.cumsum()),
+        (Tensor.arange(n).reshape((n, 1)) > Tensor.arange(n).reshape((1, n)), x.cumsum() - x),
+    ):
+        ours = mask.where(Tensor(x).reshape((1, n)).expand((n, n)), -0.0).sum(1)
+        assert loops(ours) == [[n // 16]]
+        agree(ours, theirs)
+    read = at.reshape((1, n)) <= at.reshape((n, 1))  # positions that only a buffer knows
+    agree(read.where(Tensor(x).reshape((1, n)).expand((n, n)), -0.0).sum(1), x.cumsum())
+    below = Tensor.arange(n).reshape((1, n)) <= Tensor.arange(n).reshape((n, 1))
+    weights = whole((n, n))  # what is summed differs from output to output
+    agree(below.where(Tensor(weights), -0.0).sum(1), np.tril(weights).sum(1))
 
 
 def test_the_standards_names() -> None:
@@ -86,9 +134,6 @@ def test_the_standards_names() -> None:
 
 def test_merged_loops_stay_around_those_they_were_around() -> None:
     """Rows and blocks become one loop, whose iterations are neighbours in memory only if it is the outer one."""
-    item = Tensor(np.zeros((64, 256), np.float32)).cumsum(1).schedule()[-1]
-    ends: list[int] = []
-    for u in lower(item.ast, device("CPU").target):
-        if u.op is Op.Range:
-            ends.append(int(u.src[0].vmax))
+    blocks, before = Tensor(np.zeros((64, 16, 16), np.float32)), Tensor(np.zeros((64, 16, 1), np.float32))
+    (ends,) = loops(blocks.cumsum(2) + before)
     assert ends[0] == 64 * 16

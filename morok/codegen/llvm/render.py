@@ -423,6 +423,13 @@ class Renderer:
         whole = len(lanes) == n and lanes == sorted(lanes)
         return joined if whole else self.b.shuffle(base, n, joined, "poison", lanes)
 
+    def _with_constants(self, u: UOp, base: str, source: UOp, constants: list[str]) -> str:
+        """Lanes of one vector between some constants: one shuffle."""
+        n, scalar = source.dtype.count, u.dtype.scalar()
+        mask = [n + constants.index(literal(scalar, s.arg)) if s.op is Op.Const else s.arg[0] for s in u.src]
+        filled = [*constants, *constants[:1] * (n - len(constants))]
+        return self.b.shuffle(base, n, self.value(source), f"<{', '.join(f'{base} {c}' for c in filled)}>", mask)
+
     def vectorize(self, u: UOp) -> None:
         base = type_of(u.dtype.scalar())
         tile = column(u)
@@ -430,6 +437,11 @@ class Renderer:
             self.values[u] = self._column(base, *tile)
             return
         sources = list(dict.fromkeys(s.src[0] for s in u.src if s.op is Op.Gep and s.src[0].dtype.count > 1))
+        constants = {literal(u.dtype.scalar(), s.arg): None for s in u.src if s.op is Op.Const}
+        taken = all(s.op is Op.Const or (s.op is Op.Gep and s.src[0] in sources) for s in u.src)
+        if taken and len(sources) == 1 and 0 < len(constants) <= sources[0].dtype.count:
+            self.values[u] = self._with_constants(u, base, sources[0], list(constants))
+            return
         whole = all(s.op is Op.Gep and s.src[0].dtype.count > 1 for s in u.src)
         if whole and len(sources) <= 2 and len({s.dtype for s in sources}) == 1:
             lanes = sources[0].dtype.count

@@ -1,0 +1,81 @@
+"""Stage 11, running folds: a reduction over as many iterations as a loop around it has run is a register that the loop adds to.
+
+`Reduce(x(j), j)` over a range j of length k + 1, inside the loop over k, starts at the identity before that loop, and each of its
+iterations adds x(k); over a range of length k it is what the register holds before that. The loop is one that runs in order,
+nothing between it and the statement that it is for: morok/optimize/scans.py makes such reductions.
+"""
+
+from __future__ import annotations
+
+from morok.ir.dtype import AddrSpace
+from morok.ir.graph import substitute
+from morok.ir.op import AxisType, Op
+from morok.ir.ops.loop import identity
+from morok.ir.ranges import replace_range
+from morok.ir.uop import UOp
+from morok.passes.accumulators import native_lanes
+from morok.passes.affine import linear
+from morok.passes.target import Target
+from morok.passes.walk import rebuild
+
+
+def reach(n: UOp) -> tuple[UOp, int] | None:
+    """The loop k and d of a Reduce over one range of length k + d, d being 0 or 1; else None."""
+    if n.op is not Op.Reduce or len(n.src) != 2 or n.src[1].op is not Op.Range or n.src[1].src[0].op is Op.Const:
+        return None
+    length = linear(n.src[1].src[0])
+    k = next(iter(length.terms), n)
+    if length.terms != {k: 1} or length.constant not in (0, 1) or k.op is not Op.Range or k.arg[1] is not AxisType.Reduce:
+        return None
+    return k, length.constant
+
+
+def registers(root: UOp, target: Target) -> UOp:
+    """`root` with a register for each vector of a running fold."""
+    running = [(n, to) for n in root.toposort() if (to := reach(n)) is not None]
+    if not running:
+        return root
+    number = max((n.arg for n in root.toposort() if n.op is Op.DefineReg), default=-1) + 1
+    mapping: dict[UOp, UOp] = {}
+    steps: dict[UOp, list[UOp]] = {}  # of folds that are read before their step
+    for n, (k, more) in running:
+        value = replace_range(n.src[0], n.src[1], k)
+        most = native_lanes(target, n.dtype)
+        parts: list[UOp] = []
+        for first in range(0, n.dtype.count, most):
+            lanes = range(first, min(first + most, n.dtype.count))
+            x = value if len(lanes) == n.dtype.count else value.gep(*lanes)
+            sofar, step, after = _register(number, x, n, k)
+            parts.append(after if more else sofar)
+            if not more:
+                steps.setdefault(n, []).append(step)
+            number += 1
+        mapping[n] = parts[0] if len(parts) == 1 else UOp.new(Op.Cat, tuple(parts))
+    behind = {store: _behind(store, steps) for store in root.toposort() if steps and store.op is Op.Store}
+    root = substitute(substitute((root,), behind), mapping)[0]
+    loops = {k for _, (k, _) in running}
+    return rebuild(root, lambda node, src: _innermost(src, loops) if node.op is Op.End else None)
+
+
+def _innermost(src: tuple[UOp, ...], loops: set[UOp]) -> UOp | None:
+    """An End whose loop that runs in order is inside the others: registers start anew in each iteration of those."""
+    ordered = [r for r in src[1:] if r in loops]
+    return UOp.new(Op.End, (src[0], *[r for r in src[1:] if r not in loops], *ordered)) if ordered else None
+
+
+def _behind(store: UOp, steps: dict[UOp, list[UOp]]) -> UOp:
+    """`store` in an iteration whose steps are made, of the folds that it reads as they were before: they need not be used."""
+    made = [s for n in store.src[1].toposort() for s in steps.get(n, ())]
+    place = store.src[0]
+    return store.replace((place.replace((place.src[0].after(*made), *place.src[1:])), *store.src[1:])) if made else store
+
+
+def _register(number: int, x: UOp, n: UOp, k: UOp) -> tuple[UOp, UOp, UOp]:
+    """A register for the fold `n` of values like `x`: its value before the iteration's step, the step, its value behind it."""
+    register = UOp.new(Op.DefineReg, (), number, x.dtype.ptr(1, AddrSpace.REG))
+    outer = sorted(n.ranges - {k}, key=lambda r: r.arg[0])
+    acc = register.after(*outer) if outer else register
+    start = acc.index(0).store(x.like(identity(n.arg, x.dtype.scalar())))
+    sofar = acc.after(start, k).index(0)
+    step = sofar.store(UOp.new(n.arg, (sofar, x)))
+    return sofar, step, acc.after(start, step).index(0)

@@ -1,0 +1,141 @@
+"""Running folds: which loops continue a fold, what optimizations of such loops keep, and the code that comes of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from morok.codegen.llvm import render
+from morok.errors import OptError
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.optimize import scans, threads
+from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.passes.pipeline import lower
+from tests.passes import kernels as K
+from tests.passes.test_values import after_stage, check, scheduler_kernel
+
+THREADS = replace(K.AVX2, threads=2)
+
+
+def loops_of(ast: UOp) -> list[int]:
+    return [int(u.src[0].vmax) for u in lower(ast, K.CPU) if u.op is Op.Range]
+
+
+@pytest.mark.parametrize(
+    ("d", "op", "whole"),
+    [
+        (dtypes.f32, Op.Add, True),
+        (dtypes.f32, Op.Max, False),
+        (dtypes.f64, Op.Mul, False),
+        (dtypes.i64, Op.Mul, True),
+        (dtypes.i32, Op.Min, False),
+    ],
+)
+def test_one_step_an_element(d: DType, op: Op, whole: bool) -> None:
+    """Blocks of vectors along memory, one by one where no blocks fill the axis, vectors side by side across memory."""
+    lanes = 64 // d.itemsize
+    assert loops_of(K.scan(3, 48, op, d, whole)) == [3, 48 // lanes]
+    assert loops_of(K.scan(3, 37, op, d, whole)) == [3, 37]
+    assert loops_of(K.scan(lanes, 20, op, d, whole, down=True)) == [20]
+    for ast in (K.scan(2, 24, op, d, whole), K.scan(1, 19, op, d, whole), K.scan(9, 18, op, d, whole, down=True)):
+        check(ast, K.AVX2)
+
+
+OPTS = [
+    [Opt(OptOp.UNROLL, 0, 4)],
+    [Opt(OptOp.UNROLL, 0, 3)],
+    [Opt(OptOp.UNROLL, 0, 0)],
+    [Opt(OptOp.UPCAST, 0, 2)],
+    [Opt(OptOp.UPCAST, 0, 4)],
+    [Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.UNROLL, 0, 8)],
+    [Opt(OptOp.UNROLL, 0, 8), Opt(OptOp.UPCAST, 0, 2)],
+    [Opt(OptOp.THREAD, 0, 0), Opt(OptOp.UNROLL, 0, 4)],
+    [Opt(OptOp.THREAD, 0, 2)],
+]
+
+
+@pytest.mark.parametrize(("down", "whole"), [(True, True), (False, False)])
+@pytest.mark.parametrize("opts", OPTS, ids=lambda opts: " ".join(map(str, opts)))
+def test_optimized_otherwise(opts: list[Opt], down: bool, whole: bool) -> None:
+    ast = K.scan(4, 24, Op.Add, dtypes.f32, whole, down)
+    s = Scheduler(after_stage(ast, THREADS, 6), THREADS)
+    for opt in opts:
+        s.apply(opt)
+    check(scheduler_kernel(ast, s), THREADS)
+
+
+def test_what_would_break_the_order_is_refused() -> None:
+    ast = after_stage(K.scan(6, 24), THREADS, 6)
+    for opt, message in (
+        (Opt(OptOp.UPCAST, 1, 4), "REDUCE|Reduce"),
+        (Opt(OptOp.THREAD, 1, 2), "Reduce"),
+        (Opt(OptOp.SWAP, 0, 1), "Reduce"),
+        (Opt(OptOp.PADTO, 1, 32), "a fold continues"),
+        (Opt(OptOp.UNROLL, 1, 4), "not a number"),
+        (Opt(OptOp.UNROLL, 0, 7), "does not divide"),
+        (Opt(OptOp.PACK, 1, 0), "unknown"),
+    ):
+        s = Scheduler(ast, THREADS)
+        before = s.ast
+        with pytest.raises(OptError, match=message):
+            s.apply(opt)
+        assert s.ast is before
+    s = Scheduler(ast, THREADS)
+    s.apply(Opt(OptOp.UNROLL, 0, 4))
+    with pytest.raises(OptError, match="in blocks already"):
+        s.apply(Opt(OptOp.UNROLL, 0, 2))
+
+
+def masked(condition: UOp, value: UOp, j: UOp, k: UOp, n: int, other: float = -0.0) -> UOp:
+    fold = condition.where(value, UOp.const(other, dtypes.f32)).reduce(Op.Add, j)
+    return K.kernel(K.buffer(0, n).index(k).store(fold).end(k), name="masked")
+
+
+def test_which_loops_continue_a_fold() -> None:
+    n = 18
+    k, j, x = K.loop(n, 0), K.fold(n, 1), K.buffer(1, n + 1)
+    assert scans.ordered_loops(scans.running(masked(j.le(k), x.index(j), j, k, n)))
+    assert scans.ordered_loops(scans.running(masked(k.ge(j), x.index(j), j, k, n)))
+    assert scans.ordered_loops(scans.running(masked((j - 1).lt(k), x.index(j), j, k, n)))
+    short = masked(K.fold(9, 1).le(K.loop(9, 0)), x.index(K.fold(9, 1)), K.fold(9, 1), K.loop(9, 0), 9)
+    longer = K.loop(n + 2, 0)
+    i = K.loop(4, 2)
+    beside = j.le(k).where(x.index(j), UOp.const(-0.0, dtypes.f32)).reduce(Op.Add, j)
+    for ast in (
+        short,
+        masked(j.lt(k + 2), x.index(j), j, k, n),  # one more than the loop has come to
+        masked(j.lt(k - 1), x.index(j), j, k, n),
+        masked(k.le(j), x.index(j), j, k, n),  # from the end
+        masked((j * 2).le(k), x.index(j), j, k, n),
+        masked(j.le(k), x.index(j) * x.index(k), j, k, n),  # another value in each iteration
+        masked(j.le(k), x.index(j), j, k, n, 0.0),  # -0.0 is what changes no sum
+        masked(j.le(longer), x.index(j), j, longer, n + 2),  # beyond what is there
+        K.kernel(K.buffer(0, 4 * n).index(i * n + k).store(beside).end(i, k)),  # again for every i
+    ):
+        assert scans.running(ast) is ast
+        check(ast, K.AVX2)
+
+
+def test_lanes_are_shifted_whole() -> None:
+    """No lane is taken out of a vector but the total of a block."""
+    text = render(lower(K.scan(4, 64), K.CPU), "scan").text
+    assert text.count("fadd") == 4 + 2
+    assert text.count("shufflevector") == 4 + 1
+    used = [
+        line
+        for line in text.splitlines()
+        if "extractelement" in line and text.count(line.split()[0] + ",") + text.count(line.split()[0] + "\n") > 1
+    ]
+    assert len(used) <= 1
+
+
+def test_a_thread_takes_rows_and_no_part_of_one() -> None:
+    ast = after_stage(K.scan(8, 64), THREADS, 6)
+    s = Scheduler(ast, THREADS)
+    (rows,) = threads.loops(s.ast, 2)
+    assert rows.arg[1] is AxisType.Loop
+    assert threads.loops(Scheduler(after_stage(K.scan(1, 64), THREADS, 6), THREADS).ast, 2) == []
+    assert threads.cost_ns(s.ast) < 2 * threads.cost_ns(after_stage(K.rows(8, 64), THREADS, 6))
