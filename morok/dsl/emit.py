@@ -33,6 +33,8 @@ class Emitter(Nodes):
             else:
                 self.let(clause)
         self.target()
+        if self.row.gaps:
+            self.tail.certain = False  # there may be no place for what stands behind a sequence
         return self.tail
 
     def guard(self, condition: S.Expr) -> None:

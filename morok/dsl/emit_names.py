@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort, Ty
-from morok.dsl.rows import Accessors, BoundCode, BoundNode, BoundNodes, BoundValue, Path, Variant, key_name
+from morok.dsl.rows import Accessors, BoundCode, BoundNode, BoundNodes, BoundValue, Path, Variant, key_name, step_name
 
 SETTLE = "_settle"  # in generated code: the dialect's function that makes a node of a draft
 
 
 @functools.cache
 def node_name(path: Path) -> str:
-    """The variable that holds the node at `path`: n, n0, n0_1."""
-    return "n" + "_".join(str(i) if i >= 0 else f"m{-i}" for i in path)
+    """The variable that holds the node at `path`: n, n0, n0_1, ng0p1."""
+    return "n" + "_".join(map(step_name, path))
 
 
 def value_name(path: Path) -> str:

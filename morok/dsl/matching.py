@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from morok.dialect import OperandInfo, OpInfo
@@ -17,6 +17,7 @@ from morok.dsl.rows import (
     BoundNodes,
     BoundValue,
     CodeTest,
+    Gap,
     LiteralTest,
     OpTest,
     Path,
@@ -24,6 +25,8 @@ from morok.dsl.rows import (
     Test,
     ValidTest,
     Variant,
+    behind,
+    gap_name,
     key_name,
 )
 from morok.dsl.slots import Slots
@@ -54,7 +57,7 @@ def _distinct(rows: list[Variant], certain: bool) -> list[Variant]:
     seen: set[object] = set()
     out = []
     for row in rows:
-        key = (frozenset(_mirrored(t) for t in row.tests), None if certain else tuple(row.names.items()))
+        key = (frozenset(_mirrored(t) for t in row.tests), row.gaps, None if certain else tuple(row.names.items()))
         if key not in seen:
             seen.add(key)
             out.append(row)
@@ -159,14 +162,39 @@ class _Walker:
         row = replace(row.plus(OpTest(path, op)), ops={**row.ops, path: op})
         info = self.info(op)
         operands = [a for a in p.args if not isinstance(a, S.PType)]
-        sequence = operands[-1] if operands and isinstance(operands[-1], S.PSequence) else None
-        single = operands[:-1] if sequence is not None else operands
-        row = self.counted(info, len(single), sequence is not None, path, row)
-        if sequence is not None:
-            row = self.sequence(sequence, path, BoundNodes(path, len(single), None), row)
-        orders = itertools.permutations(single) if p.commutative else (tuple(single),)
-        for order in orders:
-            yield from self.operand_rows(list(enumerate(order)), path, row)
+        sequences = [a for a in operands if isinstance(a, S.PSequence)]
+        row = self.counted(info, len(operands) - len(sequences), bool(sequences), path, row)
+        for order in itertools.permutations(operands) if p.commutative else (operands,):
+            r, placed = self.in_order(order, 0, f"len({self.access.operands('{0}')})", "", path, row)
+            yield from self.operand_rows(placed, path, r)
+
+    def in_order(
+        self, items: Sequence[S.Pattern], index: int, end: str, stop: str, path: Path, row: Variant
+    ) -> tuple[Variant, list[tuple[int, S.Pattern]]]:
+        """With these patterns for the operands from `index` on, and the steps to those that are no sequences. `end` says behind
+        which operand they end, `stop` the same as the end of a slice.
+        """
+        at = next((i for i, item in enumerate(items) if isinstance(item, S.PSequence)), None)
+        if at is None:
+            return row, [(index + i, item) for i, item in enumerate(items)]
+        first = items[at]
+        assert isinstance(first, S.PSequence)
+        before = [(index + i, item) for i, item in enumerate(items[:at])]
+        start = index + at
+        if at == len(items) - 1:
+            bound = BoundCode(path, f"{self.access.operands('{0}')}[{start}:{stop}]") if stop else BoundNodes(path, start, None)
+            return self.sequence(first, path, bound, row), before
+        last = items[-1] if isinstance(items[-1], S.PSequence) else None
+        single = items[at + 1 : -1] if last is not None else items[at + 1 :]
+        number = len(row.gaps)
+        gap = Gap(path, start, len(single), end, pinned=last is None)
+        row = replace(row, gaps=(*row.gaps, gap))
+        operands = self.access.operands("{0}")
+        row = self.sequence(first, path, BoundCode(path, f"{operands}[{start}:{gap_name(number)}]"), row)
+        if last is not None:
+            rest = f"{operands}[{gap_name(number)} + {len(single)}:{stop}]"
+            row = self.sequence(last, path, BoundCode(path, rest), row)
+        return row, before + [(behind(number, i), item) for i, item in enumerate(single)]
 
     def operand_rows(self, operands: list[tuple[int, S.Pattern]], path: Path, row: Variant) -> Iterator[Variant]:
         if not operands:
@@ -273,17 +301,12 @@ class _Walker:
     def listed(
         self, op: str, info: OpInfo, items: S.PList, index: int, path: Path, row: Variant
     ) -> tuple[Variant, list[tuple[int, S.Pattern]]]:
-        """Exactly these operands in the place of a sequence."""
-        last = items.items[-1] if items.items and isinstance(items.items[-1], S.PSequence) else None
-        single = items.items[:-1] if last is not None else items.items
+        """These operands in the place of a sequence."""
+        single = sum(1 for i in items.items if not isinstance(i, S.PSequence))
         after = [i for i, o in enumerate(info.operands) if o.optional and i > index]
-        length = f"len({self.access.operands('{0}')})"
-        here = f" - bool({self.presence(op, info, after[0])})" if after else ""
-        row = row.plus(CodeTest((path,), f"{length}{here} {'==' if last is None else '>='} {index + len(single)}"))
-        if last is not None:
-            bound = BoundNodes(path, index + len(single), None)
-            row = self.sequence(last, path, self.before(op, info, bound, after), row)
-        return row, [(index + i, item) for i, item in enumerate(single)]
+        end = f"len({self.access.operands('{0}')})" + (f" - bool({self.presence(op, info, after[0])})" if after else "")
+        row = row.plus(CodeTest((path,), f"{end} {'==' if single == len(items.items) else '>='} {index + single}"))
+        return self.in_order(items.items, index, end, end if after else "", path, row)
 
     def many(self, op: str, info: OpInfo, f: S.PField, index: int, path: Path, row: Variant) -> Variant:
         p = S.PVar(f.name) if f.value is None else _as_sequence(f.value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -151,8 +153,10 @@ class Patterns:
         made: list[S.Pattern] = []
         for n, o in enumerate(first.operands):
             if o.many:
+                if sum(q.many for q in first.operands) == 1:
+                    self._places(list(itertools.takewhile(lambda a: not isinstance(a, S.PList), args)))
                 while args and not isinstance(args[0], S.PList):
-                    made.append(self._operand(first, o, args.pop(0), slots, last=not args or isinstance(args[0], S.PList)))
+                    made.append(self._operand(first, o, args.pop(0), slots))
                     if isinstance(made[-1], S.PSequence) and n + 1 < len(first.operands) and first.operands[n + 1].many:
                         break
                 continue
@@ -165,7 +169,7 @@ class Patterns:
                     f"{', '.join(q.name for q in first.operands)}",
                     f"{needed[0]} is missing",
                 )
-            made.append(self._operand(first, o, args.pop(0), slots, last=False))
+            made.append(self._operand(first, o, args.pop(0), slots))
         fields: list[S.PField] = []
         for name in first.fields:
             if not args or name in DERIVED_FIELDS or (self.r.gives_dtype(first) and self._is_dtype(args[0])):
@@ -204,7 +208,21 @@ class Patterns:
         self.r.annotate(result, type_, "the dtype")
         return S.PType(type_, span=p.span)
 
-    def _operand(self, info: OpInfo, o: OperandInfo, p: S.Pattern, slots: dict[str, list[T]], last: bool) -> S.Pattern:
+    def _places(self, items: Sequence[S.Pattern]) -> None:
+        """That it is clear which operands the sequences of a list take: `[before.., p, q, rest..]` is as much as can be said."""
+        at = [n for n, i in enumerate(items) if isinstance(i, S.PSequence)]
+        if len(at) < 2:
+            return
+        first, second = items[at[0]], items[at[1]]
+        names = [i.name for i in items if isinstance(i, S.PSequence)]
+        if at[1] == at[0] + 1:
+            self.r.fail(f"`{names[0]}..` and `{names[1]}..` stand side by side: where the one ends is not said", second)
+        if len(at) > 2 or at[1] != len(items) - 1:
+            self.r.fail(
+                f"behind `{names[0]}..` only a last sequence can stand", first, "[before.., p, rest..]", "two rules can say it"
+            )
+
+    def _operand(self, info: OpInfo, o: OperandInfo, p: S.Pattern, slots: dict[str, list[T]]) -> S.Pattern:
         form = "place" if (info.name, o.name) in STORAGE else "value"
         t = self.types.fresh(self._mask(o), form=form)
         slots.setdefault(o.name, []).append(t)
@@ -213,8 +231,6 @@ class Patterns:
                 self.r.fail(
                     f"`{p.name}..` stands for operands of {info.name} that are no sequence", p, f"one pattern for {o.name}"
                 )
-            if not last and sum(q.many for q in info.operands) < 2:
-                self.r.fail(f"`{p.name}..` takes all remaining operands, so it stands last", p)
             return self._sequence(p, t)
         return self.pattern(p, t)
 
@@ -275,12 +291,12 @@ class Patterns:
                 self.r.fail(f"{info.name} always has its {o.name}", f, "a pattern")
             if isinstance(value, S.PNone):
                 return f
-            return replace(f, value=replace(value, inner=self._operand(info, o, value.inner, slots, last=False)))
+            return replace(f, value=replace(value, inner=self._operand(info, o, value.inner, slots)))
         if o.many:
             if isinstance(value, S.PList):
                 slots.setdefault(o.name, [])
-                items = value.items
-                listed = [self._operand(info, o, i, slots, last=n == len(items) - 1) for n, i in enumerate(items)]
+                self._places(value.items)
+                listed = [self._operand(info, o, i, slots) for i in value.items]
                 return replace(f, value=replace(value, items=tuple(listed)))
             if not isinstance(value, S.PVar) or value.name in self.r.dialect.ops:
                 self.r.fail(f"{o.name} of {info.name} is a sequence", f, "a name for all of it, or a list of patterns")
@@ -303,7 +319,7 @@ class Patterns:
             self.r.fail(f"{o.name} of {info.name} may be absent", f, f"{o.name}: Some(..), {o.name}: None or a name for either")
         if not isinstance(value, S.Pattern) or isinstance(value, S.PList):
             self.r.fail(f"{o.name} of {info.name} is one operand", f, "a pattern")
-        made = self._operand(info, o, value, slots, last=False)
+        made = self._operand(info, o, value, slots)
         if f.value is None:
             self.r.note(f, slots[o.name][-1])
             return f

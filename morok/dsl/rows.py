@@ -1,10 +1,13 @@
 """Rows: what a matcher tests before a rule applies, and what the rule's names stand for then.
 
-A row is a conjunction. Nodes are named by their path from the root: (0, 1) is operand 1 of operand 0.
+A row is a conjunction. Nodes are named by their path from the root: (0, 1) is operand 1 of operand 0. Behind a sequence the
+place of an operand is known only once the sequence's length is: a step of a path then says how far it lies behind that sequence
+(`behind`), and the matcher tries the sequence's lengths, a `Gap`, one by one.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +15,51 @@ from morok.dialect import Dialect
 from morok.dsl.checked import Ty
 
 Path = tuple[int, ...]
+
+_BEHIND = 1 << 16  # steps from here on are relative to the end of a sequence
+_GAP = re.compile(r"_gap(\d+)")
+
+
+def behind(gap: int, offset: int) -> int:
+    """The step to the operand that stands so far behind the sequence of this number."""
+    return (gap + 1) * _BEHIND + offset
+
+
+def step_name(step: int) -> str:
+    """What a step adds to the name of a variable."""
+    if step < _BEHIND:
+        return str(step) if step >= 0 else f"m{-step}"
+    return f"g{step // _BEHIND - 1}p{step % _BEHIND}"
+
+
+def step_index(step: int) -> str:
+    """A step as an index into operands, as Python text."""
+    if step < _BEHIND:
+        return str(step)
+    offset = step % _BEHIND
+    return gap_name(step // _BEHIND - 1) + (f" + {offset}" if offset else "")
+
+
+def gap_name(number: int) -> str:
+    """The variable that holds where the sequence of this number ends."""
+    return f"_gap{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A sequence of operands of the node at `path` that others stand behind.
+
+    first   which operand it begins with
+    after   how many operands stand behind it, at least
+    end     behind which operand the list ends: a Python expression, in which {0} is that node
+    pinned  no sequence ends the list, so that this one ends in one place
+    """
+
+    path: Path
+    first: int
+    after: int
+    end: str
+    pinned: bool
 
 
 # Tests. Nothing is tested before what it reads is known to be there: a row lists them in an order that is safe.
@@ -81,6 +129,19 @@ class CodeTest:
 Test = OpTest | TypeTest | ValidTest | LiteralTest | CodeTest
 
 
+def gaps_before(test: Test) -> int:
+    """How many sequences' ends must be known before the test can be made."""
+    known = [step // _BEHIND for path in test.paths for step in path]
+    if isinstance(test, CodeTest):
+        known += [int(n) + 1 for n in _GAP.findall(test.template)]
+    return max(known, default=0)
+
+
+def looks_at_sequence(test: Test) -> bool:
+    """Whether the test is about the operands of a sequence that others stand behind."""
+    return isinstance(test, CodeTest) and _GAP.search(test.template) is not None
+
+
 # What names stand for.
 
 
@@ -134,6 +195,7 @@ class Variant:
     types   the dtype of each node of the pattern, by path
     ops     the op of each node that the pattern names one for
     several the sequences of operands whose elements have a type
+    gaps    the sequences behind which operands stand, by their numbers
     """
 
     tests: tuple[Test, ...] = ()
@@ -142,6 +204,7 @@ class Variant:
     ops: Mapping[Path, str] = field(default_factory=dict)
     leaves: tuple[tuple[Path, str], ...] = ()  # variables that must not be Invalid, each time they stand
     several: tuple[Several, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
     def plus(self, *tests: Test) -> Variant:
         return replace(self, tests=(*self.tests, *tests))

@@ -120,8 +120,8 @@ class PBind(Pattern):
 class POp(Pattern):
     """`Sub(x, y)` ordered, `Add[x, y]` commutative; `ops` has several names for `(Add | Mul)(x, y)`.
 
-    A name may be a `for` variable until templates are expanded. Arguments: patterns, a last PSequence, for Cast a PType,
-    for ops with fields after the operands an expression (`Gep(x, [i])`).
+    A name may be a `for` variable until templates are expanded. Arguments: patterns, at most two of them a PSequence; for Cast a
+    PType; for ops with fields after the operands an expression (`Gep(x, [i])`).
     """
 
     ops: tuple[str, ...]
@@ -132,7 +132,7 @@ class POp(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class PSequence(Pattern):
-    """`xs..`: all remaining operands."""
+    """`xs..`: all remaining operands, or as many as leave one for each pattern behind it."""
 
     name: str
     type: TypeSyntax | None = None
@@ -191,7 +191,7 @@ class PExpr(Pattern):
 
 @dataclass(frozen=True, slots=True)
 class PList(Pattern):
-    """`ranges: [r, rest..]` in a struct pattern: exactly these operands (a last PSequence takes the rest).
+    """`ranges: [r, rest..]` in a struct pattern: exactly these operands.
 
     As a static field (the `[0, i]` of `Gep(x, [0, i])`) the parser makes one too; the checker turns that into an EList.
     """

@@ -13,7 +13,22 @@ from dataclasses import dataclass, replace
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl.emit import SETTLE, Tail, node_name, value_name
-from morok.dsl.rows import Accessors, CodeTest, LiteralTest, OpTest, Path, Test, TypeTest, ValidTest, Variant, key_name
+from morok.dsl.rows import (
+    Accessors,
+    CodeTest,
+    LiteralTest,
+    OpTest,
+    Path,
+    Test,
+    TypeTest,
+    ValidTest,
+    Variant,
+    gap_name,
+    gaps_before,
+    key_name,
+    looks_at_sequence,
+    step_index,
+)
 
 Lines = list[str]
 NEAR = 1  # how deep a node may lie for rows that do not look at it to be written twice
@@ -169,6 +184,7 @@ class Tree:
         names = [node_name(p) for p in sorted(row.tail.nodes | {()})] + [value_name(p) for p in sorted(row.tail.values)]
         head = _head(row.tail)
         names += [line.partition(" = ")[0] for line in head if _calls_helper(line)]
+        names += map(gap_name, range(len(row.variant.gaps)))
         return ", ".join(names)
 
     def body(self, rows: Sequence[Row]) -> None:
@@ -340,7 +356,22 @@ class Tree:
                 depth += 1
                 known = set(known)  # what is loaded from here on, is loaded inside this `if`
 
+        def enter(number: int) -> None:  # try the ends of a sequence
+            nonlocal depth, known
+            flush()
+            gap = row.variant.gaps[number]
+            self.load_node(gap.path, row.variant, known, depth)
+            end = gap.end.format(node_name(gap.path))
+            if gap.pinned:
+                self.put(depth, f"{gap_name(number)} = {end} - {gap.after}")
+            else:
+                stop = f"{end} - {gap.after - 1}" if gap.after > 1 else end
+                self.put(depth, f"for {gap_name(number)} in range({gap.first}, {stop}):")
+                depth += 1
+            known = set(known)  # another row may have another sequence of this number
+
         told = not self.counting
+        entered = 0
 
         def tell() -> None:  # the ops have not ruled the rule out: it is tried
             nonlocal told
@@ -348,7 +379,10 @@ class Tree:
             self.put(depth, f"_tried({row.number})")
             told = True
 
-        for test in row.tests:
+        for test in sorted(row.tests, key=lambda t: (gaps_before(t), looks_at_sequence(t))):
+            while entered < gaps_before(test):
+                enter(entered)
+                entered += 1
             if not told and not isinstance(test, OpTest):
                 tell()
             if self.missing(test, known):
@@ -358,6 +392,8 @@ class Tree:
                 self.load_values(test, known, depth)
             text = self.tests.text(test)
             conditions.append(f"({text})" if " or " in text else text)
+        for number in range(entered, len(row.variant.gaps)):
+            enter(number)
         flush()
         if not told:
             tell()
@@ -392,7 +428,7 @@ class Tree:
             self.put(depth, f"{', '.join(names)} = {operands}")
             known.update(names)
         else:
-            self.put(depth, f"{node_name(path)} = {operands}[{path[-1]}]")
+            self.put(depth, f"{node_name(path)} = {operands}[{step_index(path[-1])}]")
             known.add(node_name(path))
 
     def load_values(self, test: Test, known: set[str], depth: int) -> None:
@@ -453,6 +489,8 @@ def _available(row: Row) -> list[Test]:
     """The tests of a row that can be made now: nothing that must be known before is still open."""
     out = []
     for i, test in enumerate(row.tests):
+        if gaps_before(test):
+            continue
         waits = any(
             (isinstance(t, (OpTest, CodeTest)) and any(_above(q, p) for q in t.paths for p in test.paths))
             or (isinstance(t, OpTest) and t.path in _values(test))

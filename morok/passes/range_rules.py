@@ -13,9 +13,14 @@ from morok.passes.walk import next_range_id
 
 @dataclass(slots=True)
 class RangeIds:
-    """Numbers for new ranges, from one that no range of the graph has: a new range is then none that is there, open or closed."""
+    """Numbers for new ranges, from one that no range of the graph has: a new range is then none that is there, open or closed.
+
+    next      the first of these numbers
+    divisors  for bodies that were asked about: by which divisor of its length each takes a range modulo
+    """
 
     next: int
+    divisors: dict[UOp, dict[UOp, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: UOp) -> RangeIds:
@@ -30,15 +35,21 @@ class RangeIds:
 
 def split_factor(body: UOp, r: UOp, ids: RangeIds) -> int | None:
     """A divisor of the range's length by which `body` takes the range modulo; None where there is none."""
-    end = r.src[0]
-    if end.op is not Op.Const:
-        return None
+    found = ids.divisors.get(body)
+    if found is None:
+        found = ids.divisors[body] = _divisors(body)
+    return found.get(r)
+
+
+def _divisors(body: UOp) -> dict[UOp, int]:
+    """For each range that `body` takes modulo a divisor of its length: the first of these divisors."""
+    found: dict[UOp, int] = {}
     for n in body.toposort():
-        if n.op is Op.Mod and n.src[0] is r and n.src[1].op is Op.Const:
-            c = int(n.src[1].arg)
-            if 1 < c < end.arg and end.arg % c == 0:
-                return c
-    return None
+        if n.op is Op.Mod and n.src[0].op is Op.Range and n.src[1].op is Op.Const and n.src[0] not in found:
+            end, c = n.src[0].src[0], int(n.src[1].arg)
+            if end.op is Op.Const and 1 < c < end.arg and end.arg % c == 0:
+                found[n.src[0]] = c
+    return found
 
 
 def unused_id(body: UOp, ids: RangeIds) -> int:

@@ -13,6 +13,7 @@ from morok.passes.pipeline import STAGES, run
 from tests.passes import kernels as K
 
 LENGTHS = (2, 12, 3)
+MANY = (1, 2, 1, 2, 1, 2, 1, 12, 2)  # the eighth is split
 
 
 def stage(number: int, ast: UOp) -> UOp:
@@ -54,6 +55,28 @@ def test_a_folded_range_is_split_wherever_it_is_closed(at: int) -> None:
     fold = next(n for n in out.toposort() if n.op is Op.Reduce)
     assert [int(r.src[0].arg) for r in fold.src[1:]] == [*sizes[:at], 3, 4, *sizes[at + 1 :]]
     assert held(out, 72, 1) == held(ast, 72, 1)
+
+
+def test_the_eighth_of_nine_ranges_is_split() -> None:
+    rs = [K.loop(n, i) for i, n in enumerate(MANY)]
+    place = K.flat(rs, list(MANY))
+    ast = K.kernel(K.buffer(0, 192).index(place).store(K.buffer(1, 4).index(rs[7] % 4)).end(*rs))
+    out = stage(3, ast)
+    end = next(n for n in out.toposort() if n.op is Op.End)
+    assert [int(r.src[0].arg) for r in end.src[1:]] == [*MANY[:7], 3, 4, 2]
+    assert held(out, 4, 192) == held(ast, 4, 192)
+
+
+def test_the_eighth_and_the_ninth_of_ten_ranges_are_merged() -> None:
+    sizes = [2, 2, 2, 2, 2, 2, 2, 3, 2, 2]
+    strides = [101, 211, 307, 401, 503, 601, 701, 14, 7, 53]
+    rs = [K.loop(n, i) for i, n in enumerate(sizes)]
+    value = K.buffer(1, 4000).index(place(rs, strides))
+    ast = K.kernel(K.buffer(0, 4000).index(place(rs, strides)).store(value + value).end(*rs))
+    out = stage(5, ast)
+    end = next(n for n in out.toposort() if n.op is Op.End)
+    assert [int(r.src[0].arg) for r in end.src[1:]] == [2, 2, 2, 2, 2, 2, 2, 6, 2]
+    assert held(out, 4000, 4000) == held(ast, 4000, 4000)
 
 
 def merging(at: int) -> tuple[list[int], list[int]]:

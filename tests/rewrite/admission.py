@@ -113,9 +113,10 @@ class Admission:
             return
         first, *rest = patterns
         if isinstance(first, S.PSequence):
-            found = self.several(first, tuple(src), m)
-            if found is not None:
-                yield found
+            for end in range(len(src) + 1):
+                found = self.several(first, tuple(src[:end]), m)
+                if found is not None:
+                    yield from self.operands(rest, src[end:], found)
         elif src:
             for r in self.read(first, src[0], m):
                 yield from self.operands(rest, src[1:], r)

@@ -31,6 +31,7 @@ TYPES = (
     "i32", "f32", "index", "index?", "bool", "int", "float", "number", "any", "!float", "(i32 | f32)", "T", "U", "T x n",
     "any x n", "f32x2", "any x 1", "any x 2",
 )  # fmt: skip
+RANGES = ("rs", "[r]", "[r, _q]", "[]", "[r, qs..]", "[ps.., r]", "[ps.., r, qs..]")
 DEPTH = 3
 
 
@@ -49,8 +50,9 @@ class Writer:
             return rng.choice(("@zero", "@const", "@true", "1", "0.0", "-0.0"))
         return self.annotated(rng.choice(("x", "y", "z", "_", "_w")))
 
-    def sequence(self) -> str:
-        name = self.rng.choice(("xs", "xs", "_xs"))
+    def sequence(self, *names: str) -> str:
+        names = names or ("xs", "xs", "_xs")
+        name = self.rng.choice(names)
         return f"{name}..: {self.rng.choice(TYPES)}" if self.rng.random() < 0.6 else f"{name}.."
 
     def pattern(self, depth: int = DEPTH) -> str:
@@ -73,8 +75,10 @@ class Writer:
                 lambda: f"Vectorize({p(below)}, {p(0)})",
                 lambda: f"Cat({self.sequence()})",
                 lambda: f"Cat({p(below)}, {self.sequence()})",
+                lambda: f"{rng.choice(('Cat', 'Vectorize'))}({self.sequence('bs', '_bs', 'xs')}, {p(below)}, {self.sequence()})",
+                lambda: f"{rng.choice(('Cat', 'Vectorize'))}({p(0)}, {self.sequence()}, {p(below)})",
                 lambda: f"Gep {{ vector: {p(below)}, .. }}",
-                lambda: f"Reduce {{ src: {p(below)}, ranges: {rng.choice(('rs', '[r]', '[r, _q]', '[]', '[r, qs..]'))}, op }}",
+                lambda: f"Reduce {{ src: {p(below)}, ranges: {rng.choice(RANGES)}, op }}",
                 lambda: self.index(),
                 lambda: f"Load({self.index()})",
                 lambda: f"Load({self.index()}, {p(0)})",
@@ -89,7 +93,13 @@ class Writer:
         if rng.random() < 0.2:
             return f"Index(_b, {self.sequence()})"
         where = rng.choice(
-            ("indices", f"indices: {self.annotated('js')}", f"indices: [{self.leaf()}]", f"indices: [{self.sequence()}]")
+            (
+                "indices",
+                f"indices: {self.annotated('js')}",
+                f"indices: [{self.leaf()}]",
+                f"indices: [{self.sequence()}]",
+                f"indices: [{self.sequence('ks', '_ks')}, {self.leaf()}, {self.sequence()}]",
+            )
         )
         gate = rng.choice(("", ", ..", ", gate: None", ", gate: g", ", gate: _", f", gate: Some({self.annotated('g')})"))
         return f"Index {{ buffer: _b, {where}{gate} }}"
@@ -210,6 +220,58 @@ def test_the_annotation_of_a_sequence_is_tested() -> None:
     assert scalars.rewrite_node(UOp.new(Op.Cat, (one, one))) is not None
     assert scalars.rewrite_node(UOp.new(Op.Cat, (one, two))) is None
     assert scalars.rewrite_node(UOp.new(Op.Cat, (two, two))) is None
+
+
+def test_every_place_is_tried_until_the_guards_hold() -> None:
+    a, b, c = (UOp.var(n, dtypes.i32) for n in "abc")
+    five, nine = UOp.const(5, dtypes.i32), UOp.const(9, dtypes.i32)
+    group = rules("r: Vectorize(before.., x, @const(v): i32, rest..) if v > 5 ~> Vectorize(rest.., x, x, before..)")
+    vector = lambda *xs: UOp.new(Op.Vectorize, xs)  # noqa: E731
+    for operands, expected in (
+        ((a, five, b, nine, c), vector(c, b, b, a, five)),
+        ((a, nine), vector(a, a)),
+        ((nine, a, nine, nine), vector(nine, a, a, nine)),
+        ((nine, a), None),
+        ((a, five, b), None),
+    ):
+        hit = group.rewrite_node(vector(*operands))
+        assert (None if hit is None else hit[0]) is expected
+
+
+def test_what_stands_on_both_sides_may_be_said_to_be_the_same() -> None:
+    a, b, c = (UOp.var(n, dtypes.i32) for n in "abc")
+    group = rules("r: Vectorize(xs.., x: i32, xs..) if len(xs) > 0 ~> Vectorize(xs.., Neg(x), xs..)")
+    assert group.rewrite_node(UOp.vectorize(a, b, c, b, b)) is None
+    hit = group.rewrite_node(UOp.vectorize(a, b, c, a, b))
+    assert hit is not None
+    assert hit[0] is UOp.vectorize(a, b, -c, a, b)
+
+
+def test_two_places_one_inside_the_other() -> None:
+    a, b, c = (UOp.var(n, dtypes.f32) for n in "abc")
+    group = rules(
+        "r: Cat(as.., Vectorize(bs.., Neg(x), cs..), ds..) if len(cs) == 1 ~> Cat(as.., Vectorize(bs.., x, cs..), ds..)"
+    )
+    inside = UOp.vectorize(-a, -b, c)
+    hit = group.rewrite_node(UOp.new(Op.Cat, (UOp.vectorize(-a, -b), c, inside, a)))
+    assert hit is not None
+    assert hit[0] is UOp.new(Op.Cat, (UOp.vectorize(a, -b), c, inside, a))
+    hit = group.rewrite_node(UOp.new(Op.Cat, (a, inside)))
+    assert hit is not None
+    assert hit[0] is UOp.new(Op.Cat, (a, UOp.vectorize(-a, b, c)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("Vectorize(as.., bs..)", "stand side by side"),
+        ("Vectorize(as.., x, bs.., y)", "behind `as..` only a last sequence"),
+        ("Reduce { src, ranges: [as.., r, bs.., q, cs..], .. }", "behind `as..` only a last sequence"),
+    ],
+)
+def test_where_a_sequence_ends_must_be_clear(pattern: str, said: str) -> None:
+    with pytest.raises(RuleError, match=said.replace(".", r"\.")):
+        rules(f"r: n @ {pattern} ~> After(n, n)")
 
 
 def test_a_number_of_lanes_and_a_dtype_that_only_a_sequence_has() -> None:

@@ -338,10 +338,10 @@ class StructureMaker(Maker):
         return UOp.new(Op.Cat, tuple(self.elements(parts["sources"], self.rng.choice((1, 2)), 3)))
 
     def op_ptrcat(self, parts: dict[str, Any]) -> UOp:
-        many = self.rng.choice((1, 2, 3)) if isinstance(parts["sources"][0], S.PSequence) else 1
-        places = [self.storage(self.any).index(self.rng.randrange(ELEMENTS)) for _ in range(many)]
-        if not isinstance(parts["sources"][0], S.PSequence):
-            self.bind(parts["sources"][0], places[0])
+        places: list[UOp] = []
+        for item in parts["sources"]:
+            for _ in range(self.rng.choice((1, 2, 3)) if isinstance(item, S.PSequence) else 1):
+                places.append(self.bind(item, self.storage(self.any).index(self.rng.randrange(ELEMENTS))))
         return UOp.new(Op.PtrCat, tuple(places))
 
     def op_wmma(self, parts: dict[str, Any]) -> UOp:

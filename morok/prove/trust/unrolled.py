@@ -171,10 +171,12 @@ class UnrolledMaker:
 
     def several(self, p: Any, d: DType) -> tuple[UOp, ...]:
         """Operands that one name stands for, or some patterns."""
-        items = p if isinstance(p, list) else [p]
-        if len(items) != 1 or not isinstance(items[0], (S.PSequence, S.PVar)):
-            return tuple([self.make(i) for i in items])
-        lanes = self.own(self.type(items[0]))
+        if isinstance(p, list) and len(p) > 1:
+            return tuple([x for i in p for x in (self.several(i, d) if isinstance(i, S.PSequence) else (self.make(i),))])
+        item = p[0] if isinstance(p, list) else p
+        if not isinstance(item, (S.PSequence, S.PVar)):
+            return (self.make(item),)
+        lanes = self.own(self.type(item))
         return tuple([self.spread(d, lanes) for _ in range(self.rng.choice((1, 2, 3)))])
 
     def op_vectorize(self, parts: dict[str, Any], p: Any) -> UOp:
