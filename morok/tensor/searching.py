@@ -1,0 +1,164 @@
+"""Places found in sorted tensors, elements written to places, and the distinct elements of a tensor.
+
+Writing compares every place that is written with every element of the axis, so each element is computed by itself and several
+writers of one place have an order: n * m comparisons for m positions in an axis of n.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+from morok.errors import ShapeError, UsageError
+from morok.ir.dtype import dtypes, promote
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.shape import Shape
+from morok.ir.uop import UOp
+from morok.tensor.arguments import known
+from morok.tensor.base import dim_node, show
+from morok.tensor.movement import broadcast_shapes, expanded, reshaped
+from morok.tensor.sorting import Sorting
+
+
+class UniqueAll(NamedTuple):
+    """The distinct elements, where each first stands in the flat tensor, for every element its place among them, and how many."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """The distinct elements and how often each occurs."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """The distinct elements and for every element its place among them."""
+
+    values: Any
+    inverse_indices: Any
+
+
+class Searching(Sorting):
+    """Positions are i64; negative ones count from the end."""
+
+    __slots__ = ()
+
+    def searchsorted(self, values: Any, side: str = "left") -> Self:
+        """For each of `values` its place in this sorted tensor of one axis, before equal elements or (`right`) behind them.
+
+        By halving: as many steps as the number of elements has binary digits.
+        """
+        if self.ndim != 1:
+            raise ShapeError(f"searchsorted in shape {show(self.shape)}", place=caller(), expected="one axis")
+        if side not in ("left", "right"):
+            raise UsageError(f"side={side!r}", place=caller(), expected='"left" or "right"')
+        wanted: Self = values if isinstance(values, type(self)) else self._from_data(values, self.device)
+        d = promote(self.dtype, wanted.dtype)
+        n = known(self, 0, "searchsorted")
+        place = wanted.zeros_like(dtypes.i64)
+        if n == 0 or 0 in wanted.shape:
+            return place
+        keys, goal = self.cast(d)._sort_keys().contiguous(), wanted.cast(d)._sort_keys()
+        step = 1 << (n.bit_length() - 1)
+        while step:  # so many elements certainly stand before
+            further = place + step
+            here = keys.take((further - 1).minimum(n - 1), 0)
+            before = here < goal if side == "left" else here <= goal
+            place = ((further <= n) & before).where(further, place).contiguous()
+            step //= 2
+        return place
+
+    def scatter(self, axis: int, indices: Any, values: Any) -> Self:
+        """This tensor with out[.., indices[.., j, ..], ..] = values[.., j, ..]; of several values for one place the last counts.
+
+        The other axes of all three broadcast; what lies outside the axis is written nowhere.
+        """
+        if 0 in self.shape:
+            return self
+        x, hit, given = self._writes(axis, indices, values)
+        if 0 in given.shape:
+            return x.moveaxis(-1, self._axis(axis))
+        order = hit._positions(hit.ndim - 1, dtypes.i32)
+        last = hit.where(order, -1).max(-1)
+        written = given.take_along_axis(last.maximum(0), -1)
+        return (last >= 0).where(written, x).cast(self.dtype).moveaxis(-1, self._axis(axis))
+
+    def scatter_add(self, axis: int, indices: Any, values: Any) -> Self:
+        """This tensor with values[.., j, ..] added to out[.., indices[.., j, ..], ..], halves as f32 and rounded once.
+
+        The other axes of all three broadcast; what lies outside the axis is added nowhere.
+        """
+        if 0 in self.shape:
+            return self
+        x, hit, given = self._writes(axis, indices, values)
+        total = hit.where(given.unsqueeze(-2), 0).sum(-1)
+        return hit.any(-1).where(x + total, x).cast(self.dtype).moveaxis(-1, self._axis(axis))
+
+    def _writes(self, axis: int, indices: Any, values: Any) -> tuple[Self, Self, Self]:
+        """With `axis` last: this tensor, [.., n, m] which position writes which element, and the values, in this dtype."""
+        a = self._axis(axis)
+        n = known(self, a, "a scatter")
+        (at,) = self._positions_of(indices)
+        place, good = self._place(at, a, n)
+        given: Self = values if isinstance(values, type(self)) else self._like(self._operand(values))
+        if place.ndim != self.ndim or given.ndim not in (0, self.ndim):
+            raise ShapeError(
+                f"a scatter of shapes {show(self.shape)}, {show(place.shape)} and {show(given.shape)}",
+                place=caller(),
+                expected="as many axes",
+            )
+        m = place.shape[a]
+        others = broadcast_shapes(*[(*t.shape[:a], 1, *t.shape[a + 1 :]) for t in (self, place, given) if t.ndim])
+        rows = (*others[:a], *others[a + 1 :])
+        x = self.moveaxis(a, -1).expand((*rows, n))
+        where = self._like(place.uop.cast(dtypes.i64)).moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
+        hit = where == self._iota(n, rows)
+        if good is not None:
+            hit = hit & good.moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
+        given = given.cast(self.dtype)
+        return x, hit, (given.moveaxis(a, -1) if given.ndim else given).expand((*rows, m))
+
+    def _iota(self, n: int, rows: Shape) -> Self:
+        """[.., n, 1]: 0, 1, .. along the last axis but one."""
+        iota = UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)
+        return self._like(expanded(reshaped(iota, (*(1,) * len(rows), n, 1)), (*rows, n, 1)))
+
+    # Computed at once, for the number of distinct elements is a shape.
+
+    def unique_all(self) -> UniqueAll:
+        """The distinct elements, in order, and all that is known of them; every NaN is distinct."""
+        flat = self.flatten()
+        n = known(flat, 0, "unique")
+        ordered, order = flat.sort()
+        if n == 0:
+            none = flat.zeros_like(dtypes.i64)
+            return UniqueAll(flat, none, none.reshape(self.shape), none)
+        first = type(self).concat([self._ones(1), ordered[1:] != ordered[:-1]])
+        (starts,) = first.nonzero()
+        rank = first.cast(dtypes.i64).cumsum(0) - 1
+        ends = type(self).concat([starts[1:], self._from_data([n], self.device)])
+        inverse = rank.take(order.argsort(), 0)
+        return UniqueAll(ordered.take(starts, 0), order.take(starts, 0), inverse.reshape(self.shape), ends - starts)
+
+    def unique_counts(self) -> UniqueCounts:
+        """The distinct elements, in order, and how often each occurs."""
+        found = self.unique_all()
+        return UniqueCounts(found.values, found.counts)
+
+    def unique_inverse(self) -> UniqueInverse:
+        """The distinct elements, in order, and for every element its place among them."""
+        found = self.unique_all()
+        return UniqueInverse(found.values, found.inverse_indices)
+
+    def unique_values(self) -> Self:
+        """The distinct elements, in order; every NaN is distinct."""
+        values: Self = self.unique_all().values
+        return values
+
+    def _ones(self, n: int) -> Self:
+        return self._from_data([True] * n, self.device)
