@@ -132,6 +132,11 @@ class _Records:
         steps = plan.kernels
         self.places: dict[int, list[int]] = {}  # buffer -> its entries in `args`
         self.scratch: list[Block] = []
+        alone = {i for group in plan.parallel_groups if len(group) == 1 for i in group}
+        shared: Block | None = None  # by the steps that run alone, one after the other
+        if most := max([self._scratch_bytes(i) for i in alone], default=0):
+            shared = Block(most)
+            self.scratch.append(shared)
         arguments: list[int] = []
         starts: list[int] = []
         for i in self.order:
@@ -141,8 +146,9 @@ class _Records:
                 self.places.setdefault(b, []).append(len(arguments))
                 arguments.append(plan.buffers[b].address)
             if rendered.scratch:
-                self.scratch.append(Block(rendered.scratch * (plan.threads if rendered.parts else 1)))
-                arguments.append(self.scratch[-1].address)
+                if i not in alone or shared is None:
+                    self.scratch.append(Block(self._scratch_bytes(i)))
+                arguments.append((shared if i in alone and shared is not None else self.scratch[-1]).address)
             if rendered.parts:
                 arguments.append(WHOLE)
         variable_starts: list[int] = []
@@ -167,6 +173,11 @@ class _Records:
         self.bound = not any(s.kernel.rendered.vars for s in steps)
         self.job = Job(self.base, len(self.order), plan.threads)
         self.run = self.job.run
+
+    def _scratch_bytes(self, step: int) -> int:
+        """The working memory of a step, for all threads that share it."""
+        rendered = self.plan.kernels[step].kernel.rendered
+        return rendered.scratch * (self.plan.threads if rendered.parts else 1)
 
     def _arranged(self, group: Sequence[int]) -> tuple[list[int], list[int]]:
         """A group's steps in the order of their records, and for the last of them how many run side by side from there on."""

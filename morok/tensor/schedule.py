@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
@@ -25,6 +26,8 @@ from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.passes.appended import appended_key
 from morok.passes.kernels import dependencies, split_kernels
+from morok.passes.pieces import Chain, chains, variable
+from morok.passes.pieces import Step as Link
 from morok.passes.rangeify import State, early_rewrites, rangeify, uniform
 from morok.tensor import registry
 from morok.tensor.base import Lazy, prod
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.runtime.device import Device
     from morok.runtime.kernel import Kernel
-    from morok.runtime.plan import ExecutionPlan
+    from morok.runtime.plan import ExecutionPlan, PreparedKernel
 
 # What has memory of its own whatever it holds, or is no constant.
 _STORED: Final = frozenset({Op.Contiguous, Op.Assign, Op.Buffer, Op.Iota, Op.Bind})
@@ -374,14 +377,51 @@ def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[U
 
 def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
+    from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
 
     schedule = prepared.schedule
-    found = compiled([s.ast for s in schedule.steps], prepared.device)
-    kernels = [PreparedKernel(k, s.buffers, prepared.values) for k, s in zip(found, schedule.steps, strict=True)]
-    inner = set(range(schedule.inputs, len(prepared.memory))) - set(schedule.outputs) - set(kept)
-    memory = share_memory(kernels, schedule.groups, prepared.memory, inner)
-    return ExecutionPlan(kernels, schedule.groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)
+    found = _chains(schedule, prepared.device, kept)
+    memory = list(prepared.memory)
+    for number, size in ((b, n) for chain in found for b, n in chain.sizes.items()):
+        memory[number] = Buffer(prepared.device, memory[number].dtype, size)
+    own = {k: ast for chain in found for k, ast in zip(chain.steps, chain.asts, strict=True)}
+    ready = compiled([own.get(k, s.ast) for k, s in enumerate(schedule.steps)], prepared.device)
+    steps = [PreparedKernel(k, s.buffers, prepared.values) for k, s in zip(ready, schedule.steps, strict=True)]
+    kernels, groups = _in_order(steps, schedule.groups, found)
+    inner = set(range(schedule.inputs, len(memory))) - set(schedule.outputs) - set(kept)
+    memory = share_memory(kernels, groups, memory, inner)
+    return ExecutionPlan(kernels, groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)
+
+
+def _chains(schedule: Schedule, device: Device, kept: Collection[int] = ()) -> list[Chain]:
+    """The steps that run a piece at a time, where the buffers between them are not to be `kept`."""
+    if device.target.has_local:
+        return []
+    inner = set(range(schedule.inputs, schedule.inputs + len(schedule.made))) - set(schedule.outputs) - set(kept)
+    return chains([Link(s.ast, s.buffers) for s in schedule.steps], schedule.groups, inner, device.target.threads)
+
+
+def _in_order(
+    steps: Sequence[PreparedKernel], groups: Sequence[Sequence[int]], found: Sequence[Chain]
+) -> tuple[list[PreparedKernel], list[list[int]]]:
+    """What a plan runs: the steps, those of a chain once for each piece, and the groups that may run at the same time."""
+    firsts = {chain.steps[0]: chain for chain in found}
+    others = {k for chain in found for k in chain.steps[1:]}
+    order: list[PreparedKernel] = []
+    together: list[list[int]] = []
+    for group in groups:
+        chain = firsts.get(group[0])
+        if chain is not None:
+            for piece in itertools.product(*map(range, chain.lengths)):
+                values = {variable(k): at for k, at in enumerate(piece)}
+                for k in chain.steps:
+                    together.append([len(order)])
+                    order.append(replace(steps[k], fixedvars={**steps[k].fixedvars, **values}))
+        elif group[0] not in others:
+            together.append(list(range(len(order), len(order) + len(group))))
+            order += [steps[k] for k in group]
+    return order, together
 
 
 # What Tensor asks for.
@@ -569,14 +609,15 @@ def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
         schedule = _scheduled_for(schedule, where)
     target = find_device(where)
     out: list[KernelCode] = []
-    for step in schedule.steps:
+    own = {k: ast for chain in _chains(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
+    for k, step in enumerate(schedule.steps):
         opts: list[str] = []
 
         def look(number: int, name: str, before: Program, after: Program, opts: list[str] = opts) -> None:
             if number == APPLY_OPTS and isinstance(after, UOp):
                 opts += map(str, after.arg.opts or ())
 
-        rendered = target.render(_lower(step.ast, target, look), step.ast.arg.name)
+        rendered = target.render(_lower(own.get(k, step.ast), target, look), step.ast.arg.name)
         out.append(KernelCode(rendered.name, target.target.name, rendered.text, tuple(opts)))
     return out
 
