@@ -6,6 +6,8 @@ import math
 
 import pytest
 from expressions import constant, refines
+from hypothesis import given
+from hypothesis import strategies as st
 from rulesets import by_group, one, rw
 
 from morok.ir.dtype import DType, dtypes
@@ -46,6 +48,7 @@ ROWS = [
     ("propagate_invalid", p.where(x, INVALID) < y, x < y),
     ("propagate_invalid", x + INVALID, INVALID),
     ("propagate_invalid", p.where(INVALID, x), (~p).where(x, INVALID)),
+    ("propagate_invalid", p.where(INVALID, INVALID), INVALID),
     # 2 fold_invalid_load_store
     ("fold_invalid_load_store", buffer.index(INVALID).load(), f32(0.0)),
     ("fold_invalid_load_store", buffer.index(INVALID).store(f), UOp.new(Op.Noop)),
@@ -235,6 +238,16 @@ def test_comparisons_strip_invalid(op: Op) -> None:
     masked = p.where(x, INVALID)
     assert rw(UOp.new(op, (masked, y)), "propagate_invalid") is UOp.new(op, (x, y))
     assert rw(UOp.new(op, (y, masked)), "propagate_invalid") is UOp.new(op, (y, x))
+
+
+@given(
+    st.recursive(st.sampled_from([x, y, INVALID]), lambda inner: st.builds(UOp.where, st.sampled_from([p, q, s]), inner, inner))
+)
+def test_choices_of_invalid_settle(choice: UOp) -> None:
+    """Gates inside gates included: at last Invalid stands on the right alone."""
+    settled = rw(choice, "propagate_invalid")
+    for n in settled.toposort():
+        assert n.op is not Op.Where or n.src[1] is not INVALID
 
 
 def test_casts_strip_invalid() -> None:
