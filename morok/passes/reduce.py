@@ -6,6 +6,8 @@ each other ranges of their own; behind them, `share_loops` joins the loops over 
 
 from __future__ import annotations
 
+from morok.errors import LoweringError
+from morok.ir.bounds import Num, times
 from morok.ir.dtype import AddrSpace, PtrType, dtypes
 from morok.ir.graph import toposort
 from morok.ir.op import Op
@@ -54,6 +56,7 @@ class _Separator:
             if taken:
                 source = substitute_open(source, taken)
             if node.dtype.is_index:  # registers need a width, and Max and Min over nothing an identity
+                _check_fold_fits(node, source)
                 wide = dtypes.i64.vec(node.dtype.count)
                 self.done[node] = UOp.new(Op.Reduce, (source.cast(dtypes.i64), *ranges), node.arg, wide).cast(node.dtype)
             elif (source, *ranges) == node.src:
@@ -64,6 +67,23 @@ class _Separator:
     def fresh(self, r: UOp) -> UOp:
         self.next_range += 1
         return UOp.new(Op.Range, r.src, (self.next_range - 1, *r.arg[1:]))
+
+
+def _check_fold_fits(fold: UOp, source: UOp) -> None:
+    """LoweringError unless by the bounds every partial result of a fold of `source` at index fits i64: it is exact (ops.md)."""
+    if fold.arg in (Op.Max, Op.Min):
+        return  # one of the numbers that are folded
+    count: Num = source.dtype.count // fold.dtype.count
+    for r in fold.src[1:]:
+        count = times(count, max(0, r.src[0].vmax))
+    low, high = source.vmin, source.vmax
+    if fold.arg is Op.Add:
+        fits = dtypes.i64.min <= times(min(0, low), count) and times(max(0, high), count) <= dtypes.i64.max
+    else:
+        largest = max(abs(low), abs(high))
+        fits = largest <= 1 or (count <= 64 and largest <= dtypes.i64.max and int(largest) ** int(count) <= dtypes.i64.max)
+    if not fits:
+        raise LoweringError(f"a fold of up to {count} indices in {low}..={high} may not fit i64: {fold}")
 
 
 def substitute_open(root: UOp, mapping: dict[UOp, UOp]) -> UOp:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 import morok
 from morok import config
 from morok.dsl import parse
+from morok.errors import LoweringError
 from morok.ir.dialect import MOROK
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.accumulators import Accumulators, accumulator, partial_results, register_lanes
+from morok.passes.reduce import separate_loops
 from morok.passes.target import Target
 from morok.rewrite import library
 from morok.rewrite.contracts import check_call
@@ -53,3 +57,31 @@ def test_what_is_added_to_a_product_of_matrices_its_instruction_adds() -> None:
                 out = morok.rewrite(total, library.group("tensor_cores"))
                 assert out is (UOp.new(Op.Wmma, (a, b, out.src[2]), "4x4x4") if fused else total)
                 assert not fused or set(out.src[2].src) == {c, other}
+
+
+MOST = (2**63 - 1) // 7
+
+
+@pytest.mark.parametrize(
+    ("op", "low", "high", "count", "fits"),
+    [
+        (Op.Add, 0, MOST, 7, True),
+        (Op.Add, 0, MOST + 1, 7, False),
+        (Op.Add, -MOST, 0, 7, True),
+        (Op.Add, -MOST - 1, 0, 7, False),
+        (Op.Mul, -2, 2, 62, True),
+        (Op.Mul, -2, 2, 63, False),
+        (Op.Mul, -1, 1, 10**6, True),
+        (Op.Max, -(2**63), 2**63 - 1, 10**6, True),
+    ],
+)
+def test_a_fold_of_indices_is_exact_or_refused(op: Op, low: int, high: int, count: int, fits: bool) -> None:
+    """Registers hold i64: by the bounds every partial result must fit."""
+    r = K.fold(count, 0)
+    total = UOp.new(Op.Reduce, (UOp.var("n", dtypes.index, low, high), r), op)
+    ast = K.kernel(K.buffer(0, 1, dtypes.i64).index(0).store(total.cast(dtypes.i64)))
+    if fits:
+        assert Op.Reduce not in [n.op for n in separate_loops(ast).toposort() if n.dtype.is_index]
+    else:
+        with pytest.raises(LoweringError, match="may not fit i64"):
+            separate_loops(ast)
