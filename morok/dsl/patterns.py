@@ -199,10 +199,10 @@ class Patterns:
             type_: S.TypeSyntax = p.type
         elif isinstance(p, S.PVar):
             type_ = S.TName(p.name, span=p.span)
-            if p.name.startswith("_"):
-                return S.PType(type_, span=p.span)
             if p.type is not None:
                 self.r.annotate(result, p.type, f"`{p.name}`")
+            if p.name.startswith("_"):
+                return S.PType(type_, span=p.span)
         else:
             self.r.fail("a pattern stands where a dtype is expected", p, "a dtype, or a name for it: Cast(x, B)")
         self.r.annotate(result, type_, "the dtype")

@@ -222,6 +222,13 @@ def test_the_annotation_of_a_sequence_is_tested() -> None:
     assert scalars.rewrite_node(UOp.new(Op.Cat, (two, two))) is None
 
 
+def test_an_ignored_dtype_is_constrained_all_the_same() -> None:
+    x = UOp.var("x", dtypes.f32)
+    group = rules("r: n @ Cast(_x, _T: (i32 | i64)) ~> After(n, n)")
+    assert group.rewrite_node(x.cast(dtypes.i32)) is not None
+    assert group.rewrite_node(x.cast(dtypes.f64)) is None
+
+
 def test_every_place_is_tried_until_the_guards_hold() -> None:
     a, b, c = (UOp.var(n, dtypes.i32) for n in "abc")
     five, nine = UOp.const(5, dtypes.i32), UOp.const(9, dtypes.i32)
