@@ -197,7 +197,8 @@ def _upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
 
 
 def _vectorize(s: Scheduler, r: UOp, amount: int) -> None:
-    """UPCAST by `amount`, and what remains of the range altogether; nothing where outputs are not to be vectorized."""
+    """UPCAST by `amount`, and what remains of the range altogether, as far as lanes go; nothing where outputs are not to be
+    vectorized."""
     rest = _length(r) % amount
     if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * s.lanes(r) > MAX_LANES:
         return
@@ -205,7 +206,7 @@ def _vectorize(s: Scheduler, r: UOp, amount: int) -> None:
     _apply(s, OptOp.UPCAST, r, amount)
     if rest > 1:
         for x in s.output_ranges:
-            if x not in before and _length(x) == rest and x.arg[1] is AxisType.Loop:
+            if x not in before and _length(x) == rest and x.arg[1] is AxisType.Loop and rest * s.lanes(x) <= MAX_LANES:
                 _apply(s, OptOp.UPCAST, x, rest)
                 return
 

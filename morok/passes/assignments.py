@@ -13,7 +13,7 @@ from morok.errors import IRError
 from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.rangeify import STORAGE, stored
+from morok.passes.rangeify import STORAGE, in_memory, stored
 
 
 def in_order(sink: UOp) -> list[UOp]:
@@ -60,7 +60,7 @@ def _refuse_two_moments(reads: set[UOp]) -> None:
 
 
 def _reads(node: UOp) -> set[UOp]:
-    """The memory and the stored values that a Bufferize reads, each as of one moment."""
+    """The memory and the stored values that a Bufferize reads, also for rows of its own, each as of one moment."""
     found: set[UOp] = set()
     value = node.src[0]
     stack = [value.src[0].src[1], value.src[1]] if value.op is Op.Assign else [value]
@@ -68,7 +68,7 @@ def _reads(node: UOp) -> set[UOp]:
     while stack:
         u = stack.pop()
         below: Sequence[UOp] = u.src
-        if u.op is Op.Index and (u.src[0].op is Op.Bufferize or u.src[0].op in STORAGE):
+        if u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE):
             found.add(u.src[0])
             below = u.src[1:]
         for s in below:

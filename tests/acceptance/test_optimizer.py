@@ -333,3 +333,11 @@ def test_optimizer_config(quick: list[int]) -> None:
     quick.clear()
     np.testing.assert_array_equal((Tensor(x) * 3 - 1).realize_with(OptimizerConfig()).numpy(), x * 3 - 1)
     assert not quick
+
+
+@pytest.mark.parametrize("shape", [(33, 29), (31, 33), (17, 63), (47, 31), (16, 31), (31, 16)], ids=str)
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=["AVX2", "AVX-512"])
+def test_heuristics_choose_nothing_illegal_for_remainders(shape: tuple[int, int], target: Target) -> None:
+    """What a tile of a transposed matrix leaves along both axes, together, is more than vectors may have lanes."""
+    for ast in (K.transpose(*shape), K.matmul(shape[0], 5, shape[1]), K.matmul_transposed(shape[0], 40, shape[1])):
+        assert heuristics.optimize(ast, target).arg.opts

@@ -122,3 +122,19 @@ def test_what_reads_between_two_assignments_reads_in_between() -> None:
     a.assign(c + 2)
     np.testing.assert_array_equal(a.numpy(), source + 2)
     np.testing.assert_allclose(middle.numpy(), (source + 1)[::-1] * 3)
+
+
+def test_assigning_what_keeps_rows_inside_its_kernel() -> None:
+    """A softmax has a buffer of its own in the kernel that assigns it; what it reads there is ordered too."""
+    x = np.random.default_rng(2).standard_normal((5, 40)).astype(np.float32)
+    wanted = np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)
+    a, out = Tensor(x.copy()), Tensor(np.zeros((5, 40), np.float32))
+    out.assign(a.softmax(-1))
+    late = a + 1
+    a.assign(a * 0)
+    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-5)
+    np.testing.assert_array_equal(late.numpy(), x + 1)
+    np.testing.assert_array_equal(a.numpy(), x * 0)
+    b = Tensor(x.copy())
+    b.assign(b.softmax(-1))  # over itself
+    np.testing.assert_allclose(b.numpy(), wanted, rtol=1e-5)
