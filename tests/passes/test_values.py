@@ -91,8 +91,6 @@ TWO_AXES = {
     "transpose": K.transpose,
     "spread": K.spread,
     "normalize": K.normalize,
-    "scan": K.scan,
-    "scan_down": lambda m, n: K.scan(m, n, down=True),
     "row_max": lambda m, n: K.rows(m, n, Op.Max),
     "matmul": lambda m, n: K.matmul(m, 5, n),
     "matmul_transposed": lambda m, n: K.matmul_transposed(m, n, 6),
@@ -206,6 +204,12 @@ def test_reduction_over_several_ranges() -> None:
         check(ast, target)
 
 
+@pytest.mark.parametrize("target", ["threads", "avx512", "avx2", "scalar"])
+def test_folds_up_to_each_element(target: str) -> None:
+    check(K.scan(2, 18), TARGETS[target])
+    check(K.scan(2, 17, Op.Max, i32, whole=False, down=True), TARGETS[target])
+
+
 def test_two_outputs() -> None:
     r, k = K.loop(10, 0), K.fold(6, 1)
     first = K.buffer(0, 10).index(r).store(K.buffer(2, 10).index(r) * 2.0).end(r)
@@ -218,7 +222,7 @@ def _shapes() -> list[UOp]:
     return [
         K.elementwise(24), K.total(24), K.rows(6, 12), K.columns(12, 6), K.matmul(6, 4, 8), K.matmul_transposed(4, 8, 6),
         K.spread(4, 12), K.normalize(4, 6), K.transpose(6, 8), K.pad(13, 2, 3), K.flip(12), K.gather(12, 5),
-        K.scan(3, 20), K.scan(5, 18, Op.Max, dtypes.i32, whole=False, down=True),
+        K.scan(2, 18), K.scan(3, 17, Op.Max, dtypes.i32, whole=False, down=True),
     ]  # fmt: skip
 
 
