@@ -14,7 +14,7 @@ import z3
 
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.integers import Integers, floored, numeral, truncated
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, World, both, either, negation
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, World, both, choose, either, negation, plain, truth, whole
 
 WIDEST: Final = 4096  # a shift beyond this has no value (language.md), so no power of two beyond it either
 POWERS: Final = 64  # exponents tried where nothing else bounds them
@@ -46,13 +46,14 @@ class WholeNumbers:
         self.builtin = builtin
 
     def const(self, v: int) -> Expr:
-        return z3.IntVal(v)
+        return whole(v)
 
     def variable(self, name: str, bits: int = 0) -> Expr:
         return z3.Int(name)
 
     def known(self, a: Expr) -> int | None:
-        return numeral(z3.simplify(a))
+        found = plain(a)
+        return numeral(z3.simplify(a)) if found is None else found
 
     def read(self, a: Expr) -> int:
         return int(a.as_long())
@@ -65,31 +66,38 @@ class WholeNumbers:
         return arithmetic.wrap(value)
 
     def add(self, a: Expr, b: Expr) -> Expr:
-        return a + b
+        x, y = plain(a), plain(b)
+        return a + b if x is None or y is None else whole(x + y)
 
     def sub(self, a: Expr, b: Expr) -> Expr:
-        return a - b
+        x, y = plain(a), plain(b)
+        return a - b if x is None or y is None else whole(x - y)
 
     def mul(self, a: Expr, b: Expr) -> Expr:
-        return a * b
+        x, y = plain(a), plain(b)
+        return a * b if x is None or y is None else whole(x * y)
 
     def neg(self, a: Expr) -> Expr:
-        return -a
+        x = plain(a)
+        return -a if x is None else whole(-x)
 
     def floordiv(self, a: Expr, b: Expr) -> Expr:
-        return floored(self.world, a, b, self.builtin)
+        x, y = plain(a), plain(b)
+        return floored(self.world, a, b, self.builtin) if x is None or not y else whole(x // y)
 
     def tdiv(self, a: Expr, b: Expr) -> Expr:
         return truncated(self.world, a, b, self.builtin)
 
     def eq(self, a: Expr, b: Expr) -> Expr:
-        return a == b
+        x, y = plain(a), plain(b)
+        return a == b if x is None or y is None else truth(x == y)
 
     def lt(self, a: Expr, b: Expr) -> Expr:
-        return a < b
+        x, y = plain(a), plain(b)
+        return a < b if x is None or y is None else truth(x < y)
 
     def choose(self, c: Expr, a: Expr, b: Expr) -> Expr:
-        return z3.If(c, a, b)
+        return choose(c, a, b)
 
     def bitwise(self, op: str, a: Expr, b: Expr) -> Expr:
         m = self.known(b)

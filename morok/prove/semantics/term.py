@@ -5,6 +5,7 @@ The solver's functions are total (x/0 is something); definedness is therefore ca
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -45,6 +46,26 @@ def is_true(condition: Expr) -> bool:
 
 def is_false(condition: Expr) -> bool:
     return bool(condition.ast.value == FALSE.ast.value)
+
+
+_VALUES: Final[dict[int, int]] = {}  # of the numerals that `whole` has made, by their addresses: it keeps them alive
+
+
+@functools.cache
+def whole(v: int) -> Expr:
+    """The numeral of an integer."""
+    made = z3.IntVal(v)
+    _VALUES[made.ast.value] = v
+    return made
+
+
+def plain(a: Expr) -> int | None:
+    """The Python value of a numeral that `whole` has made, found without asking the solver; None for any other term."""
+    return _VALUES.get(a.ast.value)
+
+
+def truth(value: bool) -> Expr:
+    return TRUE if value else FALSE
 
 
 def both(*conditions: Expr) -> Expr:
