@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.prove import sources
+from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.stamp import digest
 
 
@@ -63,29 +63,9 @@ def names_in(tree: S.Syntax) -> set[str]:
     return found
 
 
-class _Same:
-    """A rule as a key: this one, and no other that is like it."""
-
-    __slots__ = ("rule",)
-
-    def __init__(self, rule: CheckedRule) -> None:
-        self.rule = rule
-
-    def __hash__(self) -> int:
-        return id(self.rule)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.rule is other.rule
-
-
+@once_a_rule
 def ops_of(rule: CheckedRule) -> tuple[str, ...]:
     """The ops that a rule mentions, in its text and in its helpers' contracts."""
-    return _ops(_Same(rule))
-
-
-@functools.lru_cache(maxsize=8)  # a rule is asked about many times while it is proved
-def _ops(same: _Same) -> tuple[str, ...]:
-    rule = same.rule
     names = names_in(rule.syntax)
     for extern in rule.externs.values():
         names |= names_in(extern)

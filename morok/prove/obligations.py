@@ -12,6 +12,7 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
+from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, read, searched
 from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.encoder import Encoder
@@ -371,6 +372,7 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
     return StructureEncoder(rule, instance, world, choices)
 
 
+@once_a_rule
 def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
     if about_axes(rule):
@@ -392,6 +394,7 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     return found
 
 
+@once_a_rule
 def lanewise(rule: CheckedRule) -> bool:
     """Whether one lane stands for all: every op works lane by lane, or is the same in every lane."""
     ops = rule.dialect.ops

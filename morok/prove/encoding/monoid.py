@@ -24,6 +24,7 @@ import z3
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
+from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import canonical, names_in
 from morok.prove.encoding.folds import REDUCTIONS
 from morok.prove.encoding.obligation import Inapplicable, Obligation, solver_function
@@ -54,6 +55,7 @@ class Later:
     e: S.Expr
 
 
+@once_a_rule
 def folds_lanes(rule: CheckedRule) -> bool:
     """Whether a rule is about a Reduce that may have other lanes than its source, and its clauses ask for lanes."""
     found = reduction_of(rule.syntax.pattern)

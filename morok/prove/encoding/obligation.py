@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
+from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported
@@ -78,6 +79,7 @@ def solver_function(info: OpInfo) -> Callable[..., Term]:
     return found
 
 
+@once_a_rule
 def reads_lanes(rule: CheckedRule) -> bool:
     """Whether a rule names the values of a vector constant, which one lane cannot stand for."""
     todo: list[S.Syntax] = [rule.syntax.pattern]

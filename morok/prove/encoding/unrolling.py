@@ -15,6 +15,7 @@ import z3
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.values import FAILURES
+from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import ops_of
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation
@@ -27,6 +28,7 @@ OPS: Final = frozenset({"Unroll", "Contract"})
 VECTOR_AXES: Final = ("Upcast", "Unroll")
 
 
+@once_a_rule
 def about_axes(rule: CheckedRule) -> bool:
     """Whether a rule is about unrolled axes. Then it looks at no dtype."""
     return rule.dialect.name == "morok" and (not OPS.isdisjoint(ops_of(rule)) or asks_for_axes(rule.syntax))
