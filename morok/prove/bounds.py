@@ -18,11 +18,12 @@ import z3
 
 from morok.ir.dtype import DType, dtypes, inf
 from morok.ir.op import TABLE, Op, OpDef
+from morok.prove.answers import Answer, Result
 from morok.prove.intervals import Explorer, Symbol
 from morok.prove.products import Quotient, lemmas, magnitude, sign_of_truncated
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, both, choose, either, negation
 from morok.prove.semantics.theory import MorokWorld
-from morok.prove.solve import Answer, Result, ask
+from morok.prove.solve import ask
 
 BUDGET: Final = 20_000_000
 BITWISE: Final = frozenset({Op.And, Op.Or, Op.Xor, Op.Not, Op.Shl, Op.Shr})

@@ -21,8 +21,8 @@ from morok.prove.ledger import Page, Record
 from morok.prove.verdict import Verdict
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
-_PROVER: Final = ("bounds.py", "intervals.py", "products.py", "solve.py", "semantics/term.py", "semantics/theory.py",
-                  "semantics/integers.py", "semantics/bits.py")  # fmt: skip
+_PROVER: Final = ("bounds.py", "intervals.py", "products.py", "solve.py", "answers.py", "semantics/term.py",
+                  "semantics/theory.py", "semantics/integers.py", "semantics/bits.py")  # fmt: skip
 # By definition: a constant's bounds are its value, a variable's are its own, and Invalid has no value.
 GIVEN: Final = frozenset({Op.Const, Op.VConst, Op.DefineVar, Op.Invalid})
 LEMMAS: Final = "bounds.lemmas"
@@ -95,7 +95,8 @@ def _judge_all(which: Sequence[str], jobs: int, budget: int | None) -> list[Verd
 def judge(name: str, budget: int | None = None) -> Verdict:
     """Prove one transfer function, or the lemmas."""
     from morok.prove import bounds
-    from morok.prove.solve import Answer, version
+    from morok.prove.answers import Answer
+    from morok.prove.solve import version
 
     began = time.perf_counter()
     limit = budget or bounds.BUDGET

@@ -22,7 +22,8 @@ from morok.ir.graph import substitute, toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.prove.solve import Answer, Model, ask
+from morok.prove.answers import Answer
+from morok.prove.solve import Model, ask
 
 BUDGET: Final = 3_000_000  # solver resource units a place: about one second
 _LEAVES: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})

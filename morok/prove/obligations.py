@@ -12,6 +12,7 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
+from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, read, searched
 from morok.prove.digest import names_in, ops_of
@@ -20,7 +21,7 @@ from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, r
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.semantics.graph import Substitution, constants
 from morok.prove.semantics.term import FALSE, TRUE, Unsupported, is_false, is_true, negation
-from morok.prove.solve import Answer, Answers, Result, ask, question, version
+from morok.prove.solve import Answers, ask, question, version
 from morok.prove.verdict import Verdict
 
 
@@ -43,10 +44,10 @@ class Progress:
     favourites: list[Any] = field(default_factory=list)
     answers: Answers = field(default_factory=dict)
 
-    def ask(self, name: str, conditions: list[Any], share: float) -> Any:
+    def ask(self, name: str, conditions: list[Any], share: float, model: bool = True) -> Any:
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
             share = min(share, 0.1)
-        result = ask(conditions, max(1, int(self.budget * share)), self.answers)
+        result = ask(conditions, max(1, int(self.budget * share)), self.answers, model)
         self.resources += result.resources
         if result.timed_out:
             self.final = False
@@ -259,7 +260,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
         possible = (
             Result(Answer.SAT)
             if has_witness(obligation, premises)
-            else progress.ask(f"{rule.name} {where} applicable", premises, attempt.share)
+            else progress.ask(f"{rule.name} {where} applicable", premises, attempt.share, model=False)
         )
         if possible.answer is Answer.UNSAT:
             if progress.keep:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import z3
 from z3 import z3core
 
-from morok.prove.semantics.graph import without_arithmetic
+from morok.prove.answers import Answer, Names, Result, unnamed
+from morok.prove.semantics.graph import constants, without_arithmetic
 from morok.prove.semantics.term import Expr, is_false, is_true
 
 DEFAULT_BUDGET: Final = 3_000_000  # solver resource units an obligation: about one second
@@ -35,28 +35,7 @@ SHARED: Final = re.compile(r"([?$]x)[0-9]+\b")
 WALL_LIMIT_MS: Final = 120_000  # a safety net far beyond the budget; an answer that it cut short is never recorded
 
 
-class Answer(enum.Enum):
-    UNSAT = "unsat"
-    SAT = "sat"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What the solver said.
-
-    resources   its count of its own work, which does not depend on the machine
-    model       for SAT
-    timed_out   the wall limit, not the budget, ended it
-    """
-
-    answer: Answer
-    resources: int = 0
-    model: Any = None
-    timed_out: bool = False
-
-
-Answers = dict[tuple[str, int], Result]  # by question and budget
+Answers = dict[tuple[str, int], Result]  # by unnamed question and budget
 
 
 def version() -> str:
@@ -73,8 +52,9 @@ def question(conditions: Sequence[Expr]) -> str:
     return SHARED.sub(lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), text)
 
 
-def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None) -> Result:
-    """Whether the conditions can hold together. What `earlier` says of the very same question is not asked again.
+def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None, model: bool = True) -> Result:
+    """Whether the conditions can hold together. What `earlier` says of the very same question is not asked again, unless it is
+    answered by a `model` and that is wanted.
 
     First with all arithmetic forgotten: what cannot hold for any functions in its place cannot hold for these.
     """
@@ -91,7 +71,7 @@ def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None)
         if quick.answer is Answer.UNSAT:
             return quick
         spent = quick.resources
-    found = _ask(text, budget, earlier)
+    found = _ask(text, budget, earlier, model)
     return replace(found, resources=found.resources + spent)
 
 
@@ -112,11 +92,20 @@ def _propagation() -> Any:
     return z3.Then("simplify", "propagate-values")
 
 
-def _ask(text: str, budget: int, earlier: Answers | None) -> Result:
+def _ask(text: str, budget: int, earlier: Answers | None, model: bool = True) -> Result:
     """The question put as text, so that the solver meets the same whatever was built before in this process."""
+    text, names = unnamed(text)
     key = (text, budget)
-    if earlier is not None and key in earlier:
-        return replace(earlier[key], resources=0)
+    known = None if earlier is None else earlier.get(key)
+    if known is not None and not (model and known.answer is Answer.SAT):
+        return replace(known, resources=0)
+    result = _put(text, budget, names)
+    if earlier is not None:
+        earlier[key] = replace(result, model=None)  # a model would keep its context, tens of megabytes
+    return result
+
+
+def _put(text: str, budget: int, names: Names) -> Result:
     context = z3.Context()
     solver = _solver(text, context)
     solver.set(rlimit=budget, timeout=WALL_LIMIT_MS)
@@ -124,14 +113,10 @@ def _ask(text: str, budget: int, earlier: Answers | None) -> Result:
     said = solver.check()
     used = _resources(solver)
     if said == z3.sat:
-        return Result(Answer.SAT, used, Model(solver.model(), context))
+        return Result(Answer.SAT, used, Model(solver.model(), context, names))
     if said == z3.unsat:
-        result = Result(Answer.UNSAT, used)
-    else:
-        result = Result(Answer.UNKNOWN, used, timed_out="timeout" in solver.reason_unknown() and used < budget)
-    if earlier is not None:
-        earlier[key] = result
-    return result
+        return Result(Answer.UNSAT, used)
+    return Result(Answer.UNKNOWN, used, timed_out="timeout" in solver.reason_unknown() and used < budget)
 
 
 def _solver(text: str, context: Any) -> Any:
@@ -148,13 +133,19 @@ def _resources(solver: Any) -> int:
 
 
 class Model:
-    """A model, read from the context of the expressions that made the question."""
+    """A model, read from the context of the expressions that made the question.
 
-    def __init__(self, model: Any, context: Any) -> None:
+    names   what the question called their constants
+    """
+
+    def __init__(self, model: Any, context: Any, names: Names) -> None:
         self.model = model
         self.context = context
+        self.names = names
 
     def value(self, e: Expr) -> Expr:
         """The numeral that `e` is in this model."""
+        called = [(c, self.names[name]) for c in constants([e]) if (name := c.decl().name()) in self.names]
+        e = z3.substitute(e, *((c, z3.Const(number, c.sort())) for c, number in called))
         found = self.model.eval(e.translate(self.context), model_completion=True)
         return found.translate(z3.main_ctx())

@@ -21,8 +21,8 @@ _LANGUAGE: Final = ("concrete.py", "values.py")
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
-_CORE: Final = ("kinds.py", "obligations.py", "solve.py", "encoding/*.py", "semantics/term.py", "semantics/graph.py",
-                "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
+_CORE: Final = ("kinds.py", "obligations.py", "solve.py", "answers.py", "encoding/*.py", "semantics/term.py",
+                "semantics/graph.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
 
 
 def without_docstrings(tree: ast.AST) -> str:

@@ -12,7 +12,7 @@ from morok.ir import bounds as B
 from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
 from morok.prove import bounds, bounds_record, products
-from morok.prove.solve import Answer
+from morok.prove.answers import Answer
 
 
 def findings(op: Op, transfer: Callable[..., Any], dtype: Any) -> list[bounds.Finding]:

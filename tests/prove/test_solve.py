@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 import z3
 
+from morok.prove.answers import Answer, unnamed
 from morok.prove.semantics.graph import Substitution, constants, without_arithmetic
 from morok.prove.semantics.term import both, either, is_false, is_true, negation
-from morok.prove.solve import LOGIC, Answer, Answers, ask, falls, question
+from morok.prove.solve import LOGIC, Answers, ask, falls, question
 
 X, Y, Z = z3.Ints("x y z")
 A, B = z3.Bools("a b")
@@ -39,7 +40,7 @@ def test_the_same_question_is_asked_once_within_one_budget() -> None:
     assert (first.answer, again.answer) == (Answer.UNSAT, Answer.UNSAT)
     assert first.resources > 0
     assert again.resources == 0
-    assert set(earlier) == {(question(hard), 100_000)}
+    assert set(earlier) == {(unnamed(question(hard))[0], 100_000)}
     assert ask(hard, 200_000, earlier).resources == first.resources
 
 
@@ -89,3 +90,37 @@ def test_connectives_are_the_nodes_that_the_library_makes() -> None:
     assert negation(A).eq(z3.Not(A))
     with pytest.raises(z3.Z3Exception):
         both(A, X)
+
+
+def test_questions_that_differ_in_names_alone_are_one_and_cost_the_same() -> None:
+    """`accumulator1.defined` and `|x#0|` are names too; functions, sorts and numerals are none."""
+    p, q, r = z3.Int("x#0"), z3.Int("y.1"), z3.Int("and then")
+    here, there = question([X > Y, F(Y) > Z]), question([p > q, F(q) > r])
+    assert here != there
+    assert unnamed(here)[0] == unnamed(there)[0]
+    assert "f" in unnamed(here)[0]
+    assert len(unnamed(there)[1]) == 3
+    assert unnamed(here)[0] != unnamed(question([X > Y, F(Y) > X]))[0]
+    assert unnamed(question([X > 3]))[0] != unnamed(question([X > 4]))[0]
+    assert ask([p > q, q > r, r > p], 100_000).resources == ask([X > Y, Y > Z, Z > X], 100_000).resources
+
+
+def test_a_model_speaks_of_the_names_that_were_asked_about() -> None:
+    p = z3.Int("x#0")
+    found = ask([p > Y, F(Y) == p, Y == 7, A], 100_000)
+    assert found.answer is Answer.SAT
+    assert found.model.value(Y).as_long() == 7
+    assert found.model.value(p).as_long() > 7
+    assert z3.is_true(found.model.value(F(Y) == p))
+    assert z3.is_true(found.model.value(A))
+
+
+def test_that_conditions_can_hold_is_remembered_where_nobody_asks_how() -> None:
+    earlier: Answers = {}
+    first = ask([X > Y, Y > Z], 100_000, earlier, model=False)
+    again = ask([Y > Z, Z > X], 100_000, earlier, model=False)
+    assert (first.answer, again.answer) == (Answer.SAT, Answer.SAT)
+    assert first.resources > 0
+    assert again.resources == 0
+    found = ask([Y > Z, Z > X], 100_000, earlier)
+    assert found.model.value(Y).as_long() > found.model.value(X).as_long()

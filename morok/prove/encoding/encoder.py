@@ -7,10 +7,11 @@ from typing import Any
 import z3
 
 from morok.dsl import syntax as S
+from morok.prove.answers import Answer
 from morok.prove.encoding.clauses import Clauses
 from morok.prove.encoding.obligation import Inapplicable, Obligation
 from morok.prove.semantics.term import Unsupported, both, is_false
-from morok.prove.solve import QUICK_BUDGET, Answer, ask
+from morok.prove.solve import QUICK_BUDGET, ask
 
 
 class Encoder(Clauses):

@@ -14,6 +14,7 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort
+from morok.prove.answers import Answer
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable
 from morok.prove.kinds import Constant, Node, Truth
@@ -21,7 +22,7 @@ from morok.prove.lint.cover import Matching, variants
 from morok.prove.obligations import encodings, lanewise, theory_of
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Unsupported, both, negation
-from morok.prove.solve import Answer, ask
+from morok.prove.solve import ask
 
 BUDGET: Final = 300_000  # solver units a question: about 0.1 s
 
