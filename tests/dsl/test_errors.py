@@ -101,7 +101,6 @@ MISTAKES = {
     "a: Neg(x) ~> Reduce { src: x }": ["MRK102", "Reduce has more fields: op"],
     "a: Neg(x) ~> Reduce(x)": ["MRK102", "Reduce needs op"],
     "a: End(xs.., b) ~> b": ["MRK102", "no sequence"],
-    "a: Vectorize(xs.., b) ~> b": ["MRK102", "stands last"],
     "a: Vectorize(xs..) ~> xs": ["MRK102", "a sequence of nodes"],
     "a: Add(i32, y) ~> y": ["MRK102", "`i32` is a dtype, not a variable"],
     "a: Add(Neg, y) ~> y": ["MRK102", "`Neg` is an op"],
