@@ -78,6 +78,7 @@ class Dialect(Protocol):
                  "in.CLASS" ({n} has such an element dtype), "split": the dtype that matchers get a tree of their own for
     element      (dtype) -> one lane of it, where there are vectors
     members      what static fields hold besides values, by the name that rules use: members of enums
+    lanes_of     (node) -> its lanes, each a node, where there are vectors
     names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
     node         the class of its nodes: what is of no such class is refused with an error of its own
     recall       (node) -> the dict that it carries for derived facts

@@ -95,9 +95,61 @@ class Concrete:
         return out
 
 
-def evaluate(e: S.Expr, names: Mapping[str, Any]) -> Any:
-    """An expression over known values."""
-    return Concrete(names).value(e)
+def compiled(e: S.Expr) -> Callable[[Mapping[str, Any]], Any]:
+    """An expression as a Python function of what its names stand for: the same as `Concrete` says, where many values are tried.
+
+    `all` and `any` stop where they are decided.
+    """
+    found = _compiled.get(id(e))
+    if found is None:
+        made = eval(f"lambda names: {_text(e, frozenset())}", {**FUNCTIONS, "shl": values.shl, "shr": values.shr})
+        found = _compiled[id(e)] = (e, made)  # the expression is kept, so that its id stays its own
+    return found[1]
 
 
-__all__ = ["Concrete", "evaluate"]
+_compiled: dict[int, tuple[S.Expr, Callable[[Mapping[str, Any]], Any]]] = {}
+
+
+def _text(e: S.Expr, own: frozenset[str]) -> str:
+    """The Python text of an expression; `own` are the names of comprehensions around it."""
+
+    def text(x: S.Expr) -> str:
+        return _text(x, own)
+
+    match e:
+        case S.EName(name=name):
+            return f"own_{name}" if name in own else f"names[{name!r}]"
+        case S.ENumber():
+            return f"({e.value!r})"
+        case S.EUnary():
+            return f"({e.op} {text(e.operand)})"
+        case S.EBinary(op="<<" | ">>"):
+            return f"{'shl' if e.op == '<<' else 'shr'}({text(e.left)}, {text(e.right)})"
+        case S.EBinary():
+            return f"({text(e.left)} {e.op} {text(e.right)})"
+        case S.ECompare():
+            rest = "".join(f" {op} {text(o)}" for op, o in zip(e.ops, e.operands[1:], strict=True))
+            return f"({text(e.operands[0])}{rest})"
+        case S.ECall() if e.name in FUNCTIONS:
+            if e.name in ("all", "any") and isinstance(e.args[0], S.EComprehension):
+                return f"{e.name}({_comprehension(e.args[0], own)})"
+            return f"{e.name}({', '.join(map(text, e.args))})"
+        case S.EIndex():
+            return f"{text(e.sequence)}[{text(e.index)}]"
+        case S.ERange():
+            return f"range({text(e.start)}, {text(e.stop)}{' + 1' if e.inclusive else ''})"
+        case S.EList():
+            items = [f"*{text(i.sequence)}" if isinstance(i, S.ESpread) else text(i) for i in e.items]
+            return f"({', '.join([*items, ''])})" if items else "()"
+        case S.EComprehension():
+            return f"tuple([{_comprehension(e, own)}])"
+    raise AssertionError(f"{type(e).__name__} among compile-time values")
+
+
+def _comprehension(e: S.EComprehension, own: frozenset[str]) -> str:
+    inner = own | set(e.names)
+    condition = "" if e.condition is None else f" if {_text(e.condition, inner)}"
+    return f"{_text(e.body, inner)} for {', '.join(f'own_{n}' for n in e.names)} in {_text(e.sequence, own)}{condition}"
+
+
+__all__ = ["Concrete", "compiled"]

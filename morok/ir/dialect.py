@@ -176,6 +176,29 @@ class _Morok:
     def element(self, d: DType) -> DType:
         return d.scalar()
 
+    def lanes_of(self, node: UOp) -> tuple[UOp, ...]:
+        """The lanes of a vector as scalars: of what rearranges lanes those that it takes, arithmetic lane by lane."""
+        found: dict[UOp, tuple[UOp, ...]] = {}
+        for n in node.toposort():
+            count, op = n.dtype.count, n.op
+            if count == 1:
+                found[n] = (n,)
+            elif op is Op.Const or op is Op.VConst:
+                values = n.arg if op is Op.VConst else (n.arg,) * count
+                found[n] = tuple([UOp.const(v, n.dtype.scalar()) for v in values])
+            elif op is Op.Vectorize:
+                found[n] = n.src
+            elif op is Op.Cat:
+                found[n] = tuple([lane for s in n.src for lane in found[s]])
+            elif op is Op.Gep:
+                found[n] = tuple([found[n.src[0]][i] for i in n.arg])
+            elif TABLE.entries[op].pointwise:
+                given = [found[s] * (count if len(found[s]) == 1 else 1) for s in n.src]
+                found[n] = tuple([UOp.new(op, lanes, n.arg, n.dtype.scalar()) for lanes in zip(*given, strict=True)])
+            else:
+                found[n] = tuple([n.gep(i) for i in range(count)])
+        return found[node]
+
     def recall(self, node: UOp) -> dict[Any, Any]:
         return node.memo
 

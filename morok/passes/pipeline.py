@@ -76,10 +76,12 @@ DECOMPOSITIONS: Final = 18
 READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
 EVERYWHERE: Final = FIRES | {"binder"}
 PRE: Final = ("pre_expander",)
-EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "take_lanes", "expander")
+EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
-FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing")
+FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing", "recollect")
+WIDTHS: Final = ("lower_gates", "wide_accesses", "cut_lanes", "gep_pushing", "take_lanes", "push_lanes")
+FINAL: Final = ("render", "gep_pushing", "safe_division")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off
@@ -99,12 +101,12 @@ STAGES: Final[tuple[Stage, ...]] = (
           context=steps.accumulators, finish=steps.share_loops),
     Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
     Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
-    Stage(14, "Devectorize",          (),                                      "-",  steps.devectorize),
+    Stage(14, "Devectorize",          WIDTHS,                                  UP,   context=steps.widths),
     Stage(15, "Lower index dtype",    LOWER,                                   DOWN, steps.lower_names),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),
     Stage(18, "Decompositions",       LATE,                                    DOWN),
-    Stage(19, "Final rewrite",        ("render", "safe_division"),             DOWN, adds="extra_matcher"),
+    Stage(19, "Final rewrite",        FINAL,                                   DOWN, adds="extra_matcher"),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
     Stage(22, "Cleanup IF/ENDIF",     ("branches",),                           LINES),

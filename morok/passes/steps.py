@@ -10,9 +10,9 @@ from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
 from morok.passes import cutting, gpudims, local, ranges, reduce, running
-from morok.passes import devectorize as _devectorize
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
+from morok.passes.accesses import Widths
 from morok.passes.accumulators import Accumulators
 from morok.passes.appended import joined
 from morok.passes.axes import AxisOrder, refuse_unrolled
@@ -121,8 +121,8 @@ def add_gpu_dims(ast: UOp, target: Target) -> UOp:
     return gpudims.add_gpu_dims(ast, target)
 
 
-def devectorize(ast: UOp, target: Target) -> UOp:
-    return _devectorize.devectorize(ast, target, simplify, config.DEVECTORIZE.value)
+def widths(ast: UOp, target: Target) -> Widths:
+    return Widths.of(ast, target, simplify, config.DEVECTORIZE.value)
 
 
 def lower_names(ast: UOp, target: Target) -> UOp:

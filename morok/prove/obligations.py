@@ -16,6 +16,7 @@ from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, read, searched
 from morok.prove.digest import names_in, ops_of
+from morok.prove.encoding.accesses import AccessEncoder, about_lanes
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
@@ -103,7 +104,7 @@ def alike(rule: CheckedRule) -> list[list[Instance]]:
     """
     from morok.prove.encoding.monoid import folds_lanes
 
-    if about_axes(rule):
+    if looks_at_no_dtype(rule):
         return [[rule.instances[0]]]
     if not folds_lanes(rule):
         return [[i] for i in rule.instances]
@@ -111,6 +112,11 @@ def alike(rule: CheckedRule) -> list[list[Instance]]:
     for i in rule.instances:
         kinds.setdefault("bool" in i.dtypes.values(), []).append(i)
     return list(kinds.values())
+
+
+def looks_at_no_dtype(rule: CheckedRule) -> bool:
+    """Whether a rule is read by terms, so that one reading serves every dtype."""
+    return about_axes(rule) or about_lanes(rule)
 
 
 def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
@@ -146,7 +152,7 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
 
 def label(rule: CheckedRule, instance: Instance) -> str:
     """The instance in a word: its dtypes, or the dtypes that the rule itself names."""
-    if about_axes(rule):
+    if looks_at_no_dtype(rule):
         return "every dtype"
     values = list(instance.dtypes.values())
     if not values:
@@ -205,7 +211,7 @@ def has_witness(o: Obligation, premises: list[Any]) -> bool:
 
 
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
-    if about_axes(rule):
+    if looks_at_no_dtype(rule):
         yield theory.terms()
         return
     from morok.prove.encoding.monoid import ENCODING, folds_lanes
@@ -376,8 +382,8 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
 @once_a_rule
 def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
-    if about_axes(rule):
-        return [UnrollingEncoder]
+    if looks_at_no_dtype(rule):
+        return [UnrollingEncoder if about_axes(rule) else AccessEncoder]
     from morok.prove.encoding.monoid import MonoidEncoder, folds_lanes
 
     if folds_lanes(rule):

@@ -13,7 +13,7 @@ from typing import Any, Final
 from morok.dialect import NOT_CONST, Dialect, Node
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.dsl.concrete import evaluate
+from morok.dsl.concrete import compiled
 from morok.errors import HelperContractError
 from morok.rewrite.brief import brief, op_name
 
@@ -89,7 +89,7 @@ def _hold(
         if isinstance(c, S.ECall) and c.name == "free_of":  # of nodes, not of their values
             held = knows_nothing_of(dialect, *[objects[a.name] for a in c.args if isinstance(a, S.EName)])
         else:
-            held = evaluate(c, names)
+            held = compiled(c)(names)
         if not held:
             at = ", ".join(f"{k} = {v}" for k, v in names.items())
             raise HelperContractError(
@@ -130,16 +130,26 @@ UNDEFINED: Final = _Undefined()
 
 
 class Assignment:
-    """Values for the leaves below nodes, made up when first asked for; pointwise ops follow by their evaluators."""
+    """Values for the leaves below nodes, made up when first asked for; pointwise ops follow by their evaluators. The value of a
+    vector is the sequence of its lanes', where the dialect tells these (`lanes_of`).
+    """
 
     def __init__(self, dialect: Dialect, rng: random.Random) -> None:
         self.dialect = dialect
         self.rng = rng
         self._values: dict[int, tuple[Node, Any]] = {}
+        self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
 
     def value(self, root: Node) -> Any:
-        """The value of one lane of `root`, or UNDEFINED."""
+        """The value of `root`, or UNDEFINED."""
+        lanes = self._lanes_of(root)
+        if len(lanes) == 1:
+            return self._scalar(lanes[0])
+        values = tuple([self._scalar(lane) for lane in lanes])
+        return UNDEFINED if UNDEFINED in values else values
+
+    def _scalar(self, root: Node) -> Any:
         stack = [root]
         while stack:
             node = stack[-1]

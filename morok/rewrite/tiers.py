@@ -40,7 +40,7 @@ SYMBOLIC_SIMPLE: Final = (
 )
 
 # Stages 4, 8 and 16, and `morok.simplify`.
-SYMBOLIC: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "gep_through_index")
+SYMBOLIC: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "gep_through_index")
 
 # Stage 8: conditions of loads become gates, after everything about the conditions is known, and gates simplify what they guard.
 SYM: Final = (*SYMBOLIC, "move_where_on_load", "validity")

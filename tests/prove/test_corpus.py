@@ -34,7 +34,7 @@ def verdict(rule: CheckedRule) -> Verdict:
 
 
 def test_the_corpora_are_large_enough() -> None:
-    assert sum(len(corpus(name)) for name in ("false", "structure_false", "contracts_false")) >= 150
+    assert sum(len(corpus(name)) for name in ("false", "structure_false", "accesses_false", "contracts_false")) >= 170
 
 
 @pytest.mark.parametrize("rule", corpus("false"), ids=lambda r: r.name)
@@ -64,7 +64,7 @@ def by_encoding(rule: CheckedRule, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield used[0], found
 
 
-@pytest.mark.parametrize("name", ["false", "structure_false"])
+@pytest.mark.parametrize("name", ["false", "structure_false", "accesses_false"])
 def test_no_encoding_proves_a_false_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     encodings: dict[str, int] = {}
     for rule in corpus(name)[::SAMPLED]:
@@ -72,7 +72,7 @@ def test_no_encoding_proves_a_false_rule(name: str, monkeypatch: pytest.MonkeyPa
             assert not found.usable, f"{rule.name}: {encoding} alone calls it {found.verdict}"
             encodings[encoding] = encodings.get(encoding, 0) + (found.verdict == "refuted")
         monkeypatch.undo()
-    assert sum(n > 0 for n in encodings.values()) >= 2, encodings
+    assert sum(n > 0 for n in encodings.values()) >= (1 if name == "accesses_false" else 2), encodings
 
 
 def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None
     assert {"CountingEncoder", "encoder_for"} <= alone
 
 
-@pytest.mark.parametrize("rule", corpus("structure_false"), ids=lambda r: r.name)
+@pytest.mark.parametrize("rule", [*corpus("structure_false"), *corpus("accesses_false")], ids=lambda r: r.name)
 def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "refuted", verdict(rule).message
 
@@ -132,6 +132,7 @@ NOT_RUN = {
     "unrolled_lanes.not_free",
     "unrolled_folds.stored_elsewhere",
     "unrolled_folds.loops_forgotten",
+    "false_stores.any_stays",  # the helper keeps more than it promises
 }
 
 
@@ -139,7 +140,7 @@ def test_counterexamples_about_structure_are_run() -> None:
     """The rule's own matcher makes of some graph another one, and the interpreter finds that they differ."""
     unconfirmed = {
         rule.name
-        for rule in corpus("structure_false")
+        for rule in (*corpus("structure_false"), *corpus("accesses_false"))
         if (found := verdict(rule).counterexample) is None or found["confirmed"] is not True
     }
     assert {name for name in unconfirmed if not name.startswith("accumulated.")} == NOT_RUN

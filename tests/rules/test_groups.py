@@ -453,4 +453,4 @@ LANES = [
 
 @pytest.mark.parametrize(("before", "after"), LANES, ids=[str(n) for n in range(len(LANES))])
 def test_lanes(before: UOp, after: UOp) -> None:
-    assert rw(before, "gep_pushing", "gep_through_index") is after
+    assert rw(before, "gep_pushing", "recollect", "gep_through_index") is after

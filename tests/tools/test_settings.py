@@ -15,7 +15,7 @@ from morok.errors import ConfigError
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import OptOp
-from morok.passes.devectorize import access_widths
+from morok.passes.accesses import access_widths
 from morok.runtime import tune
 from tests.passes import kernels as K
 

@@ -157,8 +157,10 @@ class Memory(Movement):
         """Nothing, or the one operand that nothing is done to."""
         operands = self.many(parts.get("sources"))
         if len(operands) > 1:
-            raise Unsupported("a Noop of several operands")
+            raise Unsupported("several statements, or a Noop of several operands")
         return operands[0] if operands else Node((Term(NOTHING),), "void")
+
+    op_group = op_noop
 
     def op_after(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         x = self.value_of(parts["passthrough"])

@@ -19,7 +19,14 @@ Memo = dict[tuple[Any, ...], list[Any]]
 
 
 class UnrolledReading(Concrete, ABC):
-    """One choice of axes, lengths and lanes."""
+    """One choice of axes, lengths and lanes.
+
+    counts  how many lanes of its own a node may have
+    most    how many operands a sequence may have
+    """
+
+    counts: tuple[int, ...] = U.OWN
+    most: int = U.MANY
 
     def __init__(self, rule: CheckedRule, picks: Choices, memo: Memo) -> None:
         super().__init__({})
@@ -118,7 +125,7 @@ class UnrolledReading(Concrete, ABC):
             return ty.lanes
         name = ty.lanes + own
         if name not in self.lanes:
-            self.lanes[name] = U.OWN[self.picks.pick(len(U.OWN))]
+            self.lanes[name] = self.counts[self.picks.pick(len(self.counts))]
         return self.lanes[name]
 
     def pattern(self, p: Any) -> Any:
@@ -167,7 +174,7 @@ class UnrolledReading(Concrete, ABC):
             return found
         ty = self.type(p)
         own = ty is not None and self.rule.own_lanes(ty.lanes)
-        count = self.picks.pick(U.MANY + 1)
+        count = self.picks.pick(self.most + 1)
         made = tuple(self.variable(f"{p.name}#{k}", ty, f"#{k}" if own else "", binder) for k in range(count))
         if not p.name.startswith("_"):
             self.names[p.name] = made

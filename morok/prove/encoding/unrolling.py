@@ -7,7 +7,7 @@ sequence of axes that its contract admits is tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import z3
@@ -44,7 +44,7 @@ class UnrollingEncoder:
         out, memo, picks, claims = Obligation(), Memo(), Choices(), []
         while True:
             picks.restart()
-            reading = _Reading(self.rule, picks, memo)
+            reading = self.reading(picks, memo)
             try:
                 differences = reading.differences()
             except Inapplicable:
@@ -59,16 +59,24 @@ class UnrollingEncoder:
                 break
         if not claims:
             raise Inapplicable
-        self.world.limit(U.SCOPE)
-        if reading.statements:
-            self.world.limit(U.UNORDERED)
-        if reading.ranges:
-            self.world.limit(U.NUMBERED)
+        for bound in self.limits(reading):
+            self.world.limit(bound)
         out.claim = both(*claims)
         return out
 
+    def reading(self, picks: Choices, memo: Memo) -> Reading:
+        return Reading(self.rule, picks, memo)
 
-class _Reading(UnrolledReading):
+    def limits(self, reading: Reading) -> Iterator[str]:
+        """What a proof is bounded by, in words."""
+        yield U.SCOPE
+        if reading.statements:
+            yield U.UNORDERED
+        if reading.ranges:
+            yield U.NUMBERED
+
+
+class Reading(UnrolledReading):
     """One choice of axes, lengths and lanes."""
 
     def differences(self) -> list[tuple[Expr, Expr, Expr]]:
@@ -82,20 +90,20 @@ class _Reading(UnrolledReading):
             for clause in self.rule.syntax.clauses:
                 self.clause(clause)
             target = self.target(self.rule.syntax.target, pattern)
+            return self.compared(pattern, target)
         except FAILURES:  # a computation without a value: the rule does not fire
             raise Inapplicable from None
         except IllFormed:
             return [(FALSE, nowhere, nowhere)]
+
+    def compared(self, pattern: Any, target: Any) -> list[tuple[Expr, Expr, Expr]]:
+        """(claim, pattern, target) wherever two sides are not one and the same term."""
         if isinstance(pattern, Statement) and isinstance(target, Statement):
             self.statements = True
             return same_effects(U.collected(pattern), U.collected(target))
         if not isinstance(pattern, Vector) or not isinstance(target, Vector):
             raise Unsupported("a statement for a value")
-        if target.count != pattern.count and not target.any_width:
-            return [(FALSE, nowhere, nowhere)]
-        pairs = [(pattern.at(w, k), target.at(w, k)) for w in U.ITERATIONS for k in range(pattern.count)]
-        found = [(U.TERMS.expression(p), U.TERMS.expression(t)) for p, t in pairs if p != t]
-        return [(p == t, p, t) for p, t in found]
+        return same_lanes(pattern, target, U.ITERATIONS)
 
     def facts(self, world: Any) -> list[tuple[str, str, Any]]:
         """The known numbers of this choice, for a counterexample."""
@@ -251,6 +259,15 @@ def closed_by(ranges: tuple[Vector, ...]) -> list[int]:
     return [i for r in ranges for i, _ in r.axes]
 
 
+def same_lanes(pattern: Vector, target: Vector, iterations: Sequence[U.Iteration]) -> list[tuple[Expr, Expr, Expr]]:
+    """(claim, pattern, target) wherever two nodes are not one and the same term; IllFormed if they have other lanes."""
+    if target.count != pattern.count and not target.any_width:
+        raise IllFormed(f"{target.count} lanes for {pattern.count}")
+    pairs = [(pattern.at(w, k), target.at(w, k)) for w in iterations for k in range(pattern.count)]
+    found = [(U.TERMS.expression(p), U.TERMS.expression(t)) for p, t in pairs if p != t]
+    return [(p == t, p, t) for p, t in found]
+
+
 def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[tuple[Expr, Expr, Expr]]:
     """Claims that two sets are one, for every member that is not plainly in both."""
     if set(pattern) == set(target):
@@ -264,4 +281,4 @@ def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[tuple[Expr
     return found
 
 
-__all__ = ["UnrollingEncoder", "about_axes"]
+__all__ = ["Reading", "UnrollingEncoder", "about_axes", "same_lanes"]

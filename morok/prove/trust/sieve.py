@@ -25,7 +25,9 @@ from morok.ir.op import Op
 from morok.ir.ranges import open_axes
 from morok.ir.uop import UOp
 from morok.prove.digest import names_in
+from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
+from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
@@ -154,13 +156,13 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
     vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
         n in named for n, info in rule.dialect.ops.items() if not info.params
     )
-    unrolled = about_axes(rule)
+    unrolled, by_lanes = about_axes(rule), about_lanes(rule)
     for _ in range(tries):
         lanes = 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
         maker: Maker | UnrolledMaker
-        if unrolled:
-            maker = UnrolledMaker(rule, instance, rng)
+        if unrolled or by_lanes:
+            maker = (UnrolledMaker if unrolled else LaneMaker)(rule, instance, rng)
         else:
             maker = Maker(rule, instance, rng, lanes) if rule.pointwise or vectors else StructureMaker(rule, instance, rng)
         try:

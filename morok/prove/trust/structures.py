@@ -282,6 +282,9 @@ class StructureMaker(Maker):
     def op_noop(self, parts: dict[str, Any]) -> UOp:
         return UOp.new(Op.Noop, tuple([self.vector(p, 1) for p in parts.get("sources", ())]))
 
+    def op_group(self, parts: dict[str, Any]) -> UOp:
+        return UOp.new(Op.Group, tuple([self.vector(p, 1) for p in parts["sources"]]))
+
     def op_after(self, parts: dict[str, Any]) -> UOp:
         x, *rest = parts.values()
         passed = self.bind(x, self.storage(self.any)) if isinstance(x, S.PVar) else self.make(x)

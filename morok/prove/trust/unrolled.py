@@ -21,7 +21,12 @@ FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
 
 
 class UnrolledMaker:
-    """Makes one graph for one instance of a rule about axes."""
+    """Makes one graph for one instance of a rule about axes.
+
+    counts  how many lanes a node may have
+    """
+
+    counts: tuple[int, ...] = OWN
 
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         self.rule, self.instance, self.rng = rule, instance, rng
@@ -48,7 +53,7 @@ class UnrolledMaker:
     def own(self, ty: Ty) -> int:
         if isinstance(ty.lanes, int):
             return ty.lanes
-        return self.lanes.setdefault(ty.lanes, self.rng.choice(OWN))
+        return self.lanes.setdefault(ty.lanes, self.rng.choice(self.counts))
 
     # leaves
 

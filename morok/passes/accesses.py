@@ -1,0 +1,234 @@
+"""What rules/vector/devectorize.rules asks: how wide accesses and arithmetic may be on a target, which lanes are neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from morok import config
+from morok.ir.dtype import AddrSpace, DType, PtrType
+from morok.ir.op import TABLE, Op
+from morok.ir.uop import UOp
+from morok.passes.affine import lane_offsets, linear
+from morok.passes.target import Target
+
+Lanes = tuple[int, ...]
+
+WIDEST: Final = 1 << 10  # lanes of a vector that is left whole
+_LANEWISE: Final = frozenset({Op.Bitcast, Op.Precast})
+_IN_LANES: Final = frozenset({Op.Vectorize, Op.VConst, Op.Const})
+
+SMALL: Final = Target("", vector_bytes=16)  # where no machine is named
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """The widths of a target, in lanes, and what has been found out about the vectors of one graph.
+
+    limit     lanes that one op computes at most
+    whole     whether accesses stay as wide as the program has them: the code generator splits them
+    simplify  brings the index of a single lane into the form of a sum
+    operands  the vectors that arithmetic takes all lanes of
+    """
+
+    target: Target
+    limit: int
+    whole: bool
+    simplify: Callable[[UOp], UOp]
+    operands: frozenset[UOp] = frozenset()
+    folded: dict[UOp, bool] = field(default_factory=dict)
+    known: dict[UOp, tuple[UOp, Lanes] | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: UOp, target: Target = SMALL, simplify: Callable[[UOp], UOp] = lambda x: x, mode: int = 1) -> Widths:
+        """For any graph.
+
+        mode  what is split to its widths: 1 arithmetic, loads and stores; 0 loads and stores; 2 nothing
+        """
+        vectors = target.vector_bytes > 0  # where arithmetic is scalar there is nothing to leave whole
+        limit = WIDEST if vectors and mode != 1 else arithmetic_lanes(target)
+        arithmetic = [n for n in root.toposort() if n.dtype.count > 1 and TABLE.entries[n.op].pointwise]
+        operands = frozenset(s for n in arithmetic for s in n.src if s.dtype.count == n.dtype.count)
+        return cls(target, limit, vectors and mode == 2, simplify, operands)
+
+
+def access_widths(target: Target, d: DType, whole: bool = False) -> list[int]:
+    """The numbers of consecutive elements that one load or store may move, widest first.
+
+    whole  as wide as the program has them, in powers of two: the code generator splits them
+    """
+    if whole:
+        return [1 << k for k in reversed(range(WIDEST.bit_length()))]
+    most = max(1, target.memory_bytes // max(1, d.scalar().itemsize))
+    if target.has_local and d.scalar().itemsize == 2 and not config.ALLOW_HALF8.value:
+        most = min(most, 4)
+    if target.vector_bytes:  # a wide access feeds arithmetic: no wider than that is
+        most = min(most, arithmetic_lanes(target))
+    return [1 << k for k in reversed(range(most.bit_length()))]
+
+
+def arithmetic_lanes(target: Target) -> int:
+    """The widest vector in arithmetic: a register of 32-bit lanes. Wider elements take two registers, which LLVM does well."""
+    return max(1, target.vector_bytes // 4)
+
+
+# Places.
+
+
+def offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
+    """A vector of indices as one sum and a number for each lane; None where lanes differ by more than numbers."""
+    if i not in w.known:
+        w.known[i] = _offsets(i, w)
+    return w.known[i]
+
+
+def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
+    found = lane_offsets(i)
+    if found is not None:
+        return found[0].node(i), found[1]
+    if i.op is not Op.Vectorize:
+        return None
+    sums = [linear(w.simplify(s)) for s in i.src]
+    if any(s.terms != sums[0].terms for s in sums):
+        return None
+    return sums[0].node(i, constant=False), tuple([s.constant for s in sums])
+
+
+def scattered(i: UOp, w: Widths) -> int:
+    """Whether a vector of indices must be taken apart for its lanes to be compared: 1, else 0."""
+    return int(i.op not in _IN_LANES and offsets(i, w) is None)
+
+
+def in_lanes(x: UOp, w: Widths) -> int:
+    """Whether a vector is made of its lanes, so that they can be compared: 1, else 0."""
+    return int(x.op in _IN_LANES)
+
+
+def alike(g: UOp, w: Widths) -> Lanes | None:
+    """For each lane the first one that is the same; None where lanes cannot be compared."""
+    if g.op is Op.Const:
+        return (0,) * g.dtype.count
+    lanes = g.src if g.op is Op.Vectorize else g.arg if g.op is Op.VConst else None
+    if lanes is None:
+        return None
+    first: dict[object, int] = {}
+    return tuple([first.setdefault(x, k) for k, x in enumerate(lanes)])
+
+
+def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -> tuple[tuple[Lanes, ...], Lanes]:
+    """Runs of lanes at consecutive places, each one access; and where, the runs side by side, each lane is. Of lanes at one place
+    one is in a run.
+
+    same  a number for each lane; only lanes of one number are in one run. None at all: all may be
+    """
+    found: list[Lanes] = []
+    where = [0] * len(at)
+    count = 0
+    for by_offset in _by_offset(at, same):
+        for start, size in accesses(w, n.dtype, base, sorted(by_offset)):
+            owners = [by_offset[start + i] for i in range(size)]
+            for k, lanes in enumerate(owners):
+                for lane in lanes:
+                    where[lane] = count + k
+            count += size
+            found.append(tuple([lanes[-1] for lanes in owners]))
+    return tuple(found), tuple(where)
+
+
+def last_runs(at: Sequence[int], same: Sequence[int], base: UOp, v: UOp, w: Widths) -> tuple[Lanes, ...] | None:
+    """Runs as `runs` has them, of lanes that go to one place the last one; None where lanes of two numbers share a place."""
+    groups = _by_offset(at, same)
+    if sum(map(len, groups)) != len(set(at)):
+        return None
+    return runs(at, same, base, v, w)[0]
+
+
+def _by_offset(at: Sequence[int], same: Sequence[int]) -> list[dict[int, list[int]]]:
+    groups: dict[int, dict[int, list[int]]] = {}
+    for lane, (offset, number) in enumerate(zip(at, same or (0,) * len(at), strict=True)):
+        groups.setdefault(number, {}).setdefault(offset, []).append(lane)
+    return list(groups.values())
+
+
+def accesses(w: Widths, d: DType, base: UOp, at: Sequence[int]) -> list[tuple[int, int]]:
+    """Sorted offsets as (start, size) of accesses that the target can make."""
+    widths = access_widths(w.target, d, w.whole)
+    aligned = w.target.aligned
+    factor = linear(base).factor if aligned else 0  # it divides the base, which tells how that is aligned
+    out: list[tuple[int, int]] = []
+    i = 0
+    while i < len(at):
+        start = at[i]
+        run = 1
+        while i + run < len(at) and at[i + run] == start + run:
+            run += 1
+        while run:
+            size = next(n for n in widths if n <= run and (not aligned or (start % n == 0 and factor % n == 0)))
+            out.append((start, size))
+            start, run, i = start + size, run - size, i + size
+    return out
+
+
+def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | None:
+    """Lanes whose indices differ by numbers together, and where each lane then is; None where that says nothing new."""
+    if i.op is not Op.Vectorize:
+        return None
+    groups: dict[object, list[int]] = {}
+    for lane, s in enumerate(i.src):
+        groups.setdefault((frozenset(linear(w.simplify(s)).terms.items()), same[lane] if same else 0), []).append(lane)
+    order = [lane for lanes in groups.values() for lane in lanes]
+    return tuple(map(tuple, groups.values())), tuple([order.index(lane) for lane in range(len(order))])
+
+
+# Lanes.
+
+
+def at_once(x: UOp, w: Widths) -> int:
+    """How many lanes of a node are computed at once from lanes of its operands; 0 for what stays as it is. That is also
+    arithmetic in one vector whose other lanes are wanted as well: by other arithmetic, or as what accumulators were folded into."""
+    lanewise = TABLE.entries[x.op].pointwise or x.op in _LANEWISE
+    return w.limit if lanewise and not _is_wanted_whole(x, w) else 0
+
+
+def few(wanted: Sequence[int], w: Widths) -> int:
+    """Whether so many lanes are computed at once: 1, else 0. More are never wanted together, and need not be put together."""
+    return int(len(wanted) <= arithmetic_lanes(w.target))
+
+
+def widest(n: UOp, w: Widths) -> int:
+    """The most elements of this dtype that one access may move."""
+    return access_widths(w.target, n.dtype, w.whole)[0]
+
+
+def _is_wanted_whole(x: UOp, w: Widths) -> bool:
+    one = 1 < x.dtype.count <= w.limit and TABLE.entries[x.op].pointwise
+    return one and (x in w.operands or _is_folded(x, w))
+
+
+def _is_folded(node: UOp, w: Widths) -> bool:
+    """Whether a node is arithmetic on registers and nothing else, in one vector."""
+    known = w.folded
+    stack = [node]
+    while stack:
+        n = stack[-1]
+        if n in known:
+            stack.pop()
+            continue
+        arithmetic = 1 < n.dtype.count <= w.limit and TABLE.entries[n.op].pointwise
+        inner = [s.src[0] if s.op is Op.Gep else s for s in n.src] if arithmetic else []
+        below = [s for s in inner if not _is_accumulator(s)]
+        missing = [s for s in below if s not in known]
+        if missing:
+            stack += missing
+            continue
+        known[stack.pop()] = arithmetic and all(known[s] for s in below)
+    return known[node]
+
+
+def _is_accumulator(x: UOp) -> bool:
+    """Whether a vector is what a register holds."""
+    if x.op is not Op.Load or x.src[0].op is not Op.Index:
+        return False
+    d = x.src[0].src[0].dtype
+    return isinstance(d, PtrType) and d.space is AddrSpace.REG

@@ -1,0 +1,124 @@
+"""The helpers of rules/vector/devectorize.rules: which lanes are neighbours, on every kind of target."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from morok.dsl import parse
+from morok.errors import HelperContractError
+from morok.ir import interpret
+from morok.ir.dialect import MOROK
+from morok.ir.dtype import dtypes
+from morok.ir.op import Op
+from morok.ir.uop import UOp, vconst
+from morok.passes import accesses as A
+from morok.passes import steps
+from morok.passes.accesses import Widths
+from morok.passes.pipeline import WIDTHS
+from morok.passes.target import Target
+from morok.rewrite.contracts import check_call
+from morok.rewrite.library import rules_dir
+from tests.passes import kernels as K
+
+externs = {e.name: e for e in parse.parse_file(rules_dir() / "vector" / "devectorize.rules").externs}
+f32, i32, index = dtypes.f32, dtypes.i32, dtypes.index
+X = UOp.var("x", index, 0, 9)
+BASE = X * 4
+
+
+def widths(target: Target = K.AVX2, mode: int = 1) -> Widths:
+    return Widths.of(UOp.sink(), target, steps.simplify, mode)
+
+
+def test_offsets_are_what_lanes_lie_apart() -> None:
+    for i in (
+        UOp.vectorize(X, X, X) + vconst(index, [2, 0, 1]),
+        UOp.vectorize(X + 1, X, X + 5),
+        UOp.vectorize((X * 2 + 1) // 2, X),  # by the symbolic rules
+        vconst(index, [3, 1]),
+    ):
+        found = A.offsets(i, widths())
+        assert found is not None
+        check_call(externs["offsets"], MOROK, (i,), found)
+    assert A.offsets(UOp.vectorize(X, UOp.var("y", index, 0, 9)), widths()) is None
+    assert A.offsets(UOp.var("i", index.vec(4), 0, 9), widths()) is None
+
+
+def test_a_wrong_offset_breaks_the_contract() -> None:
+    i = UOp.vectorize(X, X + 1)
+    with pytest.raises(HelperContractError, match="offsets"):
+        check_call(externs["offsets"], MOROK, (i,), (X, (0, 2)))
+
+
+def test_gates_are_alike_where_they_are_one_node() -> None:
+    p, q = UOp.var("p", dtypes.bool), UOp.var("q", dtypes.bool)
+    for g in (UOp.vectorize(p, q, p, q), vconst(dtypes.bool, [True, False, True]), UOp.const(True, dtypes.bool.vec(2))):
+        found = A.alike(g, widths())
+        assert found is not None
+        check_call(externs["alike"], MOROK, (g,), found)
+    assert A.alike(UOp.var("g", dtypes.bool.vec(4)), widths()) is None
+
+
+@pytest.mark.parametrize("target", [K.AVX2, K.GPU, K.SCALAR], ids=lambda t: t.name)
+def test_runs_keep_their_contracts(target: Target) -> None:
+    """Places in any order, some twice, behind one gate or several; aligned accesses where the target asks for them."""
+    rng, w = random.Random(1), widths(target)
+    for _ in range(60):
+        n = rng.choice((2, 3, 5, 9))
+        at = tuple(rng.sample(range(n + 2), n)) if rng.random() < 0.5 else tuple(rng.randrange(6) for _ in range(n))
+        same = () if rng.random() < 0.5 else (0, *[rng.choice((0, k)) for k in range(1, n)])
+        v = UOp.var("v", f32.vec(n))
+        found = A.runs(at, same, BASE, v, w)
+        check_call(externs["runs"], MOROK, (at, same, BASE, v), found)
+        widest = A.widest(v, w)
+        assert all(len(run) <= widest for run in found[0])
+        if target.aligned:
+            assert all(at[run[0]] % len(run) == 0 for run in found[0])
+        stored = A.last_runs(at, same, BASE, v, w)
+        check_call(externs["last_runs"], MOROK, (at, same, BASE, v), stored)
+        assert (stored is None) == (bool(same) and len({*zip(at, same, strict=True)}) != len(set(at)))
+
+
+def test_bases_keep_their_contract() -> None:
+    y = UOp.var("y", index, 0, 9)
+    i = UOp.vectorize(X, y, X + 1, y + 1)
+    found = A.bases(i, (), widths())
+    assert found == (((0, 2), (1, 3)), (0, 2, 1, 3))
+    check_call(externs["bases"], MOROK, (i, ()), found)
+    assert A.bases(UOp.var("i", index.vec(4), 0, 9), (), widths()) is None
+
+
+def test_widths_of_modes() -> None:
+    wide = UOp.var("v", f32.vec(64)) + UOp.const(1.0, f32.vec(64))
+    assert A.at_once(wide, widths()) == 8
+    assert A.at_once(wide, widths(mode=0)) == A.WIDEST
+    assert A.at_once(wide, widths(K.GPU)) == 1
+    assert A.at_once(wide.src[0], widths()) == 0
+    assert A.widest(wide, widths()) == 8
+    assert A.widest(wide, widths(mode=2)) == A.WIDEST
+
+
+def test_what_registers_were_folded_into_stays_whole() -> None:
+    from morok.ir.dtype import AddrSpace
+
+    register = UOp.new(Op.DefineReg, (), 0, f32.vec(8).ptr(1, AddrSpace.REG)).index(0).load()
+    assert A.at_once(register + register, widths()) == 0
+    assert A.at_once(register + UOp.var("v", f32.vec(8)), widths()) == 8
+
+
+def test_lanes_that_may_share_a_place_are_stored_in_their_order() -> None:
+    """Through two indices of which nothing is known: the last lane stays wherever they are one."""
+    y, z = UOp.var("y", index, 0, 3), UOp.var("z", index, 0, 3)
+    place = UOp.new(Op.DefineGlobal, (), 0, i32.ptr(4)).index(UOp.vectorize(y, z, y))
+    before = UOp.sink(place.store(vconst(i32, [7, 8, 9])))
+    after = steps.rewrite(before, WIDTHS, 14, bottom_up=True, context=widths())
+    assert max(n.dtype.count for n in after.toposort()) == 1
+    for at in range(4):
+        left: list[dict[int, list[int]]] = []
+        for program in (before, after):
+            held = {0: [0, 0, 0, 0]}
+            interpret.run(program, held, {"y": 1, "z": at})
+            left.append(held)
+        assert left[0] == left[1]
