@@ -53,14 +53,16 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
     made = {p.name: r for p, r in zip(extern.results, results, strict=True)}
     kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
     nodes = {name for name, thing in (given | made).items() if _is_node(kinds[name], thing)}
+    vectors = lanes_named(extern)
     rng = random.Random(0)
     for _ in range(SAMPLES):
         at = Assignment(dialect, rng)
-        names = {k: at.value(v) if k in nodes else v for k, v in given.items()}
+        told = {k: at.lanes if k in vectors else at.value for k in nodes}
+        names = {k: told[k](v) if k in nodes else v for k, v in given.items()}
         if UNDEFINED in [names[k] for k in given if k in nodes]:
             continue
         _hold(extern, "requires", extern.requires, names, dialect, given)
-        names |= {k: at.value(v) if k in nodes else v for k, v in made.items()}
+        names |= {k: told[k](v) if k in nodes else v for k, v in made.items()}
         for k in made:
             if k in nodes and names[k] is UNDEFINED:
                 raise HelperContractError(
@@ -68,6 +70,20 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
                     excerpt=_call(extern, dialect, {**given, **made}),
                 )
         _hold(extern, "ensures", extern.ensures, names, dialect, {**given, **made})
+
+
+def lanes_named(extern: S.Extern) -> set[str]:
+    """The arguments and results of which a contract names lanes (`x[k]`, `len(x)`): they are sequences to it."""
+    found: set[str] = set()
+    todo: list[Any] = [*extern.requires, *extern.ensures]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, S.EIndex) and isinstance(at.sequence, S.EName):
+            found.add(at.sequence.name)
+        elif isinstance(at, S.ECall) and at.name == "len" and isinstance(at.args[0], S.EName):
+            found.add(at.args[0].name)
+        todo += S.children(at)
+    return found
 
 
 def _is_node(kind: S.TypeSyntax, thing: Any) -> bool:
@@ -130,9 +146,7 @@ UNDEFINED: Final = _Undefined()
 
 
 class Assignment:
-    """Values for the leaves below nodes, made up when first asked for; pointwise ops follow by their evaluators. The value of a
-    vector is the sequence of its lanes', where the dialect tells these (`lanes_of`).
-    """
+    """Values for the leaves below nodes, made up when first asked for; pointwise ops follow by their evaluators."""
 
     def __init__(self, dialect: Dialect, rng: random.Random) -> None:
         self.dialect = dialect
@@ -141,15 +155,13 @@ class Assignment:
         self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
 
-    def value(self, root: Node) -> Any:
-        """The value of `root`, or UNDEFINED."""
-        lanes = self._lanes_of(root)
-        if len(lanes) == 1:
-            return self._scalar(lanes[0])
-        values = tuple([self._scalar(lane) for lane in lanes])
+    def lanes(self, root: Node) -> Any:
+        """The values of all lanes of `root`, or UNDEFINED, where the dialect tells its lanes."""
+        values = tuple([self.value(lane) for lane in self._lanes_of(root)])
         return UNDEFINED if UNDEFINED in values else values
 
-    def _scalar(self, root: Node) -> Any:
+    def value(self, root: Node) -> Any:
+        """The value of one lane of `root`, or UNDEFINED."""
         stack = [root]
         while stack:
             node = stack[-1]

@@ -52,6 +52,13 @@ def test_a_wrong_offset_breaks_the_contract() -> None:
         check_call(externs["offsets"], MOROK, (i,), (X, (0, 2)))
 
 
+def test_a_contract_that_names_no_lanes_is_about_any_of_them() -> None:
+    """A sum of vectors is no sequence behind another."""
+    merged = next(e for e in parse.parse_file(rules_dir() / "index" / "order.rules").externs if e.name == "merged")
+    x, y = vconst(index, [0, 64]), UOp.vectorize(X, X)
+    check_call(merged, MOROK, (x, y), y + x)
+
+
 def test_gates_are_alike_where_they_are_one_node() -> None:
     p, q = UOp.var("p", dtypes.bool), UOp.var("q", dtypes.bool)
     for g in (UOp.vectorize(p, q, p, q), vconst(dtypes.bool, [True, False, True]), UOp.const(True, dtypes.bool.vec(2))):
