@@ -44,13 +44,14 @@ class Branches(Memory):
         return node
 
     def op_group(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        """What its statements do, one after the other. Of a pattern, in which they have no order, nothing is known."""
-        if self.side != "target" and not isinstance(at, S.Expr):
+        """What its statements do, one after the other. Of several in a pattern, where they have no order, nothing is known."""
+        sources = self.many(parts.get("sources"))
+        if len(sources) > 1 and self.side != "target" and not isinstance(at, S.Expr):
             raise Unsupported("statements without an order")
         open_: list[int] = []
         done: list[Expr] = []
         defined: list[Expr] = []
-        for n in self.many(parts.get("sources")):
+        for n in sources:
             if not isinstance(n, Node) or n.dtype != "void" or n.term.value.sort() != ELEMENT:
                 raise Unsupported("statements of this form")
             here = both(TRUE, *(self.branches[b].term.value for b in open_))
