@@ -119,8 +119,11 @@ def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRul
 
 
 # What no graph shows: values that only a body which never runs would have, tensors of which the pattern says too little,
-# constants by lane beside vectors, loops that lie around what is unrolled, helpers that no program gives a register to.
+# constants by lane beside vectors, loops that lie around what is unrolled, helpers that no program gives a register to, places in
+# a list that the matcher does not come to, because one before them matches, products of one lane.
 NOT_RUN = {
+    "anywhere.first",
+    "products.exchanged",
     "folds.maybe_undefined",
     "more_folds.float_sum",
     "tensors.inner_shape",

@@ -19,6 +19,7 @@ from morok.prove.encoding.monoid import folds_lanes
 from morok.prove.trust.graphs import Maker, Unmakeable, operands
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
+LOOPS: Final = 20  # more than a graph has
 FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
 ENDS: Final = (
     (0, 0),
@@ -59,6 +60,7 @@ class StructureMaker(Maker):
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         super().__init__(rule, instance, rng)
         self.loops: list[UOp] = []
+        self.outward = False  # whether a loop made now lies around those made before
         self.buffers = 0
         self.limit = 0  # indices made now are below it, if it is not 0
         self.statics: dict[str, Any] = {}
@@ -180,7 +182,7 @@ class StructureMaker(Maker):
         count = UOp.const(most, d) if least == most else UOp.var(f"n{self.count}", d, least, most)
         if end is not None:
             self.bind(end, count)
-        made = UOp.range(count, len(self.loops), axis)
+        made = UOp.range(count, LOOPS - len(self.loops) if self.outward else len(self.loops), axis)
         self.loops.append(made)
         return made
 
@@ -211,6 +213,7 @@ class StructureMaker(Maker):
         return UOp.new(Op.Reduce, (source, *ranges), op, source.dtype.scalar().vec(results))
 
     def op_end(self, parts: dict[str, Any]) -> UOp:
+        self.outward = self.rng.random() < 0.5
         ranges = self.loops_of(parts["ranges"], AxisType.Loop)
         body = self.bind(parts["body"], self.effect())
         return UOp.new(Op.End, (body, *ranges))
