@@ -48,8 +48,10 @@ class Widths:
         """
         vectors = target.vector_bytes > 0  # where arithmetic is scalar there is nothing to leave whole
         limit = WIDEST if vectors and mode != 1 else arithmetic_lanes(target)
+        # places and gates are looked at lane by lane
         arithmetic = [n for n in root.toposort() if n.dtype.count > 1 and TABLE.entries[n.op].pointwise]
-        operands = frozenset(s for n in arithmetic for s in n.src if s.dtype.count == n.dtype.count)
+        numbers = [n for n in arithmetic if not n.dtype.is_index and not n.dtype.is_bool]
+        operands = frozenset(s for n in numbers for s in n.src if s.dtype.count == n.dtype.count and not s.dtype.is_index)
         return cls(target, limit, vectors and mode == 2, simplify, operands)
 
 
@@ -98,6 +100,11 @@ def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
 def scattered(i: UOp, w: Widths) -> int:
     """Whether a vector of indices must be taken apart for its lanes to be compared: 1, else 0."""
     return int(i.op not in _IN_LANES and offsets(i, w) is None)
+
+
+def gated(i: UOp, w: Widths) -> int:
+    """Whether some lanes of a vector of indices may be Invalid where others are not: 1, else 0."""
+    return int(i.op is Op.Where and i.src[2].op is Op.Invalid and i.src[0].dtype.count > 1)
 
 
 def in_lanes(x: UOp, w: Widths) -> int:
@@ -186,7 +193,7 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
 
 def at_once(x: UOp, w: Widths) -> int:
     """How many lanes of a node are computed at once from lanes of its operands; 0 for what stays as it is. That is also
-    arithmetic in one vector whose other lanes are wanted as well: by other arithmetic, or as what accumulators were folded into."""
+    arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what accumulators were folded into."""
     lanewise = TABLE.entries[x.op].pointwise or x.op in _LANEWISE
     return w.limit if lanewise and not _is_wanted_whole(x, w) else 0
 

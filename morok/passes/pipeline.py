@@ -101,7 +101,7 @@ STAGES: Final[tuple[Stage, ...]] = (
           context=steps.accumulators, finish=steps.share_loops),
     Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
     Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
-    Stage(14, "Devectorize",          WIDTHS,                                  UP,   context=steps.widths),
+    Stage(14, "Devectorize",          WIDTHS,                                  UP,   steps.split_accesses, context=steps.widths),
     Stage(15, "Lower index dtype",    LOWER,                                   DOWN, steps.lower_names),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),

@@ -121,6 +121,13 @@ def add_gpu_dims(ast: UOp, target: Target) -> UOp:
     return gpudims.add_gpu_dims(ast, target)
 
 
+def split_accesses(ast: UOp, target: Target) -> UOp:
+    """Accesses of one place each: arithmetic over them then stays as it is, so that who wants it whole can be known."""
+    return rewrite(
+        ast, ("lower_gates", "wide_accesses", "gep_pushing", "take_lanes"), 14, bottom_up=True, context=widths(ast, target)
+    )
+
+
 def widths(ast: UOp, target: Target) -> Widths:
     return Widths.of(ast, target, simplify, config.DEVECTORIZE.value)
 

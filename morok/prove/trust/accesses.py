@@ -56,6 +56,8 @@ class LaneMaker(UnrolledMaker):
         buffer = self.bound(parts["buffer"], self.storage(self.dtype(self.type(p))))
         count = self.own(self.type(parts["indices"].items[0]))
         at = self.indices(count)
+        if count > 1 and self.may_be_invalid(parts["indices"].items[0]) and self.rng.random() < 0.5:
+            at = self.gates(count).where(at, UOp.invalid_at(at.dtype))
         gate = parts.get("gate")
         if isinstance(gate, S.PSome):
             gate = gate.inner
@@ -63,6 +65,10 @@ class LaneMaker(UnrolledMaker):
             return buffer.index(at)
         lanes = self.own(self.type(gate))
         return buffer.index(at, gate=self.gates(lanes) if lanes > 1 else self.make(gate))
+
+    def may_be_invalid(self, p: S.Pattern) -> bool:
+        bound = self.rule.bindings.get(p.name) if isinstance(p, S.PVar) else None
+        return bound is not None and bound.invalid_ok
 
     def op_load(self, parts: dict[str, Any], p: Any) -> UOp:
         place = self.make(parts["index"])
