@@ -21,7 +21,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
 from morok.optimize.strategy import Unoptimized
-from morok.passes.devectorize import access_widths
+from morok.passes.accesses import access_widths
 from morok.passes.pipeline import lower
 from morok.runtime import jit
 from morok.runtime.buffer import CPU_POOL

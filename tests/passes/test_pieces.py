@@ -35,7 +35,8 @@ def whole(make: Callable[[], Tensor]) -> np.ndarray:
     t = make()
     items = t.schedule()
     for item in items:
-        schedule.compiled(item.ast, item.buffers[0].device).launch(item.buffers, item.fixedvars)
+        (kernel,) = schedule.compiled([item.ast], item.buffers[0].device)
+        kernel.launch(item.buffers, item.fixedvars)
     return items[-1].buffers[0].numpy().reshape(t.shape)
 
 
