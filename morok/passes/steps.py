@@ -123,9 +123,10 @@ def add_gpu_dims(ast: UOp, target: Target) -> UOp:
 
 def split_accesses(ast: UOp, target: Target) -> UOp:
     """Accesses of one place each: arithmetic over them then stays as it is, so that who wants it whole can be known."""
-    return rewrite(
-        ast, ("lower_gates", "wide_accesses", "gep_pushing", "take_lanes"), 14, bottom_up=True, context=widths(ast, target)
-    )
+    if not target.vector_bytes:  # nothing is computed whole
+        return ast
+    groups = ("lower_gates", "wide_accesses", "gep_pushing", "take_lanes")
+    return rewrite(ast, groups, 14, bottom_up=True, context=widths(ast, target))
 
 
 def widths(ast: UOp, target: Target) -> Widths:
