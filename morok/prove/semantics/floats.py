@@ -28,6 +28,8 @@ class Floats:
 
     @property
     def sort(self) -> Any:
+        if self.name not in FORMATS:
+            raise Unsupported(f"bits of {self.name}")
         return z3.FPSort(*FORMATS[self.name])
 
     def const(self, value: float) -> Expr:
