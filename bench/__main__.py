@@ -52,6 +52,8 @@ def show(outcomes: list[Outcome]) -> None:
         peers = "\n".join(f"{name} {_milliseconds(t)}" for name, t in o.peers.items())
         ratios = "\n".join(f"{r:.3f}" for r in o.ratios.values())
         goal = "" if o.goal is None else f"<= {o.goal:.3g} of {o.against}"
+        if o.most is not None:
+            goal = f"<= {_milliseconds(o.most)} ms"
         reached = {True: "yes", False: "no", None: ""}[o.reached]
         table.add_row(o.figure, _milliseconds(o.ours), peers, ratios, goal, reached)
     Console(width=140).print(table)

@@ -21,9 +21,11 @@ class Contest:
     """One figure: our time against each peer's.
 
     figure  what is measured
-    goal    the greatest ratio ours / best peer that reaches the issue's figure; None where no figure is set
+    goal    the greatest ratio ours / best peer that reaches the figure; None where none is set
     against the peer that the goal is about, or BEST: whichever peer is fastest
+    most    the most seconds that reach the figure, where it is about no peer
     prepare called before every round, not timed
+    warm    whether each contestant runs once before it counts
     reports whether the contestants return the seconds that count, because they measure in a process of their own
     clock   the time that counts: by the clock on the wall, or of this thread alone (time.thread_time), which other programs
             on the machine do not lengthen; only where every contestant computes in the calling thread
@@ -34,8 +36,10 @@ class Contest:
     peers: Mapping[str, Callable[[], object]] = field(default_factory=dict)
     goal: float | None = None
     against: str = ""
+    most: float | None = None
     rounds: int = 15
     prepare: Callable[[], object] | None = None
+    warm: bool = True
     reports: bool = False
     clock: Callable[[], float] = time.perf_counter
 
@@ -49,6 +53,7 @@ class Outcome:
     peers: dict[str, float]
     goal: float | None
     against: str
+    most: float | None
 
     @property
     def ratios(self) -> dict[str, float]:
@@ -56,6 +61,8 @@ class Outcome:
 
     @property
     def reached(self) -> bool | None:
+        if self.most is not None:
+            return self.ours <= self.most
         ratios = {**self.ratios, BEST: max(self.ratios.values())} if self.peers else {}
         return None if self.goal is None or self.against not in ratios else ratios[self.against] <= self.goal
 
@@ -64,7 +71,7 @@ def contend(contest: Contest) -> Outcome:
     """Run one contest."""
     contestants = {"": contest.ours, **contest.peers}
     times: dict[str, list[float]] = {name: [] for name in contestants}
-    if not contest.reports:
+    if contest.warm and not contest.reports:
         for f in contestants.values():  # warm up: caches, lazy imports, compiled matchers
             f()
     for _ in range(contest.rounds):
@@ -76,4 +83,4 @@ def contend(contest: Contest) -> Outcome:
             spent = contest.clock() - start
             times[name].append(float(said) if contest.reports and isinstance(said, float) else spent)
     medians = {name: statistics.median(t) for name, t in times.items()}
-    return Outcome(contest.figure, medians.pop(""), medians, contest.goal, contest.against)
+    return Outcome(contest.figure, medians.pop(""), medians, contest.goal, contest.against, contest.most)
