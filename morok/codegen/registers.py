@@ -9,27 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final
 
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import AxisType, Op
+from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
-
-_PASSING: Final = frozenset({Op.After, Op.Barrier})
-
-
-def storage(place: UOp) -> UOp:
-    """The DefineGlobal, DefineLocal or DefineReg that a place is in."""
-    while place.op in _PASSING or place.op in (Op.Index, Op.PointerIndex):
-        place = place.src[0]
-    return place
-
-
-def passed(node: UOp) -> UOp:
-    """`node` without the order edges around it."""
-    while node.op in _PASSING:
-        node = node.src[0]
-    return node
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from morok.ir.graph import toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import NO_INSTRUCTION, AxisType, Op, Position
 from morok.ir.ops.arguments import check as check_fields
+from morok.ir.places import storage
 from morok.ir.positions import positions
 from morok.ir.typecheck import pointwise_type
 from morok.ir.uop import UOp
@@ -185,11 +186,8 @@ def _check_place(node: UOp, reach: int, stage: int) -> None:
     """A place, and those after it that an access reaches, is inside its buffer or gated by itself; it has one flat index."""
     if len(node.src) - bool(node.arg) != 2:
         _refuse(node, stage, "a place has one flat index")
-    storage = node.src[0]
-    while storage.op in (Op.After, Op.Barrier):
-        storage = storage.src[0]
     at = node.src[1]
-    d = storage.dtype
+    d = storage(node).dtype
     if node.arg or at.invalid or not isinstance(d, PtrType) or d.size < 0:
         return
     if at.vmin >= 0 and at.vmax + reach - 1 < d.size:

@@ -12,6 +12,7 @@ from typing import Final
 from morok.errors import OptError
 from morok.ir.dtype import AddrSpace, PtrType
 from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.nesting import nesting
@@ -25,15 +26,9 @@ _TRANSCENDENTAL: Final = frozenset(
 )
 
 
-def _buffer(place: UOp) -> UOp:
-    while place.op in (Op.Index, Op.After, Op.Barrier):
-        place = place.src[0]
-    return place
-
-
 def _stores(ast: UOp) -> list[UOp]:
     """The stores to buffers, not those to local copies."""
-    return [n for n in ast.toposort() if n.op is Op.Store and _buffer(n.src[0]).op is Op.DefineGlobal]
+    return [n for n in ast.toposort() if n.op is Op.Store and storage(n.src[0]).op is Op.DefineGlobal]
 
 
 def check(ast: UOp, r: UOp, what: str) -> None:
@@ -51,8 +46,8 @@ def check(ast: UOp, r: UOp, what: str) -> None:
     if any(x.arg[1] is AxisType.Thread for s in inside for x in s.ranges):
         raise OptError(f"{what}: threads share a loop around it already", expected="one THREAD axis around an output")
     places = {s.src[0] for s in stores}
-    written = {_buffer(p) for p in places}
-    if any(n.op is Op.Index and n not in places and _buffer(n) in written for n in ast.toposort()):
+    written = {storage(p) for p in places}
+    if any(n.op is Op.Index and n not in places and storage(n) in written for n in ast.toposort()):
         raise OptError(
             f"{what}: the kernel reads what another thread may write", expected="a kernel that reads no output elsewhere"
         )

@@ -8,22 +8,19 @@ from typing import Final
 
 from morok.ir.graph import substitute
 from morok.ir.op import Op
+from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.ranges import const_end
 from morok.passes.walk import next_range_id, rebuild
 
 MAX_PIECES: Final = 4  # a store is cut into at most so many
+_AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # what holds the loops that are cut
 
 
 def stored_to(statement: UOp) -> UOp | None:
     """The storage that a store writes; None for any other statement."""
-    if statement.op is not Op.Store:
-        return None
-    place = statement.src[0]
-    while place.src:
-        place = place.src[0]
-    return place
+    return storage(statement.src[0]) if statement.op is Op.Store else None
 
 
 def cut_points(store: UOp, r: UOp) -> list[int]:
@@ -94,9 +91,6 @@ def piece_ids(body: UOp, r: UOp, found: CutStores) -> int:
     found.next += 2
     found.wanted |= {(storage, found.next - 2), (storage, found.next - 1)}
     return found.next - 2
-
-
-_AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # what holds the loops that are cut
 
 
 def set_apart(root: UOp) -> UOp:

@@ -11,6 +11,7 @@ from morok.ir.bounds import Num, times
 from morok.ir.dtype import AddrSpace, PtrType, dtypes
 from morok.ir.graph import toposort
 from morok.ir.op import Op
+from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.walk import next_range_id
 
@@ -111,10 +112,8 @@ def _adds_to_register(end: UOp) -> bool:
     body = end.src[0]
     if end.op is not Op.End or body.op is not Op.Store:
         return False
-    buffer = body.src[0].src[0]
-    while buffer.op is Op.After:
-        buffer = buffer.src[0]
-    return isinstance(buffer.dtype, PtrType) and buffer.dtype.space is AddrSpace.REG
+    d = storage(body.src[0]).dtype
+    return isinstance(d, PtrType) and d.space is AddrSpace.REG
 
 
 def share_loops(root: UOp) -> UOp:

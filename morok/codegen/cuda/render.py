@@ -13,13 +13,14 @@ from typing import Final
 from morok.codegen.cuda import prelude
 from morok.codegen.cuda.ops import OPS, Emit
 from morok.codegen.cuda.types import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
-from morok.codegen.registers import Registers, Slot, analyze, passed, storage
+from morok.codegen.registers import Registers, Slot, analyze
 from morok.codegen.rendered import Argument, Rendered, Variable, symbol
 from morok.codegen.scopes import Values
 from morok.codegen.targets import CUDA
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.op import TABLE, Op
+from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
 
 BLOCK: Final = {"gidx0": "blockIdx.x", "gidx1": "blockIdx.y", "gidx2": "blockIdx.z"}

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from morok.codegen.registers import passed, storage
 from morok.ir.dtype import PtrType
 from morok.ir.op import Op
+from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 

@@ -19,12 +19,13 @@ from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
 from morok.codegen.llvm.streams import dispatcher, streamed_slots
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
-from morok.codegen.registers import Registers, Slot, analyze, passed, runs, storage
+from morok.codegen.registers import Registers, Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable, symbol
 from morok.codegen.scopes import Values
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
 
 STACK_BYTES: Final = 1 << 16  # local buffers up to this size live on the stack
