@@ -54,3 +54,20 @@ def test_a_loop_over_a_reduction_is_left_whole() -> None:
     total = K.buffer(1, 40).index(r * 4 + k).reduce(Op.Add, k)
     ast = K.kernel(K.buffer(0, 10).index(r).store(r.lt(5).where(total, UOp.const(0.0))).end(r))
     assert stage(6, ast) is ast
+
+
+def test_any_loop_of_a_deep_nest_is_cut() -> None:
+    """The innermost of eight loops, which a rule for each place would have to count up to."""
+    loops = [K.loop(2 if i < 7 else 4, i) for i in range(8)]
+    at = loops[0]
+    for r in loops[1:]:
+        at = at * int(r.vmax + 1) + r
+    ast = K.kernel(K.buffer(0, 512).index(at).store(loops[7].lt(1).where(K.buffer(1, 512).index(at), UOp.const(0.0))).end(*loops))
+    cut = stage(6, ast)
+    assert [[int(x.src[0].arg) for x in end.src[1:]] for end in cut.src] == [[2] * 7 + [1], [2] * 7 + [3]]
+    held = []
+    for program in (ast, cut):
+        buffers: dict[int, list[float]] = {0: [9.0] * 512, 1: [float(i) for i in range(512)]}
+        interpret.run(program, buffers)
+        held.append(buffers[0])
+    assert held[0] == held[1]
