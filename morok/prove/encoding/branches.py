@@ -33,14 +33,14 @@ class Branches(Memory):
         self.many(parts.get("body"))
         node = Node((Term(NOTHING),), "void")
         self.branches[id(node)] = condition
-        self.kept = [*getattr(self, "kept", []), node]
+        self.kept.append(node)
         return node
 
     def op_endif(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         opened = self.value_of(parts["if_op"])
         node = Node((Term(NOTHING),), "void")
         self.closed[id(node)] = id(opened)
-        self.kept = [*getattr(self, "kept", []), node]
+        self.kept.append(node)
         return node
 
     def op_group(self, parts: dict[str, Any], at: S.Syntax) -> Node:

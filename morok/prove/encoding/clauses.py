@@ -44,7 +44,7 @@ class Clauses(Patterns):
                 nodes.append(value)
         defined = both(*(t.defined for n in nodes for t in n.lanes))
         invalid = either(*(t.invalid for n in nodes for t in n.lanes))
-        self.calls = getattr(self, "calls", 0) + 1
+        self.calls += 1
         results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
         outer, self.names = self.names, {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}}
         try:

@@ -46,7 +46,7 @@ class Facts(Pointwise):
         key = (kind, *self.key_of(node))
         found = self.world.known.get(key)
         if found is None:
-            self.counted = getattr(self, "counted", 0) + 1
+            self.counted += 1
             name = f"{kind}.{x.name}" if isinstance(x, S.EName) else f"{kind}.{self.counted}"
             numbers = [self.world.bound(node.dtype, name, t, least) for t in node.lanes]
             found = (numbers[0][0], node)

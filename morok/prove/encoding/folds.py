@@ -138,12 +138,12 @@ class Folds(Ranges):
         return stepped
 
     def state(self, dtype: str) -> Term:
-        self.states = getattr(self, "states", 0) + 1
-        value = z3.Const(f"accumulator{self.states}", self.sort(dtype))
+        name = self.another("accumulator")
+        value = z3.Const(name, self.sort(dtype))
         if z3.is_int(value) and self.world.bits(dtype):
             n = self.world.arithmetic(self.world.dtype(dtype))
             self.world.assume(value >= n.low, value <= n.high)
-        return Term(value, z3.Bool(f"accumulator{self.states}.defined"))
+        return Term(value, z3.Bool(f"{name}.defined"))
 
 
 def lanes_in(rule: CheckedRule, source: Any) -> int | str:

@@ -70,10 +70,9 @@ class Lanes(Operands):
         if single and any(len(n.lanes) != 1 for n in nodes):
             raise Unsupported("vectors among the elements of a vector") if self.side == "target" else Inapplicable
         node = Node(tuple(t for n in nodes for t in n.lanes), nodes[0].dtype)
-        waits = getattr(self, "waits", {})
-        if any(id(n) in waits for n in nodes):  # joined, they wait for what each of them waits for
-            waits[id(node)] = frozenset.intersection(*(waits.get(id(n), frozenset()) for n in nodes))
-            self.kept = [*getattr(self, "kept", []), node]
+        if any(id(n) in self.waits for n in nodes):  # joined, they wait for what each of them waits for
+            self.waits[id(node)] = frozenset.intersection(*(self.waits.get(id(n), frozenset()) for n in nodes))
+            self.kept.append(node)
         return node
 
     def op_vconst(self, parts: dict[str, Any], at: S.Syntax) -> Node:

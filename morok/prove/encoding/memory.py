@@ -61,8 +61,7 @@ class Memory(Movement):
         dtype = places[0].buffer.dtype
         node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
         self.places[id(node)] = tuple(places)
-        self.kept = getattr(self, "kept", [])
-        self.kept.append(node)  # so that ids stay apart
+        self.kept.append(node)
         return node
 
     def optional(self, part: Any) -> Node | None:
@@ -172,10 +171,9 @@ class Memory(Movement):
         tokens = [t.value for n in waits if isinstance(n, Node) for t in n.lanes]
         terms = tuple(replace(t, value=t.value) for t in x.lanes)
         node = Node(terms, x.dtype)
-        self.waits = getattr(self, "waits", {})
         before = self.waits.get(id(x), frozenset())
         self.waits[id(node)] = before | frozenset(t.get_id() for t in tokens)
-        self.kept = [*getattr(self, "kept", []), node, x, *tokens]
+        self.kept += [node, x, *tokens]
         return node
 
     def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:

@@ -78,8 +78,7 @@ class Movement(Lanes):
         return found
 
     def reshaped(self, x: Buffer, shape: tuple[Expr, ...]) -> Buffer:
-        self.shapes = getattr(self, "shapes", 0) + 1
-        return Buffer(f"{x.name}.reshaped{self.shapes}", x.dtype, shape, x.name)
+        return Buffer(f"{x.name}.{self.another('reshaped')}", x.dtype, shape, x.name)
 
     def same_views(self, a: Any, b: Any) -> Expr:
         """Whether two tensors have one shape, and the same element at every place inside it."""

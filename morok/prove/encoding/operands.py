@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
@@ -25,7 +26,10 @@ LANEWISE: Final = frozenset(
 class Operands(Freedom):
     """A rule about structure: its parts.
 
-    phase   how a Reduce is read: "base" as its identity, "before" and "after" one step of the induction
+    phase       how a Reduce is read: "base" as its identity, "before" and "after" one step of the induction
+    waits       by the identity of a node: the effects, by their terms' numbers, that come before it
+    kept        what tables know by identity, so that no other object gets the same
+    introduced  how many unknowns of each kind there are: every one has a name of its own
     """
 
     def __init__(self, *args: Any, phase: str = "before") -> None:
@@ -43,6 +47,14 @@ class Operands(Freedom):
         self.few: list[Expr] = []  # that no loop which is unfolded runs more than once
         self.lane_counts: dict[str, int] = {}
         self.expect: int | None = None  # the length that a sequence of operands must have
+        self.waits: dict[int, frozenset[int]] = {}
+        self.kept: list[Any] = []
+        self.introduced: Counter[str] = Counter()
+
+    def another(self, kind: str) -> str:
+        """A name that no unknown of this reading has yet."""
+        self.introduced[kind] += 1
+        return f"{kind}{self.introduced[kind]}"
 
     def type_or_none(self, node: S.Syntax) -> Ty | None:
         return self.rule.types.get(id(node))

@@ -80,7 +80,7 @@ class Patterns(Targets):
 
     def bound_variable(self, p: S.PVar) -> Any:
         if p.ignored:
-            self.unnamed = getattr(self, "unnamed", 0) + 1
+            self.unnamed += 1
             return self.variable(f"{p.name}{self.unnamed}", self.type_at(p), mentions_maybe_invalid(p.type))
         if p.name not in self.names:
             binding = self.rule.bindings[p.name]
@@ -119,7 +119,7 @@ class Patterns(Targets):
         dtype = self.element(ty)
         if name is not None and isinstance(self.names.get(name), Constant):
             return self.splat(self.names[name].term, dtype, ty)
-        self.unnamed = getattr(self, "unnamed", 0) + 1
+        self.unnamed += 1
         label = name or f"_const{self.unnamed}"
         term = self.world.variable(label, dtype)
         self.out.variables.append((label, dtype, term))

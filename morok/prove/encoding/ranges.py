@@ -39,14 +39,14 @@ class Ranges(Fragments):
     def op_range(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         end = self.value_of(parts["end"])
         dtype = self.dtype_of(at) if self.type_or_none(at) is not None else end.dtype
-        self.counter = getattr(self, "counter", 0) + 1
-        r = self.world.variable(f"range{self.counter}", dtype)
+        name = self.another("range")
+        r = self.world.variable(name, dtype)
         n = self.numbers
         i, e = self.world.number_of(dtype, r), self.world.number_of(end.dtype, end.term)
         runs = both(n.compare("<=", n.const(0), i)[1], n.compare("<", i, e)[1])
         node = Node((Term(r.value, both(end.term.defined, runs)),), dtype)
-        self.ranges[id(node)] = Loop(node, end, f"range{self.counter}", True)
-        self.kept = [*getattr(self, "kept", []), node]
+        self.ranges[id(node)] = Loop(node, end, name, True)
+        self.kept.append(node)
         return node
 
     def bind(self, name: str, value: Any) -> Any:
@@ -103,7 +103,7 @@ class Ranges(Fragments):
         # the body's value and whether it has one depend on the loops; where none runs neither matters
         node = Node((Term(value, defined),), body.dtype)
         self.ended[id(node)] = (body, tuple(loops))
-        self.kept = [*getattr(self, "kept", []), node, body]
+        self.kept += [node, body]
         return node
 
 

@@ -16,7 +16,12 @@ from morok.prove.semantics.term import TRUE, Expr, Term, both
 
 
 class Reading(ABC):
-    """One reading of a rule. `world` is the theory's encoding; `choices` which alternatives the pattern takes."""
+    """One reading of a rule. `world` is the theory's encoding; `choices` which alternatives the pattern takes.
+
+    unnamed  how many nodes and constants without a name were read so far: each becomes an unknown of its own
+    counted  how many bounds were asked of what has no name
+    calls    how many calls of extern functions were read
+    """
 
     def __init__(self, rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> None:
         self.rule = rule
@@ -28,6 +33,9 @@ class Reading(ABC):
         self.out = Obligation()
         self.flags = frozenset(rule.syntax.assuming)
         self.side = "pattern"
+        self.unnamed = 0
+        self.counted = 0
+        self.calls = 0
 
     def premise(self, *conditions: Expr) -> None:
         self.out.premises.extend(c for c in conditions if not z3.is_true(c))
