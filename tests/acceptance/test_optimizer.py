@@ -26,8 +26,9 @@ from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import STAGES, Program, lower, run
 from morok.passes.target import Target
 from morok.runtime import tune
-from morok.runtime.measuring import Workshop
+from morok.runtime.measuring import Timing, Workshop
 from tests.passes import kernels as K
+from tests.passes.lowering import arguments
 
 CPU = dataclasses.replace(K.AVX2, threads=4)
 TC, UPCAST, LOCAL, UNROLL, GROUP = OptOp.TC, OptOp.UPCAST, OptOp.LOCAL, OptOp.UNROLL, OptOp.GROUP
@@ -44,9 +45,8 @@ def made(ast: UOp, target: Target, *opts: Opt) -> Scheduler:
 def value(ast: UOp, target: Target, opts: Sequence[Opt]) -> list[float]:
     """What the instructions leave in buffer 0, interpreted; data are small whole numbers, so that sums are exact."""
     program = lower(UOp.new(Op.Sink, ast.src, K.KernelInfo("k", tuple(opts))), target)
-    buffers = {n.arg: n.dtype.size for n in ast.toposort() if n.op is Op.DefineGlobal}  # type: ignore[attr-defined]
     draw = random.Random(5)
-    held = {slot: [float(draw.randint(-4, 4)) for _ in range(size)] for slot, size in buffers.items()}
+    held = {slot: [float(draw.randint(-4, 4)) for _ in range(memory.size)] for slot, memory in arguments(ast).items()}
     interpret.run_instructions(program, held)
     return held[0]
 
@@ -253,9 +253,9 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]
     """Kernels take as long as they have instructions; how many were timed, call by call."""
     calls: list[int] = []
 
-    def run(self: Workshop, tasks: Sequence[object], jobs: int) -> list[float]:
+    def run(self: Workshop, tasks: Sequence[Timing], jobs: int) -> list[float]:
         calls.append(len(tasks))
-        return [float(t.rendered.work) for t in tasks]  # type: ignore[attr-defined]
+        return [float(t.rendered.work) for t in tasks]
 
     monkeypatch.setattr(Workshop, "run", run)
     with config.settings(cache_dir=tmp_path):

@@ -19,29 +19,18 @@ from morok.ir.uop import UOp, vconst
 from morok.ir.verify import verify
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes import rangeify
-from morok.passes.pipeline import STAGES, Program, lower, run
+from morok.passes.pipeline import lower
 from morok.runtime import plan
 from morok.runtime.buffer import CPU_POOL
 from morok.tools.cli import main
 from tests.passes import kernels as K
+from tests.passes.lowering import arguments, programs, stage
 
 f32, i32, index = dtypes.f32, dtypes.i32, dtypes.index
 
 
 def data(*shape: int, seed: int = 0) -> Tensor:
     return Tensor(np.random.default_rng(seed).standard_normal(shape).astype(np.float32))
-
-
-def stage(number: int, ast: UOp, target: K.Target = K.CPU) -> UOp:
-    out = run(STAGES[number - 1], ast, target)
-    assert isinstance(out, UOp)
-    return out
-
-
-def programs(ast: UOp, target: K.Target = K.CPU) -> list[Program]:
-    found: list[Program] = []
-    lower(ast, target, lambda number, name, before, program: found.append(program))
-    return found
 
 
 def with_opts(ast: UOp, *opts: Opt) -> UOp:
@@ -140,7 +129,7 @@ REDUCTIONS: dict[str, tuple[UOp, tuple[Opt, ...]]] = {
 def test_reduce_devectorizing(name: str) -> None:
     """Lanes become one number after the loop, by the same fold; bools by and, or."""
     ast, opts = REDUCTIONS[name]
-    size = {n.arg: n.dtype.size for n in ast.toposort() if n.op is Op.DefineGlobal}  # type: ignore[attr-defined]
+    size = {slot: memory.size for slot, memory in arguments(ast).items()}
     ints = np.random.default_rng(4).integers(-4, 5, size[1])
     for values in (ints, ints * 0, ints * 0 + 1):
         given = [bool(v) if name in ("any", "all") else float(v) for v in values]

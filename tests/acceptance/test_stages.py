@@ -22,8 +22,9 @@ from morok.ir.verify import verify
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.gpudims import limit_dims
 from morok.passes.magic import magic
-from morok.passes.pipeline import STAGES, Program, lower, run
+from morok.passes.pipeline import STAGES, lower
 from tests.passes import kernels as K
+from tests.passes.lowering import after, ops, programs, registers, stage
 
 index, f32, i32, i64 = dtypes.index, dtypes.f32, dtypes.i32, dtypes.i64
 KERNELS = {
@@ -36,37 +37,12 @@ KERNELS = {
 TARGETS = {"cpu": K.CPU, "gpu": K.GPU}
 
 
-def stage(number: int, ast: UOp, target: K.Target = K.CPU) -> UOp:
-    """`ast` after this stage alone."""
-    out = run(STAGES[number - 1], ast, target)
-    assert isinstance(out, UOp)
-    return out
-
-
-def programs(ast: UOp, target: K.Target = K.CPU) -> list[Program]:
-    """The program after each stage."""
-    found: list[Program] = []
-    lower(ast, target, lambda number, name, before, program: found.append(program))
-    return found
-
-
-def after(number: int, ast: UOp, target: K.Target = K.CPU) -> UOp:
-    """The kernel after the stages up to this one."""
-    program = programs(ast, target)[number - 1]
-    assert isinstance(program, UOp)
-    return program
-
-
 def optimized(ast: UOp, target: K.Target, *opts: Opt) -> UOp:
     """`ast`, to be lowered with these optimizations and no others."""
     scheduler = Scheduler(ast, target)
     for opt in opts:
         scheduler.apply(opt)
     return UOp.new(Op.Sink, ast.src, K.KernelInfo("k", tuple(scheduler.applied)))
-
-
-def ops(program: Program) -> list[Op]:
-    return [n.op for n in (program if isinstance(program, list) else program.toposort())]
 
 
 def lengths(program: UOp) -> list[int]:
@@ -200,7 +176,7 @@ def test_stage_11_remove_reduce(op: Op, start: float) -> None:
     # 8 lanes in registers of 4: two partial sums of 4, which become one number after the loop
     narrow = replace(K.SCALAR, vector_bytes=16, memory_bytes=16)
     out = after(11, optimized(K.total(64, op), narrow, Opt(OptOp.UNROLL, 0, 8)), narrow)
-    assert [n.dtype.base for n in out.toposort() if n.op is Op.DefineReg] == [f32.vec(4)] * 2  # type: ignore[attr-defined]
+    assert registers(out) == [f32.vec(4)] * 2
     values = [0.5 + k % 2 * 1.5 for k in range(64)]
     held = {0: [0.0], 1: values}
     interpret.run(out, held)

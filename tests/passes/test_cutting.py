@@ -5,14 +5,8 @@ from __future__ import annotations
 from morok.ir import interpret
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.pipeline import STAGES, run
 from tests.passes import kernels as K
-
-
-def stage(number: int, ast: UOp) -> UOp:
-    out = run(STAGES[number - 1], ast, K.CPU)
-    assert isinstance(out, UOp)
-    return out
+from tests.passes.lowering import stage
 
 
 def test_a_loop_is_cut_where_its_condition_changes() -> None:

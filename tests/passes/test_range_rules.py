@@ -9,17 +9,11 @@ import pytest
 from morok.ir import interpret
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.pipeline import STAGES, run
 from tests.passes import kernels as K
+from tests.passes.lowering import stage
 
 LENGTHS = (2, 12, 3)
 MANY = (1, 2, 1, 2, 1, 2, 1, 12, 2)  # the eighth is split
-
-
-def stage(number: int, ast: UOp) -> UOp:
-    out = run(STAGES[number - 1], ast, K.CPU)
-    assert isinstance(out, UOp)
-    return out
 
 
 def held(ast: UOp, inputs: int, outputs: int) -> list[Any]:

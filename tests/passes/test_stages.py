@@ -18,32 +18,16 @@ from morok.optimize.threads import loops
 from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
-from morok.passes.pipeline import STAGES, Program, listing, lower, run, section
+from morok.passes.pipeline import STAGES, listing, lower, section
 from morok.passes.ranges import const_end
 from tests.passes import kernels as K
+from tests.passes.lowering import after, ops, registers, stage
 
 f32, i32, i64, index = dtypes.f32, dtypes.i32, dtypes.i64, dtypes.index
 
 
-def ops(program: Program) -> list[Op]:
-    return [n.op for n in (program if isinstance(program, list) else program.toposort())]
-
-
 def ranges(program: UOp) -> list[tuple[int, AxisType]]:
     return [(int(n.src[0].arg), n.arg[1]) for n in program.toposort() if n.op is Op.Range]
-
-
-def after(ast: UOp, stage: int, target: K.Target = K.CPU) -> Program:
-    found: list[Program] = []
-    lower(ast, target, lambda number, name, before, program: found.append(program))
-    return found[stage - 1]
-
-
-def stage(number: int, ast: UOp, target: K.Target = K.CPU) -> UOp:
-    """`ast` after this stage alone."""
-    out = run(STAGES[number - 1], ast, target)
-    assert isinstance(out, UOp)
-    return out
 
 
 def test_the_page() -> None:
@@ -68,17 +52,17 @@ def test_load_collapse() -> None:
     }
     for body, wanted in cases.items():
         ast = K.kernel(K.buffer(0, 1, i32).index(0).store(body.reduce(Op.Add, k)))
-        out = after(ast, 2)
+        out = after(2, ast)
         assert not {Op.Range, Op.Reduce} & set(ops(out))
         for n in (-10, 0, 1, 20, 63, 64, 65, 100):
             held: dict[int, list[int]] = {0: [0]}
             interpret.run(out, held, {"length": n})
             assert held[0] == [wanted(n)]
     scaled = K.kernel(K.buffer(0, 1, i32).index(0).store((K.buffer(1, 64, i32).index(k) * 3).reduce(Op.Add, k)))
-    (fold,) = [n for n in after(scaled, 2).toposort() if n.op is Op.Reduce]  # type: ignore[union-attr]
+    (fold,) = [n for n in after(2, scaled).toposort() if n.op is Op.Reduce]
     assert fold.src[0].op is Op.Index  # one product behind the loop, not one an iteration
     floats = K.kernel(K.buffer(0, 1).index(0).store(UOp.const(0.1).reduce(Op.Add, k)))
-    assert Op.Reduce in ops(after(floats, 2))  # adding rounds every time
+    assert Op.Reduce in ops(after(2, floats))  # adding rounds every time
 
 
 def test_split_ranges() -> None:
@@ -104,9 +88,9 @@ def test_split_store() -> None:
     value = (r < 50).where(K.buffer(1, 100).index(r), K.buffer(2, 100).index(r))
     ast = K.kernel(K.buffer(0, 100).index(r).store(value).end(r))
     assert ranges(stage(6, ast)) == [(50, AxisType.Loop), (50, AxisType.Loop)]
-    program = after(ast, 8)
+    program = after(8, ast)
     assert Op.Where not in ops(program)
-    assert ranges(after(ast, 6, K.GPU)) == [(100, AxisType.Loop)]  # CPU only
+    assert ranges(after(6, ast, K.GPU)) == [(100, AxisType.Loop)]  # CPU only
 
 
 def test_expand_makes_vectors() -> None:
@@ -156,8 +140,7 @@ def test_unrolled_sum_keeps_partial_sums() -> None:
     scheduler = Scheduler(K.total(64), target)
     scheduler.apply(Opt(OptOp.UNROLL, 0, 8))
     out = stage(11, stage(9, scheduler.kernel()), target)
-    registers = [n.dtype.base for n in out.toposort() if n.op is Op.DefineReg]  # type: ignore[attr-defined]
-    assert registers == [f32.vec(4), f32.vec(4)]
+    assert registers(out) == [f32.vec(4), f32.vec(4)]
 
 
 def test_gpu_dimensions() -> None:
@@ -180,7 +163,7 @@ def test_unused_threads_do_not_store() -> None:
     i, t = K.loop(4, 0), UOp.range(8, 1, AxisType.Local, True)
     first = K.buffer(0, 32).index(i * 8 + t).store(K.buffer(2, 4).index(i))
     second = K.buffer(1, 4).index(i).store(K.buffer(2, 4).index(i))
-    program = after(K.kernel(first.end(i, t), second.end(i, t)), 12, K.GPU)
+    program = after(12, K.kernel(first.end(i, t), second.end(i, t)), K.GPU)
     assert isinstance(program, UOp)
     gates = [n.src[0].arg for n in program.toposort() if n.op is Op.Store]
     assert sorted(gates) == [False, True]
@@ -208,8 +191,7 @@ def test_modes_of_devectorizing() -> None:
 def test_matmul_tile() -> None:
     """Accumulators are one register each, rows are broadcast, columns are wide loads, and products are fused."""
     program = lower(K.matmul(64, 64, 64), K.CPU)
-    registers = [n.dtype.base for n in program if n.op is Op.DefineReg]  # type: ignore[attr-defined]
-    assert registers == [f32.vec(16)] * 16
+    assert registers(program) == [f32.vec(16)] * 16
     assert max(n.dtype.count for n in program) == 16
     assert len(program) < 400
 
@@ -346,7 +328,7 @@ def test_shared_memory() -> None:
     i, t, k = K.loop(4, 0), UOp.range(8, 1, AxisType.Local, True), K.fold(8, 2)
     held = UOp.new(Op.Bufferize, (K.buffer(1, 32).index(i * 8 + t), t), (None, AddrSpace.LOCAL))
     total = held.index(k).reduce(Op.Add, k)
-    program = after(K.kernel(K.buffer(0, 4).index(i).store(total).end(i)), 10, K.GPU)
+    program = after(10, K.kernel(K.buffer(0, 4).index(i).store(total).end(i)), K.GPU)
     assert ops(program).count(Op.DefineLocal) == 1
     assert Op.Barrier in ops(program)
     assert Op.Bufferize not in ops(program)
@@ -482,8 +464,8 @@ def test_a_trace_has_22_sections() -> None:
     stages = iter(STAGES)
     lower(ast, K.CPU, lambda number, name, before, program: sections.append(section(ast, next(stages), before, program)))
     assert len(sections) == 22
-    for stage, text in zip(STAGES, sections, strict=True):
-        assert text.startswith(f"=== elementwise: stage {stage.number}: {stage.name}")
+    for s, text in zip(STAGES, sections, strict=True):
+        assert text.startswith(f"=== elementwise: stage {s.number}: {s.name}")
     assert "(no change)" in sections[1]
     assert "(no change)" not in sections[8]
     assert len(listing(lower(ast, K.CPU)).splitlines()) == len(lower(ast, K.CPU))
@@ -535,6 +517,6 @@ def test_a_target_adds_rules_before_decomposition() -> None:
     r = K.loop(4, 0)
     ast = K.kernel(K.buffer(0, 4).index(r).store(K.buffer(1, 4).index(r) * -1.0).end(r))
     target = K.Target("LLVM", pre_matcher=("late_forms",))
-    assert ops(after(ast, 16, target)).count(Op.Neg) == 0
-    assert ops(after(ast, 17, target)).count(Op.Neg) == 1
-    assert ops(after(ast, 17, K.SCALAR)).count(Op.Neg) == 0
+    assert ops(after(16, ast, target)).count(Op.Neg) == 0
+    assert ops(after(17, ast, target)).count(Op.Neg) == 1
+    assert ops(after(17, ast, K.SCALAR)).count(Op.Neg) == 0

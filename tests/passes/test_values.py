@@ -20,6 +20,7 @@ from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import Program, lower
 from morok.passes.target import Target
 from tests.passes import kernels as K
+from tests.passes.lowering import after, arguments
 
 TARGETS = {"threads": replace(K.AVX2, threads=3), "avx512": K.CPU, "avx2": K.AVX2, "scalar": K.SCALAR, "gpu": K.GPU}
 f32, f64, i32, i8, u8, i64 = dtypes.f32, dtypes.f64, dtypes.i32, dtypes.i8, dtypes.u8, dtypes.i64
@@ -29,11 +30,10 @@ def memory(ast: UOp, seed: int) -> dict[int, list[Any]]:
     """Small whole numbers in every buffer, negative ones too: their sums and products are exact in every float."""
     draw = random.Random(seed)
     out: dict[int, list[Any]] = {}
-    for n in ast.toposort():
-        if n.op is Op.DefineGlobal:
-            d = n.dtype.base  # type: ignore[attr-defined]
-            low = 0 if d.is_unsigned else -4
-            out[n.arg] = [_value(d, draw.randint(low, 4)) for _ in range(n.dtype.size)]  # type: ignore[attr-defined]
+    for slot, given in arguments(ast).items():
+        d = given.base
+        low = 0 if d.is_unsigned else -4
+        out[slot] = [_value(d, draw.randint(low, 4)) for _ in range(given.size)]
     return out
 
 
@@ -231,7 +231,7 @@ def _shapes() -> list[UOp]:
 def test_any_optimizations(number: int, target: str) -> None:
     """Random legal optimizations, in any order, change nothing but speed."""
     ast = _shapes()[number]
-    before_opts = after_stage(ast, TARGETS[target], 6)
+    before_opts = after(6, ast, TARGETS[target])
     for seed in range(6):
         draw = random.Random(f"{number} {seed} {target}")
         scheduler = Scheduler(before_opts, TARGETS[target])
@@ -244,14 +244,6 @@ def test_any_optimizations(number: int, target: str) -> None:
             except OptError:
                 assert scheduler.ast is before
         check(scheduler_kernel(ast, scheduler), TARGETS[target], seed)
-
-
-def after_stage(ast: UOp, target: Target, stage: int) -> UOp:
-    found: list[Program] = []
-    lower(ast, target, lambda number, name, before, after: found.append(after))
-    program = found[stage - 1]
-    assert isinstance(program, UOp)
-    return program
 
 
 def scheduler_kernel(ast: UOp, scheduler: Scheduler) -> UOp:

@@ -1,0 +1,54 @@
+"""Kernels after single stages, and after all of them up to one."""
+
+from __future__ import annotations
+
+from morok.ir.dtype import DType, PtrType
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.pipeline import STAGES, Program, lower, run
+from morok.passes.target import Target
+from tests.passes import kernels as K
+
+
+def stage(number: int, ast: UOp, target: Target = K.CPU) -> UOp:
+    """`ast` after this stage alone."""
+    out = run(STAGES[number - 1], ast, target)
+    assert isinstance(out, UOp)
+    return out
+
+
+def programs(ast: UOp, target: Target = K.CPU) -> list[Program]:
+    """The program after each stage."""
+    found: list[Program] = []
+    lower(ast, target, lambda number, name, before, program: found.append(program))
+    return found
+
+
+def after(number: int, ast: UOp, target: Target = K.CPU) -> UOp:
+    """The kernel after the stages up to this one."""
+    program = programs(ast, target)[number - 1]
+    assert isinstance(program, UOp)
+    return program
+
+
+def nodes(program: Program) -> list[UOp]:
+    return program if isinstance(program, list) else program.toposort()
+
+
+def ops(program: Program) -> list[Op]:
+    return [n.op for n in nodes(program)]
+
+
+def memory(node: UOp) -> PtrType:
+    """What a node that defines memory defines."""
+    assert isinstance(node.dtype, PtrType)
+    return node.dtype
+
+
+def registers(program: Program) -> list[DType]:
+    return [memory(n).base for n in nodes(program) if n.op is Op.DefineReg]
+
+
+def arguments(ast: UOp) -> dict[int, PtrType]:
+    """The memory that a kernel is given, by slot."""
+    return {n.arg: memory(n) for n in ast.toposort() if n.op is Op.DefineGlobal}
