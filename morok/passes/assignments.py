@@ -13,7 +13,8 @@ from morok.errors import IRError
 from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.rangeify import STORAGE, in_memory, stored
+from morok.passes.rangeify import in_memory, stored
+from morok.passes.rangeify.state import STORAGE
 
 
 def in_order(sink: UOp) -> list[UOp]:

@@ -21,7 +21,8 @@ from morok.ir.shape import dim
 from morok.ir.uop import UOp
 from morok.passes import movement
 from morok.passes.assignments import assigned, in_order
-from morok.passes.rangeify import STORAGE, in_memory
+from morok.passes.rangeify import in_memory
+from morok.passes.rangeify.state import STORAGE
 from morok.passes.target import KernelInfo
 
 NewBuffer = Callable[[DType, int], UOp]

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from morok.ir.graph import toposort
 from morok.ir.uop import UOp
-from morok.passes.rangeify import PASSES, State
+from morok.passes.rangeify import PASSES
+from morok.passes.rangeify.state import State
 
 
 def printed() -> Callable[[str, State], None]:

@@ -43,5 +43,8 @@ def source_bytes() -> str:
 
 @functools.cache
 def compiler_bytes() -> str:
-    """The bytes of every file that decides which code a rule becomes, besides the rules: what was measured depends on these."""
+    """The bytes of every file that decides which code a rule becomes, besides the rules: what was measured depends on these.
+
+    How tensors become kernels (passes/rangeify) is not among them: a rule is measured in kernels of its own.
+    """
     return _bytes_of(p for folder in ("passes", "codegen", "codegen/llvm") for p in sorted((_PACKAGE / folder).glob("*.py")))

@@ -28,7 +28,9 @@ from morok.passes.appended import appended_key
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.pieces import Chain, chains, variable
 from morok.passes.pieces import Step as Link
-from morok.passes.rangeify import State, early_rewrites, rangeify, uniform
+from morok.passes.rangeify import rangeify
+from morok.passes.rangeify.early import early_rewrites, uniform
+from morok.passes.rangeify.state import State
 from morok.tensor import registry
 from morok.tensor.base import Lazy, prod
 from morok.tensor.movement import reshaped

@@ -13,7 +13,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.rangeify import MOVEMENT
+from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry
 from morok.tensor import schedule as schedules
 from morok.tensor.arguments import known

@@ -12,10 +12,11 @@ from morok import Tensor, config
 from morok.errors import IRError
 from morok.ir import interpret
 from morok.ir.op import AxisType, Op
+from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.passes import pipeline, rangeify
 from morok.passes.kernels import split_kernels
-from morok.passes.rangeify import State
+from morok.passes.rangeify.state import State
 from morok.runtime.memory import parallel_groups
 from morok.tensor import schedule
 from tests.passes import kernels as K
@@ -60,7 +61,7 @@ def test_pass_1_range_assignment() -> None:
             (asked,) = state.demands[total].values()
             assert [(r.src[0].arg, r.arg[1]) for r in asked.ranges] == [(4, AxisType.Reduce)]
             for node, demands in state.demands.items():
-                assert all(len(d.indices) == len(rangeify.shape_of(node)) for d in demands.values())
+                assert all(len(d.indices) == len(shape_of(node)) for d in demands.values())
 
     program = data(4, 6).sum(0).contiguous().reshape(1, 6).expand(2, 6) * 2
     rangeify.rangeify([program.uop], "CPU", look)

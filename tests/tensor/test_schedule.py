@@ -14,6 +14,7 @@ from morok import Tensor, Variable, dtypes
 from morok.errors import BindError, DTypeError, IRError, ShapeError
 from morok.ir.op import AxisType, Op
 from morok.passes import rangeify
+from morok.passes.rangeify.state import MOVEMENT
 from morok.runtime.memory import parallel_groups
 from morok.tensor import registry, schedule
 
@@ -68,7 +69,7 @@ def test_kernels_hold_no_views_and_number_their_ranges() -> None:
     t = (data(6, 4).permute(1, 0).reshape(2, 12).pad(((0, 0), (1, 1))).flip(1) + 1).sum(0)
     (item,) = t.schedule()
     nodes = item.ast.toposort()
-    assert not {n.op for n in nodes} & (rangeify.MOVEMENT | {Op.ReduceAxis, Op.Bufferize, Op.Buffer})
+    assert not {n.op for n in nodes} & (MOVEMENT | {Op.ReduceAxis, Op.Bufferize, Op.Buffer})
     ranges = [n for n in nodes if n.op is Op.Range]
     assert sorted(r.field("id") for r in ranges) == list(range(len(ranges)))
     assert all(r.field("renumbered") for r in ranges)

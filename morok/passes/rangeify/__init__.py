@@ -1,0 +1,68 @@
+"""Rangeify: views become index arithmetic, reductions become loops, and what must be stored is marked.
+
+Eight passes, in the order of PASSES. Afterwards the graph is a Sink of Bufferize nodes: each is a value over its ranges, and
+reads others as Index(Bufferize, indices..). No movement op and no ReduceAxis is left. A Bufferize in local memory is a row that a
+kernel keeps for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from morok.ir.dtype import AddrSpace
+from morok.ir.maker import maker
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.rangeify.assign_ranges import assign_ranges
+from morok.passes.rangeify.cleanup import drop_dead_axes, fold_buffers, remove_buffers, simplify_reductions
+from morok.passes.rangeify.early import early_rewrites, split_reductions
+from morok.passes.rangeify.state import State
+from morok.passes.rangeify.values import core
+
+PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
+    ("early rewrites", early_rewrites),
+    ("split of large reductions", split_reductions),
+    ("range assignment", assign_ranges),
+    ("core rangeify", core),
+    ("reduction simplification", simplify_reductions),
+    ("buffer folding", fold_buffers),
+    ("dead axis removal", drop_dead_axes),
+    ("cost-based buffer removal", remove_buffers),
+)
+
+
+def rangeify(
+    roots: Sequence[UOp],
+    device: str,
+    observe: Callable[[str, State], None] | None = None,
+    most_buffers: int = 0,
+    nested: bool = False,
+) -> State:
+    """The state after the eight passes: `sink` has one Bufferize a root, or the Buffer that it is.
+
+    `observe` sees the state after each pass; no kernel will use more than `most_buffers` buffers, unless that is 0; `nested` is
+    State.nested.
+    """
+    state = State(list(roots), device, nested, most=most_buffers)
+    outer = maker.origin
+    try:
+        for name, run in PASSES:
+            # what a pass makes comes from the node it works on, or else from the first result
+            maker.origin = state.roots[0].origin if state.roots else outer
+            run(state)
+            if observe is not None:
+                observe(name, state)
+    finally:
+        maker.origin = outer
+    return state
+
+
+def in_memory(node: UOp) -> bool:
+    """Whether a node is a Bufferize that a kernel of its own fills, not one inside a kernel."""
+    return node.op is Op.Bufferize and node.arg[1] is AddrSpace.GLOBAL
+
+
+def stored(sink: UOp) -> Iterator[UOp]:
+    """What the kernels of a rangeified graph fill, each after those that it reads."""
+    return filter(in_memory, sink.toposort())

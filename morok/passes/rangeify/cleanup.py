@@ -1,0 +1,125 @@
+"""After ranges: reductions lose what their loops do not change, and stored values what need not be stored."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from morok.ir.dtype import FLOAT_FORMAT
+from morok.ir.graph import substitute, toposort
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.rangeify.state import COSTLY, State, otherwise
+from morok.passes.rangeify.values import read
+
+
+def simplify_reductions(state: State) -> None:
+    """Take out of a reduction what its loops do not change."""
+    assert state.sink is not None
+    nodes = state.sink.toposort()
+    if not any(n.op is Op.Reduce for n in nodes):
+        return
+    done: dict[UOp, UOp] = {}
+    for node in nodes:
+        src = tuple([done[s] for s in node.src])
+        new = node if src == node.src else node.replace(src)
+        done[node] = otherwise(_simpler(new), new) if new.op is Op.Reduce else new
+    state.replace(done)
+
+
+def _simpler(node: UOp) -> UOp | None:
+    """sum(x) over a loop that x does not know is n * x; max(x) is x. Floats only where no order of adding rounds."""
+    op, body, d = node.arg, node.src[0], node.dtype
+    inside = body.ranges
+    idle = [r for r in node.src[1:] if r not in inside]
+    times = 1
+    for r in idle:
+        if r.src[0].op is not Op.Const or r.src[0].arg < 1:
+            return None
+        times *= r.src[0].arg
+    if not idle:
+        return None
+    if op in (Op.Max, Op.Min):
+        folded = body
+    elif op is Op.Add and d.is_int:
+        folded = body * UOp.const(times, d)
+    elif op is Op.Add and d.is_float and body.op is Op.Const and _adds_exactly(body, times):
+        folded = UOp.const(body.arg * times, d)
+    else:
+        return None
+    left = [r for r in node.src[1:] if r in inside]
+    return folded.reduce(op, *left) if left else folded
+
+
+def _adds_exactly(c: UOp, times: int) -> bool:
+    """Whether every partial sum of `times` copies of a constant is a float."""
+    value: float = c.arg
+    return math.isfinite(value) and value.is_integer() and abs(value) * times <= 2 ** FLOAT_FORMAT[c.dtype][0]
+
+
+def fold_buffers(state: State) -> None:
+    """A stored constant is the constant; a stored copy of a whole buffer in its own order is that buffer."""
+
+    def fold(read_: UOp, source: UOp) -> UOp | None:
+        value = source.src[0]
+        if value.op is Op.Const:
+            return value if not read_.arg else read_.src[-1].where(value, UOp.const(0, value.dtype))
+        return None
+
+    _rewrite_reads(state, fold)
+
+
+def drop_dead_axes(state: State) -> None:
+    """Loops over which a stored value does not change are not stored."""
+
+    def drop(read_: UOp, source: UOp) -> UOp | None:
+        value, ranges = source.src[0], source.src[1:]
+        needed = value.ranges
+        alive = [k for k, r in enumerate(ranges) if r in needed]
+        if len(alive) == len(ranges) or value.op is Op.Assign:
+            return None
+        smaller = UOp.new(Op.Bufferize, (value, *[ranges[k] for k in alive]), source.arg)
+        gates = read_.src[-1:] if read_.arg else ()
+        return read(smaller, [read_.src[1 + k] for k in alive], gates)
+
+    _rewrite_reads(state, drop)
+
+
+def remove_buffers(state: State) -> None:
+    """A stored value that turned out to be cheap (its reduction is gone) is computed where it is read."""
+    kept: dict[UOp, bool] = {}
+
+    def inline(read_: UOp, source: UOp) -> UOp | None:
+        if source not in kept:
+            kept[source] = _worth_storing(source)
+        if kept[source]:
+            return None
+        value, ranges = source.src[0], source.src[1:]
+        indices = read_.src[1 : 1 + len(ranges)]
+        here = substitute((value,), dict(zip(ranges, indices, strict=True)))[0]
+        return read_.src[-1].where(here, UOp.const(0, here.dtype)) if read_.arg else here
+
+    _rewrite_reads(state, inline)
+
+
+def _worth_storing(source: UOp) -> bool:
+    """Anything that reads memory or reduces; arithmetic on positions is computed anew."""
+    if source.src[0].op is Op.Assign:
+        return True
+    return any(n.op in (Op.Index, Op.Reduce) or n.op in COSTLY for n in toposort((source.src[0],)))
+
+
+def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> None:
+    """Replace reads of stored values, operands first; stored values that nothing reads any more disappear."""
+    assert state.sink is not None
+    nodes = state.sink.toposort()
+    if sum(1 for n in nodes if n.op is Op.Bufferize) == len(set(state.sink.src)):
+        return  # nothing is stored but the results
+    done: dict[UOp, UOp] = {}
+    for node in nodes:
+        src = tuple([done[s] for s in node.src])
+        new = node if src == node.src else node.replace(src)
+        if new.op is Op.Index and new.src[0].op is Op.Bufferize:
+            new = otherwise(rewrite(new, new.src[0]), new)
+        done[node] = new
+    state.replace(done)

@@ -1,0 +1,146 @@
+"""Before ranges: marks and views that change nothing go, constants are folded, large reductions are split in two."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from morok.ir.graph import toposort
+from morok.ir.op import Op, Undefined
+from morok.ir.shape import shape_of
+from morok.ir.uop import UOp
+from morok.passes.movement import number
+from morok.passes.rangeify.state import MOVEMENT, STORAGE, State, otherwise
+
+# Marks that Tensor methods leave for others and that mean nothing to a schedule.
+TRANSPARENT: Final = frozenset({Op.Detach, Op.ContiguousBackward, Op.Precast})
+SPLIT_RATIO: Final = 32768  # elements reduced to one from which a reduction is done in two steps
+SPLIT_PARTS: Final = 256  # most partial results of the first step
+SPLIT_LEAST: Final = 8
+
+
+def early_rewrites(state: State) -> None:
+    """Drop marks and views that change nothing, and join views of views."""
+    done: dict[UOp, UOp] = {}
+    for node in toposort(state.roots):
+        src = tuple([done[s] for s in node.src])
+        new = node if src == node.src else node.replace(src)
+        op = new.op
+        if op in TRANSPARENT:
+            new = new.src[0]
+        elif op is Op.Reshape:
+            below = new.src[0]
+            if below.op is Op.Reshape:
+                new = UOp.new(Op.Reshape, (below.src[0], *new.src[1:]))
+            if shape_of(new) == shape_of(new.src[0]):
+                new = new.src[0]
+        elif (op is Op.Expand and shape_of(new) == shape_of(new.src[0])) or (op is Op.Contiguous and is_stored(new.src[0])):
+            new = new.src[0]
+        elif op is Op.ReduceAxis:
+            new = otherwise(_joined(new), new)
+        elif new.entry.pointwise:
+            new = otherwise(_folded(new), new)
+        done[node] = new
+    state.rewritten(done)
+
+
+def uniform(node: UOp) -> UOp | None:
+    """The constant that every element of a node is, where views alone lie above it."""
+    while node.op in MOVEMENT and node.op is not Op.Pad:
+        node = node.src[0]
+    return node if node.op is Op.Const else None
+
+
+def _folded(node: UOp) -> UOp | None:
+    """A pointwise op of constant tensors as a constant tensor; None where there is none, or no value."""
+    constants = [uniform(s) for s in node.src]
+    values = [c.arg for c in constants if c is not None]
+    evaluate = node.entry.evaluate
+    if len(values) != len(constants) or evaluate is None:
+        return None
+    try:
+        if node.op is Op.Cast:
+            result = evaluate(node.dtype, values[0], node.src[0].dtype)
+        else:
+            result = evaluate(node.src[-1].dtype, *values)
+    except Undefined:
+        return None
+    constant, shape = UOp.const(result, node.dtype), shape_of(node)
+    if not shape:
+        return constant
+    ones = UOp.new(Op.Reshape, (constant, *[number(1) for _ in shape]))
+    return ones if shape_of(ones) == shape else UOp.new(Op.Expand, (ones, *map(number, shape)))
+
+
+def _joined(node: UOp) -> UOp | None:
+    """A sum of sums as one sum, over the axes of both; likewise the other reductions."""
+    below = node.src[0]
+    if below.op is not Op.ReduceAxis or below.arg[0] is not node.arg[0]:
+        return None
+    inner = below.arg[1]
+    left = [a for a in range(len(shape_of(below.src[0]))) if a not in inner]
+    axes = tuple(sorted((*inner, *[left[a] for a in node.arg[1]])))
+    return UOp.new(Op.ReduceAxis, below.src, (node.arg[0], axes))
+
+
+def is_stored(node: UOp) -> bool:
+    """Whether a node is memory already, seen in row-major order, or on its way there."""
+    while node.op is Op.Reshape:
+        node = node.src[0]
+    return node.op in STORAGE or node.op in (Op.Contiguous, Op.Assign)
+
+
+def split_reductions(state: State) -> None:
+    """A reduction of very many elements to few becomes two: partial results, stored, and their reduction."""
+    done: dict[UOp, UOp] = {}
+    for node in toposort(state.roots):
+        src = tuple([done[s] for s in node.src])
+        new = node if src == node.src else node.replace(src)
+        if new.op is Op.ReduceAxis:
+            new = otherwise(_split(new), new)
+        done[node] = new
+    state.rewritten(done)
+
+
+def _split(node: UOp) -> UOp | None:
+    op, axes = node.arg
+    shape = shape_of(node.src[0])
+    sizes = [d for d in shape if isinstance(d, int)]
+    if len(sizes) != len(shape):
+        return None
+    kept = math.prod(n for a, n in enumerate(sizes) if a not in axes)
+    if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO or _picks_one(node) or _continues(node):
+        return None
+    for a in axes:
+        for parts in range(SPLIT_PARTS, SPLIT_LEAST - 1, -1):
+            if sizes[a] % parts == 0 and sizes[a] > parts:
+                split = (*sizes[:a], parts, sizes[a] // parts, *sizes[a + 1 :])
+                wide = UOp.new(Op.Reshape, (node.src[0], *map(number, split)))
+                inner = tuple(x if x < a else x + 1 for x in axes)
+                partial = UOp.new(Op.Contiguous, (UOp.new(Op.ReduceAxis, (wide,), (op, inner)),))
+                at = a - sum(1 for x in axes if x < a)
+                return UOp.new(Op.ReduceAxis, (partial,), (op, (at,)))
+    return None
+
+
+def _picks_one(node: UOp) -> bool:
+    """Whether a sum is the element at one position: `load_collapse.gather` makes it a read."""
+    value = node.src[0]
+    if value.op is not Op.Where or value.src[0].op is not Op.Eq or uniform(value.src[2]) is None:
+        return False
+    position = value.src[0].src[0]
+    while position.op in MOVEMENT:
+        position = position.src[0]
+    return position.op is Op.Iota
+
+
+def _continues(node: UOp) -> bool:
+    """Whether elements are folded up to a position, as a scan does: the loop over positions continues each fold."""
+    value = node.src[0]
+    return value.op is Op.Where and value.src[0].op in (Op.Le, Op.Lt) and all(map(_is_position, value.src[0].src))
+
+
+def _is_position(x: UOp) -> bool:
+    while x.op in MOVEMENT or x.op is Op.Cast:
+        x = x.src[0]
+    return x.op is Op.Iota

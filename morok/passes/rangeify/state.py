@@ -1,0 +1,114 @@
+"""What the passes hand on: what is wanted of each node, and what was decided about it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from morok.ir.op import AxisType, Op
+from morok.ir.shape import Shape, shape_of
+from morok.ir.uop import UOp
+from morok.passes.movement import Indices, number
+
+MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
+STORAGE: Final = frozenset({Op.Buffer, Op.BufferView})
+# Functions that cost as much as a dozen additions.
+COSTLY: Final = frozenset({Op.Exp, Op.Exp2, Op.Log, Op.Log2, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Pow})
+MOST_REPEATS: Final = 8  # how often a costly function may be computed anew for one element
+
+_ids: Final = itertools.count()
+
+
+@dataclass(slots=True, eq=False)
+class Demand:
+    """A consumer's wish: the value of `node` at `indices`, where all `gates` hold.
+
+    kernel    the stored node that it is computed for
+    runs      how often it is computed there, if nothing is hoisted
+    depth     how many reductions surround it
+    repeated  whether an Expand lies on the way: several runs ask for the same element
+    around    the ranges at which the reductions right around it are computed
+    shared    whether several kernels want it
+    sources   the demands on its operands, None for operands that are values themselves
+    ranges    the loops of a ReduceAxis
+    """
+
+    node: UOp
+    indices: Indices
+    gates: tuple[UOp, ...]
+    kernel: UOp
+    runs: int
+    depth: int
+    repeated: bool
+    around: frozenset[UOp] = frozenset()
+    shared: bool = False
+    sources: list[Demand | None] = field(default_factory=list)
+    ranges: tuple[UOp, ...] = ()
+    value: UOp | None = None
+
+
+@dataclass(slots=True)
+class State:
+    """What the passes hand on.
+
+    roots    the nodes to be stored, in the order of the outputs
+    nested   whether the loops of a kernel lie one inside the other: what an outer one computes is there for the inner ones. On a
+             GPU each output is a thread
+    stored   for each node that gets a buffer the demand that fills it
+    rows     likewise for each that gets one inside its kernel, filled anew in every iteration of the outer loops
+    demands  for every node the demands on it, by indices and gates
+    order    all nodes, operands first
+    sink     from core on: Sink(Bufferize..), one a root
+    held     from core on: the Bufferize that holds each stored node, as long as it holds all of it
+    most     buffers that one kernel may use, its own included; 0: any number
+    became   what the nodes of the graph as it came were rewritten to before ranges were assigned
+    """
+
+    roots: list[UOp]
+    device: str
+    nested: bool = False
+    stored: dict[UOp, Demand] = field(default_factory=dict)
+    rows: dict[UOp, Demand] = field(default_factory=dict)
+    demands: dict[UOp, dict[tuple[Indices, tuple[UOp, ...]], Demand]] = field(default_factory=dict)
+    order: list[UOp] = field(default_factory=list)
+    sink: UOp | None = None
+    held: dict[UOp, UOp] = field(default_factory=dict)
+    most: int = 0
+    became: dict[UOp, UOp] = field(default_factory=dict)
+
+    def rewritten(self, done: Mapping[UOp, UOp]) -> None:
+        """Go on with other nodes, before there is a sink."""
+        self.roots = [done[r] for r in self.roots]
+        self.became = {n: done[now] for n, now in self.became.items() if now in done} if self.became else dict(done)
+
+    def replace(self, done: Mapping[UOp, UOp]) -> None:
+        """Go on with other nodes."""
+        assert self.sink is not None
+        self.sink = done[self.sink]
+        self.held = {n: made for n, b in self.held.items() if (made := done.get(b)) is not None and len(made.src) == len(b.src)}
+
+
+def otherwise(made: UOp | None, node: UOp) -> UOp:
+    """`made`, or `node` where there is none; `or` would ask a constant for its truth."""
+    return node if made is None else made
+
+
+def new_range(end: int | UOp, axis: AxisType) -> UOp:
+    """A loop like no other; kernels number theirs from 0 later."""
+    return UOp.range(number(end), next(_ids), axis)
+
+
+def count(shape: Shape) -> int:
+    return math.prod(int(d.vmax) if isinstance(d, UOp) else d for d in shape)
+
+
+def is_leaf(node: UOp) -> bool:
+    return not node.src or node.op is Op.Bind
+
+
+def spreads(scalar: UOp, node: UOp) -> bool:
+    """Whether an operand is a scalar that every element of `node` uses."""
+    return not shape_of(scalar) and bool(shape_of(node))

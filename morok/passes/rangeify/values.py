@@ -1,0 +1,108 @@
+"""Core rangeify: the value of every demand from those of its operands, without views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from morok.errors import IRTypeError
+from morok.ir.dtype import AddrSpace
+from morok.ir.graph import substitute, toposort
+from morok.ir.maker import maker
+from morok.ir.op import AxisType, Op
+from morok.ir.shape import dim, shape_of
+from morok.ir.uop import UOp
+from morok.passes import movement
+from morok.passes.movement import ZERO
+from morok.passes.rangeify.state import MOVEMENT, STORAGE, Demand, State, new_range
+
+
+def core(state: State) -> None:
+    """Compute every demand's value from those of its operands: the graph without views."""
+    values: dict[UOp, UOp] = {}
+    for node in state.order:
+        maker.origin = node.origin
+        own = state.stored.get(node)
+        if own is not None:
+            value = _value(own, values)
+            ranges = [i for i in own.indices if i.op is Op.Range]
+            values[node] = UOp.new(Op.Bufferize, (value, *ranges), (state.device, AddrSpace.GLOBAL))
+        row = state.rows.get(node)
+        filled: UOp | None = None
+        if row is not None:
+            outer = next(iter(state.demands[node].values())).indices
+            ranges = [i for i, o in zip(row.indices, outer, strict=True) if i is not o]
+            filled = UOp.new(Op.Bufferize, (_value(row, values), *ranges), (state.device, AddrSpace.LOCAL))
+        for demand in state.demands.get(node, {}).values():
+            if own is not None:
+                places = [i for i, o in zip(demand.indices, own.indices, strict=True) if o.op is Op.Range]
+                demand.value = read(values[node], places, demand.gates)
+            elif row is not None and filled is not None:
+                places = [i for i, o in zip(demand.indices, row.indices, strict=True) if i is not o]
+                demand.value = read(filled, places, ())
+            else:
+                demand.value = _value(demand, values)
+    # a root may have turned out to be memory already
+    state.sink = UOp.sink(*[values.get(r, r) for r in state.roots])
+    state.held = values
+
+
+def read(storage: UOp, indices: Sequence[UOp], gates: Sequence[UOp]) -> UOp:
+    """The element of a buffer at these indices; 0 where a gate is false."""
+    return storage.index(*indices or (ZERO,), gate=conjunction(gates) if gates else None)
+
+
+def conjunction(gates: Sequence[UOp]) -> UOp:
+    out = gates[0]
+    for g in gates[1:]:
+        out = out & g
+    return out
+
+
+def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
+    node = demand.node
+    op = node.op
+    if op in STORAGE:
+        return read(node, demand.indices, demand.gates)
+    if op is Op.Iota:
+        return demand.indices[0]
+    below = [node.src[k] if d is None else d.value for k, d in enumerate(demand.sources)]
+    src = tuple([v for v in below if v is not None])
+    assert len(src) == len(below)
+    if op is Op.Pad:
+        inner = demand.sources[0]
+        own = inner.gates[len(demand.gates) :] if inner is not None else tuple(movement.through(node, demand.indices)[1])
+        # a gated read is 0 by itself
+        if not own or (inner is not None and src[0].op is Op.Index and inner.gates):
+            return src[0]
+        return conjunction(own).where(src[0], UOp.const(0, node.dtype))
+    if op in MOVEMENT or op is Op.Contiguous:
+        return src[0]
+    if op is Op.ReduceAxis:
+        return src[0].reduce(node.arg[0], *demand.ranges) if demand.ranges else src[0]
+    if op is Op.Assign:
+        return _assignment(node, demand, src[1], held)
+    return node.replace(src)
+
+
+def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) -> UOp:
+    """The value stored over a buffer's own elements; through a temporary if it reads the buffer elsewhere than it writes.
+
+    Where the target is an earlier assignment to the buffer, that one (in `held`) comes before: Index(After(buffer, ..), flat).
+    """
+    target = node.src[0]
+    earlier: list[UOp] = []
+    while target.op in (Op.Reshape, Op.Assign):
+        if target.op is Op.Assign and not earlier:
+            earlier.append(held[target])
+        target = target.src[0]
+    if target.op not in STORAGE:
+        raise IRTypeError(f"Assign: {target.op.name} is no memory to write to", expected="a buffer, or a buffer reshaped")
+    flat = movement.flatten(demand.indices, shape_of(node))
+    inside = toposort((value,))
+    if any(n.op is Op.Index and n.src[0] is target and n.src[1] is not flat for n in inside):
+        ranges = [i for i in demand.indices if i.op is Op.Range]
+        fresh = {r: new_range(dim(r.src[0]), AxisType.Loop) for r in ranges}
+        moved = substitute((value,), fresh)[0]
+        temporary = UOp.new(Op.Bufferize, (moved, *fresh.values()), (target.src[1].arg, AddrSpace.GLOBAL))
+        value = read(temporary, ranges, ())
+    return UOp.new(Op.Assign, (target.after(*earlier).index(flat), value))
