@@ -48,6 +48,7 @@ class Rendered:
                   the buffers and working memory: which part to run in the lower 32 bits, of how many in the upper
     work          instructions that a run executes, roughly
     scalar_loops  whether an innermost loop works on scalars, so that LLVM's vectorizer has something to do
+    overwritable  the slots of inputs in whose memory the only output may lie: each is read before it is overwritten (LLVM)
     narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" where `text` has none (CUDA)
     grid, block   a GPU launch: ends of the block and thread axes, constants or expressions of `vars`
     """
@@ -61,6 +62,7 @@ class Rendered:
     parts: int = 0
     work: int = 0
     scalar_loops: bool = False
+    overwritable: frozenset[int] = frozenset()
     narrow: str = ""
     grid: tuple[UOp, ...] = ()
     block: tuple[UOp, ...] = ()

@@ -40,6 +40,40 @@ def parallel_groups(dependencies: Sequence[Collection[int]]) -> list[list[int]]:
     return groups
 
 
+def in_place(
+    groups: Sequence[Sequence[int]],
+    buffers: Sequence[Sequence[int]],
+    overwritable: Sequence[Collection[int]],
+    nbytes: Mapping[int, int],
+) -> dict[int, int]:
+    """Results that lie in the memory of an input of the step that computes them, which nothing needs afterwards: whose by whom.
+
+    groups        the steps in the order in which they run, those of a group at the same time
+    buffers       the buffers of each step by slot, its result first
+    overwritable  for each step the slots of inputs in whose memory its result may lie
+    nbytes        of the buffers that may share memory
+    """
+    group = {step: k for k, members in enumerate(groups) for step in members}
+    users: dict[int, list[int]] = {}
+    for step in group:
+        for b in dict.fromkeys(buffers[step]):
+            users.setdefault(b, []).append(step)
+    found: dict[int, int] = {}
+    for step in (s for members in groups for s in members):
+        result = buffers[step][0]
+        for slot in sorted(overwritable[step]):
+            source = buffers[step][slot]
+            if source == result or nbytes.get(source, -1) != nbytes.get(result, -2):
+                continue
+            earlier = all(s == step or group[s] < group[step] for s in users[source])
+            later = all(s == step or group[s] > group[step] for s in users[result])
+            if earlier and later:
+                memory = found.get(source, source)
+                found[result] = memory
+                break
+    return found
+
+
 @dataclass(slots=True)
 class _Slot:
     nbytes: int

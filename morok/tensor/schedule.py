@@ -380,6 +380,7 @@ def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[U
 def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
     from morok.runtime.buffer import Buffer
+    from morok.runtime.memory import in_place
     from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
 
     schedule = prepared.schedule
@@ -389,10 +390,15 @@ def _plan(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
         memory[number] = Buffer(prepared.device, memory[number].dtype, size)
     own = {k: ast for chain in found for k, ast in zip(chain.steps, chain.asts, strict=True)}
     ready = compiled([own.get(k, s.ast) for k, s in enumerate(schedule.steps)], prepared.device)
-    steps = [PreparedKernel(k, s.buffers, prepared.values) for k, s in zip(ready, schedule.steps, strict=True)]
-    kernels, groups = _in_order(steps, schedule.groups, found)
     inner = set(range(schedule.inputs, len(memory))) - set(schedule.outputs) - set(kept)
+    users, possible = [s.buffers for s in schedule.steps], [k.rendered.overwritable for k in ready]
+    over = in_place(schedule.groups, users, possible, {b: memory[b].nbytes for b in inner})
+    lying = [tuple([over.get(b, b) for b in own]) for own in users]
+    steps = [PreparedKernel(k, own, prepared.values) for k, own in zip(ready, lying, strict=True)]
+    kernels, groups = _in_order(steps, schedule.groups, found)
     memory = share_memory(kernels, groups, memory, inner)
+    for result, source in over.items():
+        memory[result] = memory[source]
     return ExecutionPlan(kernels, groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)
 
 

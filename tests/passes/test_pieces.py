@@ -102,3 +102,9 @@ def test_threads_have_a_cache_each(small: None) -> None:
 def test_what_the_caches_hold_is_not_cut() -> None:
     with config.settings(threads=1):
         assert len(attention().prepare().kernels) == 3
+
+
+def test_probabilities_lie_where_the_scores_did(small: None) -> None:
+    plan = attention().prepare()
+    assert [k.buffers[:2] for k in plan.kernels[1::3]] == [(plan.kernels[0].buffers[0],) * 2] * 12
+    np.testing.assert_array_equal(plan.execute().numpy().reshape(A.shape), whole(attention))

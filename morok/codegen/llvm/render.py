@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import column, join, lanes_of_columns
@@ -640,4 +641,5 @@ def render(
         _parts(instructions),
         _work(instructions),
         _scalar_loops(instructions),
+        overwritable(instructions),
     )
