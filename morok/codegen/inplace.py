@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from morok.codegen.registers import passed, storage
 from morok.ir.op import AxisType, Op
+from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
 from morok.passes.affine import Linear, linear
 
