@@ -15,7 +15,8 @@ from morok.optimize import scans, threads
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import lower
 from tests.passes import kernels as K
-from tests.passes.test_values import after_stage, check, scheduler_kernel
+from tests.passes.lowering import after
+from tests.passes.test_values import check, scheduler_kernel
 
 THREADS = replace(K.AVX2, threads=2)
 
@@ -61,14 +62,14 @@ OPTS = [
 @pytest.mark.parametrize("opts", OPTS, ids=lambda opts: " ".join(map(str, opts)))
 def test_optimized_otherwise(opts: list[Opt], down: bool, whole: bool) -> None:
     ast = K.scan(4, 24, Op.Add, dtypes.f32, whole, down)
-    s = Scheduler(after_stage(ast, THREADS, 6), THREADS)
+    s = Scheduler(after(6, ast, THREADS), THREADS)
     for opt in opts:
         s.apply(opt)
     check(scheduler_kernel(ast, s), THREADS)
 
 
 def test_what_would_break_the_order_is_refused() -> None:
-    ast = after_stage(K.scan(6, 24), THREADS, 6)
+    ast = after(6, K.scan(6, 24), THREADS)
     for opt, message in (
         (Opt(OptOp.UPCAST, 1, 4), "REDUCE|Reduce"),
         (Opt(OptOp.THREAD, 1, 2), "Reduce"),
@@ -133,9 +134,9 @@ def test_lanes_are_shifted_whole() -> None:
 
 
 def test_a_thread_takes_rows_and_no_part_of_one() -> None:
-    ast = after_stage(K.scan(8, 64), THREADS, 6)
+    ast = after(6, K.scan(8, 64), THREADS)
     s = Scheduler(ast, THREADS)
     (rows,) = threads.loops(s.ast, 2)
     assert rows.arg[1] is AxisType.Loop
-    assert threads.loops(Scheduler(after_stage(K.scan(1, 64), THREADS, 6), THREADS).ast, 2) == []
-    assert threads.cost_ns(s.ast) < 2 * threads.cost_ns(after_stage(K.rows(8, 64), THREADS, 6))
+    assert threads.loops(Scheduler(after(6, K.scan(1, 64), THREADS), THREADS).ast, 2) == []
+    assert threads.cost_ns(s.ast) < 2 * threads.cost_ns(after(6, K.rows(8, 64), THREADS))
