@@ -47,7 +47,8 @@ def test_large_outputs_in_whole_vectors_are_streamed(program: list[UOp], streams
     assert streamed_slots(program) == (frozenset({0}) if streams else frozenset())
     text = render(program, "k").text
     assert ("!nontemporal" in text) is streams
-    assert text.count("define void @kernel_k(") == 1
+    assert text.count("define ") == 1
+    assert text.count("fmul ") == 1  # computed once, whether the buffer turns out to be aligned or not
 
 
 def test_parts_of_a_line_written_together_are_whole() -> None:

@@ -18,11 +18,11 @@ from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import column, join, lanes_of_columns
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
-from morok.codegen.llvm.streams import dispatcher, streamed_slots
+from morok.codegen.llvm.streams import Streams, streamed_slots
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable, symbol
-from morok.codegen.scopes import Values
+from morok.codegen.scopes import PURE, Values
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import TABLE, AxisType, Op
@@ -73,15 +73,15 @@ class Renderer:
 
     values   the name of each instruction's result; of an Index the address
     env      the current value of each register slot
-    streamed the buffers whose stores go past the caches
+    streams  the buffers whose stores go past the caches, and such stores
     ahead    the loads that fetch what lies so many elements further as well
     """
 
     name: str
     b: Builder
     registers: Registers
-    streamed: frozenset[int] = frozenset()
-    ahead: Mapping[UOp, int] = field(default_factory=dict)
+    streams: Streams
+    ahead: Mapping[UOp, int]
     values: Values[str] = field(default_factory=Values)
     env: dict[Slot, str] = field(default_factory=dict)
     arguments: dict[int, Argument] = field(default_factory=dict)
@@ -272,12 +272,17 @@ class Renderer:
             self.arguments[slot] = Argument(slot, self.arguments[slot].dtype, True)
         x = self._to_memory(d, self.value(u.src[1]))
         if place.op is Op.Index and place.src[1].dtype.count > 1:
+            self.streams.close(self.b)
             self._scatter(place, d, x)
             return
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.value(place)
-        streams = kept.op is Op.DefineGlobal and kept.arg in self.streamed
-        self._write(address, d, x, self._once(kept, None if gate is None else self.value(gate)), streams)
+        once = self._once(kept, None if gate is None else self.value(gate))
+        if kept.op is Op.DefineGlobal and kept.arg in self.streams.slots and once is None:
+            self.streams.write(x, d, address)
+        else:
+            self.streams.close(self.b)
+            self._write(address, d, x, once)
 
     def _once(self, kept: UOp, gate: str | None) -> str | None:
         """The gate of a store to `kept`: of threads that share a kernel one stores what is in none of the loops they share."""
@@ -286,14 +291,13 @@ class Renderer:
             return gate
         return "%first" if gate is None else self.b.binary("and", "i1", 1, "%first", gate)
 
-    def _write(self, address: str, d: DType, x: str, gate: str | None, streams: bool = False) -> None:
-        """Store `x`, a value as memory holds it, where `gate` is true; past the caches if it `streams`."""
+    def _write(self, address: str, d: DType, x: str, gate: str | None) -> None:
+        """Store `x`, a value as memory holds it, where `gate` is true."""
         if gate is not None:
             then, after = self.b.label("store"), self.b.label("stored")
             self.b.do(f"br i1 {gate}, label %{then}, label %{after}")
             self.b.start(then)
-        how = f"align {d.itemsize}, !nontemporal !0" if streams else f"align {d.scalar().itemsize}"
-        self.b.do(f"store {memory_type(d)} {x}, ptr {address}, {how}")
+        self.b.do(f"store {memory_type(d)} {x}, ptr {address}, align {d.scalar().itemsize}")
         if gate is not None:
             self.b.do(f"br label %{after}")
             self.b.start(after)
@@ -510,7 +514,10 @@ class Renderer:
                     expected="an instruction that stage 22 may leave",
                     hint="lower it in the pipeline; Target.unsupported names the ops to decompose",
                 )
+            if u.op not in PURE and u.op is not Op.Store:
+                self.streams.close(self.b)
             handler(self, u)
+        self.streams.close(self.b)
         if self.loops or self.branches:
             raise CompileError(f"kernel {self.name}: a loop or IF is never closed")
 
@@ -519,8 +526,8 @@ class Renderer:
         zeros = f"@zeros = internal constant [{self.zeros} x i8] zeroinitializer, align {ALIGNMENT}\n"
         return [*([zeros] if self.zeros else []), *([*self.b.declared.values(), ""] if self.b.declared else [])]
 
-    def function(self, linkage: str = "") -> list[str]:
-        out = [f"define {linkage}void @{symbol(self.name)}(ptr %args, ptr %vars) {{", "entry:"]
+    def function(self) -> list[str]:
+        out = [f"define void @{symbol(self.name)}(ptr %args, ptr %vars) {{", "entry:"]
         out += self.b.entry
         if self.scratch:
             slot = max(self.arguments, default=-1) + 1
@@ -537,11 +544,8 @@ class Renderer:
                 "  %parts = lshr i64 %part.both, 32",
                 "  %first = icmp eq i64 %part, 0",
             ]
-        out += self.b.lines
-        if self.streamed:
-            out.append("  fence seq_cst")  # other threads see these stores no earlier than they must, else
-        out += ["  ret void", "}", ""]
-        return out
+        out += [*self.streams.entry(), *self.b.lines, *self.streams.leave()]
+        return [*out, "  ret void", "}", "", *self.streams.metadata()]
 
 
 def _parts(instructions: Sequence[UOp]) -> int:
@@ -615,22 +619,12 @@ def render(
     `half_fma`: at f16 too. `ieee_extremes`: whether it has IEEE maximum and minimum of vectors as instructions.
     Raises CompileError for an instruction that has no code.
     """
-
-    ahead = loads_ahead(instructions)
-
-    def rendered(name: str, streamed: frozenset[int] = frozenset()) -> Renderer:
-        made = Renderer(name, Builder(math, fma, half_fma, ieee_extremes), analyze(instructions), streamed, ahead)
-        made.run(instructions)
-        return made
-
-    streamed = streamed_slots(instructions)
-    if streamed:
-        renderer, other = rendered(f"{name}_plain"), rendered(f"{name}_streaming", streamed)
-        lines = [*renderer.globals(), *renderer.function("internal "), *other.function("internal ")]
-        text = "\n".join(lines) + dispatcher(symbol(name), sorted(streamed), ALIGNMENT) + "\n!0 = !{i32 1}\n"
-    else:
-        renderer = rendered(name)
-        text = "\n".join(renderer.globals() + renderer.function())
+    streams = Streams(streamed_slots(instructions))
+    renderer = Renderer(
+        name, Builder(math, fma, half_fma, ieee_extremes), analyze(instructions), streams, loads_ahead(instructions)
+    )
+    renderer.run(instructions)
+    text = "\n".join(renderer.globals() + renderer.function())
     return Rendered(
         name,
         "LLVM",

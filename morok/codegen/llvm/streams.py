@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from morok.ir.dtype import PtrType
+from morok.codegen.llvm.builder import Builder
+from morok.codegen.llvm.types import memory_type
+from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
 from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
@@ -56,26 +58,50 @@ def _fills_lines(stores: Sequence[UOp]) -> bool:
     return all(k - k % line + i in elements for elements in covered.values() for k in elements for i in range(line))
 
 
-def dispatcher(name: str, slots: Sequence[int], alignment: int) -> str:
-    """The function `name`, which calls `name_streaming` where the buffers of `slots` are aligned, else `name_plain`."""
-    lines = [f"define void @{name}(ptr %args, ptr %vars) {{", "entry:", "  %bits0 = add i64 0, 0"]
-    for i, slot in enumerate(slots):
-        lines += [
-            f"  %at{i} = getelementptr inbounds ptr, ptr %args, i64 {slot}",
-            f"  %address{i} = load i64, ptr %at{i}, align 8",
-            f"  %bits{i + 1} = or i64 %bits{i}, %address{i}",
-        ]
-    lines += [
-        f"  %odd = and i64 %bits{len(slots)}, {alignment - 1}",
-        "  %aligned = icmp eq i64 %odd, 0",
-        "  br i1 %aligned, label %streaming, label %plain",
-        "streaming:",
-        f"  call void @{name}_streaming(ptr %args, ptr %vars)",
-        "  ret void",
-        "plain:",
-        f"  call void @{name}_plain(ptr %args, ptr %vars)",
-        "  ret void",
-        "}",
-        "",
-    ]
-    return "\n".join(lines)
+class Streams:
+    """The stores of a kernel to the buffers of `slots`: past the caches where all of them are aligned, else as usual.
+
+    One branch decides for stores that follow each other, so that what they store is computed by the same code.
+    """
+
+    def __init__(self, slots: frozenset[int]) -> None:
+        self.slots = slots
+        self._open: list[tuple[str, DType, str]] = []  # what goes where, not yet written
+
+    def write(self, value: str, d: DType, address: str) -> None:
+        """Store `value` of dtype `d`, as memory holds it, with those that follow."""
+        self._open.append((value, d, address))
+
+    def close(self, b: Builder) -> None:
+        """Write what is open, before anything else touches memory or control goes elsewhere."""
+        if not self._open:
+            return
+        streaming, plain, after = b.label("streaming"), b.label("plain"), b.label("stored")
+        b.do(f"br i1 %aligned, label %{streaming}, label %{plain}, !prof !1")
+        for label in (streaming, plain):
+            b.start(label)
+            for value, d, address in self._open:
+                how = f"align {d.itemsize}, !nontemporal !0" if label is streaming else f"align {d.scalar().itemsize}"
+                b.do(f"store {memory_type(d)} {value}, ptr {address}, {how}")
+            b.do(f"br label %{after}")
+        b.start(after)
+        self._open.clear()
+
+    def entry(self) -> list[str]:
+        """Whether all the buffers are aligned, as `%aligned`; their addresses are `%data` and the slot."""
+        bits, lines = "0", list[str]()
+        for slot in sorted(self.slots):
+            lines += [
+                f"  %address{slot} = ptrtoint ptr %data{slot} to i64",
+                f"  %bits{slot} = or i64 {bits}, %address{slot}",
+            ]
+            bits = f"%bits{slot}"
+        return [*lines, f"  %odd = and i64 {bits}, {LINE_BYTES - 1}", "  %aligned = icmp eq i64 %odd, 0"] if lines else []
+
+    def leave(self) -> list[str]:
+        """What ends the function: other threads see these stores no earlier than they must, else."""
+        return ["  fence seq_cst"] if self.slots else []
+
+    def metadata(self) -> list[str]:
+        """What stands behind the function."""
+        return ["!0 = !{i32 1}", '!1 = !{!"branch_weights", i32 1000, i32 1}', ""] if self.slots else []
