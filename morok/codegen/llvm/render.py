@@ -16,6 +16,7 @@ from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import column, join, lanes_of_columns
+from morok.codegen.llvm.distances import apart, distances
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
 from morok.codegen.llvm.streams import Streams, streamed_slots
@@ -155,6 +156,8 @@ class Renderer:
     def index(self, u: UOp) -> None:
         if storage(u).op is Op.DefineReg and storage(u) not in self.registers.memory:
             return
+        if self.values.get(u) is not None:
+            return  # another place is so and so far from it
         gated = u.op is Op.Index and bool(u.arg)
         offsets = u.src[1:-1] if gated else u.src[1:]
         if len(offsets) != 1:
@@ -165,7 +168,12 @@ class Renderer:
             raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
         if offsets[0].dtype.count > 1:
             return  # one address a lane, computed where they are used
-        self.values[u] = self._address(self.value(u.src[0]), element, offsets[0], self.value(offsets[0]))
+        start, distance = apart(offsets[0])
+        if distance:
+            near = self.value(u.src[0].index(start))
+            self.values[u] = self.b.emit(f"getelementptr i8, ptr {near}, i64 {distance * element.itemsize}")
+        else:
+            self.values[u] = self._address(self.value(u.src[0]), element, start, self.value(start))
 
     def _address(self, pointer: str, element: DType, offset: UOp, name: str) -> str:
         """`pointer` plus `offset` elements; lanes of a vector element lie next to each other."""
@@ -503,7 +511,7 @@ class Renderer:
     # The function.
 
     def run(self, instructions: Sequence[UOp]) -> None:
-        unneeded = lanes_of_columns(instructions)
+        unneeded = lanes_of_columns(instructions) | distances(instructions)
         for u in instructions:
             if u in unneeded:
                 continue
