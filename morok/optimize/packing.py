@@ -84,12 +84,14 @@ def _copy(read: UOp, inner: Sequence[UOp], lengths: Sequence[int], ids: Iterator
     """The local buffer `number`, once it is filled with what `read` reads over the ranges `inner`."""
     index = linear(read.src[1])
     across = target.vector_bytes // read.dtype.itemsize
+    known = list(zip(inner, lengths, strict=True))
+    # elements that lie next to each other are read together and, if the copy has them elsewhere, written apart
+    along = [r for r, n in known if index.terms.get(r) == 1 and r.arg[1] is not AxisType.Upcast and across > 1 and not n % across]
     loops: list[UOp] = []
     places: list[UOp] = []
-    for r, n in zip(inner, lengths, strict=True):
+    for r, n in known:
         lanes = r.arg[1] is AxisType.Upcast
-        if not lanes and index.terms.get(r) == 1 and across > 1 and n % across == 0:
-            # elements that lie next to each other are read together and, if the copy has them elsewhere, written apart
+        if r in along or (along and lanes and n > across and n % across == 0):  # a square of vectors at a time is enough
             steps, side = new_range(n // across, next(ids), AxisType.Loop, r), new_range(across, next(ids), AxisType.Upcast, r)
             loops += [steps, side]
             places.append(steps * across + side)

@@ -49,6 +49,19 @@ def test_the_copy_of_a_transposed_factor_has_its_columns_side_by_side() -> None:
     assert any(s.op is Op.DefineLocal for u in wide for s in u.toposort())
 
 
+def test_a_transposed_copy_is_filled_a_square_of_vectors_at_a_time() -> None:
+    """Wider blocks of columns make the kernel no longer: 32 columns are two squares, one after the other."""
+    lanes = K.CPU.vector_bytes // 4
+    turned = []
+    for columns in (lanes, 2 * lanes):
+        opts = Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, columns), Opt(OptOp.PACK, 2, 1)
+        ast = packed(K.matmul_transposed(2, 32, 64), *opts)
+        check(ast, K.CPU)
+        program = lower(ast, K.CPU)
+        turned.append(sum(u.op is Op.Vectorize and u.src[0].op is Op.Gep for u in program))
+    assert turned == [lanes, lanes]
+
+
 def test_remainders_have_copies_of_their_own() -> None:
     ast = packed(
         K.matmul(7, 5, 21), Opt(OptOp.SWAP, 0, 1), Opt(OptOp.UPCAST, 0, 16), Opt(OptOp.UPCAST, 1, 3), Opt(OptOp.PACK, 2, 1)
