@@ -541,7 +541,10 @@ def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
         return UOp.const(arg, dtype)
     if op is _VCONST:
         return vconst(dtype.scalar(), arg)
-    key = (op, *src) if op in _KEYED_BY_OPERANDS else (op, dtype, _arg_key(arg), src)
+    if op in _KEYED_BY_OPERANDS:
+        key: Any = (op, *src)
+    else:
+        key = (op, dtype, arg if arg is None or op in _PLAIN else _arg_key(arg), src)
     found = _cache.get(key)
     if found is not None and (node := found()) is not None:
         return node
@@ -623,6 +626,7 @@ _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
+_PLAIN: Final = _arguments.PLAIN
 _KEYED_BY_OPERANDS: Final = frozenset(op for op in PARAMS if op is not _CAST)
 # Ops whose dtype is said by whoever makes them, and kept when their operands change.
 _OWN_DTYPE: Final = frozenset(

@@ -8,13 +8,15 @@ from typing import Any, Final
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import REDUCE_OPS, AxisType, Op
 
+_INT: Final = frozenset({int})
+
 
 def _int(v: Any) -> bool:
     return isinstance(v, int) and not isinstance(v, bool)
 
 
 def _ints(v: Any) -> bool:
-    return isinstance(v, tuple) and all(_int(i) for i in v)
+    return isinstance(v, tuple) and (set(map(type, v)) <= _INT or all(_int(i) for i in v))
 
 
 def _axes(v: Any) -> bool:
@@ -65,6 +67,9 @@ KINDS: Final[dict[Op, tuple[_Kind, ...]]] = {
     Op.Custom: (_TEXT,),
     Op.CustomI: (_TEXT,),
 }
+
+# Ops whose checked arguments are equal only where they are the same. A bound may be 1 or 1.0, and fields without a kind anything.
+PLAIN: Final = frozenset(op for op, kinds in KINDS.items() if all(holds is not _bound for _, holds in kinds))
 
 
 def check(op: Op, fields: tuple[str, ...], arg: Any) -> None:

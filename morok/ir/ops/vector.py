@@ -38,9 +38,9 @@ def _gep_type(src: tuple[UOp, ...], indices: tuple[int, ...], want: DType | None
         return d
     if not indices:
         raise TypeError("at least one lane")
-    for i in indices:
-        if not 0 <= i < d.count:
-            raise TypeError(f"lanes in 0..{d.count} of {d}, not {i}")
+    if min(indices) < 0 or max(indices) >= d.count:
+        wrong = next(i for i in indices if not 0 <= i < d.count)
+        raise TypeError(f"lanes in 0..{d.count} of {d}, not {wrong}")
     return d.scalar().vec(len(indices))
 
 
