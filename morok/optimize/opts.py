@@ -394,11 +394,27 @@ class Scheduler:
         return first
 
     def _renamed(self, root: UOp, r: UOp, value: UOp, inner: list[UOp] | tuple[UOp, ...]) -> UOp:
-        """A copy of `root` with `value` for `r` and ranges of its own for everything it closes itself."""
+        """A copy of `root` with `value` for `r`, and ranges of its own for `inner` and what is closed once for each of these:
+        what does not depend on them is computed once for both.
+        """
+        nodes = root.toposort()
+        changing = {r, *inner}
+        before = 0
+        while before < len(changing):
+            before = len(changing)
+            for n in nodes:
+                if n not in changing and not changing.isdisjoint(n.src):
+                    changing.add(n)
+                    changing.update(x for x in n.src[CLOSES.get(n.op, len(n.src)) :] if x not in root.ranges)
         id = value.src[0].arg[0] + 1
-        mapping = {r: value}
-        for n in root.toposort():
-            if n.op is Op.Range and n is not r and (n in inner or not any(n is x for x in root.ranges)):
-                mapping[n] = UOp.new(Op.Range, tuple(substitute(n.src, mapping)), (id, *n.arg[1:]))  # as long as another has run
+        done = {r: value}
+        for n in nodes:
+            if n in done or n not in changing:
+                continue
+            src = tuple([done.get(s, s) for s in n.src])
+            if n.op is Op.Range and n not in root.ranges:
+                done[n] = UOp.new(Op.Range, src, (id, *n.arg[1:]))  # as long as another has run
                 id += 1
-        return flatten_ranges(substitute((root,), mapping)[0])
+            else:
+                done[n] = n.replace(src)
+        return flatten_ranges(done.get(root, root))
