@@ -11,7 +11,7 @@ from morok import config
 from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize import packing, scans, threads
+from morok.optimize import packing, scans, strips, threads
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear, place_sums
 from morok.passes.ranges import const_end
@@ -24,6 +24,9 @@ SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
 COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
 LINE_BYTES: Final = 64  # of memory, which is read and written by lines
 STREAM_VECTORS: Final = 2  # vectors a step of an elementwise loop
+STRIP_READS: Final = 1 << 21  # bytes that a fold reads beyond which it waits for memory, and is to read that in order
+STRIP_ROWS: Final = 32  # that a strip adds up, to be worth its own reads and writes
+STRIP_BYTES: Final = 1 << 12  # at least, of a part of a row: what is read in one go
 GPU_THREADS: Final = (256, 128, 64, 32)
 GPU_BUSY: Final = 1 << 14  # threads that outputs alone must give to fill a GPU
 GPU_SHARED: Final = 8  # threads from which on it is worth it that they share a reduction
@@ -147,11 +150,46 @@ def _cpu(s: Scheduler) -> None:
     if across is not None and accesses.unit(across) > 0 and (_length(across) >= lanes // 2 or not reduced):
         best = max([accesses.unit(r) for r in reduced], default=0)
         if best <= accesses.unit(across):
+            if reduced and (width := _strip_width(s, accesses, across, reduced)) and _strip(s, across, width, lanes):
+                return
             _upcast(s, across, lanes, COLUMN_VECTORS if reduced else STREAM_VECTORS)
             return
     for r in reduced:
         if accesses.unit(r) > 0 and _length(r) >= lanes:
             _unroll(s, r, lanes, SUM_VECTORS)
+
+
+def _strip_width(s: Scheduler, accesses: Accesses, across: UOp, reduced: list[UOp]) -> int:
+    """How many of the neighbouring results of a fold to keep at once, where it reads so much, row by row, that it waits for
+    memory and registers do not hold a row of results; else 0. All threads are to have some of them.
+    """
+    length = _length(across)
+    rows = [
+        (p.dtype.itemsize, math.prod(_length(r) for r in t.terms if r.op is Op.Range))
+        for p, t in zip(accesses.places, accesses.loads, strict=True)
+        if t.terms.get(across) == 1 and any(abs(t.terms.get(r, 0)) >= length for r in reduced)
+    ]
+    read = max((size * elements for size, elements in rows), default=0)
+    if length <= COLUMN_VECTORS * native(s) or read < STRIP_READS or math.prod(map(_length, reduced)) < STRIP_ROWS:
+        return 0
+    if length * max(n.dtype.itemsize for n in s.ast.toposort() if n.op is Op.Reduce) > strips.MAX_BYTES:
+        return 0
+    if s.target.threads == 1 or any(_length(r) % s.target.threads == 0 for r in s.output_ranges if r is not across):
+        return length
+    width = length // s.target.threads
+    return 0 if length % s.target.threads or width * min(size for size, _ in rows) < STRIP_BYTES else width
+
+
+def _strip(s: Scheduler, across: UOp, width: int, lanes: int) -> bool:
+    """Keep strips of results, and use them a few vectors at a time; whether that was possible."""
+    before = set(s.ranges) - {across}
+    try:
+        _apply(s, OptOp.STRIP, across, width)
+    except OptError:
+        return False
+    used = [r for end in s.ast.src for r in end.src[1:] if r not in before and _length(r) == width]
+    _upcast(s, max(used, key=lambda r: r.arg[0]), lanes, STREAM_VECTORS)
+    return True
 
 
 def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UOp]) -> None:

@@ -1,7 +1,7 @@
 """Optimizations of one kernel: what can be done to its loops, checked and applied (stage 7).
 
 A Scheduler holds a kernel and its ranges in nesting order. Each Opt names a range by its number in that order (UPCAST, LOCAL,
-THREAD, SWAP, PADTO), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot.
+THREAD, SWAP, PADTO, STRIP), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
-from morok.optimize import groups, packing, padding, scans, threads
+from morok.optimize import groups, packing, padding, scans, strips, threads
 from morok.passes.nesting import nesting
 from morok.passes.ranges import const_end, flatten_ranges, new_range
 from morok.passes.target import KernelInfo, Target
@@ -25,7 +25,8 @@ from morok.passes.walk import next_range_id
 class OptOp(enum.Enum):
     """TC tensor cores; UPCAST a range into lanes; LOCAL into threads of a block; UNROLL a reduced range into lanes; GROUP and
     GROUPTOP reduce in two steps through shared memory; THREAD a range over CPU threads; NOLOCALS no blocks of threads; SWAP two
-    global ranges; PADTO a multiple. PACK copies what is read of a buffer inside its `arg` outermost loops into a local one."""
+    global ranges; PADTO a multiple. PACK copies what is read of a buffer inside its `arg` outermost loops into a local one. STRIP
+    keeps the results of a fold for `arg` iterations of a range in a local buffer, the loop over them inside that of the fold."""
 
     TC = enum.auto()
     UPCAST = enum.auto()
@@ -38,6 +39,7 @@ class OptOp(enum.Enum):
     SWAP = enum.auto()
     PADTO = enum.auto()
     PACK = enum.auto()
+    STRIP = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ class Scheduler:
             OptOp.SWAP: self._swap,
             OptOp.NOLOCALS: self._no_locals,
             OptOp.PACK: self._pack,
+            OptOp.STRIP: self._strip,
             OptOp.GROUP: self._group,
             OptOp.GROUPTOP: self._group,
             OptOp.PADTO: self._pad,
@@ -328,6 +331,21 @@ class Scheduler:
             if not 0 < size <= packing.MAX_BYTES:
                 raise OptError(f"{opt}: a copy of {size or 'unknown'} bytes", expected=f"at most {packing.MAX_BYTES}")
         self.ast = packing.pack(self.ast, reads[0].src[0].arg, outer, self.target)
+
+    def _strip(self, opt: Opt) -> None:
+        if self.target.has_local:
+            raise OptError(f"{opt}: on {self.target.name} many threads would share one strip", expected="a CPU")
+        r = self._range(opt, self.ranges)
+        if r.arg[1] not in _PARALLEL:
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
+        amount = self._amount(opt, r)
+        fold = strips.the_fold(self.ast, r, str(opt))
+        if amount * fold.dtype.itemsize > strips.MAX_BYTES:
+            raise OptError(f"{opt}: a strip of {amount * fold.dtype.itemsize} bytes", expected=f"at most {strips.MAX_BYTES}")
+        if amount < (const_end(r) or 0):
+            r = self.split(r, amount, r.arg[1])
+            fold = strips.the_fold(self.ast, r, str(opt))
+        self.ast = strips.strip(self.ast, fold, r, self.target)
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):

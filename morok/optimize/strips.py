@@ -1,0 +1,105 @@
+"""STRIP: folds of neighbouring results side by side, row by row, in a small local buffer.
+
+The sum of a matrix over its rows has a result for each column. With as many of them in registers as fit, memory is read a few
+hundred bytes of each row at a time, which no processor reads ahead well. With a strip of them in a local buffer, the loop over
+results runs inside that of the fold, and memory is read in order. Each result is the same fold, in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Final
+
+from morok.errors import OptError
+from morok.ir.dtype import AddrSpace
+from morok.ir.graph import substitute
+from morok.ir.op import AxisType, Op
+from morok.ir.ops.loop import identity
+from morok.ir.uop import UOp
+from morok.passes.nesting import nesting
+from morok.passes.ranges import const_end, new_range
+from morok.passes.target import Target
+from morok.passes.walk import next_range_id
+
+MAX_BYTES: Final = 1 << 16  # of a strip: what a nearer cache keeps
+VECTORS: Final = 2  # of results that are read and written together
+ROWS: Final = (4, 2, 1)  # iterations of the fold for which results are read and written once: as many as divide it
+_LOOPS: Final = frozenset({AxisType.Outer, AxisType.Loop, AxisType.Thread})
+
+
+def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
+    """The only fold in the loop over `r`, whose results may be kept in a strip; OptError, called `what`, where there is none."""
+    nodes = ast.toposort()
+    found = [n for n in nodes if n.op is Op.Reduce and r in n.ranges]
+    if len(found) != 1:
+        raise OptError(f"{what}: {len(found)} folds depend on that axis", expected="one")
+    fold = found[0]
+    if (
+        fold.dtype.count > 1
+        or fold.dtype.is_bool
+        or fold.dtype.is_index
+        or any(n.op is Op.Reduce for n in fold.src[0].toposort())
+    ):
+        raise OptError(f"{what}: the fold is one of vectors, conditions, places, or other folds", expected="STRIP before UPCAST")
+    if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]):
+        raise OptError(f"{what}: a loop of the fold, or around it, is vectorized or as long as another", expected="plain loops")
+    if any(x.arg[1] is not AxisType.Reduce for x in fold.src[1:]) or any(x.src[0].op is not Op.Const for x in fold.src[1:]):
+        raise OptError(f"{what}: the length of the fold is not a number", expected="loops whose length is known")
+    if max(fold.ranges, key=nesting) is not r:
+        raise OptError(f"{what}: another loop with results of the fold is inside that axis", hint="SWAP them")
+    if any(n.op in (Op.DefineLocal, Op.Bufferize) for n in nodes):
+        raise OptError(f"{what}: the kernel has a local buffer", expected="STRIP before PACK")
+    stored = {s.src[0] for s in nodes if s.op is Op.Store}
+    written = {p.src[0] for p in stored}
+    if any(n.op is Op.Index and n not in stored and n.src[0] in written for n in nodes):
+        raise OptError(f"{what}: the kernel reads a buffer that it writes", expected="buffers that are read or written")
+    return fold
+
+
+def strip(ast: UOp, fold: UOp, r: UOp, target: Target) -> UOp:
+    """`ast` with the results of `fold` for all of the range `r`, of known length, in a local buffer before they are used."""
+    length = const_end(r)
+    assert length is not None
+    lanes = VECTORS * max(1, target.vector_bytes // max(4, fold.dtype.itemsize))
+    ids = count(next_range_id(ast))
+    outer = sorted(fold.ranges - {r}, key=nesting)
+    buffer = UOp.new(Op.DefineLocal, (), 0, fold.dtype.ptr(length, AddrSpace.LOCAL))
+    inside = buffer.after(*outer) if outer else buffer
+    start = fold.src[0].like(identity(fold.arg, fold.dtype))
+    begun = [inside.index(at).store(start).end(*loops) for at, loops in _along(r, length, AxisType.Loop, lanes, ids)]
+    lengths = [const_end(x) or 0 for x in fold.src[1:]]
+    together = next(k for k in ROWS if lengths[-1] % k == 0)
+    lengths[-1] //= together
+    at_row = [
+        new_range(n, next(ids), AxisType.Reduce, x) if n > 1 else UOp.const(0) for n, x in zip(lengths, fold.src[1:], strict=True)
+    ]
+    rows = [x for x in at_row if x.op is Op.Range]
+    sofar = inside.after(UOp.new(Op.Barrier, tuple(begun)), *rows)
+    steps = []
+    for at, loops in _along(r, length, AxisType.Reduce, lanes, ids):
+        place = total = sofar.index(at)
+        for k in range(together):
+            here = dict(zip(fold.src[1:], (*at_row[:-1], at_row[-1] * together + k), strict=True))
+            total = UOp.new(fold.arg, (total, substitute((fold.src[0],), {**here, r: at})[0]))
+        steps.append(place.store(total).end(*loops))
+    body = steps[0] if len(steps) == 1 else UOp.new(Op.Group, tuple(steps))
+    done = inside.after(UOp.new(Op.Barrier, (body.end(*rows),)))
+    return substitute((ast,), {fold: done.index(r)})[0]
+
+
+def _along(r: UOp, length: int, axis: AxisType, lanes: int, ids: Iterator[int]) -> Iterator[tuple[UOp, list[UOp]]]:
+    """The places of a strip, with the loops over them: some lanes at a time, then what is left."""
+    done = 0
+    while done < length:
+        step = min(lanes, length - done)
+        times = (length - done) // step
+        at, loops = UOp.const(done), []
+        if times > 1:
+            loops.append(new_range(times, next(ids), axis, r))
+            at = at + loops[-1] * step
+        if step > 1:
+            loops.append(new_range(step, next(ids), AxisType.Upcast, r))
+            at = at + loops[-1]
+        yield at, loops
+        done += times * step
