@@ -107,7 +107,8 @@ class CPUDevice(Device):
         from morok.codegen.llvm import render
 
         machine = host_machine()
-        return render(instructions, name, config.FAST_MATH.value, host().fma, machine.has("avx512fp16"), machine.is_arm)
+        fp16, avx512 = machine.has("avx512fp16"), machine.has("avx512f")
+        return render(instructions, name, config.FAST_MATH.value, host().fma, fp16, machine.is_arm, avx512)
 
     def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
         if config.CPU_BACKEND.value == "interpreter":

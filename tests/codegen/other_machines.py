@@ -26,7 +26,7 @@ def main(cpu: str, features: str, lanes: str, how: str) -> None:
     widths = [int(n) for n in lanes.split(",")]
 
     def check(program: Program, name: str, exact: bool) -> None:
-        rendered = render(program.listing.list, name, frozenset(), llvm_target(m).fma)
+        rendered = render(program.listing.list, name, frozenset(), llvm_target(m).fma, avx512=m.has("avx512f"))
         code = emit(rendered.text, m)
         if how == "emit":
             return

@@ -22,12 +22,14 @@ class Builder:
     declared  functions used, and their declarations
     fma       whether the target multiplies and adds in one instruction; half_fma: at f16 too
     ieee_extremes  whether it has IEEE maximum and minimum of vectors in one
+    avx512    whether it has AVX-512
     """
 
     math: frozenset[str] = CONTRACT
     fma: bool = True
     half_fma: bool = False
     ieee_extremes: bool = False
+    avx512: bool = False
     lines: list[str] = field(default_factory=list)
     entry: list[str] = field(default_factory=list)
     block: str = "entry"
@@ -104,6 +106,11 @@ class Builder:
         if function not in self.declared:
             self.declared[function] = f"declare {result} {function}({', '.join(t for t, _ in operands)})"
         return self.emit(f"call {result} {function}({', '.join(f'{t} {v}' for t, v in operands)})")
+
+    def ternary_logic(self, lanes: int, table: int, operands: tuple[str, str, str]) -> str:
+        """AVX-512's function of three bits, for 512 bits of integers: bit 4x + 2y + z of `table` is the result for x, y, z."""
+        letter, t = {16: ("d", "<16 x i32>"), 8: ("q", "<8 x i64>")}[lanes]
+        return self.call(f"@llvm.x86.avx512.pternlog.{letter}.512", t, [*[(t, x) for x in operands], ("i32", str(table))])
 
     def prefetch(self, address: str) -> None:
         """Ask for the line at `address`, to be read soon; one that does not exist is not fetched."""

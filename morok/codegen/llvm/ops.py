@@ -256,6 +256,9 @@ def _extreme(name: str, floating: str, letters: str, beyond: str, wrong_zero: fl
     OPS[name] = emit
 
 
+_MAJORITY: Final = 0xE8  # of three bits: of two and a 1 either, of two and a 0 both
+
+
 def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> str:
     """IEEE maximum or minimum. Where vectors have but an instruction that gives its second operand for NaN and for two zeros, as
     x86 does, that one in both orders: the two results differ in these cases alone, and then are the operands. All their bits
@@ -269,6 +272,8 @@ def _float_extreme(b: Builder, name: str, base: str, n: int, x: str, y: str) -> 
     if name == "minimum":
         return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, first, second))
     unsigned = b.const(bits, n, 2 ** (int(bits[1:]) - 1) - 1)
+    if b.avx512 and n * int(bits[1:]) == 512:
+        return b.convert("bitcast", bits, base, n, b.ternary_logic(n, _MAJORITY, (first, second, unsigned)))
     signs = b.binary("and", bits, n, first, b.binary("or", bits, n, second, unsigned))
     return b.convert("bitcast", bits, base, n, b.binary("or", bits, n, signs, b.binary("and", bits, n, second, unsigned)))
 

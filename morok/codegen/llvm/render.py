@@ -620,16 +620,18 @@ def render(
     fma: bool = True,
     half_fma: bool = False,
     ieee_extremes: bool = False,
+    avx512: bool = False,
 ) -> Rendered:
     """The LLVM IR of `instructions` (the list after stage 22) as a function called `name`.
 
     `math`: the liberties of float arithmetic (MOROK_FAST_MATH). `fma`: whether the target has fused multiply-add;
-    `half_fma`: at f16 too. `ieee_extremes`: whether it has IEEE maximum and minimum of vectors as instructions.
+    `half_fma`: at f16 too. `ieee_extremes`: whether it has IEEE maximum and minimum of vectors as instructions;
+    `avx512`: whether it has AVX-512.
     Raises CompileError for an instruction that has no code.
     """
     streams = Streams(streamed_slots(instructions))
     renderer = Renderer(
-        name, Builder(math, fma, half_fma, ieee_extremes), analyze(instructions), streams, loads_ahead(instructions)
+        name, Builder(math, fma, half_fma, ieee_extremes, avx512), analyze(instructions), streams, loads_ahead(instructions)
     )
     renderer.run(instructions)
     text = "\n".join(renderer.globals() + renderer.function())
