@@ -80,7 +80,7 @@ EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "ex
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
 FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing", "recollect")
-WIDTHS: Final = ("lower_gates", "wide_accesses", "gep_pushing", "cut_lanes", "take_lanes", "push_lanes")
+WIDTHS: Final = ("lower_gates", "wide_accesses", "cut_lanes", "gep_pushing", "take_lanes", "push_lanes")
 FINAL: Final = ("render", "gep_pushing", "safe_division")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
