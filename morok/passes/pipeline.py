@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +16,7 @@ from morok import config
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes import steps
+from morok.passes import shown, steps
 from morok.passes.appended import appended_to
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
@@ -206,7 +205,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
 
             verify(program, stage.number, target.unsupported)
         if show:
-            print(section(ast, stage, before, program), file=sys.stderr)
+            shown.show(section(ast, stage, before, program))
         if observer is not None:
             observer(stage.number, stage.name, before, program)
         if watcher is not None:

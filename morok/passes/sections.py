@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 
 from morok.ir.graph import toposort
 from morok.ir.uop import UOp
 from morok.passes.rangeify import PASSES
 from morok.passes.rangeify.state import State
+from morok.passes.shown import show
 
 
 def printed() -> Callable[[str, State], None]:
-    """An observer of `rangeify` that prints what each pass did to standard error."""
+    """An observer of `rangeify` that prints what each pass did."""
     names = [name for name, _ in PASSES]
     shown = [""]
 
     def observe(name: str, state: State) -> None:
         text = _text(state)
         title = f"--- schedule: pass {names.index(name) + 1}: {name}"
-        print(f"{title} (no change)" if text == shown[0] else f"{title}\n{text}", file=sys.stderr)
+        show(f"{title} (no change)" if text == shown[0] else f"{title}\n{text}")
         shown[0] = text
 
     return observe
