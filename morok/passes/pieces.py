@@ -61,26 +61,37 @@ def chains(steps: Sequence[Step], groups: Sequence[Sequence[int]], inner: Collec
     inner    the buffers that nothing but these steps reads
     threads  how many share a kernel: each has a cache of its own
     """
+    stores = [_store(s.ast) for s in steps]
+    written = [None if w is None else s.buffers[w.src[0].src[0].arg] for s, w in zip(steps, stores, strict=True)]
+    if not any(w is not None and b in inner and _bytes(w) >= WHOLE_BYTES * threads for w, b in zip(stores, written, strict=True)):
+        return []
     found: list[Chain] = []
     at = 0
     while at < len(groups):
-        chain = _longest(steps, groups[at:], inner, threads)
+        chain = _longest(steps, written, groups[at:], inner, threads)
         if chain is not None:
             found.append(chain)
         at += len(chain.steps) if chain is not None else 1
     return found
 
 
-def _longest(steps: Sequence[Step], groups: Sequence[Sequence[int]], inner: Collection[int], threads: int) -> Chain | None:
+def _longest(
+    steps: Sequence[Step], written: Sequence[int | None], groups: Sequence[Sequence[int]], inner: Collection[int], threads: int
+) -> Chain | None:
+    """The longest chain that begins with the first group; `written` is the buffer that each step stores to."""
     members: list[int] = []
+    between: list[int] = []
     best: Chain | None = None
     for group in groups:
-        if len(group) != 1 or _store(steps[group[0]].ast) is None:
+        if len(group) != 1 or (last := written[group[0]]) is None:
             break
-        if members and _written(steps[members[-1]]) not in steps[group[0]].buffers:
+        if members and (between[-1] not in inner or between[-1] not in steps[group[0]].buffers):
             break
         members.append(group[0])
-        best = _chain(steps, members, inner, threads) or best
+        best = _chain(steps, members, between, last, threads) or best
+        if last in between:
+            break
+        between.append(last)
     return best
 
 
@@ -96,25 +107,24 @@ def _store(ast: UOp) -> UOp | None:
     return store if alone else None
 
 
-def _written(step: Step) -> int:
-    """The buffer that the step stores to."""
-    store = _store(step.ast)
-    assert store is not None
-    slot: int = store.src[0].src[0].arg
-    return step.buffers[slot]
+def _bytes(store: UOp) -> int:
+    """The size of the buffer that a kernel stores to."""
+    memory = store.src[0].src[0].dtype
+    assert isinstance(memory, PtrType)
+    return memory.size * memory.base.itemsize
 
 
-def _chain(steps: Sequence[Step], members: Sequence[int], inner: Collection[int], threads: int) -> Chain | None:
-    """These steps as a chain; None where that is not possible or not worth it."""
+def _chain(steps: Sequence[Step], members: Sequence[int], between: Sequence[int], last: int, threads: int) -> Chain | None:
+    """These steps as a chain, which store to the buffers `between` them and to the `last`; None where that is not possible or not
+    worth it.
+    """
     if len(members) < 2:
         return None
     chosen = [steps[m] for m in members]
-    between = [_written(s) for s in chosen[:-1]]
-    last = _written(chosen[-1])
-    outside = [b for k, s in enumerate(steps) if k not in members for b in s.buffers]
-    if not all(b in inner and b not in outside for b in between) or any(last in s.buffers for s in chosen[:-1]):
+    if any(last in s.buffers for s in chosen[:-1]):
         return None
-    if len(set(between)) < len(between):
+    outside = {b for k, s in enumerate(steps) if k not in members for b in s.buffers}
+    if not outside.isdisjoint(between):
         return None
     loops = [s.ast.src[0].src[1:] for s in chosen]
     for depth in range(1, min(map(len, loops)) + 1):
