@@ -33,6 +33,18 @@ def test_assigning_twice_adds_twice() -> None:
     np.testing.assert_allclose(a.numpy(), was + 2, rtol=1e-6)
 
 
+def test_assignments_one_after_the_other_need_no_temporary() -> None:
+    """What each kernel reads of the buffer is the element that it writes; elsewhere it is read from a copy."""
+    a = data(6)
+    was = a.numpy().copy()
+    for _ in range(4):
+        a.assign(a * 2)
+    assert [len(i.buffers) for i in a.schedule()] == [1] * 4
+    a.assign(a.flip(0) + 1)
+    a.assign(a.reshape(2, 3).T.reshape(6))
+    np.testing.assert_allclose(a.numpy(), ((was * 16)[::-1] + 1).reshape(2, 3).T.reshape(6), rtol=1e-6)
+
+
 def test_a_reader_that_comes_later_in_the_graph_runs_before_the_writer() -> None:
     a, c = data(4), data(4, seed=1)
     was = a.numpy().copy()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from morok.errors import IRTypeError
 from morok.ir.dtype import AddrSpace
-from morok.ir.graph import substitute, toposort
+from morok.ir.graph import substitute
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim, shape_of
@@ -84,6 +84,35 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
     return node.replace(src)
 
 
+def _inside(value: UOp) -> Iterator[UOp]:
+    """What is computed in the kernel of a value: not what other kernels store."""
+    seen, stack = {value}, [value]
+    while stack:
+        node = stack.pop()
+        yield node
+        if node.op is Op.Bufferize and node.arg[1] is AddrSpace.GLOBAL:
+            continue
+        below = [s for s in node.src if s not in seen]
+        seen.update(below)
+        stack += below
+
+
+def _elsewhere(node: UOp, target: UOp, flat: UOp, ranges: Sequence[UOp]) -> bool:
+    """Whether a node reads a buffer, as it is or as an assignment leaves it, elsewhere than at `flat`, the place of the loops."""
+    if node.op is not Op.Index:
+        return False
+    source = node.src[0]
+    if source is target:
+        return node.src[1] is not flat
+    if not (source.op is Op.Bufferize and source.src[0].op is Op.Assign):
+        return False
+    written = source.src[0].src[0].src[0]
+    while written.op is Op.After:
+        written = written.src[0]
+    same = [r.src[0] for r in source.src[1:]] == [r.src[0] for r in ranges] and list(node.src[1:]) == list(ranges)
+    return written is target and not same
+
+
 def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) -> UOp:
     """The value stored over a buffer's own elements; through a temporary if it reads the buffer elsewhere than it writes.
 
@@ -98,9 +127,8 @@ def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) 
     if target.op not in STORAGE:
         raise IRTypeError(f"Assign: {target.op.name} is no memory to write to", expected="a buffer, or a buffer reshaped")
     flat = movement.flatten(demand.indices, shape_of(node))
-    inside = toposort((value,))
-    if any(n.op is Op.Index and n.src[0] is target and n.src[1] is not flat for n in inside):
-        ranges = [i for i in demand.indices if i.op is Op.Range]
+    ranges = [i for i in demand.indices if i.op is Op.Range]
+    if any(_elsewhere(n, target, flat, ranges) for n in _inside(value)):
         fresh = {r: new_range(dim(r.src[0]), AxisType.Loop) for r in ranges}
         moved = substitute((value,), fresh)[0]
         temporary = UOp.new(Op.Bufferize, (moved, *fresh.values()), (target.src[1].arg, AddrSpace.GLOBAL))
