@@ -37,41 +37,56 @@ class Indexing(Scan):
         A mask is computed at once, for the shape of the result depends on it.
         """
         parts = list(key) if isinstance(key, tuple) else [key]
-        if any(_is_array(p) for p in parts):
+        if any(is_array(p) for p in parts):
             return self._chosen_by_arrays(parts)
         return self._basic_index(parts)
 
     def _chosen_by_arrays(self, parts: list[Any]) -> Self:
         """Positions for several axes, broadcast together, once the other parts are applied."""
-        parts = self._without_masks(parts)
-        # beside arrays an integer is an array too
-        chooses = [p is not None and p is not Ellipsis and not isinstance(p, slice) for p in parts]
-        x = self._basic_index([slice(None) if c else p for c, p in zip(chooses, parts, strict=True)])
-        at = [k for k, c in enumerate(chooses) if c]
-        dots = next((k for k, p in enumerate(parts) if p is Ellipsis), len(parts))
-        axes = [k if k < dots else x.ndim - (len(parts) - k) for k in at]
-        chosen = x._chosen(axes, [parts[k] for k in at])
-        # arrays side by side leave their axes where they stood; else they stand in front
+        others, axes, at, first = self._split_index(parts)
+        x = self._basic_index(others)
+        chosen = x._chosen(axes, at)
         wide = chosen.ndim - (x.ndim - len(axes))
-        first = axes[0] if at == list(range(at[0], at[0] + len(at))) else 0
         behind = list(range(wide, chosen.ndim))
         return chosen.permute(*behind[:first], *range(wide), *behind[first:])
 
+    def _split_index(self, parts: list[Any]) -> tuple[list[Any], list[int], list[Any], int]:
+        """An index with arrays in it, in two steps.
+
+        The index without them; the axes of what it gives that they choose from; their positions; and at which of the axes that
+        are left theirs stand: where they stood if they are side by side, else in front.
+        """
+        parts = self._without_masks(parts)
+        # beside arrays an integer is an array too
+        chooses = [p is not None and p is not Ellipsis and not isinstance(p, slice) for p in parts]
+        others = [slice(None) if c else p for c, p in zip(chooses, parts, strict=True)]
+        at = [k for k, c in enumerate(chooses) if c]
+        dots = next((k for k, p in enumerate(parts) if p is Ellipsis), len(parts))
+        ndim = len(self._full_index(others))
+        axes = [k if k < dots else ndim - (len(parts) - k) for k in at]
+        together = at == list(range(at[0], at[0] + len(at)))
+        return others, axes, [parts[k] for k in at], axes[0] if together else 0
+
     def _without_masks(self, parts: list[Any]) -> list[Any]:
         """The parts, each mask as the places where it holds; ShapeError unless masks have the shape of their axes."""
-        covered = [p.ndim if _is_mask(p) else 0 if p is None or p is Ellipsis else 1 for p in parts]
+        covered = [p.ndim if is_mask(p) else 0 if p is None or p is Ellipsis else 1 for p in parts]
         out: list[Any] = []
         axis = 0
         for part, count in zip(parts, covered, strict=True):
-            if _is_mask(part) and part.shape != self.shape[axis : axis + part.ndim]:
-                raise ShapeError(
-                    f"a mask of shape {show(part.shape)} for axes {axis}..{axis + part.ndim} of shape {show(self.shape)}",
-                    place=caller(),
-                    expected=f"the shape {show(self.shape[axis : axis + part.ndim])}",
-                )
+            if is_mask(part):
+                self._covers(part, axis)
             axis += self.ndim - sum(covered) if part is Ellipsis else count
-            out += self._positions_of(part) if _is_array(part) else [part]
+            out += self._positions_of(part) if is_array(part) else [part]
         return out
+
+    def _covers(self, mask: Any, axis: int) -> None:
+        """ShapeError unless a mask has the shape of the axes from this one on."""
+        if mask.shape != self.shape[axis : axis + mask.ndim]:
+            raise ShapeError(
+                f"a mask of shape {show(mask.shape)} for axes {axis}..{axis + mask.ndim} of shape {show(self.shape)}",
+                place=caller(),
+                expected=f"the shape {show(self.shape[axis : axis + mask.ndim])}",
+            )
 
     def _positions_of(self, part: Any) -> list[Any]:
         """What stands for an array, list, tensor or mask: tensors of integers, or arrays."""
@@ -92,6 +107,21 @@ class Indexing(Scan):
 
     def _chosen(self, axes: Sequence[int], at: Sequence[Any]) -> Self:
         """[positions.., the other axes..]: of these axes the elements at positions that broadcast together."""
+        flat, inside = self._flat_places(axes, at)
+        shape = flat.shape
+        rows = self._as_rows(axes)
+        lead, rest = (1,) * len(shape), rows.shape[1:]
+        full = (*shape, rows.shape[0], *rest)
+        wide = reshaped(flat.uop, (*shape, 1, *(1,) * len(rest)))
+        chosen = rows.reshape((*lead, *rows.shape))._selected(wide, len(shape), full)
+        for good in inside:
+            chosen = chosen._zero_unless(good.reshape((*(1,) * (len(shape) - good.ndim), *good.shape, *(1,) * len(rest))))
+        return chosen
+
+    def _flat_places(self, axes: Sequence[int], at: Sequence[Any]) -> tuple[Self, list[Self]]:
+        """Positions in several axes, broadcast together, as places in these axes flattened, which lie inside; and what says
+        whether a position did, for each of which that is not known.
+        """
         sizes = [known(self, a, "an index") for a in axes]
         places: list[Self] = []
         inside: list[Self] = []
@@ -100,39 +130,40 @@ class Indexing(Scan):
             places.append(place)
             inside += [] if good is None else [good]
         shape = broadcast_shapes(*[p.shape for p in places])
-        others = [a for a in range(self.ndim) if a not in axes]
         flat = expanded(places[0].uop, shape)
         for place, n in zip(places[1:], sizes[1:], strict=True):
             flat = flat * dim_node(n) + expanded(place.uop, shape)
-        rows = self.permute(*axes, *others).flatten(0, len(axes) - 1) if len(axes) > 1 else self.moveaxis(axes[0], 0)
-        lead, rest = (1,) * len(shape), rows.shape[1:]
-        full = (*shape, rows.shape[0], *rest)
-        chosen = rows.reshape((*lead, *rows.shape))._selected(reshaped(flat, (*shape, 1, *(1,) * len(rest))), len(shape), full)
-        for good in inside:
-            wide = good.reshape((*(1,) * (len(shape) - good.ndim), *good.shape, *(1,) * len(rest)))
-            chosen = chosen._zero_unless(wide)
-        return chosen
+        return self._like(flat), inside
+
+    def _as_rows(self, axes: Sequence[int]) -> Self:
+        """These axes in front, as one."""
+        others = [a for a in range(self.ndim) if a not in axes]
+        return self.permute(*axes, *others).flatten(0, len(axes) - 1) if len(axes) > 1 else self.moveaxis(axes[0], 0)
 
     def _place(self, position: Any, axis: int, n: int) -> tuple[Self, Self | None]:
         """A position as an index that is certainly in [0, n), and whether it was; None where that is known."""
-        import numpy as np
-
         good: Self | None = None
         if isinstance(position, Lazy):
             at = self._like(position.uop.cast(dtypes.i64))
             at = (at < 0).where(at + n, at)
             good = (at >= 0) & (at < n)
         else:
-            array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position), np.int64)
-            wrong = array[(array < -n) | (array >= n)]
-            if wrong.size:
-                raise ShapeError(
-                    f"index {wrong[0]} is outside axis {axis} of shape {show(self.shape)}",
-                    place=caller(),
-                    expected=f"{-n}..{n}" if n else "an axis with elements",
-                )
-            at = self._from_data(array % max(n, 1), self.device)
+            at = self._from_data(self._known_place(position, axis, n), self.device)
         return self._like(at.clip(0, max(n - 1, 0)).uop.cast(dtypes.index)), good
+
+    def _known_place(self, position: Any, axis: int, n: int) -> Any:
+        """Positions in numbers as an array of indices in [0, n); ShapeError where one lies outside the axis."""
+        import numpy as np
+
+        array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position), np.int64)
+        wrong = array[(array < -n) | (array >= n)]
+        if wrong.size:
+            raise ShapeError(
+                f"index {wrong[0]} is outside axis {axis} of shape {show(self.shape)}",
+                place=caller(),
+                expected=f"{-n}..{n}" if n else "an axis with elements",
+            )
+        return array % max(n, 1)
 
     def _selected(self, place: UOp, axis: int, full: Shape) -> Self:
         """The element of axis `axis` at `place`; both broadcast to `full`, the shape with the axis, which is lost."""
@@ -197,11 +228,11 @@ def _nothing(d: DType = dtypes.i64) -> UOp:
     return expanded(UOp.const(0, d), (0,))
 
 
-def _is_array(part: Any) -> bool:
+def is_array(part: Any) -> bool:
     return isinstance(part, (Lazy, list)) or type(part).__name__ == "ndarray"
 
 
-def _is_mask(part: Any) -> bool:
+def is_mask(part: Any) -> bool:
     return hasattr(part, "ndim") and part.ndim > 0 and str(part.dtype) == "bool"
 
 

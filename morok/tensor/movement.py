@@ -301,7 +301,8 @@ class Movement(Lazy):
         parts = list(key) if isinstance(key, tuple) else [key]
         return self._basic_index(parts)
 
-    def _basic_index(self, parts: list[Any]) -> Self:
+    def _full_index(self, parts: list[Any]) -> list[Any]:
+        """The parts of an index, with a whole slice for each axis that is not named and without `...`."""
         ellipses = [i for i, p in enumerate(parts) if isinstance(p, EllipsisType)]
         if len(ellipses) > 1:
             raise ShapeError("an index has two ellipses", place=caller(), expected="at most one `...`")
@@ -311,9 +312,11 @@ class Movement(Lazy):
                 f"an index of {named} parts into shape {show(self.shape)}", place=caller(), expected=f"at most {self.ndim}"
             )
         at = ellipses[0] if ellipses else len(parts)
-        parts = [*parts[:at], *[slice(None)] * (self.ndim - named), *parts[at + 1 :]]
+        return [*parts[:at], *[slice(None)] * (self.ndim - named), *parts[at + 1 :]]
+
+    def _basic_index(self, parts: list[Any]) -> Self:
         x, axis = self, 0
-        for part in parts:
+        for part in self._full_index(parts):
             if part is None:
                 x = x.unsqueeze(axis)
                 axis += 1

@@ -23,7 +23,7 @@ from morok.tensor import creation
 from morok.tensor.arguments import whole
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, prod
 from morok.tensor.movement import expanded, reshaped, shape_argument
-from morok.tensor.searching import Searching
+from morok.tensor.writing import Writing
 
 
 class _Generator:
@@ -50,7 +50,7 @@ class _Generator:
 _GENERATOR: Final = _Generator()
 
 
-class Random(Searching):
+class Random(Writing):
     """Tensors of random numbers. A plan that is executed again repeats its numbers: they were drawn when it was described."""
 
     __slots__ = ()

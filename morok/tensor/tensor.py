@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from morok.config import settings
-from morok.errors import DTypeError, ShapeError
+from morok.errors import DTypeError, ShapeError, UsageError
 from morok.ir.dtype import dtypes
 from morok.ir.maker import caller
 from morok.ir.op import Op
@@ -22,6 +22,7 @@ from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
 from morok.tensor.movement import expanded
 from morok.tensor.random import Random
+from morok.tensor.writing import is_view_of_another, shares_memory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -162,8 +163,34 @@ class Tensor(Random):
                 self.uop = UOp.new(Op.Contiguous, (uop,))
             self.realize()
             uop = self.uop
-        self.uop = UOp.new(Op.Assign, (uop, expanded(new.uop, self.shape)))
+        self.uop, self._compiled = UOp.new(Op.Assign, (uop, expanded(new.uop, self.shape))), None
         return self
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Write `value`, cast to this dtype, to the elements that `key` chooses: whatever __getitem__ takes.
+
+        Memory that has been computed is overwritten when this tensor is computed, as by `assign`; at once where another tensor in
+        use has the same memory. A tensor that is still lazy is described anew. Views made before keep their elements.
+
+        UsageError for a view of a tensor in use, which would not see what is written; ShapeError unless `value` broadcasts to the
+        elements.
+        """
+        if is_view_of_another(self):
+            raise UsageError(
+                f"{show(self.shape)} is a view of another tensor, which would not see what is written",
+                place=caller(),
+                expected="a tensor with elements of its own",
+                hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .contiguous()",
+            )
+        changed = self._with(key, value)
+        if changed is self:
+            return
+        if self.uop.op is not Op.Assign and schedules.stored_buffer(self.uop) is None:
+            self.uop, self._compiled = changed.uop, None
+            return
+        self.assign(changed)
+        if shares_memory(self):
+            self.realize()
 
     def numpy(self) -> Array:
         """The elements as an ndarray; on the CPU a view of the tensor's memory."""

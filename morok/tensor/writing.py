@@ -1,0 +1,209 @@
+"""What a tensor is once a part of it is replaced: the other half of indexing.
+
+The whole tensor is computed: each element asks whether it is replaced, and by which. So a write costs a pass over the tensor.
+Integers in an index, and numbers written there, are data of the kernel, so that a loop over positions compiles one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Self
+
+from morok.errors import ShapeError
+from morok.ir.dtype import dtypes
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.shape import Shape
+from morok.ir.uop import UOp
+from morok.passes.rangeify.state import MOVEMENT
+from morok.tensor import registry
+from morok.tensor.arguments import known
+from morok.tensor.base import UNKNOWN_TO_NUMPY, Lazy, dim_node, numpy_name, prod, show
+from morok.tensor.indexing import is_array, is_mask
+from morok.tensor.movement import broadcast_shapes, expanded
+from morok.tensor.searching import Searching
+
+
+class Writing(Searching):
+    """Values are cast to the tensor's dtype, as NumPy casts them."""
+
+    __slots__ = ()
+
+    def _with(self, key: Any, value: Any) -> Self:
+        """This tensor with `value` at the elements that `key` chooses; itself if these are none."""
+        parts = list(key) if isinstance(key, tuple) else [key]
+        given = self._given(value, any(hasattr(p, "__index__") and not isinstance(p, Lazy) for p in parts))
+        if len(parts) == 1 and is_mask(parts[0]) and given.ndim <= self.ndim - parts[0].ndim:
+            return self._where_masked(parts[0], given)
+        if not any(is_array(p) for p in parts):
+            return self._with_part(self._full_index(parts), given)
+        others, axes, at, first = self._split_index(parts)
+        inner = self._basic_index(others)
+        changed = inner._with_chosen(axes, at, first, given)
+        return self if changed is inner else self._with_part(self._full_index(others), changed)
+
+    def _given(self, value: Any, varies: bool) -> Self:
+        """What is written, in this tensor's dtype; `varies` says that numbers shall be data."""
+        uop = self._operand(value)
+        if varies and uop.op is Op.Const and self.dtype not in UNKNOWN_TO_NUMPY:
+            import numpy as np
+
+            number = self._from_data(np.array([uop.arg], numpy_name(uop.dtype)), self.device)
+            return number.reshape(()).cast(self.dtype)
+        return self._like(uop).cast(self.dtype)
+
+    def _fitted(self, shape: Shape) -> Self:
+        """These values in the shape of the elements that they replace; axes of size 1 in front do not matter."""
+        x = self
+        while x.ndim > len(shape) and x.shape[0] == 1:
+            x = x.squeeze(0)
+        padded = (1,) * (len(shape) - x.ndim) + x.shape
+        if len(padded) != len(shape) or any(p != n and p != 1 for p, n in zip(padded, shape, strict=True)):
+            raise ShapeError(
+                f"values of shape {show(self.shape)} for elements of shape {show(shape)}",
+                place=caller(),
+                expected="from the right, equal dimensions or 1 in the values",
+                hint="x[key].shape is the shape of what is written",
+            )
+        return self._like(expanded(x.uop, shape))
+
+    def _where_masked(self, mask: Any, given: Self) -> Self:
+        """Where a mask over the first axes holds, values for the others."""
+        self._covers(mask, 0)
+        condition: Self = self._like(mask.uop) if isinstance(mask, Lazy) else self._from_data(mask, self.device)
+        rest = self.shape[condition.ndim :]
+        wide = condition.reshape((*condition.shape, *(1,) * len(rest)))
+        return self if 0 in self.shape else wide.where(given._fitted(rest), self).cast(self.dtype)
+
+    def _with_part(self, parts: Sequence[Any], given: Self) -> Self:
+        """An index of integers, slices and None, one part an axis."""
+        region = self._basic_index(list(parts))
+        given = given._fitted(region.shape)
+        if 0 in region.shape:
+            return self
+        sizes = iter(region.shape)
+        counts: list[Any] = []  # of each axis of this tensor, how many are written
+        for part in parts:
+            if part is None:
+                next(sizes)
+            else:
+                counts.append(next(sizes) if isinstance(part, slice) else 1)
+        given = given.reshape(tuple(counts))
+        written: Self | None = None
+        for axis, part in enumerate(p for p in parts if p is not None):
+            if isinstance(part, slice) and _is_whole(part, self.shape[axis]):
+                continue
+            n = known(self, axis, "an index")
+            if isinstance(part, slice):
+                begin, _, step = part.indices(n)
+                ones = self._like(expanded(UOp.const(True, dtypes.bool), (counts[axis],)))
+                hit, given = ones._spread(0, begin, step, n), given._spread(axis, begin, step, n)
+            else:
+                place = self._from_data(self._known_place(part, axis, n).reshape(1), self.device)
+                hit = self._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
+                given = given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
+            here = hit.reshape(tuple(n if a == axis else 1 for a in range(self.ndim)))
+            written = here if written is None else written & here
+        return given if written is None else written.where(given, self).cast(self.dtype)
+
+    def _spread(self, axis: int, begin: int, step: int, n: int) -> Self:
+        """An axis of `n` with these elements from `begin` on, every `step`, and zeros between them."""
+        count, stride = known(self, axis, "a slice"), abs(step)
+        x = self.flip(axis) if step < 0 else self
+
+        def edges(before: int, after: int, at: int = axis) -> list[tuple[int, int] | None]:
+            return [(before, after) if a == at else None for a in range(x.ndim)]
+
+        if stride > 1:
+            before, after = x.shape[:axis], x.shape[axis + 1 :]
+            x = x.reshape((*before, count, 1, *after))
+            x = x._pad_zero(edges(0, stride - 1, axis + 1)).reshape((*before, count * stride, *after))
+            x = x.shrink(edges(0, (count - 1) * stride + 1))
+        first = begin if step > 0 else begin + (count - 1) * step
+        return x._pad_zero(edges(first, n - first - ((count - 1) * stride + 1)))
+
+    def _with_chosen(self, axes: Sequence[int], at: Sequence[Any], first: int, given: Self) -> Self:
+        """Positions in these axes: of several values for one element the last counts; what lies outside is written nowhere."""
+        others = [a for a in range(self.ndim) if a not in axes]
+        rest = [self.shape[a] for a in others]
+        last, positions = self._last_writers(axes, at)
+        single = given.size == 1
+        given = given._fitted((*rest[:first], *positions, *rest[first:]))
+        if last is None:
+            return self
+        if single:  # of which nobody need ask which it is
+            given = given.flatten()[0]
+        else:
+            wide = len(positions)
+            given = given.permute(*range(first, first + wide), *range(first), *range(first + wide, given.ndim))
+            given = given.reshape((prod(positions), *rest)).take(last.maximum(0), 0)
+        rows = self._as_rows(axes)
+        changed = (last >= 0).reshape((rows.shape[0], *(1,) * len(rest))).where(given, rows).cast(self.dtype)
+        changed = changed.reshape((*[self.shape[a] for a in axes], *rest))
+        order = [*axes, *others]
+        return changed.permute(*[order.index(a) for a in range(self.ndim)])
+
+    def _last_writers(self, axes: Sequence[int], at: Sequence[Any]) -> tuple[Self | None, Shape]:
+        """For each element of these axes, flattened, the last position that is its own, counted in row-major order, or -1: [n] of
+        i64, None where there is no element or no position; and the shape of the positions.
+
+        Positions that are data are compared with every element: there are n * m comparisons for m of them.
+        """
+        import numpy as np
+
+        sizes = [known(self, a, "an index") for a in axes]
+        n = math.prod(sizes)
+        if not any(isinstance(p, Lazy) for p in at):
+            places = [self._known_place(p, a, m) for p, a, m in zip(at, axes, sizes, strict=True)]
+            shape = broadcast_shapes(*[p.shape for p in places])
+            if 0 in self.shape or 0 in shape:
+                return None, shape
+            flat = np.ravel_multi_index(np.broadcast_arrays(*places), sizes).reshape(-1)
+            writers = np.full(n, -1, np.int64)
+            writers[flat] = np.arange(flat.size)  # the last of equal ones stays, says NumPy
+            return self._from_data(writers, self.device), shape
+        where, inside = self._flat_places(axes, at)
+        shape = where.shape
+        if 0 in self.shape or 0 in shape:
+            return None, shape
+        m = prod(shape)
+        hit = self._like(UOp.new(Op.Iota, (dim_node(n),))).reshape((n, 1)) == where.reshape((1, m))
+        for good in inside:
+            hit = hit & good.expand(shape).reshape((1, m))
+        order = self._like(UOp.new(Op.Iota, (dim_node(m),)).cast(dtypes.i64)).reshape((1, m))
+        return hit.where(order, -1).max(-1), shape
+
+
+def _is_whole(part: slice, size: int | UOp) -> bool:
+    """Whether a slice is a whole axis, in its order."""
+    return part == slice(None) or (isinstance(size, int) and range(*part.indices(size)) == range(size))
+
+
+def _content(uop: UOp) -> UOp:
+    """What a node is a view of in row-major order."""
+    while uop.op is Op.Reshape:
+        uop = uop.src[0]
+    return uop
+
+
+def is_view_of_another(x: Lazy) -> bool:
+    """Whether a tensor in use has elements that `x` is a view of, but not one of all of them in their order in memory."""
+    above: set[UOp] = set()
+    node = x.uop
+    while node.op in MOVEMENT:
+        node = node.src[0]
+        above.add(_content(node))
+    if node.op is Op.Const or (node.op is Op.Buffer and _content(x.uop) is node):
+        return False
+    return any(_content(t.uop) in above for t in registry.tensors() if t is not x)
+
+
+def shares_memory(x: Lazy) -> bool:
+    """Whether another tensor in use is what `x` is once its pending assignments are done: Tensor(x), or a reshaped one."""
+    node = x.uop
+    contents: set[UOp] = set()
+    while node.op in (Op.Reshape, Op.Assign):
+        node = node.src[0]
+        contents.add(node)
+    return any(_content(t.uop) in contents for t in registry.tensors() if t is not x)
