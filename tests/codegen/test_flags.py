@@ -45,18 +45,25 @@ def test_bf16_never_reaches_llvm(name: str) -> None:
     assert "bfloat" not in render(EXAMPLES[name]().listing.list, "k").text
 
 
-def scalar_loop(n: int) -> list[UOp]:
+def scalar_loop(n: int, vectors: int = 0) -> list[UOp]:
+    """out[i] = 3 * i for i < n, and in a loop of its own out[n + 4 * j ..] = 3 for j < `vectors`."""
     b = Listing()
-    out = b.buffer(0, i32, n)
+    out = b.buffer(0, i32, n + 4 * vectors)
     r = b.range(n)
     b.store(out, r, r * 3)
     b.end(r)
+    if vectors:
+        j = b.range(vectors)
+        b.store(out, b.add(j * 4 + n), c(3, i32.vec(4)))
+        b.end(j)
     return b.list
 
 
 def test_only_long_scalar_loops_call_for_llvms_vectorizer() -> None:
     assert render(scalar_loop(1000), "k").scalar_loops
     assert not render(scalar_loop(4), "k").scalar_loops
+    assert render(scalar_loop(1000, 1000), "k").scalar_loops
+    assert not render(scalar_loop(1000, 100_000), "k").scalar_loops
     assert not render(EXAMPLES["elementwise_with_wide_vectors"]().listing.list, "k").scalar_loops
 
 

@@ -108,6 +108,8 @@ def test_probabilities_lie_where_the_scores_did(small: None) -> None:
     plan = attention().prepare()
     assert [k.buffers[:2] for k in plan.kernels[1::3]] == [(plan.kernels[0].buffers[0],) * 2] * 12
     np.testing.assert_array_equal(plan.execute().numpy().reshape(A.shape), whole(attention))
+
+
 def test_each_kernel_of_a_long_schedule_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
     store = pieces._store

@@ -17,6 +17,7 @@ from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import column, join, lanes_of_columns
 from morok.codegen.llvm.distances import apart, distances
+from morok.codegen.llvm.nests import parts_of, work_of
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
 from morok.codegen.llvm.streams import Streams, streamed_slots
@@ -32,7 +33,6 @@ from morok.ir.uop import UOp
 
 STACK_BYTES: Final = 1 << 16  # local buffers up to this size live on the stack
 ALIGNMENT: Final = 64
-PARTS: Final = 4  # of a THREAD axis, a thread
 _POINTWISE: Final[dict[Op, Emit]] = {
     op: OPS[entry.llvm] for op, entry in TABLE.entries.items() if (entry.pointwise or op is Op.Bitcast) and entry.llvm in OPS
 }
@@ -556,54 +556,6 @@ class Renderer:
         return [*out, "  ret void", "}", "", *self.streams.metadata()]
 
 
-def _parts(instructions: Sequence[UOp]) -> int:
-    """Into how many parts each thread divides the THREAD axes: several, so that a thread that is held up leaves its work to
-    others, but one where all parts would do again what stands outside.
-    """
-    outside = shared = False
-    depth = 0
-    for u in instructions:
-        if u.op is Op.Range:
-            threads = u.arg[1] is AxisType.Thread
-            shared, outside = shared or threads, outside or (depth == 0 and not threads)
-            depth += 1
-        elif u.op is Op.End:
-            depth -= 1
-    return 0 if not shared else 1 if outside else PARTS
-
-
-def _work(instructions: Sequence[UOp]) -> int:
-    """How many instructions one run of the kernel executes, constants and addresses not counted."""
-    total, times = 0, [1]
-    for u in instructions:
-        if u.op is Op.Range:
-            times.append(times[-1] * max(0, int(u.src[0].vmax)))
-        elif u.op is Op.End and len(times) > 1:
-            times.pop()
-        elif u.op in _POINTWISE or u.op is Op.Load or u.op is Op.Store:
-            total += times[-1]
-    return total
-
-
-def _scalar_loops(instructions: Sequence[UOp]) -> bool:
-    """Whether an innermost loop of more than a few iterations reads or writes memory and has no vector in it."""
-    open_: list[tuple[UOp, bool, bool, bool]] = []  # range, contains a loop, contains a vector, touches memory
-    for u in instructions:
-        if u.op is Op.Range:
-            open_ = [(r, True, v, m) for r, _, v, m in open_]
-            open_.append((u, False, False, False))
-        elif u.op is Op.End and open_:
-            loop, nested, vectors, memory = open_.pop()
-            if not nested and not vectors and memory and loop.src[0].vmax > 8:
-                return True
-        elif open_:
-            r, n, v, m = open_[-1]
-            touches = u.op is Op.Load and storage(u.src[0]).op is not Op.DefineReg
-            touches = touches or (u.op is Op.Store and storage(u.src[0]).op is not Op.DefineReg)
-            open_[-1] = (r, n, v or u.dtype.count > 1, m or touches)
-    return False
-
-
 # The op table names the method of an op; what it leaves unnamed is order.
 _HANDLERS: Final[dict[Op, Callable[[Renderer, UOp], None]]] = {
     **{op: getattr(Renderer, entry.llvm) for op, entry in TABLE.entries.items() if entry.llvm and op not in _POINTWISE},
@@ -642,8 +594,7 @@ def render(
         tuple(renderer.arguments[slot] for slot in sorted(renderer.arguments)),
         tuple(renderer.variables.values()),
         renderer.scratch,
-        _parts(instructions),
-        _work(instructions),
-        _scalar_loops(instructions),
+        parts_of(instructions),
+        *work_of(instructions),
         overwritable(instructions),
     )

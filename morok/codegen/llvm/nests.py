@@ -1,0 +1,69 @@
+"""What the loops of an instruction list amount to: parts for threads, work, and whether LLVM's vectorizer has something to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from morok.codegen.registers import storage
+from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.uop import UOp
+
+PARTS: Final = 4  # of a THREAD axis, a thread
+LONG: Final = 8  # iterations from which on a loop is worth vectors
+SHARE: Final = 16  # of a kernel's work: less in scalar loops is not worth LLVM's pipeline, which takes longer than all the rest
+_COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {Op.Bitcast, Op.Load, Op.Store}
+
+
+def parts_of(instructions: Sequence[UOp]) -> int:
+    """Into how many parts each thread divides the THREAD axes: several, so that a thread that is held up leaves its work to
+    others, but one where all parts would do again what stands outside.
+    """
+    outside = shared = False
+    depth = 0
+    for u in instructions:
+        if u.op is Op.Range:
+            threads = u.arg[1] is AxisType.Thread
+            shared, outside = shared or threads, outside or (depth == 0 and not threads)
+            depth += 1
+        elif u.op is Op.End:
+            depth -= 1
+    return 0 if not shared else 1 if outside else PARTS
+
+
+@dataclass(slots=True)
+class _Loop:
+    """An open loop: its iterations in one of the kernel's runs, and its own instructions and what they are."""
+
+    end: int
+    times: int
+    count: int = 0
+    innermost: bool = True
+    vectors: bool = False
+    memory: bool = False
+
+
+def work_of(instructions: Sequence[UOp]) -> tuple[int, bool]:
+    """How many instructions one run of the kernel executes, constants and addresses not counted; and whether a noticeable share
+    of them is in innermost loops of many iterations that read or write memory and have no vector in them.
+    """
+    total = scalar = 0
+    open_ = [_Loop(1, 1)]
+    for u in instructions:
+        loop = open_[-1]
+        if u.op is Op.Range:
+            loop.innermost = False
+            end = max(0, int(u.src[0].vmax))
+            open_.append(_Loop(end, loop.times * end))
+        elif u.op is Op.End and len(open_) > 1:
+            total += loop.count * loop.times
+            if loop.innermost and loop.memory and not loop.vectors and loop.end > LONG:
+                scalar += loop.count * loop.times
+            open_.pop()
+        else:
+            loop.count += u.op in _COUNTED
+            loop.vectors = loop.vectors or u.dtype.count > 1
+            loop.memory = loop.memory or ((u.op is Op.Load or u.op is Op.Store) and storage(u.src[0]).op is not Op.DefineReg)
+    total += sum(loop.count * loop.times for loop in open_)
+    return total, scalar * SHARE > total
