@@ -1,4 +1,4 @@
-"""Fetching the next row while this one is read again: which loads say so, and that nothing else changes."""
+"""Fetching the next row while this one is read again, or a page further: which loads do, and that nothing else changes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from instruction_lists import Listing
 
 from morok.codegen.llvm import render
-from morok.codegen.llvm.prefetch import LEAST_BYTES, ROW_BYTES, loads_ahead
+from morok.codegen.llvm.prefetch import LEAST_BYTES, PAGE_BYTES, ROW_BYTES, STEP_BYTES, STREAM_BYTES, loads_ahead
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -40,7 +40,8 @@ def ahead(program: list[UOp], slot: int) -> list[tuple[int, int]]:
     """Of the loads of a buffer that fetch what is next: which one it is, and how far that lies."""
     found = loads_ahead(program)
     loads = [u for u in program if u.op is Op.Load and u.src[0].src[0].arg == slot]
-    return [(at, found[u]) for at, u in enumerate(loads) if u in found]
+    assert all(found[u].nearest for u in loads if u in found)
+    return [(at, found[u].elements) for at, u in enumerate(loads) if u in found]
 
 
 def test_the_second_loop_over_a_row_fetches_the_next() -> None:
@@ -85,3 +86,46 @@ def test_the_last_row_fetches_what_is_not_there() -> None:
     out = np.zeros_like(x)
     cpu.compile(rows(3), "rows").launch([Buffer.wrap(cpu, a) for a in (out, x)])
     np.testing.assert_array_equal(out, 3 * x)
+
+
+def stream(size: int = STREAM_BYTES // 4, step: int = 32, lanes: int = 16, loops: int = 1, kept: bool = True) -> list[UOp]:
+    """out[i] = x[i] in so many loops, each of which copies all of x, vector by vector; or x[i] += 1 where it is not kept."""
+    b = Listing()
+    out, x = b.buffer(0, f32, size), b.buffer(1, f32, size)
+    for _ in range(loops):
+        i = b.range(size // step)
+        for at in range(0, min(step, 4 * lanes), lanes):
+            place = b.add(i * step + at) if at else b.add(i * step)
+            v = b.load(x, place, f32.vec(lanes) if lanes > 1 else f32)
+            b.store(out if kept else x, place, v)
+        b.end(i)
+    return b.list
+
+
+def test_a_stream_fetches_a_page_ahead_for_the_cache_behind_the_nearest() -> None:
+    found = loads_ahead(stream())
+    assert list(found.values()) == [(PAGE_BYTES // 4, False)] * 2
+    assert render(stream(), "k").text.count("@llvm.prefetch.p0(ptr %v") == 2
+    assert len(loads_ahead(stream(lanes=8))) == 2  # of four loads: one a line
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        stream(size=STREAM_BYTES // 8),  # in a cache
+        stream(loops=2),  # the first loop may leave it in one
+        stream(kept=False),
+        stream(lanes=1),
+        stream(step=STEP_BYTES // 2),  # most of it is not read
+    ],
+)
+def test_what_is_no_stream_fetches_nothing(program: list[UOp]) -> None:
+    assert not loads_ahead(program)
+
+
+def test_the_last_page_fetches_what_is_not_there() -> None:
+    cpu = device("CPU")
+    x = np.arange(STREAM_BYTES // 4, dtype=np.float32)
+    out = np.zeros_like(x)
+    cpu.compile(stream(), "copied").launch([Buffer.wrap(cpu, a) for a in (out, x)])
+    np.testing.assert_array_equal(out, x)

@@ -112,11 +112,13 @@ class Builder:
         letter, t = {16: ("d", "<16 x i32>"), 8: ("q", "<8 x i64>")}[lanes]
         return self.call(f"@llvm.x86.avx512.pternlog.{letter}.512", t, [*[(t, x) for x in operands], ("i32", str(table))])
 
-    def prefetch(self, address: str) -> None:
-        """Ask for the line at `address`, to be read soon; one that does not exist is not fetched."""
+    def prefetch(self, address: str, nearest: bool) -> None:
+        """Ask for the line at `address`, to be read soon, in the nearest cache or the one behind it; a line that does not exist
+        is not fetched.
+        """
         function = "@llvm.prefetch.p0"
         self.declared.setdefault(function, f"declare void {function}(ptr, i32, i32, i32)")
-        self.do(f"call void {function}(ptr {address}, i32 0, i32 3, i32 1)")
+        self.do(f"call void {function}(ptr {address}, i32 0, i32 {3 if nearest else 2}, i32 1)")
 
     # Lanes.
 

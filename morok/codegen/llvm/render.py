@@ -19,7 +19,7 @@ from morok.codegen.llvm.columns import column, join, lanes_of_columns
 from morok.codegen.llvm.distances import apart, distances
 from morok.codegen.llvm.nests import parts_of, work_of
 from morok.codegen.llvm.ops import OPS, Emit
-from morok.codegen.llvm.prefetch import loads_ahead
+from morok.codegen.llvm.prefetch import Ahead, loads_ahead
 from morok.codegen.llvm.streams import Streams, streamed_slots
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot, analyze, runs
@@ -75,14 +75,14 @@ class Renderer:
     values   the name of each instruction's result; of an Index the address
     env      the current value of each register slot
     streams  the buffers whose stores go past the caches, and such stores
-    ahead    the loads that fetch what lies so many elements further as well
+    ahead    the loads that fetch what lies further as well
     """
 
     name: str
     b: Builder
     registers: Registers
     streams: Streams
-    ahead: Mapping[UOp, int]
+    ahead: Mapping[UOp, Ahead]
     values: Values[str] = field(default_factory=Values)
     env: dict[Slot, str] = field(default_factory=dict)
     arguments: dict[int, Argument] = field(default_factory=dict)
@@ -217,8 +217,8 @@ class Renderer:
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.value(place)
         if u in self.ahead:
-            further = self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {self.ahead[u]}")
-            self.b.prefetch(further)
+            elements, nearest = self.ahead[u]
+            self.b.prefetch(self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {elements}"), nearest)
         if gate is None:
             self.values[u] = self._read(address, d)
         else:
