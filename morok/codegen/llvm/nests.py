@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from morok.codegen.registers import storage
 from morok.ir.op import TABLE, AxisType, Op
+from morok.ir.places import storage
 from morok.ir.uop import UOp
 
 PARTS: Final = 4  # of a THREAD axis, a thread
