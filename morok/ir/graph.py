@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -50,6 +50,29 @@ def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
         src = tuple([done[s] for s in node.src])
         done[node] = node if src == node.src else node.replace(src)
     return [done[r] for r in roots]
+
+
+def rebuild(root: UOp, besides: Mapping[UOp, Sequence[UOp]], make: Callable[[UOp, Mapping[UOp, UOp]], UOp]) -> UOp:
+    """`root` with the nodes of `besides` made anew: each by `make`, its operands and what `besides` names done."""
+    done: dict[UOp, UOp] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done:
+            stack.pop()
+            continue
+        more = besides.get(node)
+        waiting = [s for s in (node.src if more is None else (*node.src, *more)) if s not in done]
+        if waiting:
+            stack.extend(waiting)
+            continue
+        stack.pop()
+        if more is not None:
+            done[node] = make(node, done)
+        else:
+            src = tuple([done[s] for s in node.src])
+            done[node] = node if src == node.src else node.replace(src)
+    return done[root]
 
 
 def walk(root: UOp) -> Iterator[UOp]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping
 from typing import Final
 
 from morok.errors import LoweringError, Place
 from morok.ir import provenance
-from morok.ir.graph import toposort
+from morok.ir.graph import rebuild, toposort
 from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.uop import UOp
 
@@ -57,7 +58,11 @@ def order_loops(root: UOp) -> UOp:
                 last = [unit]
             else:
                 last.append(unit)
-    return _with_dependencies(root, waits)
+
+    def waiting(r: UOp, done: Mapping[UOp, UOp]) -> UOp:
+        return r.replace((*[done[s] for s in r.src], *dict.fromkeys(done[w] for w in waits[r])))
+
+    return rebuild(root, {r: w for r, w in waits.items() if w}, waiting)
 
 
 def _closed_twice(end: UOp) -> LoweringError:
@@ -125,32 +130,6 @@ def _ordered(members: list[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
         placed.add(chosen)
         out.append(chosen)
     return out
-
-
-def _with_dependencies(root: UOp, waits: dict[UOp, list[UOp]]) -> UOp:
-    """`root` with the nodes of `waits[r]` added to the operands of each Range r."""
-    done: dict[UOp, UOp] = {}
-    stack = [root]
-    push = stack.append
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        extra = waits.get(node, ())
-        ready = True
-        for s in (*node.src, *extra) if extra else node.src:
-            if s not in done:
-                push(s)
-                ready = False
-        if not ready:
-            continue
-        stack.pop()
-        src = tuple([done[s] for s in node.src])
-        if extra:
-            src = (*src, *dict.fromkeys(done[e] for e in extra))
-        done[node] = node if src == node.src else node.replace(src)
-    return done[root]
 
 
 def linearize(root: UOp) -> list[UOp]:

@@ -6,10 +6,12 @@ each other ranges of their own; behind them, `share_loops` joins the loops over 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from morok.errors import LoweringError
 from morok.ir.bounds import Num, times
 from morok.ir.dtype import AddrSpace, PtrType, dtypes
-from morok.ir.graph import toposort
+from morok.ir.graph import rebuild, toposort
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
@@ -126,30 +128,9 @@ def share_loops(root: UOp) -> UOp:
     together = {end: group for group in loops.values() if len(group) > 1 for end in group}
     if not together:
         return root
-    changing = set(together)
-    for node in nodes:
-        if not changing.isdisjoint(node.src):
-            changing.add(node)
-    done: dict[UOp, UOp] = {}
-    stack = [root]
-    push = stack.append
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        group = together.get(node)
-        ready = True
-        for s in node.src if group is None else (*[end.src[0] for end in group], *node.src[1:]):
-            if s in changing and s not in done:
-                push(s)
-                ready = False
-        if not ready:
-            continue
-        stack.pop()
-        if group is None:
-            done[node] = node.replace(tuple([done.get(s, s) for s in node.src]))
-        else:
-            body = UOp.new(Op.Group, tuple([done.get(end.src[0], end.src[0]) for end in group]))
-            done.update(dict.fromkeys(group, body.end(*[done.get(r, r) for r in node.src[1:]])))
-    return done[root]
+
+    def shared(end: UOp, done: Mapping[UOp, UOp]) -> UOp:
+        body = UOp.new(Op.Group, tuple([done[other.src[0]] for other in together[end]]))
+        return body.end(*[done[r] for r in end.src[1:]])
+
+    return rebuild(root, {end: [other.src[0] for other in group] for end, group in together.items()}, shared)
