@@ -147,7 +147,18 @@ def elementwise(p: Peers) -> Iterator[Contest]:
 
     x, y, z = Tensor(a), Tensor(b), Tensor(c)
     others = p.of((a, b, c), chain, None, lambda j, x, y, z: j.numpy.maximum(x * y + z, 0) * 2 - x)
-    yield contest("elementwise chain on 16M", _plan((x * y + z).relu() * 2 - x), others, goal=0.35, against="numpy", rounds=FEW)
+    ours = _plan((x * y + z).relu() * 2 - x)
+    yield contest("elementwise chain on 16M", ours, others, goal=0.35, against="numpy", rounds=FEW)
+
+    # Three arrays are read and one is written: a copy of two arrays to two others moves as many bytes.
+    twice, copied = p.floats(2 * N), np.empty(2 * N, np.float32)
+    to = p.like(twice)
+    memcpy = ctypes.CDLL(None).memcpy
+    memcpy.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+    others = p.of((twice,), lambda: np.copyto(copied, twice), lambda t, x: to.copy_(x))
+    others["memcpy"] = functools.partial(memcpy, copied.ctypes.data, twice.ctypes.data, twice.nbytes)
+    others["our copy"] = _plan(Tensor(twice) + 0.0)
+    yield contest("elementwise chain on 16M, to a copy of its bytes", ours, others, goal=1.05, against=BEST, rounds=FEW)
 
     x = p.floats(4 * 2**20)
     to = p.like(x)
