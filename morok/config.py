@@ -20,6 +20,9 @@ from morok.errors import ConfigError
 T = TypeVar("T")
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+# The variables that are set. os.environ raises and catches to say that one is not, at ten times the cost of a look at its table.
+_SET: Final[Mapping[Any, Any]] = getattr(os.environ, "_data", os.environ)
+_encoded: Final[Callable[[str], Any]] = str if _SET is os.environ else os.environ.encodekey
 _overrides: Final = contextvars.ContextVar("morok settings", default=_NOTHING)
 
 
@@ -40,11 +43,10 @@ class Setting(Generic[T]):
     takes: str
     meaning: str
     bare: bool = False
-    keys: tuple[Any, ...] = field(init=False, repr=False)  # its names as the interpreter's table of the environment has them
+    keys: frozenset[Any] = field(init=False, repr=False)  # its variables as `_SET` names them
 
     def __post_init__(self) -> None:
-        encode = getattr(os.environ, "encodekey", str)
-        object.__setattr__(self, "keys", tuple(map(encode, self.variables)))
+        object.__setattr__(self, "keys", frozenset(map(_encoded, self.variables)))
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -61,13 +63,10 @@ class Setting(Generic[T]):
         if override is not _NOTHING and self.name in override:
             found: T = override[self.name]
             return found, "program"
-        # os.environ raises and catches to say that a variable is not set: ten times the cost of a look at its table
-        table = getattr(os.environ, "_data", None)
-        if table is not None and self.keys[0] not in table and (not self.bare or self.keys[1] not in table):
-            if not _warned:
-                _warn_of_strangers()
+        if not _warned:
+            _warn_of_strangers()
+        if _SET.keys().isdisjoint(self.keys):
             return self.default, "default"
-        _warn_of_strangers()
         for variable in self.variables:
             text = os.environ.get(variable)
             if text is None:
@@ -77,6 +76,21 @@ class Setting(Generic[T]):
             except ValueError:
                 raise ConfigError(f"{variable}={text!r} cannot be read", expected=self.takes) from None
         return self.default, "default"
+
+
+class Together:
+    """Settings that are read at once: where none is set, in one step."""
+
+    def __init__(self, *settings: Setting[Any]) -> None:
+        self.settings = settings
+        self.defaults = tuple([s.default for s in settings])
+        self.keys = frozenset().union(*[s.keys for s in settings])
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        if _warned and _overrides.get() is _NOTHING and _SET.keys().isdisjoint(self.keys):
+            return self.defaults
+        return tuple([s.value for s in self.settings])
 
 
 def _switch(text: str) -> bool:
@@ -268,13 +282,15 @@ ABSENT: Final[Mapping[str, str]] = MappingProxyType(
     {"MOROK_AMX": "there is no code for matrix coprocessors (AMX); matrix products run on vectors"}
 )
 # those that a kernel's code depends on
-CODE: Final = (NOOPT, DEVECTORIZE, FAST_MATH, THREADS, BEAM, K_VECTORIZE, NO_OUTPUT_UPCAST, CPU_BACKEND, ALLOW_HALF8)
+CODE: Final = Together(NOOPT, DEVECTORIZE, FAST_MATH, THREADS, BEAM, K_VECTORIZE, NO_OUTPUT_UPCAST, CPU_BACKEND, ALLOW_HALF8)
+# those that every rewriting looks at
+REWRITING: Final = Together(FAST_MATH, CHECK, TRACE)
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
 
 
 def code_key() -> tuple[Any, ...]:
     """The values of the settings that a kernel's code depends on."""
-    return tuple([s.value for s in CODE])
+    return CODE.values
 
 
 _warned: set[str] = set()  # not empty once the environment has been looked at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from morok.dialect import Dialect, Node, Remembers
@@ -52,6 +52,7 @@ class Program(Protocol):
 
     plan     by op key: the match function, and which operands are held; of every key
     silent   the op keys whose nodes, if they have no operands, are final as they are
+    new_map  makes a map keyed by node identity
     """
 
     @property
@@ -66,6 +67,8 @@ class Program(Protocol):
     def plan(self) -> Mapping[Hashable, Planned]: ...
     @property
     def silent(self) -> Container[Hashable]: ...
+    @property
+    def new_map(self) -> Callable[[], Any]: ...
 
 
 class Job:
@@ -77,6 +80,10 @@ class Job:
     fired      how many rules have fired
     """
 
+    __slots__ = (
+        "program", "dialect", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "size", "root", "stack",
+    )  # fmt: skip
+
     def __init__(
         self,
         program: Program,
@@ -86,19 +93,15 @@ class Job:
         trace: traces.Trace | None,
         stage: str,
     ) -> None:
+        self.program = program
         self.dialect = program.dialect
-        self.memory = program.memory
-        self.after = program.after
-        self.before = program.before
-        self.plan = program.plan
-        self.silent = program.silent
         self.context = context
         self.limits = limits
         self.memo_key = memo_key
         self.trace = trace
         self.stage = stage
-        self.done = map_for(program.dialect)
-        self.held = map_for(program.dialect)
+        self.done = program.new_map()
+        self.held = program.new_map()
         self.fired = 0
         self.size: int | None = None
         self.root: Node = None
@@ -106,9 +109,9 @@ class Job:
 
     def rule_name(self, number: int) -> str:
         if number >= _BEFORE:
-            assert self.before is not None
-            return self.before.names[number - _BEFORE]
-        return self.after.names[number]
+            assert self.program.before is not None
+            return self.program.before.names[number - _BEFORE]
+        return self.program.after.names[number]
 
     def record(self, number: int, before: Node, after: Node) -> None:
         assert self.trace is not None
@@ -118,8 +121,9 @@ class Job:
         """The final form of a node if it is known: PENDING while it is in the making."""
         found = self.done.get(node)
         if found is None and self.memo_key is not None:
-            assert self.memory is not None
-            kept = self.memory.recall(node).get(self.memo_key)
+            memory = self.program.memory
+            assert memory is not None
+            kept = memory.recall(node).get(self.memo_key)
             if kept is not None:
                 found = node if kept is True else kept()
                 if found is not None:
@@ -185,7 +189,7 @@ class Job:
 
 
 def _size(dialect: Dialect, root: Node) -> int:
-    seen: Any = map_for(dialect)
+    seen = map_of(dialect)()
     stack = [root]
     total = 0
     while stack:
@@ -197,9 +201,9 @@ def _size(dialect: Dialect, root: Node) -> int:
     return total
 
 
-def map_for(dialect: Dialect) -> Any:
-    """A map keyed by node identity: a dict where nodes hash by identity (hash-consed ones), else by address."""
-    return {} if getattr(dialect, "hash_consed", False) else IdentityMap()
+def map_of(dialect: Dialect) -> Callable[[], Any]:
+    """What makes maps keyed by node identity: dicts where nodes hash by identity (hash-consed ones), else by address."""
+    return dict if getattr(dialect, "hash_consed", False) else IdentityMap
 
 
 # What `specialize` puts in place of these names.
@@ -228,9 +232,10 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     done = job.done
     lookup = done.get
     held = job.held
-    plan = job.plan
-    silent = job.silent
-    before = job.before
+    program = job.program
+    plan = program.plan
+    silent = program.silent
+    before = program.before
     context = job.context
     key = job.memo_key
     ref = weakref.ref

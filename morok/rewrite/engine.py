@@ -11,9 +11,10 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final
 
+from morok import config
 from morok.dialect import Dialect, Drafts, Node, Remembers, Traces
 from morok.rewrite import trace as traces
-from morok.rewrite.drive import Held, Job, Limits, Planned, drive
+from morok.rewrite.drive import Held, Job, Limits, Planned, drive, map_of
 from morok.rewrite.ruleset import Matcher, RuleSet
 from morok.rewrite.specialize import specialize
 
@@ -77,6 +78,7 @@ class _Program:
         self.memo_key = _memo_key(after, before, fires)
         self.drive = _driver(dialect)
         self.memory = dialect if isinstance(dialect, Remembers) else None
+        self.new_map = map_of(dialect)
         self.history = dialect if isinstance(dialect, Traces) else None
         self.drafts = dialect if isinstance(dialect, Drafts) else None
 
@@ -163,10 +165,14 @@ def rewrite_all(
     dialect = first.dialect
     if rules is not None and before is not None and rules.dialect is not before.dialect:
         raise ValueError(f"rules of dialect {rules.dialect.name} and of {before.dialect.name} rewrite different graphs")
+    flags, checked, path = config.REWRITING.values
     if trace is None:
-        trace = traces.current()
+        trace = traces.current_or(path)
     program = _program(
-        dialect, _NO_RULES if rules is None else rules.matcher, None if before is None else before.matcher, positions
+        dialect,
+        _NO_RULES if rules is None else rules.matcher_under(flags, checked),
+        None if before is None else before.matcher_under(flags, checked),
+        positions,
     )
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used

@@ -12,7 +12,7 @@ from typing import Any
 from morok.dialect import Instructions, Node, Traces
 from morok.errors import UsageError
 from morok.rewrite import trace as traces
-from morok.rewrite.drive import map_for
+from morok.rewrite.drive import map_of
 from morok.rewrite.ruleset import RuleSet
 
 
@@ -55,8 +55,8 @@ class _Lines:
         self.trace = trace
         self.stage = stage
         self.out: list[Node] = []
-        self.placed: Any = map_for(dialect)
-        self.became: Any = map_for(dialect)
+        self.placed: Any = map_of(dialect)()
+        self.became: Any = map_of(dialect)()
 
     def rewrite(self, instructions: Sequence[Node]) -> list[Node]:
         table, default = self.matcher.table, self.matcher.default
@@ -121,11 +121,11 @@ class _Lines:
 
     def used(self, replaced: Sequence[Node]) -> list[Node]:
         """The list without what only replaced instructions used."""
-        doubtful: Any = map_for(self.dialect)
+        doubtful: Any = map_of(self.dialect)()
         for n in replaced:
             for s in self.dialect.operands(n):
                 doubtful[s] = True
-        used: Any = map_for(self.dialect)
+        used: Any = map_of(self.dialect)()
         kept: list[Node] = []
         for n in reversed(self.out):
             unused = doubtful.get(n) and used.get(n) is None and not self.dialect.has_effect(n)

@@ -209,15 +209,19 @@ class RuleSet:
         """The compiled rules: those that assume no more than MOROK_FAST_MATH allows; under MOROK_CHECK=1 with every helper's
         contract asserted at each call.
         """
-        key = (config.FAST_MATH.value, config.CHECK.value)
-        found = self._matchers.get(key)
+        flags, checked, _ = config.REWRITING.values
+        return self.matcher_under(flags, checked)
+
+    def matcher_under(self, flags: frozenset[str], checked: bool) -> Matcher:
+        """`matcher`, with these values of MOROK_FAST_MATH and MOROK_CHECK."""
+        found = self._matchers.get((flags, checked))
         if found is None:
-            found = self._matchers[key] = self._made(*key)
+            found = self._matchers[flags, checked] = self._made(flags, checked)
         return found
 
     def _made(self, flags: frozenset[str], checked: bool) -> Matcher:
         if self.blocks:
-            return in_turn([b.matcher for b in self.blocks], serial_of((self.identity, flags, checked)))
+            return in_turn([b.matcher_under(flags, checked) for b in self.blocks], serial_of((self.identity, flags, checked)))
         from morok.rewrite.matchers import matcher_for
 
         return matcher_for(self, flags, checked)

@@ -82,10 +82,14 @@ def tracing(trace: Trace) -> Iterator[Trace]:
 
 def current() -> Trace | None:
     """The trace that firings go to now: the innermost `tracing` block's, else MOROK_TRACE's, else none."""
+    return current_or(config.TRACE.value)
+
+
+def current_or(path: Path | None) -> Trace | None:
+    """`current`, with this value of MOROK_TRACE."""
     found = _current.get()
     if found is not None:
         return found
-    path = config.TRACE.value
     return None if path is None else _of_file(path)
 
 

@@ -105,7 +105,7 @@ class Bench:
         pointers = {n.arg: n.dtype for n in nodes if n.op is Op.DefineGlobal}
         self.buffers = tuple([(d.base, d.size) for _, d in sorted(pointers.items()) if isinstance(d, PtrType)])
         self.values = {n.arg[0]: (int(n.vmin) + int(n.vmax)) // 2 for n in nodes if n.op is Op.DefineVar}
-        self.settings = {s.name.lower(): s.value for s in (*config.CODE, config.CACHE_DIR, config.CHECK)}
+        self.settings = {s.name.lower(): s.value for s in (*config.CODE.settings, config.CACHE_DIR, config.CHECK)}
         self.settings["beam"] = 0
 
     def rendered(self, kernel: UOp) -> Rendered | None:
