@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 from morok.ir.dtype import FLOAT_FORMAT
-from morok.ir.graph import substitute, toposort
+from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import COSTLY, State, otherwise
 from morok.passes.rangeify.values import read
+
+_WORTH_STORING: Final = frozenset({Op.Index, Op.Reduce, *COSTLY})
 
 
 def simplify_reductions(state: State) -> None:
@@ -106,7 +109,16 @@ def _worth_storing(source: UOp) -> bool:
     """Anything that reads memory or reduces; arithmetic on positions is computed anew."""
     if source.src[0].op is Op.Assign:
         return True
-    return any(n.op in (Op.Index, Op.Reduce) or n.op in COSTLY for n in toposort((source.src[0],)))
+    seen: set[UOp] = set()
+    stack = [source.src[0]]
+    while stack:  # not below what is read: that can be a whole program
+        node = stack.pop()
+        if node.op in _WORTH_STORING:
+            return True
+        below = [s for s in node.src if s not in seen]
+        stack += below
+        seen.update(below)
+    return False
 
 
 def _rewrite_reads(state: State, rewrite: Callable[[UOp, UOp], UOp | None]) -> None:
