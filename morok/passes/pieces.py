@@ -8,9 +8,9 @@ of the kernels become variables, whose values the plan counts through; the buffe
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from morok.ir.dtype import PtrType
@@ -24,6 +24,7 @@ WHOLE_BYTES: Final = 1 << 22  # of a buffer: what no core's own cache keeps unti
 PIECE_BYTES: Final = 1 << 20  # at most, of a piece: what it keeps
 LEAST_BYTES: Final = 1 << 17  # of a piece: enough work that starting kernels so often costs nothing
 MOST: Final = 1 << 10  # pieces: each is a record of its own in the plan
+LONGEST: Final = 64  # kernels of a chain, so that looking for one takes no longer in a long program
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ class Chain:
     sizes: Mapping[int, int]
 
 
+_Piece = tuple[UOp, dict[int, int]]  # the kernel of one, and the elements of each buffer that is only as large
+
+
 def variable(k: int) -> str:
     """The name of the variable that counts the `k`-th loop of a chain."""
     return f"_piece{k}"
@@ -61,38 +65,140 @@ def chains(steps: Sequence[Step], groups: Sequence[Sequence[int]], inner: Collec
     inner    the buffers that nothing but these steps reads
     threads  how many share a kernel: each has a cache of its own
     """
-    stores = [_store(s.ast) for s in steps]
-    written = [None if w is None else s.buffers[w.src[0].src[0].arg] for s, w in zip(steps, stores, strict=True)]
-    if not any(w is not None and b in inner and _bytes(w) >= WHOLE_BYTES * threads for w, b in zip(stores, written, strict=True)):
-        return []
+    users: dict[int, set[int]] = {}
+    for k, step in enumerate(steps):
+        for buffer in step.buffers:
+            users.setdefault(buffer, set()).add(k)
+    known: dict[tuple[int, tuple[int, ...], frozenset[int]], _Piece | None] = {}
+
+    def cut(m: int, between: Collection[int], lengths: tuple[int, ...]) -> _Piece | None:
+        key = (m, lengths, frozenset(between).intersection(steps[m].buffers))
+        if key not in known:
+            known[key] = _cut(steps[m], between, lengths)
+        return known[key]
+
     found: list[Chain] = []
-    at = 0
-    while at < len(groups):
-        chain = _longest(steps, written, groups[at:], inner, threads)
-        if chain is not None:
-            found.append(chain)
-        at += len(chain.steps) if chain is not None else 1
+    for run in _runs(steps, groups):
+        worth = any(link.bytes >= WHOLE_BYTES * threads for link in run[:-1])
+        at = 0
+        while worth and at < len(run) - 1:
+            chain = _longest(run[at : at + LONGEST], users, inner, threads, cut)
+            if chain is not None:
+                found.append(chain)
+            at += len(chain.steps) if chain is not None else 1
     return found
 
 
-def _longest(
-    steps: Sequence[Step], written: Sequence[int | None], groups: Sequence[Sequence[int]], inner: Collection[int], threads: int
-) -> Chain | None:
-    """The longest chain that begins with the first group; `written` is the buffer that each step stores to."""
-    members: list[int] = []
-    between: list[int] = []
-    best: Chain | None = None
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """A step that may be in a chain.
+
+    number   which step it is
+    written  the buffer that it stores to, of so many bytes
+    buffers  all that it uses
+    loops    the lengths of its loops, as far as they are plain and known
+    """
+
+    number: int
+    written: int
+    bytes: int
+    buffers: frozenset[int]
+    loops: tuple[int, ...]
+
+
+def _runs(steps: Sequence[Step], groups: Sequence[Sequence[int]]) -> list[list[_Link]]:
+    """Steps that run alone, one after the other, each of which reads what the one before has written."""
+    links: dict[UOp, tuple[int, int, tuple[int, ...]] | None] = {}
+    runs: list[list[_Link]] = [[]]
     for group in groups:
-        if len(group) != 1 or (last := written[group[0]]) is None:
+        step = steps[group[0]]
+        if step.ast not in links:
+            links[step.ast] = _looked_at(step.ast)
+        found = links[step.ast] if len(group) == 1 else None
+        if found is None:
+            runs.append([])
+            continue
+        slot, size, loops = found
+        if runs[-1] and runs[-1][-1].written not in step.buffers:
+            runs.append([])
+        runs[-1].append(_Link(group[0], step.buffers[slot], size, frozenset(step.buffers), loops))
+    return runs
+
+
+def _looked_at(ast: UOp) -> tuple[int, int, tuple[int, ...]] | None:
+    """The slot that a kernel stores to, the bytes of its buffer, and the kernel's loops as a _Link has them."""
+    store = _store(ast)
+    if store is None:
+        return None
+    buffer = store.src[0].src[0]
+    assert isinstance(buffer.dtype, PtrType)
+    loops: list[int] = []
+    for r in ast.src[0].src[1:]:
+        length = const_end(r) if r.op is Op.Range and r.arg[1] is AxisType.Loop else None
+        if length is None:
             break
-        if members and (between[-1] not in inner or between[-1] not in steps[group[0]].buffers):
+        loops.append(length)
+    return buffer.arg, buffer.dtype.size * buffer.dtype.base.itemsize, tuple(loops)
+
+
+def _longest(
+    run: Sequence[_Link],
+    users: Mapping[int, Collection[int]],
+    inner: Collection[int],
+    threads: int,
+    cut: Callable[[int, Collection[int], tuple[int, ...]], _Piece | None],
+) -> Chain | None:
+    """The longest chain that begins with the first of these steps."""
+    loops = run[0].loops
+    candidates: list[tuple[int, tuple[int, ...]]] = []  # how many steps, and their lengths
+    between: set[int] = set()
+    read: set[int] = set()  # of all but the last
+    elsewhere: set[tuple[int, int]] = set()  # the steps that use what is `between`, and are no members
+    members: set[int] = set()
+    largest = 0
+    for count, link in enumerate(run, 1):
+        if count > 1:
+            passed = run[count - 2]
+            if passed.written in between or passed.written not in inner:
+                break
+            between.add(passed.written)
+            read |= passed.buffers
+            elsewhere.update((passed.written, k) for k in users[passed.written] if k not in members)
+            largest = max(largest, passed.bytes)
+        members.add(link.number)
+        elsewhere.difference_update((b, link.number) for b in link.buffers)
+        loops = _common(loops, link.loops)
+        if not loops:
             break
-        members.append(group[0])
-        best = _chain(steps, members, between, last, threads) or best
-        if last in between:
-            break
-        between.append(last)
-    return best
+        if count > 1 and not elsewhere and link.written not in read:
+            lengths = _pieces(largest, loops, threads)
+            if lengths is not None:
+                candidates.append((count, lengths))
+    most = len(run)
+    for count, lengths in reversed(candidates):
+        if count <= most:
+            chain, most = _chain(run[:count], lengths, cut)
+            if chain is not None:
+                return chain
+    return None
+
+
+def _common(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """What both begin with."""
+    return tuple([x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))])
+
+
+def _pieces(largest: int, loops: Sequence[int], threads: int) -> tuple[int, ...] | None:
+    """The lengths of the outer loops that the plan counts, for buffers of up to so many bytes; None where none is worth it."""
+    if largest < WHOLE_BYTES * threads:
+        return None
+    for depth in range(1, len(loops) + 1):
+        pieces = math.prod(loops[:depth])
+        if largest < LEAST_BYTES * pieces:
+            return None
+        if largest <= PIECE_BYTES * pieces and 1 < pieces <= MOST:
+            return tuple(loops[:depth])
+    return None
 
 
 def _store(ast: UOp) -> UOp | None:
@@ -107,61 +213,31 @@ def _store(ast: UOp) -> UOp | None:
     return store if alone else None
 
 
-def _bytes(store: UOp) -> int:
-    """The size of the buffer that a kernel stores to."""
-    memory = store.src[0].src[0].dtype
-    assert isinstance(memory, PtrType)
-    return memory.size * memory.base.itemsize
+def _chain(
+    run: Sequence[_Link],
+    lengths: tuple[int, ...],
+    cut: Callable[[int, Collection[int], tuple[int, ...]], _Piece | None],
+) -> tuple[Chain | None, int]:
+    """These steps as a chain; where that is not possible None, and how many of them may still be one."""
+    between = {link.written for link in run[:-1]}
+    asts: list[UOp] = []
+    sizes: dict[int, int] = {}
+    for k, link in enumerate(run):
+        piece = cut(link.number, between, lengths)
+        if piece is None or any(sizes.setdefault(number, elements) != elements for number, elements in piece[1].items()):
+            return None, k + 1  # what the last one writes is not cut
+        asts.append(piece[0])
+    return Chain(tuple([link.number for link in run]), tuple(asts), lengths, sizes), len(run)
 
 
-def _chain(steps: Sequence[Step], members: Sequence[int], between: Sequence[int], last: int, threads: int) -> Chain | None:
-    """These steps as a chain, which store to the buffers `between` them and to the `last`; None where that is not possible or not
-    worth it.
-    """
-    if len(members) < 2:
-        return None
-    chosen = [steps[m] for m in members]
-    if any(last in s.buffers for s in chosen[:-1]):
-        return None
-    outside = {b for k, s in enumerate(steps) if k not in members for b in s.buffers}
-    if not outside.isdisjoint(between):
-        return None
-    loops = [s.ast.src[0].src[1:] for s in chosen]
-    for depth in range(1, min(map(len, loops)) + 1):
-        lengths = [const_end(r) for r in loops[0][:depth]]
-        same = all([const_end(r) for r in own[:depth]] == lengths and _plain(own[:depth]) for own in loops)
-        known = [n for n in lengths if n is not None]
-        if not same or len(known) < depth:
-            return None
-        cut = [_cut(s, between, known) for s in chosen]
-        sizes: dict[int, int] = {}
-        bytes_: list[int] = []
-        for c in cut:
-            if c is None:
-                return None
-            for number, (elements, size) in c[1].items():
-                if sizes.setdefault(number, elements) != elements:
-                    return None
-                bytes_.append(elements * size)
-        if max(bytes_) * math.prod(known) < WHOLE_BYTES * threads or max(bytes_) < LEAST_BYTES:
-            return None
-        if max(bytes_) <= PIECE_BYTES and 1 < math.prod(known) <= MOST:
-            return Chain(tuple(members), tuple([c[0] for c in cut if c is not None]), tuple(known), sizes)
-    return None
-
-
-def _plain(ranges: Sequence[UOp]) -> bool:
-    return all(r.op is Op.Range and r.arg[1] is AxisType.Loop for r in ranges)
-
-
-def _cut(step: Step, between: Collection[int], lengths: Sequence[int]) -> tuple[UOp, dict[int, tuple[int, int]]] | None:
-    """The kernel of one piece, with the elements of a piece of each buffer `between`, and an element's bytes; None where a piece
-    is not one run of consecutive elements of each.
+def _cut(step: Step, between: Collection[int], lengths: Sequence[int]) -> _Piece | None:
+    """The kernel of one piece, with the elements of a piece of each buffer `between`; None where a piece is not one run of
+    consecutive elements of each.
     """
     end = step.ast.src[0]
     outer = end.src[1 : 1 + len(lengths)]
     pieces = [UOp.var(variable(k), r.dtype, 0, n - 1) for k, (r, n) in enumerate(zip(outer, lengths, strict=True))]
-    sizes: dict[int, tuple[int, int]] = {}
+    sizes: dict[int, int] = {}
     mapping: dict[UOp, UOp] = {}
     for node in end.toposort():
         if node.op is not Op.DefineGlobal or step.buffers[node.arg] not in between:
@@ -171,7 +247,7 @@ def _cut(step: Step, between: Collection[int], lengths: Sequence[int]) -> tuple[
         if left:
             return None
         small = UOp.new(Op.DefineGlobal, (), node.arg, node.dtype.base.ptr(elements))
-        sizes[step.buffers[node.arg]] = elements, node.dtype.base.itemsize
+        sizes[step.buffers[node.arg]] = elements
         for user in end.toposort():
             if node in user.src:
                 if user.op is not Op.Index or len(user.src) != 2 or not _in_piece(user.src[1], outer, lengths, elements):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -119,3 +119,37 @@ def test_each_kernel_of_a_long_schedule_is_looked_at_once(monkeypatch: pytest.Mo
         t = (t.flip(k % 4) * 2 + k).contiguous()
     plan = t.prepare()
     assert len(looked) == len(plan.kernels) == 12
+
+
+def doubled(times: int) -> Tensor:
+    x = Tensor(A)
+    for k in range(times):
+        x = (x * 2.0 if k % 2 else x * 0.5).contiguous()
+    return x
+
+
+def test_a_long_program_is_several_chains(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "LONGEST", 8)
+    plan = doubled(20).prepare()
+    assert len(plan.kernels) == 20 * 12
+    at = [k.fixedvars for k in plan.kernels]
+    assert at[0] == at[7] != at[8]  # eight kernels, a head at a time
+    np.testing.assert_array_equal(doubled(20).numpy(), A)
+
+
+@pytest.mark.parametrize("times", [40, 80])
+def test_what_is_no_chain_is_looked_at_a_few_times(small: None, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+    """However long the program is: each kernel turns the order of the heads, so none passes on whole pieces."""
+    looked: list[pieces.Step] = []
+    cut = pieces._cut
+
+    def counted(step: pieces.Step, between: Collection[int], lengths: Sequence[int]) -> object:
+        looked.append(step)
+        return cut(step, between, lengths)
+
+    monkeypatch.setattr(pieces, "_cut", counted)
+    x = Tensor(A)
+    for _ in range(times):
+        x = (x.flip(0) * 2.0).contiguous()
+    assert len(x.prepare().kernels) == times
+    assert times <= len(looked) + 1 <= 4 * times
