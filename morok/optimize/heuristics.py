@@ -18,8 +18,8 @@ from morok.passes.ranges import const_end
 from morok.passes.target import Target
 
 PACK_BYTES: Final = 1 << 15  # a factor smaller than this stays in the nearest cache as it lies
-PACK_TILES: Final = 4  # tiles of rows that a copy must serve to be worth its time
-ROWS: Final = 8  # rows of a matrix product's register tile
+PACK_ROWS: Final = 32  # rows that a copy must serve to be worth its time
+TILE: Final = 16  # vectors of a matrix product's register tile
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
 COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
 LINE_BYTES: Final = 64  # of memory, which is read and written by lines
@@ -319,13 +319,17 @@ def _product(x: UOp) -> bool:
 
 def _shared(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
     """The places that are read again for every row: along columns and whatever is summed over."""
-    return [p for p, s in zip(accesses.places, accesses.loads, strict=True) if column in s.terms and row not in s.terms]
+    return [
+        p
+        for p, s in zip(accesses.places, accesses.loads, strict=True)
+        if column in s.terms and row not in s.terms and any(r.arg[1] is AxisType.Reduce for r in p.ranges)
+    ]
 
 
 def _copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int | None:
     """The buffer of the factor that runs along columns, where rows read it often enough, and far enough apart, to copy it."""
     found = _shared(accesses, row, column)
-    if len(found) != 1 or _length(row) < PACK_TILES * ROWS or not all(const_end(r) for r in s.ranges if r in found[0].ranges):
+    if len(found) != 1 or _length(row) < PACK_ROWS or not all(const_end(r) for r in s.ranges if r in found[0].ranges):
         return None
     (place,) = found
     buffer = place.src[0]
@@ -350,13 +354,12 @@ def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
     lanes = native(s)
     if slot is not None and row.arg[0] < column.arg[0]:  # the loop over rows inside: it reads the copy again and again
         row, column = _swapped(s, row, column)
-    vectors = 2 if s.target.registers >= 16 else 1
+    rows, vectors = _length(row), 4 if s.target.registers >= 32 else 2 if s.target.registers >= 16 else 1
     wide = _widest(_length(column), lanes, vectors)
     outside = s.output_ranges.index(column) + (wide < _length(column))
     _vectorize(s, column, wide)
-    rows = _length(row)
     used = min(vectors, -(-wide // lanes))
-    most = min(max(1, MAX_LANES // s.lanes(row)), max(2, (s.target.registers - 4) // used), ROWS * vectors // used)
+    most = min(max(1, MAX_LANES // s.lanes(row)), max(2, (s.target.registers - 4) // used), TILE // used)
     best = [m for m in range(most, 1, -1) if rows % m == 0]
     _vectorize(s, row, best[0] if best and best[0] >= 4 else min(rows, most))
     if slot is not None:

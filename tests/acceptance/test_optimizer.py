@@ -207,7 +207,7 @@ AVX512 = llvm_target(machine("skylake-avx512", "+avx,+avx2,+fma,+avx512f"))
 # Six rows of two registers are what sixteen registers hold of a tile; thirty-two hold eight of two. A GPU's threads take 4 x 4.
 SNAPSHOT: dict[str, tuple[Target, str]] = {
     "AVX2": (AVX2, "UPCAST(1, 16) UPCAST(0, 4)"),
-    "AVX-512": (AVX512, "UPCAST(1, 32) UPCAST(0, 8)"),
+    "AVX-512": (AVX512, "UPCAST(1, 64) UPCAST(0, 4)"),
     "CUDA": (CUDA, "UPCAST(0, 4) UPCAST(1, 4) LOCAL(1, 16) LOCAL(0, 16)"),
 }
 

@@ -93,13 +93,20 @@ def test_what_cannot_be_copied_is_refused() -> None:
 
 def test_the_heuristics_copy_what_many_rows_read() -> None:
     """The columns' loop goes outside, the copy inside it; small factors and few rows do without."""
-    assert opts_of(K.matmul(256, 256, 256)) == ["SWAP(0, 1)", "UPCAST(0, 32)", "UPCAST(1, 8)", "PACK(2, 1)"]
+    assert opts_of(K.matmul(256, 256, 256)) == ["SWAP(0, 1)", "UPCAST(0, 64)", "UPCAST(1, 4)", "PACK(2, 1)"]
     assert "PACK(2, 1)" in opts_of(K.matmul_transposed(256, 256, 256))
     assert not any("PACK" in o for o in opts_of(K.matmul(16, 256, 256)))
     assert not any("PACK" in o for o in opts_of(K.matmul(64, 64, 64)))
 
 
-@pytest.mark.parametrize("shape", [(65, 130, 100), (64, 200, 33), (130, 129, 257), (33, 400, 31), (70, 300, 1)])
+def test_a_bias_is_no_factor() -> None:
+    """What is added to every row is read along columns too, but once a column."""
+    x, w, b = (Tensor(np.ones(shape, np.float32)) for shape in ((64, 256), (256, 128), (128,)))
+    kinds = [any("PACK" in o for o in k.opts) for t in (x @ w, x @ w + b, (x @ w + b).relu()) for k in t.kernels()]
+    assert kinds == [True, True, True]
+
+
+@pytest.mark.parametrize("shape", [(65, 130, 100), (64, 200, 33), (130, 129, 257), (33, 400, 31), (70, 300, 1), (64, 144, 128)])
 def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     rng = np.random.default_rng(3)
