@@ -7,7 +7,7 @@ import pytest
 from instruction_lists import Listing, c
 
 from morok.codegen.llvm import render
-from morok.codegen.llvm.streams import LEAST_BYTES, streamed_slots
+from morok.codegen.llvm.streams import LEAST_BYTES, streamed
 from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
 from morok.runtime.buffer import Buffer
@@ -44,7 +44,7 @@ def scaled(n: int, lanes: int = 16, step: int = 16, first: int = 0, in_place: bo
     ],
 )
 def test_large_outputs_in_whole_vectors_are_streamed(program: list[UOp], streams: bool) -> None:
-    assert streamed_slots(program) == (frozenset({0}) if streams else frozenset())
+    assert set(streamed(program).values()) == ({0} if streams else set())
     text = render(program, "k").text
     assert ("!nontemporal" in text) is streams
     assert text.count("define ") == 1
@@ -59,7 +59,7 @@ def test_parts_of_a_line_written_together_are_whole() -> None:
         at = b.add(r * 32 + part)
         b.store(out, at, b.load(x, at, f32.vec(8)))
     b.end(r)
-    assert streamed_slots(b.list) == {0}
+    assert set(streamed(b.list).values()) == {0}
 
 
 @pytest.mark.parametrize("offset", [0, 1, 4])
@@ -73,3 +73,31 @@ def test_any_alignment_gives_the_same(offset: int) -> None:
     np.testing.assert_array_equal(out[:-16], 2 * x[:-16])
     assert not out[-16:].any()
     assert not raw[:start].any()
+
+
+def test_what_a_loop_leaves_over_is_stored_as_usual() -> None:
+    """Three elements behind a loop that fills lines."""
+    n = MANY + 3
+    b = Listing()
+    out, x = b.buffer(0, f32, n), b.buffer(1, f32, n)
+    r = b.range(MANY // 16)
+    at = b.add(r * 16)
+    b.store(out, at, b.load(x, at, f32.vec(16)))
+    b.end(r)
+    left = b.add(UOp.const(MANY, dtypes.i32))
+    b.store(out, left, b.load(x, left, f32.vec(3)))
+    assert [s.src[1].dtype.count for s in streamed(b.list)] == [16]
+    text = render(b.list, "k").text
+    assert text.count("!nontemporal") == 1
+    cpu = device("CPU")
+    data, result = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
+    cpu.compile(b.list, "k").launch([Buffer.wrap(cpu, a) for a in (result, data)])
+    np.testing.assert_array_equal(result, data)
+
+
+def test_what_is_stored_once_is_no_stream() -> None:
+    b = Listing()
+    out, x = b.buffer(0, f32, MANY), b.buffer(1, f32, MANY)
+    at = b.add(UOp.const(16, dtypes.i32))
+    b.store(out, at, b.load(x, at, f32.vec(16)))
+    assert not streamed(b.list)

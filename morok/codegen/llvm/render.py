@@ -20,7 +20,7 @@ from morok.codegen.llvm.distances import apart, distances
 from morok.codegen.llvm.nests import parts_of, work_of
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.prefetch import Ahead, loads_ahead
-from morok.codegen.llvm.streams import Streams, streamed_slots
+from morok.codegen.llvm.streams import Streams, streamed
 from morok.codegen.llvm.types import constant, literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable, symbol
@@ -286,7 +286,7 @@ class Renderer:
         gate = place.src[-1] if place.op is Op.Index and place.arg else None
         address = self.value(place)
         once = self._once(kept, None if gate is None else self.value(gate))
-        if kept.op is Op.DefineGlobal and kept.arg in self.streams.slots and once is None:
+        if u in self.streams.stores and once is None:
             self.streams.write(x, d, address)
         else:
             self.streams.close(self.b)
@@ -581,7 +581,7 @@ def render(
     `avx512`: whether it has AVX-512.
     Raises CompileError for an instruction that has no code.
     """
-    streams = Streams(streamed_slots(instructions))
+    streams = Streams(streamed(instructions))
     renderer = Renderer(
         name, Builder(math, fma, half_fma, ieee_extremes, avx512), analyze(instructions), streams, loads_ahead(instructions)
     )

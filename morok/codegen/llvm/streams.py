@@ -7,7 +7,7 @@ the 320 MB that an elementwise kernel over three inputs of 64 MB moves, 64. Such
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from morok.codegen.llvm.builder import Builder
@@ -22,9 +22,10 @@ LEAST_BYTES: Final = 1 << 24  # of a buffer: larger than what caches keep of it
 LINE_BYTES: Final = 64
 
 
-def streamed_slots(instructions: Sequence[UOp]) -> frozenset[int]:
-    """The large buffers that a kernel writes and does not read, whole lines at a time: a line that is written in parts, with
-    others between them, goes to memory once for each part.
+def streamed(instructions: Sequence[UOp]) -> dict[UOp, int]:
+    """The stores, with their slots, to large buffers that a kernel writes and does not read, whole lines at a time: a line that
+    is written in parts, with others between them, goes to memory once for each part. What is stored once, behind a loop that no
+    vector divides, is stored as usual.
     """
     stores: dict[UOp, list[UOp]] = {}
     read: set[UOp] = set()
@@ -33,7 +34,18 @@ def streamed_slots(instructions: Sequence[UOp]) -> frozenset[int]:
             read.add(storage(u.src[0]))
         elif u.op is Op.Store and storage(u.src[0]).op is Op.DefineGlobal:
             stores.setdefault(storage(u.src[0]), []).append(u)
-    return frozenset(b.arg for b, found in stores.items() if b not in read and _is_large(b) and _fills_lines(found))
+    out: dict[UOp, int] = {}
+    for b, found in stores.items():
+        many = [s for s in found if not _once(s)]
+        if b not in read and _is_large(b) and many and _fills_lines(many):
+            out.update(dict.fromkeys(many, b.arg))
+    return out
+
+
+def _once(store: UOp) -> bool:
+    """Whether a store is always to the same place."""
+    place = passed(store.src[0])
+    return place.op is Op.Index and len(place.src) == 2 and place.src[1].dtype.count == 1 and not linear(place.src[1]).terms
 
 
 def _is_large(buffer: UOp) -> bool:
@@ -59,13 +71,14 @@ def _fills_lines(stores: Sequence[UOp]) -> bool:
 
 
 class Streams:
-    """The stores of a kernel to the buffers of `slots`: past the caches where all of them are aligned, else as usual.
+    """Some stores of a kernel, with their slots: past the caches where all of those buffers are aligned, else as usual.
 
     One branch decides for stores that follow each other, so that what they store is computed by the same code.
     """
 
-    def __init__(self, slots: frozenset[int]) -> None:
-        self.slots = slots
+    def __init__(self, stores: Mapping[UOp, int]) -> None:
+        self.stores = stores
+        self.slots = frozenset(stores.values())
         self._open: list[tuple[str, DType, str]] = []  # what goes where, not yet written
 
     def write(self, value: str, d: DType, address: str) -> None:
