@@ -8,6 +8,7 @@ from typing import Any, Final
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
+from morok.ir.launch import counts, launched, renames, told_apart
 from morok.ir.maker import maker
 from morok.ir.op import NO_INSTRUCTION, TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.ops.loop import identity
@@ -135,6 +136,10 @@ class _Morok:
         "axes": lambda n: n.arg if n.op is _UNROLL else (),
         "inside": lambda n: n.src[0] if n.op is _UNROLL else n,
         "free_of_axes": free_of_axes,
+        "launched": launched,
+        "counts": counts,
+        "told_apart": told_apart,
+        "renames": renames,
     }
     theory = "morok.prove.semantics:MorokTheory"
 

@@ -1,23 +1,23 @@
-"""Stage 12: ranges that a GPU runs in parallel become its block and thread indices."""
+"""Stage 12, what rules/target/gpudims.rules asks of the whole kernel: its dimensions, their order, the limits of the hardware."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from morok.errors import LoweringError
 from morok.ir.dtype import AddrSpace, PtrType
-from morok.ir.op import AxisType, Op
-from morok.ir.ranges import CLOSES
+from morok.ir.launch import BLOCKS, THREADS, launched
+from morok.ir.op import Op
+from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.ranges import const_end
 from morok.passes.target import Target
-from morok.passes.walk import rebuild
 
-GLOBAL_AXES: Final = frozenset({AxisType.Global, AxisType.Thread})
-LOCAL_AXES: Final = frozenset({AxisType.Warp, AxisType.Local, AxisType.GroupReduce})
+SMALL: Final = Target("", grid_max=(4,) * 3, block_max=(4,) * 3, block_threads=64)  # where no machine is named
 
 
 def _smallest_divisor(n: int) -> int:
@@ -53,41 +53,95 @@ def limit_dims(dims: Sequence[int], limits: Sequence[int]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def hardware_indices(prefix: str, ranges: Sequence[UOp], limits: Sequence[int]) -> dict[UOp, UOp]:
-    """What each range is in terms of Specials `prefix0`, `prefix1`, ..: the first range is the fastest index."""
-    if not ranges:
-        return {}
-    sizes = [const_end(r) for r in ranges]
-    if any(s is None for s in sizes):
-        if len(ranges) > len(limits):
+@dataclass(slots=True)
+class Launch:
+    """The hardware's indices of one kernel.
+
+    own      of a range that is a dimension by itself its index
+    digits   of any other range an index that counts through several, and by how much for each iteration of this one
+    threads  the ranges that are threads of a block
+    """
+
+    own: dict[UOp, UOp] = field(default_factory=dict)
+    digits: dict[UOp, tuple[UOp, int]] = field(default_factory=dict)
+    threads: list[UOp] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, root: UOp, target: Target = SMALL) -> Launch:
+        """Of a kernel. LoweringError where it does not fit the target."""
+        nodes = root.toposort()
+        _refuse_unfenced(nodes)
+        ranges = [n for n in nodes if n.op is Op.Range]
+        found = cls()
+        blocks = _by_stride([r for r in ranges if r.arg[1] in BLOCKS], nodes)
+        found.threads = _by_stride([r for r in ranges if r.arg[1] in THREADS], nodes)
+        threads = math.prod(int(r.vmax) + 1 for r in found.threads)
+        if threads > target.block_threads:
+            raise LoweringError(f"{threads} threads in a block; {target.name} has at most {target.block_threads}")
+        found.dimensions("gidx", blocks, target.grid_max)
+        found.dimensions("lidx", found.threads, target.block_max)
+        return found
+
+    def dimensions(self, prefix: str, ranges: Sequence[UOp], limits: Sequence[int]) -> None:
+        """Find for each range where it is in Specials `prefix0`, `prefix1`, ..: the first range is the fastest index."""
+        sizes = [const_end(r) for r in ranges]
+        dims = [n for n in sizes if n is not None]
+        if len(dims) < len(sizes) and len(ranges) > len(limits):
             raise LoweringError(f"{len(ranges)} ranges with symbolic lengths do not fit {len(limits)} dimensions")
-        return {r: UOp.new(Op.Special, (r.src[0],), f"{prefix}{i}") for i, r in enumerate(ranges)}
-    dims = [s for s in sizes if s is not None]
-    chosen = limit_dims(dims, limits)
-    specials = [UOp.new(Op.Special, (UOp.const(n),), f"{prefix}{i}") for i, n in enumerate(chosen)]
-    if chosen == tuple(dims):
-        return dict(zip(ranges, specials, strict=True))
-    out: dict[UOp, UOp] = {}
-    # walk both size lists side by side; where their products meet, the dimensions so far are a group of their own
-    i = j = 0
-    while i < len(dims):
-        group, members, product, total = [dims[i]], [ranges[i]], dims[i], chosen[j]
-        flat = specials[j]
-        stride = chosen[j]
-        i, j = i + 1, j + 1
-        while product != total:
-            if product < total:
-                product, group, members, i = product * dims[i], [*group, dims[i]], [*members, ranges[i]], i + 1
-            else:
-                flat = flat + specials[j] * stride
-                stride *= chosen[j]
-                total, j = total * chosen[j], j + 1
-        step = 1
-        for k, (n, r) in enumerate(zip(group, members, strict=True)):
-            value = flat if step == 1 else flat // step
-            out[r] = value if k == len(group) - 1 else value % n
-            step *= n
-    return out
+        chosen = tuple(dims) if len(dims) < len(sizes) else limit_dims(dims, limits)
+        if chosen == tuple(dims):
+            self.own.update({r: UOp.new(Op.Special, (r.src[0],), f"{prefix}{i}") for i, r in enumerate(ranges)})
+            return
+        specials = [UOp.new(Op.Special, (UOp.const(n),), f"{prefix}{i}") for i, n in enumerate(chosen)]
+        # walk both size lists side by side; where their products meet, the dimensions so far are a group of their own
+        i = j = 0
+        while i < len(dims):
+            members, product, total = [ranges[i]], dims[i], chosen[j]
+            flat = specials[j]
+            stride = chosen[j]
+            i, j = i + 1, j + 1
+            while product != total:
+                if product < total:
+                    product, members, i = product * dims[i], [*members, ranges[i]], i + 1
+                else:
+                    flat = flat + specials[j] * stride
+                    stride *= chosen[j]
+                    total, j = total * chosen[j], j + 1
+            if len(members) == 1 and flat.op is Op.Special:
+                self.own[members[0]] = flat
+                continue
+            step = 1
+            for r in members:
+                self.digits[r] = flat, step
+                step *= int(r.vmax) + 1
+
+
+def _refuse_unfenced(nodes: list[UOp]) -> None:
+    """LoweringError where something waits for all iterations of a launched loop, and not at a barrier: it would go on when its
+    own thread has done its part.
+    """
+    for n in nodes:
+        for d in n.src[1:] if n.op is Op.After else ():
+            if d.op is Op.End and any(map(launched, d.src[1:])):
+                raise LoweringError(f"nothing holds back what waits for other threads: {d}")
+
+
+def dimension(r: UOp, launch: Launch) -> UOp | None:
+    """The hardware index that counts as `r` does; None where r shares one with others."""
+    return launch.own.get(r)
+
+
+def coordinate(r: UOp, launch: Launch) -> tuple[UOp, int] | None:
+    """A hardware index that counts through `r` and others, and by how much for each iteration of r."""
+    return launch.digits.get(r)
+
+
+def idle(place: UOp, launch: Launch) -> UOp | None:
+    """A range of threads that a place in global memory does not depend on, so that all of them would store there; or None."""
+    d = storage(place).dtype
+    if not isinstance(d, PtrType) or d.space is not AddrSpace.GLOBAL:
+        return None
+    return next((r for r in launch.threads if r not in place.ranges), None)
 
 
 def _by_stride(ranges: list[UOp], nodes: list[UOp]) -> list[UOp]:
@@ -102,58 +156,3 @@ def _by_stride(ranges: list[UOp], nodes: list[UOp]) -> list[UOp]:
                 for t, c in linear(index).terms.items():
                     stride[t] = min(abs(c), stride.get(t, abs(c)))
     return sorted(ranges, key=lambda r: (stride.get(r, math.inf), -r.arg[0]))
-
-
-def add_gpu_dims(root: UOp, target: Target) -> UOp:
-    """`root` with block and thread indices in place of Global and Local ranges; other targets have none and keep loops."""
-    if not target.has_local:
-        return root
-    nodes = root.toposort()
-    ranges = [n for n in nodes if n.op is Op.Range]
-    outer = _by_stride([r for r in ranges if r.arg[1] in GLOBAL_AXES], nodes)
-    inner = _by_stride([r for r in ranges if r.arg[1] in LOCAL_AXES], nodes)
-    if not outer and not inner:
-        return root
-    threads = math.prod(int(r.vmax) + 1 for r in inner)
-    if threads > target.block_threads:
-        raise LoweringError(f"{threads} threads in a block; {target.name} has at most {target.block_threads}")
-    mapping = {
-        **hardware_indices("gidx", outer, target.grid_max),
-        **hardware_indices("lidx", inner, target.block_max),
-    }
-    root = rebuild(root, lambda node, src: _masked(node, src, inner))
-    done: dict[UOp, UOp] = dict(mapping)
-    for n in root.toposort():
-        if n in done:
-            continue
-        src = tuple([done[s] for s in n.src])
-        # a hardware index is no loop: nothing closes it, and all is inside it
-        first = 1 if n.op is Op.After else CLOSES.get(n.op)
-        if first is not None:
-            src = (*src[:first], *[done[s] for s in n.src[first:] if s not in mapping])
-            if n.op in (Op.End, Op.After) and len(src) == 1:
-                done[n] = src[0]
-                continue
-        done[n] = n if src == n.src else n.replace(src)
-    return done[root]
-
-
-def _masked(store: UOp, src: tuple[UOp, ...], threads: list[UOp]) -> UOp | None:
-    """A store to global memory for the one thread that is 0 along every thread index it does not use; None if it uses all."""
-    place = src[0] if src else store
-    if store.op is not Op.Store or place.op is not Op.Index:
-        return None
-    buffer = place.src[0]
-    while buffer.op is Op.After:
-        buffer = buffer.src[0]
-    if not isinstance(buffer.dtype, PtrType) or buffer.dtype.space is not AddrSpace.GLOBAL:
-        return None
-    gate: UOp | None = place.src[-1] if place.arg else None
-    unused = [r for r in threads if r not in place.ranges]
-    for r in unused:
-        first = r.eq(0)
-        gate = first if gate is None else gate & first
-    if gate is None or not unused:
-        return None
-    places = place.src[1:-1] if place.arg else place.src[1:]
-    return store.replace((UOp.new(Op.Index, (place.src[0], *places, gate), True), *src[1:]))

@@ -41,7 +41,7 @@ class Stage:
     algorithm  what runs before the rules, or None
     adds       the field of Target that names groups of the target's own
     positions  in which operand positions rules fire
-    first      groups that are applied before the others, also to binders
+    first      groups that are applied before the others, one after the other, also to binders
     context    what rules of `@context` groups get, found in the program; None from it: there is nothing for the groups to do
     finish     what runs behind the rules, or None
     """
@@ -79,6 +79,7 @@ EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "ex
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
 FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing", "recollect")
+GPU_DIMS: Final = ("gpudims", "dead_loop", "after_simplification")
 WIDTHS: Final = ("lower_gates", "wide_accesses", "cut_lanes", "gep_pushing", "take_lanes", "push_lanes")
 FINAL: Final = ("render", "gep_pushing", "safe_division")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
@@ -98,7 +99,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(10, "Add local buffers",    ("rangeify_codegen",),                   DOWN, steps.add_local_buffers),
     Stage(11, "Remove reduce",        FOLDS,                                   DOWN, steps.separate_loops,
           context=steps.accumulators, finish=steps.share_loops),
-    Stage(12, "Add GPU dims",         (),                                      "-",  steps.add_gpu_dims),
+    Stage(12, "Add GPU dims",         GPU_DIMS,                                DOWN, context=steps.launch, first=("launch",)),
     Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
     Stage(14, "Devectorize",          WIDTHS,                                  UP,   steps.split_accesses, context=steps.widths),
     Stage(15, "Lower index dtype",    LOWER,                                   DOWN, steps.lower_names),
@@ -139,9 +140,18 @@ def unwatched() -> Iterator[None]:
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
     """The stage's groups, without those for instructions that `target` lacks, or has; then those that the target adds."""
-    wanted = {"multiply_add": target.fma, "transcendental": bool(target.unsupported), "branches": not target.predicated}
-    groups = tuple(g for g in stage.groups if wanted.get(g, True))
+    groups = _wanted(stage.groups, target)
     return (*groups, *getattr(target, stage.adds)) if stage.adds else groups
+
+
+def _wanted(groups: tuple[str, ...], target: Target) -> tuple[str, ...]:
+    """Those of some groups that are not for instructions that `target` lacks, or has."""
+    wanted = {
+        "multiply_add": target.fma,
+        "transcendental": bool(target.unsupported),
+        "branches": not target.predicated,
+    }
+    return tuple(g for g in groups if wanted.get(g, True))
 
 
 def run(stage: Stage, program: Program, target: Target, before: RuleSet | None = None) -> Program:
@@ -180,8 +190,8 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
     if stage.context is not None:
         context = stage.context(program, target)
         groups = () if context is None else groups
-    if stage.first:
-        program = steps.rewrite(program, stage.first, stage.number, positions=EVERYWHERE)
+    for name in _wanted(stage.first, target) if groups else ():
+        program = steps.rewrite(program, (name,), stage.number, positions=EVERYWHERE, context=context)
     return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context)
 
 

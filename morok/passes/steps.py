@@ -9,7 +9,7 @@ from morok import config
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
-from morok.passes import cutting, gpudims, local, ranges, reduce, running
+from morok.passes import cutting, local, ranges, reduce, running
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.accesses import Widths
@@ -17,6 +17,7 @@ from morok.passes.accumulators import Accumulators
 from morok.passes.appended import joined
 from morok.passes.axes import AxisOrder, refuse_unrolled
 from morok.passes.cutting import CutStores
+from morok.passes.gpudims import Launch
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
@@ -117,8 +118,10 @@ def share_loops(ast: UOp, target: Target) -> UOp:
     return reduce.share_loops(ast)
 
 
-def add_gpu_dims(ast: UOp, target: Target) -> UOp:
-    return gpudims.add_gpu_dims(ast, target)
+def launch(ast: UOp, target: Target) -> Launch | None:
+    """What the hardware runs in parallel: on a CPU nothing, its loops stay."""
+    found = Launch.of(ast, target) if target.has_local else None
+    return found if found is not None and (found.own or found.digits) else None
 
 
 def split_accesses(ast: UOp, target: Target) -> UOp:

@@ -18,6 +18,7 @@ from morok.prove.counterexample import Counterexample, read, searched
 from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.accesses import AccessEncoder, about_lanes
 from morok.prove.encoding.encoder import Encoder
+from morok.prove.encoding.launched import LaunchEncoder, about_launches
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.semantics.graph import Substitution, constants
@@ -116,7 +117,7 @@ def alike(rule: CheckedRule) -> list[list[Instance]]:
 
 def looks_at_no_dtype(rule: CheckedRule) -> bool:
     """Whether a rule is read by terms, so that one reading serves every dtype."""
-    return about_axes(rule) or about_lanes(rule)
+    return about_axes(rule) or about_lanes(rule) or about_launches(rule)
 
 
 def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
@@ -383,7 +384,7 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
 def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
     if looks_at_no_dtype(rule):
-        return [UnrollingEncoder if about_axes(rule) else AccessEncoder]
+        return [LaunchEncoder if about_launches(rule) else UnrollingEncoder if about_axes(rule) else AccessEncoder]
     from morok.prove.encoding.monoid import MonoidEncoder, folds_lanes
 
     if folds_lanes(rule):

@@ -104,6 +104,8 @@ def _hold(
     for c in conditions:
         if isinstance(c, S.ECall) and c.name == "free_of":  # of nodes, not of their values
             held = knows_nothing_of(dialect, *[objects[a.name] for a in c.args if isinstance(a, S.EName)])
+        elif isinstance(c, S.ECall) and c.name in dialect.facts:
+            held = dialect.facts[c.name](*[objects[a.name] for a in c.args if isinstance(a, S.EName)])
         else:
             held = compiled(c)(names)
         if not held:

@@ -254,9 +254,9 @@ class UnrolledReading(Concrete, ABC):
 
 
 def says_free(condition: S.Expr) -> bool:
-    """Whether a condition holds only where every `free_of_axes` in it does."""
+    """Whether a condition holds only where everything in it that says what a node is free of does."""
     if not isinstance(condition, S.ECall) or len(condition.args) != 1 or condition.name != "all":
-        return isinstance(condition, S.ECall) and condition.name == "free_of_axes"
+        return isinstance(condition, S.ECall) and condition.name in ("free_of_axes", "free_of")
     over = condition.args[0]
     return isinstance(over, S.EComprehension) and all(says_free(c) for c in conjuncts(over.body))
 

@@ -7,6 +7,7 @@ trial finds is a counterexample beyond doubt; that it finds none proves nothing.
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 import random
 from collections.abc import Callable, Iterator
@@ -21,14 +22,17 @@ from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.interpret import INVALID, evaluate, run, tensor
 from morok.ir.interpret.places import MOVEMENT
+from morok.ir.launch import launched
 from morok.ir.op import Op
 from morok.ir.ranges import open_axes
 from morok.ir.uop import UOp
 from morok.prove.digest import names_in
 from morok.prove.encoding.accesses import about_lanes
+from morok.prove.encoding.launched import about_launches
 from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
 from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment
+from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
 from morok.rewrite.ruleset import RuleSet
@@ -95,6 +99,8 @@ def world(node: UOp, rng: random.Random) -> World | None:
     """Some values for what a graph is made of; None if a loop that they are to be inside of has no iterations."""
     variables: dict[Any, Any] = {**environment(node, rng)}
     for loop in sorted(node.ranges, key=lambda r: str(r.arg)):
+        if node.dtype is dtypes.void and launched(loop):
+            continue  # a statement is done for all its iterations
         count = evaluate(loop.src[0], variables)
         if count <= 0:
             return None
@@ -134,6 +140,8 @@ def value(node: UOp, at: World) -> Any:
         if node.dtype is dtypes.void:
             if axes := sorted(open_axes(node)):  # it is done for all their iterations
                 node = UOp.new(Op.Contract, (node,), tuple((i, LENGTHS[i]) for i in axes))
+            if parallel := sorted((r for r in node.ranges if launched(r)), key=lambda r: str(r.arg)):
+                node = node.end(*parallel)
             if node.op is not Op.Noop:
                 run(UOp.sink(node), buffers, variables)
             return tuple(x for v in buffers.values() for x in v)
@@ -156,13 +164,14 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
     vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
         n in named for n, info in rule.dialect.ops.items() if not info.params
     )
-    unrolled, by_lanes = about_axes(rule), about_lanes(rule)
+    made_for = (about_launches(rule), LaunchMaker), (about_axes(rule), UnrolledMaker), (about_lanes(rule), LaneMaker)
+    special = next((maker for about, maker in made_for if about), None)
     for _ in range(tries):
         lanes = 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
         maker: Maker | UnrolledMaker
-        if unrolled or by_lanes:
-            maker = (UnrolledMaker if unrolled else LaneMaker)(rule, instance, rng)
+        if special is not None:
+            maker = special(rule, instance, rng)
         else:
             maker = Maker(rule, instance, rng, lanes) if rule.pointwise or vectors else StructureMaker(rule, instance, rng)
         try:
@@ -194,6 +203,15 @@ class Difference:
         shown = self.why or ("is undefined" if self.got is None else f"is {self.got}")
         where = "" if self.why else f" at {self.at.text()}"
         return f"{self.before.text()} is {self.expected}, {self.after.text()} {shown}{where}"
+
+
+def _counted(before: UOp, after: UOp) -> Difference | None:
+    """Whether what stands for a launched range takes each of its values equally often as the hardware's indices take theirs."""
+    specials = [n for n in after.toposort() if n.op is Op.Special]
+    every = itertools.product(*(range(int(s.vmax) + 1) for s in specials))
+    found = sorted(evaluate(after, dict(zip(specials, at, strict=True))) for at in every)
+    wanted = sorted([*range(int(before.vmax) + 1)] * (len(found) // (int(before.vmax) + 1)))
+    return None if found == wanted else Difference(before, after, why=f"takes the values {found}")
 
 
 class Trial:
@@ -235,6 +253,8 @@ class Trial:
         before = self.graph
         if after.dtype is not before.dtype:
             return Difference(before, after)
+        if launched(before):
+            return _counted(before, after)
         for at, expected in self.outcomes():
             try:
                 got = value(after, at)

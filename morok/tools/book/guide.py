@@ -67,7 +67,7 @@ def stages() -> str:
 
     rows = ["| stage | name | rule groups | algorithm |", "|---|---|---|---|"]
     for s in STAGES:
-        groups = _groups(s.groups) or "the target's own" * bool(s.adds) or "-"
+        groups = _groups(s.applied) or "the target's own" * bool(s.adds) or "-"
         algorithm = f"`{s.algorithm_name}`" if s.algorithm_name else "-"
         rows.append(f"| {s.number} | {s.name} | {groups} | {algorithm} |")
     return "\n".join(rows)

@@ -1,0 +1,72 @@
+"""What a GPU runs in parallel: ranges in place of which it counts, and the hardware indices that count through them."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+
+BLOCKS: Final = frozenset({AxisType.Global, AxisType.Thread})
+THREADS: Final = frozenset({AxisType.Warp, AxisType.Local, AxisType.GroupReduce})
+_LAUNCHED: Final = BLOCKS | THREADS
+
+
+def launched(r: UOp) -> bool:
+    """Whether the hardware runs all iterations of `r`, so that nothing need close it: a range of one of the parallel axes."""
+    return r.op is Op.Range and r.arg[1] in _LAUNCHED
+
+
+def counts(h: UOp, r: UOp, step: int | None = None) -> bool:
+    """Whether the hardware index `h` counts as the range `r` does, or, given a step, `h // step % length` does.
+
+    In the second case r has a constant length, and h takes each number below a multiple of step * length once as its Specials
+    take all their values.
+    """
+    if step is None:
+        return h.op is Op.Special and h.src[0] is r.src[0]
+    found = strides(h, Op.Special)
+    if not found or step <= 0 or r.src[0].op is not Op.Const:
+        return False
+    last, stride = found[-1]
+    return stride * int(last.src[0].arg) % (step * int(r.src[0].arg)) == 0
+
+
+def strides(number: UOp, op: Op) -> list[tuple[UOp, int]] | None:
+    """What a row-major number is made of, the fastest first, each with how far its iterations lie apart; None for any other node.
+
+    Nodes of this op with constant lengths, each times the product of the lengths before it.
+    """
+    found: list[tuple[UOp, int]] = []
+    stack = [(number, 1)]
+    while stack:
+        at, stride = stack.pop()
+        if at.op is Op.Add:
+            stack += [(s, stride) for s in at.src]
+        elif at.op is Op.Mul and at.src[1].op is Op.Const:
+            stack.append((at.src[0], stride * int(at.src[1].arg)))
+        elif at.op is op and at.src[0].op is Op.Const:
+            found.append((at, stride))
+        elif at.op is not Op.Const or at.arg != 0:
+            return None
+    found.sort(key=lambda part: (part[1], part[0].vmax))
+    lengths = [int(part.src[0].arg) for part, _ in found]
+    return found if all(stride == math.prod(lengths[:k]) for k, (_, stride) in enumerate(found)) else None
+
+
+def told_apart(at: UOp, s: UOp, t: UOp) -> bool:
+    """Whether `at` is another place for every iteration of the range `t` and of all threads and lanes that `s` is in: their
+    row-major number. A block has memory of its own; nothing else may run around `s`.
+    """
+    around = s.ranges - {t}
+    inside = {r for r in around if r.arg[1] not in BLOCKS} | {t}
+    if any(r.arg[1] not in THREADS and r.arg[1] is not AxisType.Upcast for r in inside) or at.ranges != inside:
+        return False
+    found = strides(at, Op.Range)
+    return found is not None and {r for r, _ in found} == inside
+
+
+def renames(q: UOp, t: UOp) -> bool:
+    """Whether `q` is another range of as many iterations as `t`."""
+    return q.op is Op.Range and t.op is Op.Range and q.src[0] is t.src[0] and q.arg[0] != t.arg[0]

@@ -1,0 +1,36 @@
+"""False rules about launches and about what threads share: none is proved, and what graphs show is found on graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from morok.dsl.check import check_file
+from morok.dsl.checked import CheckedRule
+from morok.prove import obligations
+from morok.prove.encoding.launched import about_launches
+from morok.prove.solve import DEFAULT_BUDGET
+from morok.prove.trust import sieve
+
+HERE = Path(__file__).parent
+FALSE = [r for name in ("launched_false",) for r in check_file(HERE / f"{name}.rules").rules()]
+# Graphs show what is stored and what is folded. They do not show what a helper might return, and has no need to, nor what happens
+# where threads do not wait: the interpreter runs them in turn.
+SHOWN = {
+    "false_launches.any_loop", "false_launches.all_loops", "false_launches.another",
+    "false_masks.all_but_one", "false_masks.the_second", "false_masks.gate_lost", "false_masks.either",
+    "false_masks.loops_lost",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", FALSE, ids=lambda r: r.name)
+def test_false_rules_are_refuted_by_their_reading(rule: CheckedRule, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(obligations, "searched", lambda rule: None)
+    found = obligations.prove_rule(rule, DEFAULT_BUDGET)
+    assert found.verdict == ("refuted" if about_launches(rule) else "unknown"), found.message
+
+
+@pytest.mark.parametrize("rule", [r for r in FALSE if r.name in SHOWN], ids=lambda r: r.name)
+def test_false_rules_change_what_graphs_do(rule: CheckedRule) -> None:
+    assert sieve.counterexample(rule) is not None
