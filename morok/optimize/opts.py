@@ -70,6 +70,11 @@ def _in_order(ast: UOp) -> UOp:
     return substitute((ast,), mapping)[0] if mapping else ast
 
 
+def _is_shared(fold: UOp) -> bool:
+    """Whether threads share a reduction: it becomes one through a local buffer."""
+    return fold.op is Op.Reduce and any(r.arg[1] is AxisType.GroupReduce for r in fold.src[1:])
+
+
 REDUCE_WITH_BOOL: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
 _PARALLEL: Final = frozenset({AxisType.Global, AxisType.Loop, AxisType.Outer})
 _REDUCED: Final = frozenset({AxisType.Reduce, AxisType.GroupReduce})
@@ -135,7 +140,7 @@ class Scheduler:
 
     def fills_within(self, r: UOp) -> bool:
         """Whether what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
-        return any(n.op in (Op.Barrier, Op.Bufferize) and r in n.ranges for n in self.ast.toposort())
+        return any((n.op in (Op.Barrier, Op.Bufferize) or _is_shared(n)) and r in n.ranges for n in self.ast.toposort())
 
     def kernel(self) -> UOp:
         """The kernel with the applied optimizations noted in its Sink."""

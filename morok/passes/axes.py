@@ -1,4 +1,5 @@
-"""What rules/vector/expand.rules asks of the graph: in which order axes become lanes, and where their iterations are found."""
+"""What rules/vector/expand.rules asks of the graph: in which order axes become lanes, where their iterations are found, and
+memory that the threads of a block share."""
 
 from __future__ import annotations
 
@@ -8,25 +9,31 @@ from functools import lru_cache
 from typing import Final
 
 from morok.errors import LoweringError
+from morok.ir.dtype import AddrSpace
+from morok.ir.launch import BLOCKS
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.affine import unit_stride_ids
+from morok.passes.walk import range_ids
 
 Axes = tuple[tuple[int, int], ...]
 
 VECTOR_AXES: Final = frozenset({AxisType.Upcast, AxisType.Unroll})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AxisOrder:
     """The order of axes in a vector, the fastest last: those along which memory is contiguous, so that their lanes are one load.
 
     fast   the ids of those
     known  what `union` has found already
+    next_range, next_buffer  numbers that no range and no buffer in shared memory has
     """
 
     fast: frozenset[int]
     known: dict[tuple[Axes, ...], Axes]
+    next_range: int = 0
+    next_buffer: int = 0
 
     @classmethod
     def of(cls, root: UOp) -> AxisOrder:
@@ -35,7 +42,8 @@ class AxisOrder:
         for n in nodes:
             if n.op is Op.Range and n.arg[1] in VECTOR_AXES and n.src[0].op is not Op.Const:
                 raise LoweringError(f"a vectorized range needs a constant length, not {n.src[0]}")
-        return cls(unit_stride_ids(nodes), {})
+        buffers = [n.arg for n in nodes if n.op is Op.DefineLocal]
+        return cls(unit_stride_ids(nodes), {}, max(range_ids(nodes), default=-1) + 1, max(buffers, default=-1) + 1)
 
 
 def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
@@ -69,6 +77,25 @@ def _swizzle(target: Axes, source: Axes, own: int) -> tuple[int, ...]:
     if own == 1:
         return tuple(lanes)
     return tuple([base + i for base in lanes for i in range(own)])
+
+
+def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
+    """For what the threads along `t` share: a buffer of theirs, the place of each in it, and a range over them that runs in turn.
+
+    Each block has memory of its own. LoweringError where `s` runs inside another loop, which would fill the buffer again.
+    """
+    around = sorted(s.ranges - {t}, key=lambda r: (r.arg[1] is AxisType.Upcast, r.arg[0]))
+    inside = [r for r in around if r.arg[1] not in BLOCKS]
+    if any(r.arg[1] not in (AxisType.Local, AxisType.Upcast) for r in inside):
+        raise LoweringError(f"threads share a reduction that is inside another loop: {s}")
+    threads = [r for r in inside if r.arg[1] is AxisType.Local]
+    at, size = UOp.const(0), 1
+    for r in (*threads, t, *inside[len(threads) :]):
+        at, size = at * (int(r.vmax) + 1) + r, size * (int(r.vmax) + 1)
+    buffer = UOp.new(Op.DefineLocal, (), order.next_buffer, s.dtype.ptr(size, AddrSpace.LOCAL))
+    again = UOp.new(Op.Range, t.src, (order.next_range, AxisType.Reduce, t.arg[2]))
+    order.next_buffer, order.next_range = order.next_buffer + 1, order.next_range + 1
+    return buffer, at, again
 
 
 def refuse_unrolled(root: UOp) -> None:

@@ -74,7 +74,7 @@ LINES: Final = "lines"
 DECOMPOSITIONS: Final = 18
 READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
 EVERYWHERE: Final = FIRES | {"binder"}
-PRE: Final = ("pre_expander",)
+PRE: Final = ("group_for_reduce", "pre_expander")
 EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
 LOWER: Final = ("lower_gates", "lower_index")
@@ -150,6 +150,7 @@ def _wanted(groups: tuple[str, ...], target: Target) -> tuple[str, ...]:
         "multiply_add": target.fma,
         "transcendental": bool(target.unsupported),
         "branches": not target.predicated,
+        "group_for_reduce": target.has_local,
     }
     return tuple(g for g in groups if wanted.get(g, True))
 

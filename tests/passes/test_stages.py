@@ -10,7 +10,7 @@ import pytest
 from morok import config
 from morok.errors import LoweringError, OptError
 from morok.ir import interpret
-from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.dtype import AddrSpace, PtrType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
@@ -440,7 +440,8 @@ def test_grouped_reductions_share_memory(op: OptOp) -> None:
     s.apply(Opt(OptOp.LOCAL, 0, 3))
     s.apply(Opt(op, 0, 8))
     assert AxisType.GroupReduce in [r.arg[1] for r in s.ranges]
-    (shared,) = [n for n in s.ast.toposort() if n.op is Op.DefineLocal]
+    (shared,) = [n for n in stage(9, s.ast, K.GPU).toposort() if n.op is Op.DefineLocal]
+    assert isinstance(shared.dtype, PtrType)
     assert shared.dtype.size == 24  # three rows of eight threads
     program = lower(UOp.new(Op.Sink, K.rows(6, 24).src, K.KernelInfo("rows", tuple(s.applied))), K.GPU)
     assert ops(program).count(Op.Barrier) == 1

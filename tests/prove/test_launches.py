@@ -14,13 +14,15 @@ from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.trust import sieve
 
 HERE = Path(__file__).parent
-FALSE = [r for name in ("launched_false",) for r in check_file(HERE / f"{name}.rules").rules()]
+FALSE = [r for name in ("launched_false", "grouped_false") for r in check_file(HERE / f"{name}.rules").rules()]
 # Graphs show what is stored and what is folded. They do not show what a helper might return, and has no need to, nor what happens
 # where threads do not wait: the interpreter runs them in turn.
 SHOWN = {
     "false_launches.any_loop", "false_launches.all_loops", "false_launches.another",
     "false_masks.all_but_one", "false_masks.the_second", "false_masks.gate_lost", "false_masks.either",
     "false_masks.loops_lost",
+    "false_parts.one_part", "false_parts.own_part", "false_parts.twice", "false_parts.same_range",
+    "false_buffers.not_waited", "false_buffers.own_element", "false_buffers.not_folded", "false_buffers.one_place",
 }  # fmt: skip
 
 
