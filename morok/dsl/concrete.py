@@ -102,11 +102,14 @@ def compiled(e: S.Expr) -> Callable[[Mapping[str, Any]], Any]:
     """
     found = _compiled.get(id(e))
     if found is None:
+        if len(_compiled) >= MOST_COMPILED:
+            _compiled.clear()
         made = eval(f"lambda names: {_text(e, frozenset())}", {**FUNCTIONS, "shl": values.shl, "shr": values.shr})
         found = _compiled[id(e)] = (e, made)  # the expression is kept, so that its id stays its own
     return found[1]
 
 
+MOST_COMPILED: Final = 4096  # many times what all contracts of the built-in rules have
 _compiled: dict[int, tuple[S.Expr, Callable[[Mapping[str, Any]], Any]]] = {}
 
 

@@ -5,6 +5,7 @@ Every node has a `span`, which takes no part in comparisons, so that two rules w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -404,6 +405,15 @@ class File(Syntax):
     helpers: str | None
     externs: tuple[Extern, ...]
     groups: tuple[Group, ...]
+
+
+def walk(*trees: Any) -> Iterator[Any]:
+    """Every syntax node of these trees, in no particular order."""
+    todo = list(trees)
+    while todo:
+        at = todo.pop()
+        yield at
+        todo += children(at)
 
 
 def children(node: Any) -> list[Any]:

@@ -72,6 +72,15 @@ def ops_of(rule: CheckedRule) -> tuple[str, ...]:
     return tuple(sorted(n for n in names if n in rule.dialect.ops))
 
 
+def typing_of(rule: CheckedRule) -> str:
+    """What the checker made of a rule, as text: the dtype and the lanes of everything in it, and of what it binds."""
+    out = [f"{name}:{b}" for name, b in sorted(rule.bindings.items())]
+    for at in S.walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target):
+        ty = rule.types.get(id(at))
+        out.append("" if ty is None else f"{ty.element} {ty.fixed:d} {ty.lanes} {ty.pointer:d} {ty.place:d}")
+    return "\n".join([*out, f"{rule.pointwise:d}"])
+
+
 def rule_digest(rule: CheckedRule) -> str:
     """A name for exactly this meaning of a rule."""
     parts = [
@@ -79,6 +88,7 @@ def rule_digest(rule: CheckedRule) -> str:
         sources.theory_digest(rule.dialect),
         rule.dialect.name,
         canonical(dataclasses.replace(rule.syntax, name="")),
+        typing_of(rule),
         *(canonical(e) for _, e in sorted(rule.externs.items())),
         *(str(i) for i in rule.instances),
         *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in ops_of(rule)),

@@ -42,7 +42,7 @@ class Progress:
     resources: int = 0
     obligations: list[tuple[str, str]] = field(default_factory=list)
     final: bool = True
-    lemmas: dict[str, bool] = field(default_factory=dict)
+    laws: set[str] = field(default_factory=set)
     favourites: list[Any] = field(default_factory=list)
     answers: Answers = field(default_factory=dict)
 
@@ -368,6 +368,7 @@ def by_induction(
     assert before.pattern is not None
     defined = [lane.defined for lane in before.pattern.lanes]
     after.premises.append(z3.Or(z3.Not(z3.And(*defined)), before.claim))
+    after.laws |= before.laws
     after.lemmas.append(("over no iterations", tuple(base.premises), base.claim))
     return after
 
@@ -412,20 +413,17 @@ def lanewise(rule: CheckedRule) -> bool:
 
 
 def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
-    """The lemmas, then the claim. A lemma that fails is a refusal of its own."""
-    for name, premises, claim in o.lemmas:
-        key = f"{name} ({attempt.name})"
-        if not premises and key in progress.lemmas:
-            continue
-        if not premises and z3.is_true(claim):
+    """The laws and lemmas, then the claim. One that fails is a refusal of its own."""
+    laws = {name: claim for name, claim in o.laws.items() if f"{name} ({attempt.name})" not in progress.laws}
+    for name, premises, claim in [*((name, (), claim) for name, claim in laws.items()), *o.lemmas]:
+        if not premises and is_true(claim):
             continue
         result = progress.ask(f"{rule.name} {where} {name}", [*premises, *world.axioms, negation(claim)], attempt.share)
         if result.answer is not Answer.UNSAT:
             if result.answer is Answer.SAT and world.exact:
                 progress.refusal = f"{name}: not so, at {where}"
-                return Answer.UNKNOWN, None
             return Answer.UNKNOWN, None
-        progress.lemmas[key] = True
+    progress.laws.update(f"{name} ({attempt.name})" for name in laws)
     conditions = [*o.premises, negation(o.claim)]
     if not world.cases:
         flags = [t.value for _, dtype, t in o.variables if dtype == "bool"][:4]

@@ -1,7 +1,7 @@
 """Digests of the code that gives rules their meaning, read from the files: no solver is imported.
 
-The digest of an op covers its entry in the op table and its solver function with all that this calls. Comments, layout and
-docstrings do not count.
+The digest of an op covers its entry in the op table and its solver function with all that this calls; what every proof calls
+belongs to the core. Comments, layout and docstrings do not count.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from typing import Final
 from morok.dialect import Dialect, OpInfo
 from morok.prove.stamp import digest
 
-# Of the language: what compile-time values are.
-_LANGUAGE: Final = ("concrete.py", "values.py")
+# Besides the prover: what compile-time values are, what rules say of lanes, what dtypes are.
+_BESIDE: Final = ("dsl/concrete.py", "dsl/values.py", "dsl/checked.py", "ir/dtype.py")
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
-_CORE: Final = ("kinds.py", "obligations.py", "solve.py", "answers.py", "encoding/*.py", "semantics/term.py",
-                "semantics/graph.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
+_CORE: Final = ("kinds.py", "obligations.py", "solve.py", "answers.py", "asked_of_rules.py", "digest.py", "encoding/*.py",
+                "semantics/term.py", "semantics/graph.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
+_SEMANTICS: Final = "morok.prove.semantics"
+_FOLDS: Final = ("morok.ir.ops.loop", "identity")  # what folds begin with, for the evaluator and the solver alike
 
 
 def without_docstrings(tree: ast.AST) -> str:
@@ -53,6 +55,11 @@ def _pieces(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
             yield node.target.id, node
 
 
+def _mentioned(tree: ast.AST) -> set[str]:
+    """The names, and the names of attributes, in a piece of Python."""
+    return {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(tree) if isinstance(n, (ast.Name, ast.Attribute))}
+
+
 class Sources:
     """The functions of a package or of one file, by name, with the names that each mentions."""
 
@@ -61,18 +68,16 @@ class Sources:
         self.mentions: dict[str, set[str]] = {}
         for file in files:
             for name, node in _pieces(ast.parse(file.read_text(encoding="utf-8"))):
-                found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-                found |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+                self.mentions.setdefault(name, set()).update(_mentioned(node))
                 self.text.setdefault(name, []).append(without_docstrings(node))
-                self.mentions.setdefault(name, set()).update(found)
 
-    def closure(self, name: str) -> str:
-        """A digest of everything that goes by this name and by every name it mentions, and so on.
+    def closure(self, *names: str) -> str:
+        """A digest of everything that goes by these names and by every name it mentions, and so on.
 
         Methods are found by bare name, whatever their class: more may be covered than is called, never less.
         """
         seen: set[str] = set()
-        todo = [name]
+        todo = list(names)
         while todo:
             at = todo.pop()
             if at not in seen and at in self.text:
@@ -124,19 +129,31 @@ def op_digest(info: OpInfo) -> str:
 
 @functools.cache
 def core_digest() -> str:
-    """How rules become obligations and obligations verdicts: the version, and the syntax of the files that say it."""
-    folder = _PACKAGE / "prove"
+    """How rules become obligations and obligations verdicts: the version, the syntax of the files that say it, and what these
+    call of the semantics (of variables, of equality, of compile-time numbers), whatever the ops in a rule.
+    """
     parts = [str(PROVER_VERSION)]
-    for pattern in _CORE:
-        for file in sorted(folder.glob(pattern)):
-            parts.append(without_docstrings(ast.parse(file.read_text(encoding="utf-8"))))
-    parts += [without_docstrings(ast.parse((_PACKAGE / "dsl" / name).read_text(encoding="utf-8"))) for name in _LANGUAGE]
+    called: set[str] = set()
+    for file in core_files():
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        called |= _mentioned(tree)
+        parts.append(without_docstrings(tree))
+    semantics = _sources(_SEMANTICS)
+    implicit = {name for name in semantics.text if name.startswith("__")}
+    parts += [semantics.closure(*called, *implicit), _sources(_FOLDS[0]).closure(_FOLDS[1])]
     return digest("\n".join(parts))
 
 
+def core_files() -> tuple[Path, ...]:
+    """The files of which all counts for every proof."""
+    found = [file for pattern in _CORE for file in sorted((_PACKAGE / "prove").glob(pattern))]
+    return (*found, *(_PACKAGE / name for name in _BESIDE))
+
+
 def theory_digest(dialect: Dialect) -> str:
-    """The file of a dialect's theory; Morok's own is part of the core."""
+    """The file of a dialect's theory, and the semantics that it may call; of Morok's own the core has what all proofs need."""
     module = dialect.theory.partition(":")[0]
     if module.startswith("morok."):
         return ""
-    return digest("\n".join(without_docstrings(ast.parse(f.read_text(encoding="utf-8"))) for f in module_files(module)))
+    files = (*module_files(module), *module_files(_SEMANTICS))
+    return digest("\n".join(without_docstrings(ast.parse(f.read_text(encoding="utf-8"))) for f in files))

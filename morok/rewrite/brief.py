@@ -6,15 +6,15 @@ from collections.abc import Hashable
 
 from morok.dialect import NOT_CONST, Dialect, Node
 
-_names: dict[str, dict[Hashable, str]] = {}
+_names: dict[str, tuple[Dialect, dict[Hashable, str]]] = {}
 
 
 def op_name(dialect: Dialect, key: Hashable) -> str:
     """How rules spell the op whose nodes have this key."""
-    names = _names.get(dialect.name)
-    if names is None or len(names) != len(dialect.ops):
-        names = _names[dialect.name] = {info.key: info.name for info in dialect.ops.values()}
-    return names.get(key, str(key))
+    found = _names.get(dialect.name)
+    if found is None or found[0] is not dialect or len(found[1]) != len(dialect.ops):
+        found = _names[dialect.name] = (dialect, {info.key: info.name for info in dialect.ops.values()})
+    return found[1].get(key, str(key))
 
 
 def brief(dialect: Dialect, node: Node, depth: int = 4) -> str:

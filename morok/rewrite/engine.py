@@ -33,13 +33,13 @@ def _driver(dialect: Dialect) -> Any:
     return found[1]
 
 
-_held: dict[tuple[str, frozenset[str]], Mapping[Hashable, Held]] = {}
+_held: dict[tuple[str, frozenset[str]], tuple[Dialect, Mapping[Hashable, Held]]] = {}
 
 
 def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Held]:
     """For each op with operands in positions where nothing fires: which of the leading ones, and whether the rest."""
     found = _held.get((dialect.name, fires))
-    if found is None:
+    if found is None or found[0] is not dialect:
         table: dict[Hashable, Held] = {}
         for info in dialect.ops.values():
             leading: list[bool] = []
@@ -51,8 +51,8 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
                 leading.append(o.position not in fires)
             if rest or any(leading):
                 table[info.key] = (tuple(leading), rest)
-        found = _held[(dialect.name, fires)] = table
-    return found
+        found = _held[(dialect.name, fires)] = (dialect, table)
+    return found[1]
 
 
 class _Plan(dict[Hashable, Planned]):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,9 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, UnprovedRuleError
-from morok.prove import api, ledger, obligation_store
+from morok.prove import api, ledger, obligation_store, sources
+
+PACKAGE = Path(sources.__file__).resolve().parents[1]
 
 RULES = """\
 # a small pack
@@ -72,6 +77,89 @@ r: Idiv(x: index, 2)
     => h
 """
     assert digests(text) != digests(text.replace("2 * h", "3 * h"))
+
+
+def test_what_the_checker_makes_of_a_rule_is_part_of_its_meaning() -> None:
+    from dataclasses import replace
+
+    rule = checked(RULES)[0]
+    assert rule.bindings
+    assert all(ledger.rule_digest(rule) != ledger.rule_digest(replace(rule, **change)) for change in (
+        {"types": {**rule.types, id(rule.syntax.target): replace(rule.type_of(rule.syntax.target), lanes=2)}},
+        {"bindings": {name: replace(b, invalid_ok=True) for name, b in rule.bindings.items()}},
+    ))  # fmt: skip
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the sources that digests are made from, to be changed."""
+    copy = tmp_path / "morok"
+    for folder in ("prove", "dsl", "ir"):
+        shutil.copytree(PACKAGE / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(sources, "_PACKAGE", copy)
+    forget()
+    yield copy
+    forget()
+
+
+def forget() -> None:
+    for remembered in (sources.core_digest, sources._sources, sources._solver_digest):
+        remembered.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("prove/semantics/integers.py", "def variable(self", "def variable(self, *, _other=None"),
+        ("prove/semantics/floats.py", "def read(self", "def read(self, *, _other=None"),
+        ("prove/semantics/numbers.py", "def const(self", "def const(self, *, _other=None"),
+        ("ir/ops/loop.py", "else -0.0 if", "else 0.0 if"),
+        ("ir/dtype.py", "def safe_cast(", "def unsafe_cast("),
+        ("dsl/checked.py", "return sequences <= 1", "return sequences <= 2"),
+        ("prove/digest.py", "def ops_of", "def some_ops_of"),
+    ],
+)
+def test_what_every_proof_calls_is_part_of_every_digest(package: Path, file: str, old: str, new: str) -> None:
+    before = digests(RULES)
+    text = (package / file).read_text()
+    assert old in text
+    (package / file).write_text(text.replace(old, new))
+    forget()
+    assert not set(before) & set(digests(RULES))
+
+
+def test_what_only_one_op_calls_is_part_of_its_rules_digests_alone(package: Path) -> None:
+    text = 'group g "roots"\n\na: Sqrt(x: f32) ~> Sqrt(x)\nb: Add(x: f32, y) ~> Add(y, x)\n'
+    root, total = digests(text)
+    file = package / "prove" / "semantics" / "floats.py"
+    file.write_text(file.read_text().replace("def sqrt(self", "def sqrt(self, *, _other=None"))
+    forget()
+    assert [d == e for d, e in zip((root, total), digests(text), strict=True)] == [False, True]
+
+
+# What proofs do not come from: entries of ops are in the digests of the rules that name them, counterexamples refute; and how
+# digests are made.
+NEEDLESS = {
+    "morok.dialect.OpInfo",
+    "morok.dsl.syntax",
+    "morok.ir.op.Op",
+    "morok.ir.ops.loop.identity",  # in the digest, with what it calls
+    "morok.prove.counterexample",
+    "morok.prove.measure.code_digests",
+    "morok.prove.sources",
+    "morok.prove.stamp.digest",
+    "morok.prove.verdict",
+}
+
+
+def test_no_file_that_proofs_come_from_is_forgotten() -> None:
+    files = [f for f in sources.core_files() if "prove" in f.parts]
+    known = NEEDLESS | {".".join(("morok", *f.relative_to(PACKAGE).with_suffix("").parts)) for f in sources.core_files()}
+    for file in files:
+        imports = [n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.ImportFrom)]
+        names = {(n.module or "", a.name) for n in imports for a in n.names}
+        ours = {n for n in names if n[0].startswith("morok") and not n[0].startswith("morok.prove.semantics")}
+        assert not {(m, n) for m, n in ours if not known & {m, f"{m}.{n}"}}, file
 
 
 def test_the_gate_refuses_what_is_not_proved_and_names_it(pack: Path) -> None:

@@ -297,3 +297,56 @@ def test_a_loop_is_cut_into_pieces_that_are_all_its_iterations(wrong: dict[str, 
     for name, part in {**WHOLE, **wrong}.items():
         text = text.replace(name, part)
     assert verdict(text, EXTERNS.replace("unused(s: any)", "unused(s: (any | void))"), budget=300_000).usable is usable
+
+
+REQUIRING = """helpers "nowhere"
+extern f(a: int) -> (r: int)
+    requires a < 1000
+"""
+
+
+@pytest.mark.parametrize(("dtype", "usable"), [("i8", True), ("i16", False), ("(i8 | i16)", False)])
+def test_what_a_helper_requires_is_asked_at_every_dtype(dtype: str, usable: bool) -> None:
+    text = f"Add(@const(a): {dtype}, @const(b)) let _r = f(a), c = eval(Add, a, b) => c"
+    assert verdict(text, REQUIRING).usable is usable
+
+
+@pytest.mark.parametrize(("second", "usable"), [("b", True), ("8 * b", False)])
+def test_what_a_helper_requires_is_asked_at_every_call(second: str, usable: bool) -> None:
+    text = f"Add(@const(a): i8, @const(b)) let _r = f(a), _s = f({second}), c = eval(Add, a, b) => c"
+    assert verdict(text, REQUIRING).usable is usable
+
+
+def test_that_an_op_commutes_is_asked_of_rules_about_folds_too() -> None:
+    checked = rule(
+        "Reduce { src: Mul[x: i32, @const(c)], ranges: rs, op: Add } ~> Mul(Reduce { src: x, ranges: rs, op: Add }, c)"
+    )
+    found = judge(checked, DEFAULT_BUDGET, keep=True)
+    assert found.usable
+    assert any("Mul commutes at i32" in name for name, _ in found.obligations)
+
+
+FIRST = """helpers "nowhere"
+extern first(at: seq) -> (c: int)
+    ensures c == at[0]
+"""
+
+
+def test_a_helper_of_another_pack_is_another_helper() -> None:
+    """Two packs in one process, each with a helper `first` of its own that promises the same."""
+    text = "Gep(x, ls) if len(ls) == 1 let c = first(ls) ~> Gep(x, [c])"
+    assert verdict(text, FIRST).usable
+    assert verdict(text, FIRST.replace("    ensures", "    requires len(at) > 1\n    ensures")).verdict == "refuted"
+
+
+SIZE = """helpers "nowhere"
+extern size(x: {}) -> (c: int)
+    ensures c == len(x)
+"""
+
+
+def test_a_vector_of_so_many_lanes_is_no_sequence_of_that_number() -> None:
+    """Nor is what a helper says of the one in one pack what it says of the other in the next."""
+    assert verdict("Gep(x, ls) let c = size(x) if lanes(x) == 2 ~> Gep(x, [l * c // 2 for l in ls])", SIZE.format("any")).usable
+    wrong = "Gep(x, ls) let c = size([lanes(x)]) if lanes(x) == 2 ~> Gep(x, [l * c // 2 for l in ls])"
+    assert verdict(wrong, SIZE.format("seq")).verdict == "refuted"

@@ -21,7 +21,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete, compiled
 from morok.dsl.values import FAILURES
-from morok.prove.digest import canonical
+from morok.prove.digest import names_in
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
 from morok.prove.encoding.unrolled import ANYWHERE, IllFormed, Statement, Term, Vector
@@ -44,23 +44,14 @@ NESTED: Final = tuple(
     for k in range(len(flat))
     for cuts in itertools.combinations(range(1, len(flat)), k)
 )
-RESULTS: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}  # of helpers, by their contracts and what they were given
 
 
 def about_lanes(rule: CheckedRule) -> bool:
     """Whether a rule takes lanes apart or joins them, looking at no value and no dtype."""
     if rule.dialect.name != "morok" or about_axes(rule) or root(rule.syntax.pattern) not in ROOTS:
         return False
-    return bool(rule.externs) or any(isinstance(t, S.TUnion) and mentions_maybe_invalid(t) for t in types_in(rule.syntax.pattern))
-
-
-def types_in(pattern: S.Pattern) -> Iterator[Any]:
-    """The dtypes that a pattern names for its variables."""
-    todo: list[Any] = [pattern]
-    while todo:
-        at = todo.pop()
-        yield getattr(at, "type", None)
-        todo += S.children(at)
+    types = (getattr(at, "type", None) for at in S.walk(rule.syntax.pattern))
+    return bool(rule.externs) or any(isinstance(t, S.TUnion) and mentions_maybe_invalid(t) for t in types)
 
 
 def root(p: S.Pattern) -> str:
@@ -124,11 +115,11 @@ class _Accesses(Reading):
     def helper(self, extern: S.Extern, arguments: tuple[Any, ...]) -> Any:
         """What a helper may return: a node is one of which its contract alone says something."""
         given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
-        known = tuple([(v.count,) if isinstance(v, Vector) else v for v in arguments])
-        key = (extern.name, tuple(map(canonical, extern.ensures)), known)
-        if key not in RESULTS:
-            RESULTS[key] = list(results(extern, given))
-        found = RESULTS[key]
+        # a rule has one helper of a name; of a vector a contract knows the lanes, which is another thing than a sequence
+        key = (extern.name, tuple([("lanes", v.count) if isinstance(v, Vector) else v for v in arguments]))
+        found = self.memo.get(key)
+        if found is None:
+            found = self.memo[key] = list(results(extern, given))
         if not found and extern.partial:
             raise Inapplicable  # it declines
         if not found:
@@ -136,7 +127,7 @@ class _Accesses(Reading):
         self.helped += 1
         chosen = found[self.picks.pick(len(found))]
         made = tuple(
-            U.opaque(f"{extern.name}{self.helped}.{p.name}", 1) if v is None else v
+            U.opaque(f"{extern.name}()#{self.helped}.{p.name}", 1) if v is None else v
             for p, v in zip(extern.results, chosen, strict=True)
         )
         names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
@@ -398,7 +389,7 @@ def results(extern: S.Extern, given: dict[str, Any]) -> Iterator[tuple[Any, ...]
     names = [p.name for p in extern.results]
     promises: list[list[S.Expr]] = [[] for _ in names]
     for e in extern.ensures:
-        promises[max((names.index(n) for n in named(e) if n in names), default=0)].append(e)
+        promises[max((names.index(n) for n in names_in(e) if n in names), default=0)].append(e)
 
     def extended(found: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
         if len(found) == len(names):
@@ -442,18 +433,6 @@ def numbers_in(e: S.Expr, names: dict[str, Any]) -> bool:
         return all(isinstance(compiled(said)({**names, c.names[0]: k}), int) for k in compiled(c.sequence)(names))
     except (*FAILURES, TypeError):
         return False
-
-
-def named(e: S.Syntax) -> set[str]:
-    """All names in an expression."""
-    found: set[str] = set()
-    todo: list[Any] = [e]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.EName):
-            found.add(at.name)
-        todo += S.children(at)
-    return found
 
 
 __all__ = ["AccessEncoder", "about_lanes"]

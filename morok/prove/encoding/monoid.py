@@ -232,7 +232,7 @@ class MonoidEncoder(StructureEncoder):
         term = self.world.variable(f"any {dtype}", dtype)
         added = solver_function(info)(self.world, self.world.dtype(dtype), self.identity(op, dtype), term)
         claim = both(added.defined, self.world.equal(dtype, added, term))
-        self.out.lemmas.append((f"the identity of {info.name} at {dtype}", (), claim))
+        self.out.laws[f"the identity of {info.name} at {dtype}"] = claim
 
     def op_gep(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         vector = self.value_of(parts["vector"])

@@ -24,7 +24,9 @@ class Obligation:
     """What must hold: the premises imply that the target is defined and equal to the pattern.
 
     applicable  what must be possible for the rule to apply at all; None: the premises
-    lemmas     (name, premises, claim) that the rule's proof also rests on: what helpers require, orders of commutative ops
+    laws        what the rule's proof rests on and is no matter of the rule: orders of commutative ops, identities, each by a name
+                that says all of it but the encoding
+    lemmas     (name, premises, claim) that it also rests on, here: what helpers require
     variables  (name, dtype, term) of everything the rule binds, to read counterexamples
     facts      (text, kind, number) of the bounds assumed
     shown      both sides in words, where values of the solver say nothing
@@ -35,6 +37,7 @@ class Obligation:
     target: Node | None = None
     claim: Expr = TRUE
     applicable: list[Expr] | None = None
+    laws: dict[str, Expr] = field(default_factory=dict)
     lemmas: list[tuple[str, tuple[Expr, ...], Expr]] = field(default_factory=list)
     variables: list[tuple[str, str, Term]] = field(default_factory=list)
     facts: list[tuple[str, str, Num]] = field(default_factory=list)
@@ -82,13 +85,8 @@ def solver_function(info: OpInfo) -> Callable[..., Term]:
 @once_a_rule
 def reads_lanes(rule: CheckedRule) -> bool:
     """Whether a rule names the values of a vector constant, which one lane cannot stand for."""
-    todo: list[S.Syntax] = [rule.syntax.pattern]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, S.PConst) and node.kind in ("vconst", "anyconst") and node.name is not None:
-            return True
-        todo += S.children(node)
-    return False
+    constants = (at for at in S.walk(rule.syntax.pattern) if isinstance(at, S.PConst))
+    return any(at.kind in ("vconst", "anyconst") and at.name is not None for at in constants)
 
 
 def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:

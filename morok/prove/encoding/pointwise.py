@@ -77,4 +77,4 @@ class Pointwise(Sequences):
         ab, ba = f(self.world, d, a, b), f(self.world, d, b, a)
         result = "bool" if info.comparison else dtype
         claim = both(ab.defined == ba.defined, either(negation(ab.defined), self.world.equal(result, ba, ab)))
-        self.out.lemmas.append((f"{info.name} commutes at {dtype}", (), claim))
+        self.out.laws[f"{info.name} commutes at {dtype}"] = claim

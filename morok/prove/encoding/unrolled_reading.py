@@ -263,13 +263,7 @@ def says_free(condition: S.Expr) -> bool:
 
 def asks_for_axes(rule: S.Rule) -> bool:
     """Whether a rule asks of nodes whether they are unrolled."""
-    todo: list[Any] = [rule.target, *rule.clauses]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.ECall) and at.name in ("axes", "inside"):
-            return True
-        todo += S.children(at)
-    return False
+    return any(isinstance(at, S.ECall) and at.name in ("axes", "inside") for at in S.walk(rule.target, *rule.clauses))
 
 
 def promised(extern: S.Extern, arguments: tuple[Any, ...]) -> list[Any]:
