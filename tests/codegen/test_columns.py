@@ -49,6 +49,12 @@ def test_no_element_is_moved_by_itself() -> None:
     assert text.count("shufflevector") == 8 * 3
 
 
+@pytest.mark.parametrize(("dtype", "fences"), [(dtypes.f32, 24), (dtypes.f64, 24), (dtypes.i32, 0)])
+def test_llvm_is_kept_from_merging_the_steps_on_floats(dtype: DType, fences: int) -> None:
+    text = render(turned(dtype, 8), "turn").text
+    assert text.count(" = call ") == text.count("@llvm.arithmetic.fence.v8f") - bool(fences) == fences
+
+
 def test_what_is_no_column() -> None:
     b = Listing()
     x = b.buffer(0, dtypes.f32, 64)

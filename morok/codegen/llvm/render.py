@@ -425,10 +425,14 @@ class Renderer:
     # Lanes.
 
     def _shared_shuffle(self, base: str, lanes: int, a: str, b: str, mask: list[int]) -> str:
-        """A shuffle of two vectors, made once in a block."""
+        """A shuffle of two vectors, made once in a block. LLVM tries to merge each with those that it is made of, at a cost that
+        grows with their number, and finds nothing: a fence, which is no instruction, keeps it from looking.
+        """
         key = (self.b.block, a, b, tuple(mask))
         if key not in self.shuffles:
-            self.shuffles[key] = self.b.shuffle(base, lanes, a, b, mask)
+            made = self.b.shuffle(base, lanes, a, b, mask)
+            fenced = base in ("float", "double")
+            self.shuffles[key] = self.b.intrinsic("arithmetic.fence", base, lanes, made) if fenced else made
         return self.shuffles[key]
 
     def _column(self, base: str, rows: list[UOp], lane: int) -> str:
