@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from morok.codegen.llvm import half
+from morok.codegen.llvm import half, unrolled
 from morok.codegen.targets import Machine, host_machine
 from morok.errors import CompileError
 from morok.runtime.cache import DiskCache
@@ -95,7 +95,8 @@ def parse(text: str) -> Any:
 
 
 def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
-    """The object code of IR `text` for `m` (the host); `optimize` runs LLVM's middle end."""
+    """The object code of IR `text` for `m` (the host); `optimize` runs LLVM's middle end, else the loops that the text asks for
+    are unrolled, and no more."""
     m = m or host_machine()
     with _lock:
         llvm = _binding()
@@ -107,6 +108,10 @@ def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
             options.slp_vectorization = True
             builder = llvm.create_pass_builder(machine, options)
             builder.getModulePassManager().run(module, builder)
+        elif unrolled.ASKED in text:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_loop_unroll_pass()
+            passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2)))
         code: bytes = machine.emit_object(module)
         return code
 

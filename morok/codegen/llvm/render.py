@@ -14,6 +14,7 @@ from typing import Final
 
 from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import functions as functions  # fills OPS
+from morok.codegen.llvm import unrolled
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import column, join, lanes_of_columns
 from morok.codegen.llvm.distances import apart, distances
@@ -57,6 +58,7 @@ class _Loop:
     tested_first: bool
     exit: str
     phis: dict[Slot, tuple[str, str]]
+    innermost: bool = True
 
 
 @dataclass(slots=True)
@@ -76,6 +78,7 @@ class Renderer:
     env      the current value of each register slot
     streams  the buffers whose stores go past the caches, and such stores
     ahead    the loads that fetch what lies further as well
+    short    how many loops LLVM is to write out
     """
 
     name: str
@@ -90,6 +93,7 @@ class Renderer:
     loops: list[_Loop] = field(default_factory=list)
     branches: list[_Branch] = field(default_factory=list)
     stack_used: int = 0
+    short: int = 0
     scratch: int = 0
     scratch_users: list[tuple[str, int]] = field(default_factory=list)
     zeros: int = 0
@@ -390,7 +394,11 @@ class Renderer:
             b.do(f"br label %{loop.header}")
         else:
             more = b.emit(f"icmp {'slt' if loop.range.dtype.is_signed else 'ult'} {t} {following}, {loop.end}")
-            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}")
+            short = self.loops and loop.innermost and unrolled.is_short(loop.range, len(b.lines) - loop.patch)
+            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}{unrolled.mark(self.short) if short else ''}")
+            self.short += bool(short)
+        for around in self.loops:
+            around.innermost = False
         lines = [f"  {loop.counter} = phi {t} [ {loop.begin}, %{loop.before} ], [ {following}, %{latch} ]"]
         for slot, (name, initial) in loop.phis.items():
             lines.append(f"  {name} = phi {type_of(slot.dtype)} [ {initial}, %{loop.before} ], [ {self.env[slot]}, %{latch} ]")
@@ -557,7 +565,7 @@ class Renderer:
                 "  %first = icmp eq i64 %part, 0",
             ]
         out += [*self.streams.entry(), *self.b.lines, *self.streams.leave()]
-        return [*out, "  ret void", "}", "", *self.streams.metadata()]
+        return [*out, "  ret void", "}", "", *self.streams.metadata(), *unrolled.metadata(self.short)]
 
 
 # The op table names the method of an op; what it leaves unnamed is order.
