@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
-from morok.errors import ConfigError
+from morok.errors import ConfigError, Place
 
 T = TypeVar("T")
 
@@ -303,15 +303,28 @@ def _warn_of_strangers() -> None:
     _warned.add("")
     known = {f"MOROK_{name}" for name in _BY_NAME}
     for name in sorted(n for n in os.environ if n.startswith("MOROK_") and n not in known):
-        import difflib
         import warnings
 
-        if name in ABSENT:
-            warnings.warn(f"the variable {name} changes nothing: {ABSENT[name]}", stacklevel=5)
-            continue
-        near = difflib.get_close_matches(name.removeprefix("MOROK_"), sorted(_BY_NAME), 2, 0.6)
-        hint = f"; did you mean {' or '.join(f'MOROK_{n}' for n in near)}?" if near else "; `morok config` lists the settings"
-        warnings.warn(f"the variable {name} is no setting of Morok{hint}", stacklevel=5)
+        near = _near(name.removeprefix("MOROK_"))
+        hint = f"did you mean {' or '.join(f'MOROK_{n}' for n in near)}?" if near else "`morok config` lists the settings"
+        said = f"changes nothing: {ABSENT[name]}" if name in ABSENT else f"is no setting of Morok; {hint}"
+        place = _caller()
+        at = ("morok", 1) if place is None else (place.file, place.line)  # none: a command has asked, not a program
+        warnings.warn_explicit(f"the variable {name} {said}", UserWarning, *at)
+
+
+def _near(name: str) -> list[str]:
+    """The settings that a name may have been meant for."""
+    import difflib
+
+    return difflib.get_close_matches(name, sorted(_BY_NAME), 2, 0.6)
+
+
+def _caller() -> Place | None:
+    """The user's line; imported when it is needed, since settings are read before anything else."""
+    from morok.ir.maker import caller
+
+    return caller()
 
 
 def _text(value: Any) -> str:
@@ -330,12 +343,18 @@ def settings(**values: Any) -> Iterator[None]:
     for name, value in values.items():
         setting = _BY_NAME.get(name.upper())
         if setting is None:
-            raise ConfigError(f"there is no setting {name!r}", expected=", ".join(s.name.lower() for s in SETTINGS))
+            near = _near(name.upper())
+            raise ConfigError(
+                f"there is no setting {name!r}",
+                place=_caller(),
+                expected=", ".join(s.name.lower() for s in SETTINGS),
+                hint=f"did you mean {' or '.join(n.lower() for n in near)}?" if near else "",
+            )
         if value is not None or setting.default is not None:
             try:
                 value = setting.parse(_text(value))
             except ValueError:
-                raise ConfigError(f"{name}={value!r} cannot be read", expected=setting.takes) from None
+                raise ConfigError(f"{name}={value!r} cannot be read", place=_caller(), expected=setting.takes) from None
         new[setting.name] = value
     token = _overrides.set(new)
     try:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from morok.dialect import NOT_CONST, Dialect
 from morok.dsl import values
+from morok.errors import UnknownNameError
 
 
 class Generated(NamedTuple):
@@ -83,12 +84,27 @@ def link(
         elif kind == "F":
             namespace[name] = dialect.facts[rest]
         elif kind == "H":
-            module, _, function = made.helpers[name].rpartition(":")
-            helper = getattr(importlib.import_module(module), function)
+            function, helper = _helper(made.helpers[name])
             namespace[name] = helper if wrap is None else wrap(function, helper)
     exec(code, namespace)
     found: dict[str, Any] = namespace["MATCH"]
     return found
+
+
+def _helper(home: str) -> tuple[str, Any]:
+    """The name of a helper and its function, by "module:function"; UnknownNameError where there is none."""
+    module, _, name = home.rpartition(":")
+    expected = f'a module with a function {name}, named at the head of the rule file: helpers "package.module"'
+    if module == "None":
+        raise UnknownNameError(f"the rule file of the helper {name} names no module", expected=expected)
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ImportError as problem:
+        hint = "it is imported as by any Python program: is it installed, or its folder in PYTHONPATH?"
+        raise UnknownNameError(f"the helper {name}: {problem}", expected=expected, hint=hint) from problem
+    if found is None:
+        raise UnknownNameError(f"{module} has no function {name}, which a rule file declares", expected=expected)
+    return name, found
 
 
 def _names(code: CodeType) -> set[str]:

@@ -14,6 +14,7 @@ from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken
 
 from morok.errors import IRError, ParseError, Place
 from morok.ir.dtype import AddrSpace, DType, dtype
+from morok.ir.maker import caller
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.text import (
     _WITH_TYPE,
@@ -480,7 +481,7 @@ def _check_size(text: str, file: str) -> None:
 def parse_expression(text: str, file: str = "<text>") -> UOp:
     """The graph that `text` says; ParseError for anything else."""
     if not isinstance(text, str):
-        raise ParseError(f"{type(text).__name__} is no text", expected="a str")
+        raise ParseError(f"{type(text).__name__} is no text", place=caller(), expected="a str")
     _check_size(text, file)
     lark, builder = _parser()
     with _lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -14,6 +15,7 @@ from morok.errors import Place
 if TYPE_CHECKING:
     from morok.ir.provenance import Origin
 
+_CONTEXTLIB: Final = contextlib.__file__
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
@@ -28,9 +30,13 @@ maker: Final = _Maker()
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame outside this package."""
+    """The innermost frame outside this package, and of none that Python puts between: of a `with`, or of a dataclass of ours."""
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None:
+        file = frame.f_code.co_filename
+        ours = file.startswith(_PACKAGE) or file == _CONTEXTLIB
+        if not ours and (file != "<string>" or not frame.f_globals.get("__name__", "").startswith("morok.")):
+            break
         frame = frame.f_back
     return frame
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.errors import IRTypeError
@@ -63,6 +64,14 @@ def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
     if entry.comparison:
         return _BOOL if d.count == 1 else _BOOL.vec(d.count)
     return d
+
+
+def check_nodes(entry: OpDef, src: Iterable[Any]) -> None:
+    """IRTypeError unless all of these are nodes."""
+    for s in src:
+        if not hasattr(s, "src") or not hasattr(s, "dtype"):
+            hint = "its graph is in its `uop`" if hasattr(s, "uop") else "UOp.const(value, dtype) makes a node of a number"
+            raise IRTypeError(f"{entry.name} of {type(s).__name__}", place=caller(), expected="nodes as operands", hint=hint)
 
 
 def _mistyped(entry: OpDef, src: tuple[UOp, ...], expected: str) -> None:

@@ -22,7 +22,7 @@ from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.ops import TABLE
 from morok.ir.ops import arguments as _arguments
 from morok.ir.ops import memory as _memory
-from morok.ir.typecheck import PARAMS, check_arity, pointwise_type, wrong_arity
+from morok.ir.typecheck import PARAMS, check_arity, check_nodes, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
     from morok.ir.order import Rank
@@ -191,20 +191,29 @@ class UOp(_Cell):
         """
         entry = _DEFS[op]
         if entry.pointwise and op is not _CAST:
-            found = _cache.get((op, *src))
-            if found is not None and (node := found()) is not None:
-                return node
-            return _make((op, *src), op, pointwise_type(entry, src), src, None)
+            try:
+                found = _cache.get((op, *src))
+                if found is not None and (node := found()) is not None:
+                    return node
+                return _make((op, *src), op, pointwise_type(entry, src), src, None)
+            except (AttributeError, TypeError):
+                check_nodes(entry, src)
+                raise
         if op is _CAST:
             return cast(src[0], dtype) if len(src) == 1 else wrong_arity(entry, src)
         assert entry.typing is not None
         check_arity(entry, src)
         try:
-            _arguments.check(op, entry.fields, arg)
-            result = entry.typing(src, arg, dtype)
-        except (TypeError, ValueError) as problem:
-            raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
-        return intern(op, result, src, arg)
+            try:
+                _arguments.check(op, entry.fields, arg)
+                result = entry.typing(src, arg, dtype)
+            except (TypeError, ValueError) as problem:
+                check_nodes(entry, src)
+                raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
+            return intern(op, result, src, arg)
+        except AttributeError:
+            check_nodes(entry, src)
+            raise
 
     @staticmethod
     def const(value: Any, dtype: DType | None = None) -> UOp:

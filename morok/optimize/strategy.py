@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from morok.errors import ConfigError
+from morok.ir.maker import caller
+
 
 @dataclass(frozen=True, slots=True)
 class Unoptimized:
@@ -52,12 +55,20 @@ Strategy = Unoptimized | Heuristics | Beam
 
 @dataclass(frozen=True, slots=True)
 class OptimizerConfig:
-    """A strategy, and what it may do; None: as the settings say. Values are checked where they are used: ConfigError."""
+    """A strategy, and what it may do; None: as the settings say. ConfigError for what is no strategy, and for other values where
+    they are used.
+    """
 
     strategy: Strategy = field(default_factory=Heuristics)
     threads: int | None = None
     k_vectorize: bool | None = None
     no_output_upcast: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.strategy, Strategy):
+            raise ConfigError(
+                f"{self.strategy!r} is no strategy", place=caller(), expected="Unoptimized(), Heuristics() or Beam(width)"
+            )
 
     @staticmethod
     def builder() -> OptimizerConfigBuilder:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from morok.errors import UsageError
+from morok.ir.maker import caller
 
 if TYPE_CHECKING:
     from morok.rewrite.ruleset import RuleSet
@@ -29,7 +30,9 @@ def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
     rule that no ledger vouches for.
     """
     if not 1 <= stage <= LAST:
-        raise UsageError(f"no rules can be appended to stage {stage}", expected=f"a stage from 1 to {LAST}: `morok pipeline`")
+        raise UsageError(
+            f"no rules can be appended to stage {stage}", place=caller(), expected=f"a stage from 1 to {LAST}: `morok pipeline`"
+        )
     if rules.dialect.name != "morok":
         raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")
     if rules.has_context:

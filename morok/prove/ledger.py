@@ -222,5 +222,5 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
         f"rule {rule.name} is not proved: {why}{more}" + (f"\n  {record.message}" if record and record.message else ""),
         place=Place(rule.file, rule.line),
         expected="a rule whose verdict is proved, bounded, approximate or defined",
-        hint=f"run `morok prove --write {rule.file}`",
+        hint=f"run `morok prove --write {rule.file}`" if record is None else f"`morok prove {rule.file}` says why; mend the rule",
     )

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from morok.dialect import Node
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
+from morok.ir.maker import caller
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
@@ -57,7 +58,11 @@ def _group_homes() -> dict[str, Path]:
 def _home_of(group_name: str) -> Path:
     found = _group_homes().get(group_name)
     if found is None:
-        raise UnknownNameError(f"there is no built-in rule group {group_name!r}", hint="`morok rules` lists them")
+        import difflib
+
+        near = difflib.get_close_matches(group_name, _group_homes(), 2)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`morok rules` lists them"
+        raise UnknownNameError(f"there is no built-in rule group {group_name!r}", place=caller(), hint=hint)
     return found
 
 
@@ -207,7 +212,8 @@ def rewrite(
 ) -> Node:
     """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite."""
     if not isinstance(rules, RuleSet):
-        raise UsageError(f"rewrite() with {type(rules).__name__}", expected="rules", hint="load_rules(..) makes a set of rules")
+        hint = "load_rules(..) makes a set of rules"
+        raise UsageError(f"rewrite() with {type(rules).__name__}", place=caller(), expected="rules", hint=hint)
     check_node(rules.dialect, graph)
     return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
 

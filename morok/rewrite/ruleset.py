@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from morok import config
 from morok.dialect import Dialect, Node
 from morok.errors import IRTypeError, UnknownRuleError
+from morok.ir.maker import caller
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -21,7 +22,8 @@ def check_node(dialect: Dialect, node: Any) -> None:
     kind: type | None = getattr(dialect, "node", None)
     if kind is not None and not isinstance(node, kind):
         hint = "its graph is in its `uop`" if hasattr(node, "uop") else ""
-        raise IRTypeError(f"{type(node).__name__} is no node that rules could rewrite", expected=f"a {kind.__name__}", hint=hint)
+        what = f"{type(node).__name__} is no node that rules could rewrite"
+        raise IRTypeError(what, place=caller(), expected=f"a {kind.__name__}", hint=hint)
 
 
 class Matcher(NamedTuple):
@@ -198,7 +200,7 @@ class RuleSet:
             what = f"{len(found)} rules are called" if found else "there is no rule"
             close = [r.name for r in found] or difflib.get_close_matches(str(name), self.names, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
-            raise UnknownRuleError(f"{what} {name!r}", expected="group.rule", hint=hint)
+            raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
         return SingleRule(exact[0])
 
     def __repr__(self) -> str:

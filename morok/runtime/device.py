@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok import config
 from morok.codegen.rendered import Rendered
 from morok.errors import DeviceError
+from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.target import Target
@@ -153,7 +154,12 @@ def device(name: str | None = None) -> Device:
         return found
     with _registry_lock:
         if wanted not in _MAKERS:
-            raise DeviceError(f"there is no device {name!r}", expected=", ".join(_MAKERS))
+            raise DeviceError(
+                f"there is no device {name!r}",
+                place=caller(),
+                expected=", ".join(_MAKERS),
+                hint="`morok doctor` says what each can do here",
+            )
         return _devices.setdefault(wanted, _MAKERS[wanted]())
 
 

@@ -29,7 +29,7 @@ def _cache() -> str:
     above = folder
     while not above.exists():
         above = above.parent
-    return f"{folder} ({'writable' if os.access(above, os.W_OK) else 'not writable: nothing is cached'})"
+    return f"{folder} ({'writable' if above.is_dir() and os.access(above, os.W_OK) else 'not writable: nothing is cached'})"
 
 
 def _rules() -> str:

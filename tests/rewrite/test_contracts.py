@@ -6,7 +6,7 @@ import pytest
 from rule_text import rules
 
 import morok
-from morok.errors import HelperContractError
+from morok.errors import HelperContractError, UnknownNameError
 from morok.ir.dialect import MOROK
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.op import AxisType, Op
@@ -65,3 +65,18 @@ def test_storage_that_a_node_reaches_is_not_new():
     assert not contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (register, loop)))
     assert contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (other, loop)))
     assert not contracts.knows_nothing_of(MOROK, loop + 1, loop)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        ("", "the rule file of the helper split names no module"),
+        ('helpers "nowhere.module"\n', "No module named 'nowhere'"),
+        ('helpers "json"\n', "json has no function split"),
+    ],
+)
+def test_a_helper_that_is_nowhere(head: str, said: str) -> None:
+    declaration = "extern split(x: index, d: const) -> (q: index, r: index)?\n    ensures x == d * q + r\n"
+    with pytest.raises(UnknownNameError, match=said) as caught:
+        rules(SPLIT, head + declaration).rewrite_node(X.idiv(4))
+    assert "a module with a function split" in caught.value.expected

@@ -10,7 +10,9 @@ import pytest
 
 import morok
 from morok import Tensor, UOp, dtypes
-from morok.errors import MorokError
+from morok.errors import MorokError, UnprovedRuleError
+from morok.ir.op import Op
+from morok.optimize.strategy import OptimizerConfig
 from morok.rewrite.library import group
 
 X = UOp.var("x", dtypes.index, 0, 31)
@@ -43,6 +45,14 @@ WRONG: dict[str, tuple[str, Callable[[], Any]]] = {
     "a step of nothing": ("MRK501", lambda: three()[::0]),
     "a slice of letters": ("MRK501", lambda: three()["a":"b"]),
     "realize a number": ("MRK502", lambda: three().realize(3)),
+    "a strategy of letters": ("MRK901", lambda: OptimizerConfig(strategy="beam")),  # type: ignore[arg-type]
+    "no such setting": ("MRK901", lambda: morok.settings(thread=1).__enter__()),
+    "no such device": ("MRK602", lambda: Tensor([1.0], device="GPU")),
+    "no such stage": ("MRK902", lambda: morok.append_rules(40, group("boolean")).__enter__()),
+    "an op of numbers": ("MRK401", lambda: UOp.new(Op.Add, (1, 2))),  # type: ignore[arg-type]
+    "an op of a list": ("MRK401", lambda: UOp.new(Op.Add, ([1], X))),  # type: ignore[arg-type]
+    "an op of tensors": ("MRK401", lambda: UOp.new(Op.Reshape, (three(), X))),  # type: ignore[arg-type]
+    "an index of numbers": ("MRK401", lambda: UOp.new(Op.Index, (1, 2), False)),  # type: ignore[arg-type]
 }  # fmt: skip
 
 
@@ -53,6 +63,9 @@ def test_wrong_use_has_a_code(what: str) -> None:
         use()
     assert caught.value.code == code
     assert caught.value.expected or caught.value.hint
+    place = caught.value.place
+    assert place is not None
+    assert place.file in (__file__, "no_such.rules")
 
 
 def test_a_tensors_graph_is_named_where_the_tensor_was_given() -> None:
@@ -89,3 +102,11 @@ def test_every_public_name_is_exported() -> None:
 def test_a_variable_is_a_dimension() -> None:
     n = morok.Variable("n", 1, 8)
     assert Tensor.empty(n, 4).sum(1).shape == (n.node,)
+
+
+def test_a_rule_that_was_judged_is_to_be_mended_not_proved_again(tmp_path: Path) -> None:
+    file = tmp_path / "false.rules"
+    file.write_text('group g "g"\n\na: Add(x: i32, 1) ~> x\n    "false"\n')
+    with pytest.raises(UnprovedRuleError, match="its verdict is refuted") as caught:
+        morok.load_rules(file)
+    assert caught.value.hint == f"`morok prove {file}` says why; mend the rule"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from morok.optimize import heuristics
 from morok.optimize.opts import OptOp
 from morok.passes.accesses import access_widths
 from morok.runtime import tune
+from morok.tools.cli import main
 from tests.passes import kernels as K
 
 
@@ -79,3 +82,29 @@ def test_a_variable_that_is_no_setting() -> None:
     assert found.count("MOROK_XYZ is no setting of Morok; `morok config` lists") == 1
     assert "MOROK_NOOPT" not in found
     assert run(code).stderr == ""
+
+
+def test_a_warning_about_a_variable_names_the_users_line(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import morok\n\nt = morok.Tensor([1.0])\n")
+    environment = {**os.environ, "MOROK_THREDS": "3"}
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
+    assert (
+        f"{program}:3: UserWarning: the variable MOROK_THREDS is no setting of Morok; did you mean MOROK_THREADS?" in done.stderr
+    )
+
+
+def test_a_setting_that_does_not_exist() -> None:
+    with pytest.raises(ConfigError, match="there is no setting 'thread'") as caught, config.settings(thread=1):
+        pass
+    assert caught.value.hint.startswith("did you mean threads")
+    assert caught.value.place is not None
+    assert caught.value.place.file == __file__
+
+
+def test_a_cache_folder_inside_a_file_is_not_called_writable(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MOROK_CACHE_DIR", f"{__file__}/none")
+    assert main(["doctor", "--json"]) == 0
+    assert "not writable" in json.loads(capsys.readouterr().out)["cache"]
