@@ -27,6 +27,7 @@ STREAM_VECTORS: Final = 2  # vectors a step of an elementwise loop
 STRIP_READS: Final = 1 << 21  # bytes that a fold reads beyond which it waits for memory, and is to read that in order
 STRIP_ROWS: Final = 32  # that a strip adds up, to be worth its own reads and writes
 STRIP_BYTES: Final = 1 << 12  # at least, of a part of a row: what is read in one go
+SHORT_ROWS: Final = 1 << 13  # rows, that more code for them takes longer to compile than to run one by one
 GPU_THREADS: Final = (256, 128, 64, 32)
 GPU_BUSY: Final = 1 << 14  # threads that outputs alone must give to fill a GPU
 GPU_SHARED: Final = 8  # threads from which on it is worth it that they share a reduction
@@ -154,9 +155,27 @@ def _cpu(s: Scheduler) -> None:
                 return
             _upcast(s, across, lanes, COLUMN_VECTORS if reduced else STREAM_VECTORS)
             return
+    if len(reduced) == 1 and (rows := _short_rows(accesses, outputs, reduced[0], lanes)) is not None:
+        _apply(s, OptOp.UNROLL, reduced[0], 0)
+        _upcast(s, rows, lanes, 1)
+        return
     for r in reduced:
         if accesses.unit(r) > 0 and _length(r) >= lanes:
             _unroll(s, r, lanes, SUM_VECTORS)
+
+
+def _short_rows(accesses: Accesses, outputs: list[UOp], r: UOp, lanes: int) -> UOp | None:
+    """The range over many rows, each no longer than half a vector, which lie one behind the other and are folded along `r`: of as
+    many rows as a vector has lanes, memory is read whole. None where there is no such range.
+    """
+    length = _length(r)
+    if not 1 < length <= lanes // 2 or accesses.unit(r) <= 0:
+        return None
+    for row in outputs:
+        behind = all(s.terms.get(row) == length for s in accesses.loads if r in s.terms)
+        if behind and _length(row) >= SHORT_ROWS and all(s.terms.get(row) == 1 for s in accesses.stores):
+            return row
+    return None
 
 
 def _strip_width(s: Scheduler, accesses: Accesses, across: UOp, reduced: list[UOp]) -> int:

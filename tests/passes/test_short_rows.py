@@ -1,0 +1,42 @@
+"""Folds of rows shorter than a vector: a vector of rows at a time, where there are many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from morok import Tensor
+from morok.ir.op import Op
+from morok.optimize.opts import Opt, OptOp
+from tests.passes import kernels as K
+from tests.passes.test_packing import opts_of, packed
+from tests.passes.test_values import check
+
+MANY = 1 << 13
+
+
+def test_many_short_rows_are_folded_side_by_side() -> None:
+    assert opts_of(K.rows(MANY, 5)) == ["UNROLL(0, 0)", "UPCAST(0, 16)"]
+    assert opts_of(K.rows(MANY + 3, 2, Op.Max)) == ["UNROLL(0, 0)", "UPCAST(0, 16)", "UPCAST(1, 3)"]
+    assert opts_of(K.rows(MANY, 8)) == ["UNROLL(0, 0)", "UPCAST(0, 16)"]
+
+
+def test_other_rows_are_not() -> None:
+    assert opts_of(K.rows(MANY // 2, 5)) == []  # few
+    assert "UPCAST(0, 16)" not in opts_of(K.rows(MANY, 9))  # more than half a vector
+    assert "UNROLL(0, 0)" not in opts_of(K.columns(5, MANY))  # columns
+
+
+@pytest.mark.parametrize("target", [K.CPU, K.AVX2], ids=["avx512", "avx2"])
+@pytest.mark.parametrize("op", [Op.Add, Op.Max])
+def test_values(op: Op, target: K.Target) -> None:
+    side_by_side = (Opt(OptOp.UNROLL, 0), Opt(OptOp.UPCAST, 0, 16), Opt(OptOp.UPCAST, 1, 3))
+    check(packed(K.rows(35, 5, op), *side_by_side), target)
+
+
+@pytest.mark.parametrize("length", [2, 3, 7, 8])
+def test_machine_code(length: int) -> None:
+    x = np.random.default_rng(length).integers(-9, 10, (MANY + 5, length)).astype(np.float32)
+    x[3, 1] = np.nan
+    np.testing.assert_array_equal(Tensor(x).max(1).numpy(), x.max(1))
+    np.testing.assert_array_equal(Tensor(x).sum(1).numpy(), x.sum(1))
