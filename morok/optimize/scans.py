@@ -23,7 +23,6 @@ from morok.passes.ranges import const_end
 from morok.passes.running import reach
 from morok.passes.walk import next_range_id
 
-SHORTEST: Final = 17  # elements; fewer are folded at once, as lanes of one vector
 _BELOW: Final = {Op.Lt: 0, Op.Le: 1}  # a < b + 0, a < b + 1
 _ABOVE: Final = {Op.Gt: 0, Op.Ge: 1}
 
@@ -65,12 +64,7 @@ def _masked(n: UOp) -> tuple[UOp, UOp, int] | None:
     condition, source, other = n.src[0].src
     j = n.src[1]
     length = const_end(j)
-    if (
-        other is not other.like(identity(n.arg, n.dtype))
-        or length is None
-        or length < SHORTEST
-        or j.arg[1] is not AxisType.Reduce
-    ):
+    if other is not other.like(identity(n.arg, n.dtype)) or length is None or length < 2 or j.arg[1] is not AxisType.Reduce:
         return None
     if condition.op in _ABOVE:
         right, left = map(_position, condition.src)

@@ -101,12 +101,15 @@ def test_which_loops_continue_a_fold() -> None:
     assert scans.ordered_loops(scans.running(masked(j.le(k), x.index(j), j, k, n)))
     assert scans.ordered_loops(scans.running(masked(k.ge(j), x.index(j), j, k, n)))
     assert scans.ordered_loops(scans.running(masked((j - 1).lt(k), x.index(j), j, k, n)))
-    short = masked(K.fold(9, 1).le(K.loop(9, 0)), x.index(K.fold(9, 1)), K.fold(9, 1), K.loop(9, 0), 9)
+    short = masked(K.fold(3, 1).le(K.loop(3, 0)), x.index(K.fold(3, 1)), K.fold(3, 1), K.loop(3, 0), 3)
+    assert scans.ordered_loops(scans.running(short))
+    check(short, K.AVX2)
+    one = masked(K.fold(1, 1).le(K.loop(1, 0)), x.index(K.fold(1, 1)), K.fold(1, 1), K.loop(1, 0), 1)
     longer = K.loop(n + 2, 0)
     i = K.loop(4, 2)
     beside = j.le(k).where(x.index(j), UOp.const(-0.0, dtypes.f32)).reduce(Op.Add, j)
     for ast in (
-        short,
+        one,
         masked(j.lt(k + 2), x.index(j), j, k, n),  # one more than the loop has come to
         masked(j.lt(k - 1), x.index(j), j, k, n),
         masked(k.le(j), x.index(j), j, k, n),  # from the end

@@ -25,7 +25,7 @@ def agree(ours: Tensor, theirs: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(ours.numpy(), theirs)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 17, 64, 65, 101, 1024, 1337])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 16, 17, 64, 65, 101, 1024, 1337])
 def test_every_length(n: int) -> None:
     x = whole((3, n))
     agree(Tensor(x).cumsum(1), x.cumsum(1))
