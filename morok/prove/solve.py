@@ -56,23 +56,21 @@ def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None,
     """Whether the conditions can hold together. What `earlier` says of the very same question is not asked again, unless it is
     answered by a `model` and that is wanted.
 
-    First with all arithmetic forgotten: what cannot hold for any functions in its place cannot hold for these.
+    Where the solver gives up, it is asked again with all arithmetic forgotten: what cannot hold for any functions in its place
+    cannot hold for these.
     """
     plain = [c for c in conditions if not is_true(c)]
     if any(is_false(c) for c in plain) or falls(plain):
         return Result(Answer.UNSAT)
     text = question(plain)
     forgotten = without_arithmetic(plain, LOGIC) if "FloatingPoint" in text else None
-    spent = 0
-    if forgotten is not None:
-        if falls(forgotten):
-            return Result(Answer.UNSAT)
-        quick = _ask(question(forgotten), min(budget, QUICK_BUDGET), earlier)
-        if quick.answer is Answer.UNSAT:
-            return quick
-        spent = quick.resources
+    if forgotten is not None and falls(forgotten):
+        return Result(Answer.UNSAT)
     found = _ask(text, budget, earlier, model)
-    return replace(found, resources=found.resources + spent)
+    if found.answer is not Answer.UNKNOWN or forgotten is None:
+        return found
+    less = _ask(question(forgotten), min(budget, QUICK_BUDGET), earlier)
+    return replace(less if less.answer is Answer.UNSAT else found, resources=found.resources + less.resources)
 
 
 def falls(conditions: Sequence[Expr]) -> bool:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Final, Generic, TypeVar
 
 from morok.dsl.checked import CheckedRule
+from morok.prove.effort import efforts
 from morok.prove.verdict import Verdict
 
 WALL_LIMIT: Final = 900.0  # seconds a rule: a safety net far beyond what the budget allows
@@ -70,7 +71,7 @@ def prove_all(
 ) -> list[Verdict]:
     """The verdicts on these rules, in their order; `done` hears of each as it comes.
 
-    Those with most instances come first, so that none of the long ones is left alone at the end.
+    Those that take longest come first, so that none of them is left alone at the end.
     """
     found: dict[int, Verdict] = {}
 
@@ -78,7 +79,8 @@ def prove_all(
         return failure(rules[task], "unknown" if why == SLOW else "error", why)
 
     load_solver(rules)
-    tasks = deque(sorted(range(len(rules)), key=lambda i: -len(rules[i].instances)))
+    needed = efforts(rules)
+    tasks = deque(sorted(range(len(rules)), key=lambda i: -needed[i]))
     measured = {i for i in tasks if is_measured(rules[i])}
     for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, jobs, measured):
         found[task] = verdict
@@ -88,13 +90,19 @@ def prove_all(
 
 
 def load_solver(rules: Iterable[CheckedRule]) -> None:
-    """Load the solver and the theories of these rules: once, before processes are forked."""
+    """Load the solver, the theories and ops of these rules, and what reads them: once, before processes are forked."""
     import z3  # noqa: F401
 
     import morok.prove.obligations  # noqa: F401
 
-    for module, _, name in {tuple(r.dialect.theory.partition(":")) for r in rules}:
-        getattr(importlib.import_module(module), name)
+    dialects = {r.dialect.name: r.dialect for r in rules}
+    for dialect in dialects.values():
+        for place in {dialect.theory, *(info.solver for info in dialect.ops.values())} - {""}:
+            module, _, name = place.partition(":")
+            getattr(importlib.import_module(module), name)
+    if "morok" in dialects:  # what other dialects have no use for
+        for name in ("monoid", "structure", "reindexing", "counting"):
+            importlib.import_module(f"morok.prove.encoding.{name}")
 
 
 @dataclass(slots=True, eq=False)
@@ -141,6 +149,7 @@ def in_processes(
     gc.freeze()  # what there is now is shared by every process, and not copied by collections
 
     workers: list[_Worker[T]] = []
+    ended: list[Any] = []
 
     def start(task: T) -> None:
         """Start a worker. An interrupt waits until it is among those that are ended with it."""
@@ -176,16 +185,19 @@ def in_processes(
                     w.task, w.since = tasks.popleft(), time.monotonic()
                     w.pipe.send(w.task)
                 else:
-                    _end(w)
+                    ended.append(_ended(w))
                     workers.remove(w)
+                    if tasks:  # while that one's memory is given back
+                        start(tasks.popleft())
+                    ended = [p for p in ended if p.is_alive()]
                 yield task, answer
     finally:
-        for w in workers:
-            _end(w)
+        for process in [*ended, *map(_ended, workers)]:
+            process.join()
 
 
-def _end(worker: _Worker[Any]) -> None:
-    """A process that has answered has nothing left to do; one that has not is not waited for."""
+def _ended(worker: _Worker[Any]) -> Any:
+    """A process that has answered has nothing left to do; one that has not is not waited for. It is still to be joined."""
     worker.process.kill()
-    worker.process.join()
     worker.pipe.close()
+    return worker.process

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import z3
 
-from morok.prove.answers import Answer, unnamed
+from morok.prove import solve
+from morok.prove.answers import Answer, Names, Result, unnamed
 from morok.prove.semantics.graph import Substitution, constants, without_arithmetic
 from morok.prove.semantics.term import both, either, is_false, is_true, negation
 from morok.prove.solve import LOGIC, Answers, ask, falls, question
@@ -124,3 +125,31 @@ def test_that_conditions_can_hold_is_remembered_where_nobody_asks_how() -> None:
     assert again.resources == 0
     found = ask([Y > Z, Z > X], 100_000, earlier)
     assert found.model.value(Y).as_long() > found.model.value(X).as_long()
+
+
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The questions that contexts are made for, as they come."""
+    heard: list[str] = []
+    put = solve._put
+
+    def listening(text: str, budget: int, names: Names) -> Result:
+        heard.append(text)
+        return put(text, budget, names)
+
+    monkeypatch.setattr(solve, "_put", listening)
+    return heard
+
+
+def test_arithmetic_is_forgotten_only_where_the_solver_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = asked(monkeypatch)
+    x, y, z = (z3.FP(name, z3.Float64()) for name in "xyz")
+    less = z3.fpLT(z3.fpMul(z3.RNE(), x, y), z)
+    neither = [z3.Or(A, less), z3.Or(A, z3.Not(less)), z3.Or(z3.Not(A), B), z3.Or(z3.Not(A), z3.Not(B))]
+    u, v = (z3.FP(name, z3.Float16()) for name in "uv")
+    assert ask([z3.fpLT(z3.fpAdd(z3.RNE(), u, u), v), z3.Or(A, B)], 3_000_000).answer is Answer.SAT
+    assert len(heard) == 1
+    heard.clear()
+    assert ask(neither, 1000).answer is Answer.UNSAT
+    assert len(heard) == 2
+    assert "fp.mul" in heard[0]
+    assert "fp.mul" not in heard[1]

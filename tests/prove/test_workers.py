@@ -5,12 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+from pathlib import Path
 
 import pytest
 
-from morok.dsl.check import check_text
+from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
-from morok.prove import workers
+from morok.prove import ledger, workers
 from morok.prove.verdict import Verdict
 
 TEXT = 'group g "some"\n\n' + "\n".join(f"r{i}: Add(x: i32, {i}) ~> Add({i}, x)" for i in range(4))
@@ -91,3 +92,16 @@ def test_the_rules_of_most_instances_come_first(monkeypatch: pytest.MonkeyPatch)
     text = 'group g "some"\n\na: Add(x: i32, 1) ~> Add(1, x)\nb: Add(x: int, y) ~> Add(y, x)\nc: Neg(Neg(x: i32)) ~> x'
     monkeypatch.setattr("test_workers.rules", lambda: list(check_text(text).rules()))
     assert [v.name for v in proved_by(monkeypatch, 1)] == ["g.b", "g.a", "g.c"]
+
+
+def test_what_took_long_when_it_was_proved_last_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "pack.rules"
+    file.write_text(TEXT)
+    monkeypatch.setattr("test_workers.rules", lambda: list(check_file(file).rules()))
+    page = ledger.page_path(file)
+    spent = {"g.r0": 10, "g.r1": 3_000_000, "g.r2": 0, "g.r3": 6_000_000}
+    records = {name: ledger.Record(name, "", "proved", resources=n) for name, n in spent.items()}
+    ledger.write_page(page, ledger.Page(file.name, "", "", records))
+    assert [v.name for v in proved_by(monkeypatch, 1)] == ["g.r3", "g.r1", "g.r0", "g.r2"]
+    page.write_text("{")  # what is damaged is nobody's guide
+    assert [v.name for v in proved_by(monkeypatch, 1)] == sorted(spent)
