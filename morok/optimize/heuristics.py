@@ -375,10 +375,13 @@ def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
         row, column = _swapped(s, row, column)
     rows, vectors = _length(row), 4 if s.target.registers >= 32 else 2 if s.target.registers >= 16 else 1
     wide = _widest(_length(column), lanes, vectors)
+    if wide % lanes:  # of lanes that are no power of two registers are put together one by one
+        wide = 1 << (wide.bit_length() - 1)
     outside = s.output_ranges.index(column) + (wide < _length(column))
     _vectorize(s, column, wide)
     used = min(vectors, -(-wide // lanes))
-    most = min(max(1, MAX_LANES // s.lanes(row)), max(2, (s.target.registers - 4) // used), TILE // used)
+    tile = TILE // 2 if 2 * wide == lanes else TILE // used  # eight rows of half a vector keep as many registers busy
+    most = min(max(1, MAX_LANES // s.lanes(row)), max(2, (s.target.registers - 4) // used), tile)
     best = [m for m in range(most, 1, -1) if rows % m == 0]
     _vectorize(s, row, best[0] if best and best[0] >= 4 else min(rows, most))
     if slot is not None:
