@@ -209,7 +209,10 @@ def _counted(before: UOp, after: UOp) -> Difference | None:
     """Whether what stands for a launched range takes each of its values equally often as the hardware's indices take theirs."""
     specials = [n for n in after.toposort() if n.op is Op.Special]
     every = itertools.product(*(range(int(s.vmax) + 1) for s in specials))
-    found = sorted(evaluate(after, dict(zip(specials, at, strict=True))) for at in every)
+    try:
+        found = sorted(evaluate(after, dict(zip(specials, at, strict=True))) for at in every)
+    except UndefinedError as why:
+        return Difference(before, after, why=f"has no value for some of the hardware's indices: {why.message}")
     wanted = sorted([*range(int(before.vmax) + 1)] * (len(found) // (int(before.vmax) + 1)))
     return None if found == wanted else Difference(before, after, why=f"takes the values {found}")
 
