@@ -137,6 +137,18 @@ class Drafts(Protocol):
 
 
 @runtime_checkable
+class Nests(Protocol):
+    """A dialect whose sums of sums, and their like, rules can see as a whole (morok.rewrite.nests).
+
+    nests   whether this node may be the root of one: of an op with `params`
+    sketch  a node over other operands that such rules look at, and nobody else: it need not be a node of a graph
+    """
+
+    def nests(self, node: Node) -> bool: ...
+    def sketch(self, node: Node, operands: tuple[Node, ...]) -> Node: ...
+
+
+@runtime_checkable
 class Instructions(Protocol):
     """A dialect whose programs end as lists of instructions.
 

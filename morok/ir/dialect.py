@@ -15,7 +15,7 @@ from morok.ir.ops.loop import identity
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of_axes, replace_range
-from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled
+from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled, sketch
 
 _UNROLL: Final = Op.Unroll
 _INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # how a kernel is called, how often it loops
@@ -104,6 +104,7 @@ class _Morok:
         "in.ptr": "{n}.dtype.is_ptr",
         "pointee": "{n}.dtype.base.scalar()",
         "recall": "{n}.memo",
+        "nests": "{n}.dtype.is_index",
         **_field_templates(),
         "const": "_const({v}, {d})",
         "build.Cast": "_cast({a}, {d})",
@@ -176,6 +177,11 @@ class _Morok:
         return rebuilt(node, operands)
 
     draft = staticmethod(draft)
+    sketch = staticmethod(sketch)
+
+    def nests(self, node: UOp) -> bool:
+        return node.dtype.is_index
+
     settle = staticmethod(settled)
 
     def element(self, d: DType) -> DType:

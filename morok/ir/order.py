@@ -50,6 +50,13 @@ def order(node: UOp) -> Rank:
     found = node.rank
     if found is not None:
         return found
+    for s in node.src:
+        if s.rank is None:
+            break
+    else:  # as most often: what is below is older, and was asked for
+        found = _rank(node)
+        _set_rank(node, found)
+        return found
     stack = [node]
     while stack:
         at = stack[-1]
@@ -77,8 +84,14 @@ def _rank(node: UOp) -> Rank:
     typed = _type_codes.get(dtype)
     if typed is None:
         typed = _type_codes[dtype] = crc32(dtype.name.encode())
-    below: Any = [s.rank for s in src]  # all are known
-    structure = hash((code, typed, 0 if arg is None else _stable(arg), *[r[4] for r in below]))
+    below: Any
+    if arg is None and len(src) == 2:
+        a, b = src
+        below = a.rank, b.rank
+        structure = hash((code, typed, 0, below[0][4], below[1][4]))
+    else:
+        below = [s.rank for s in src]  # all are known
+        structure = hash((code, typed, 0 if arg is None else _stable(arg), *[r[4] for r in below]))
     if op is _ADD:
         return (_SUM, 1, code, structure, structure)
     if op is _MUL:

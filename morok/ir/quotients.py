@@ -355,14 +355,14 @@ def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
     last, c = found
     n = last.src[1].arg
     is_mod = last.op is _MOD
+    sought = _IDIV if is_mod else _MOD
     node = s.src[0]
     passed: list[UOp] = []
     while True:
         term = node.src[1] if node.op is _ADD else node
-        other = _divided(term)
-        if other is not None:
+        if (term.src[0] if term.op is _MUL else term).op is sought and (other := _divided(term)) is not None:
             partner, e = other
-            if partner.op is not last.op and partner.src[1].arg == n and (e == c * n if is_mod else c == e * n):
+            if partner.src[1].arg == n and (e == c * n if is_mod else c == e * n):
                 x, y = (partner.src[0], last.src[0]) if is_mod else (last.src[0], partner.src[0])
                 if _congruent(x, y, n):
                     return _remaining(node, passed, s.dtype), c if is_mod else e, n, x, y

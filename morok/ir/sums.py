@@ -186,75 +186,39 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
     return UOp.const(0, dtype) if base is None else base
 
 
-LONG: Final = 64  # terms from which on a sum is put in order at once
-
-
-def long_sums(root: UOp) -> list[UOp]:
-    """The sums of LONG terms or more at the root of a graph or next to it: the longest chains, none inside another."""
-    found: list[UOp] = []
-    level = [root]
-    for _ in range(3):
-        below: list[UOp] = []
-        for node in level:
-            if node.op is not _ADD:
-                below += node.src
-            elif _is_deep(node):
-                found.append(node)
-        level = below
-    return found
-
-
-def _is_deep(node: UOp) -> bool:
-    """Whether LONG additions of this sum stand one inside the other. Only then it matters in which order they are finished."""
-    for _ in range(LONG):
-        a, b = node.src
-        if a.op is _ADD:
-            node = a
-        elif b.op is _ADD:
-            node = b
-        else:
-            return False
-    return node.dtype.is_index
-
-
-def _is_long(node: UOp) -> bool:
-    """Whether LONG additions make this sum, however they are nested."""
-    if node.op is not _ADD or not node.dtype.is_index:
-        return False
-    seen = {node}
-    stack = [node]
-    while stack and len(seen) < LONG:
-        for s in stack.pop().src:
-            if s.op is _ADD and s not in seen:
-                seen.add(s)
-                stack.append(s)
-    return len(seen) >= LONG
-
-
-def gathered(x: UOp, y: UOp) -> UOp | None:
-    """x + y as one ordered chain, like terms added up, whatever their order was: n log n in the number of terms; None for a short
-    sum. Term by term (`merged`) each that comes before the others would move all of them.
+def gathered(x: UOp, y: UOp) -> UOp:
+    """x + y as one ordered chain, like terms added up. An operand that is a node is an ordered chain itself; one that is a sketch
+    of a sum consists of such.
     """
-    top = binary(_ADD, x, y)
-    if not _is_long(top):
-        return None
-    sums = [n for n in top.toposort() if n.op is _ADD]
-    weights = {top: 1}  # how often each part is counted: a sum may be shared
-    total: dict[UOp, int] = {}
-    k = 0
-    for node in reversed(sums):
-        times = weights.get(node)
-        if times is None:
-            continue  # inside a term
-        for s in node.src:
-            if s.op is _ADD:
-                weights[s] = weights.get(s, 0) + times
-            elif s.op is _CONST:
-                k += times * s.arg
-            else:
-                v, c = _term(s)
-                total[v] = total.get(v, 0) + c * times
-    return build(total.items(), k, top.dtype)
+    base: UOp | None = None
+    new: list[UOp] = []
+    stack = [y, x]
+    while stack:
+        term = stack.pop()
+        if term.op is not _ADD:
+            new.append(term)
+        elif term.__class__ is not UOp:
+            stack += term.src[::-1]
+        elif base is None:
+            base = term
+        else:
+            new += _flat(term)
+    if base is None:
+        passed = new
+    elif new:
+        passed = []
+        least = min([(t.rank or order(t))[0] for t in new])
+        while base is not None:
+            inner, term = base.src if base.op is _ADD else (None, base)
+            if (term.rank or order(term))[0] < least:
+                break
+            passed.append(term)
+            base = inner
+        passed.reverse()  # of terms that nothing tells apart those of the first sum stay in front
+        passed += new
+    else:
+        return base
+    return _chain(base, passed, 1, x.dtype)
 
 
 def scaled(x: UOp, c: int) -> UOp:

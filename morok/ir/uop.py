@@ -75,24 +75,29 @@ class _Cell:
 
 
 class _Entry(weakref.ref["UOp"]):
-    """A weak reference that knows its key in the cache."""
+    """A weak reference that knows where it stands in the cache."""
 
-    __slots__ = ("key",)
+    __slots__ = ("table", "key")
+    table: _Table
     key: Any
 
 
-_cache: dict[Any, _Entry] = {}
+_Table = dict[Any, _Entry]
+# The cache. Of pointwise ops but Cast the operands say all: each has a table, by operands. All others are in one.
+_DEFS: Final[dict[Op, OpDef]] = TABLE.entries
+_KEYED_BY_OPERANDS: Final[dict[Op, _Table]] = {op: {} for op in PARAMS if op is not _CAST}
+_others: Final[_Table] = {}
 _serials: Final = itertools.count(1)  # `next` of it is one atomic step
 
 
 def _forget(entry: Any) -> None:
     """Called with the `_Entry` of a node that has died."""
-    _remove_dead_weakref(_cache, entry.key)
+    _remove_dead_weakref(entry.table, entry.key)
 
 
 def live() -> int:
     """How many nodes are alive."""
-    return len(_cache)
+    return sum(map(len, _KEYED_BY_OPERANDS.values()), len(_others))
 
 
 def _filled(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None, serial: int) -> UOp:
@@ -120,27 +125,28 @@ def _filled(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin
     return node
 
 
-def _make(key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
+def _make(table: _Table, key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
     """The node behind `key`, made if it is not alive."""
     origin = maker.origin
     if origin is None:
         frame = user_frame()
         origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    return _entered(key, _filled(op, dtype, src, arg, origin, next(_serials)))
+    return _entered(table, key, _filled(op, dtype, src, arg, origin, next(_serials)))
 
 
-def _entered(key: Any, node: UOp) -> UOp:
+def _entered(table: _Table, key: Any, node: UOp) -> UOp:
     """The node behind `key`: this one, unless another is alive."""
     entry = _Entry(node, _forget)
+    entry.table = table
     entry.key = key
     while True:
-        found = _cache.setdefault(key, entry)  # one atomic step
+        found = table.setdefault(key, entry)  # one atomic step
         if found is entry:
             return node
         other = found()
         if other is not None:  # another thread was faster
             return other
-        _remove_dead_weakref(_cache, key)  # it has died, and `_forget` was not called yet
+        _remove_dead_weakref(table, key)  # it has died, and `_forget` was not called yet
 
 
 class UOp(_Cell):
@@ -191,11 +197,12 @@ class UOp(_Cell):
         """
         entry = _DEFS[op]
         if entry.pointwise and op is not _CAST:
+            table = _KEYED_BY_OPERANDS[op]
             try:
-                found = _cache.get((op, *src))
+                found = table.get(src)
                 if found is not None and (node := found()) is not None:
                     return node
-                return _make((op, *src), op, pointwise_type(entry, src), src, None)
+                return _make(table, src, op, pointwise_type(entry, src), src, None)
             except (AttributeError, TypeError):
                 check_nodes(entry, src)
                 raise
@@ -223,10 +230,10 @@ class UOp(_Cell):
         """
         if dtype is _INDEX and value.__class__ is int:  # the most frequent case, said once more
             key = (_CONST, dtype, value)
-            found = _cache.get(key)
+            found = _others.get(key)
             if found is not None and (node := found()) is not None:
                 return node
-            return _make(key, _CONST, dtype, (), value)
+            return _make(_others, key, _CONST, dtype, (), value)
         if isinstance(value, (tuple, list)):
             return vconst(_default_dtype(value[0] if value else 0) if dtype is None else dtype.scalar(), value)
         if dtype is None:
@@ -239,10 +246,10 @@ class UOp(_Cell):
         else:
             value = _coerced(scalar, value)
             key = (_CONST, dtype, number.key(scalar, value))
-        found = _cache.get(key)
+        found = _others.get(key)
         if found is not None and (node := found()) is not None:
             return node
-        return _make(key, _CONST, dtype, (), value)
+        return _make(_others, key, _CONST, dtype, (), value)
 
     @staticmethod
     def invalid_at(dtype: DType = _INDEX) -> UOp:
@@ -511,10 +518,10 @@ def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
     if all(k == keys[0] for k in keys):
         return UOp.const(lanes[0], scalar.vec(len(lanes)))
     key = (Op.VConst, scalar, keys)
-    found = _cache.get(key)
+    found = _others.get(key)
     if found is not None and (node := found()) is not None:
         return node
-    return _make(key, Op.VConst, scalar.vec(len(lanes)), (), lanes)
+    return _make(_others, key, Op.VConst, scalar.vec(len(lanes)), (), lanes)
 
 
 def cast(x: UOp, dtype: DType | None) -> UOp:
@@ -532,16 +539,17 @@ def cast(x: UOp, dtype: DType | None) -> UOp:
 
 def binary(op: Op, a: UOp, b: UOp) -> UOp:
     """`UOp.new(op, (a, b))` of a pointwise op other than Cast, a little faster."""
-    found = _cache.get((op, a, b))
+    src = (a, b)
+    table = _KEYED_BY_OPERANDS[op]
+    found = table.get(src)
     if found is not None and (node := found()) is not None:
         return node
-    src = (a, b)
     d = a.dtype
     typed = _TYPED[op]
     result = typed.get(d) if b.dtype is d else None
     if result is None:
         result = typed[d] = pointwise_type(_DEFS[op], src)
-    return _make((op, a, b), op, result, src, None)
+    return _make(table, src, op, result, src, None)
 
 
 def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
@@ -550,14 +558,15 @@ def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
         return UOp.const(arg, dtype)
     if op is _VCONST:
         return vconst(dtype.scalar(), arg)
-    if op in _KEYED_BY_OPERANDS:
-        key: Any = (op, *src)
-    else:
+    table = _KEYED_BY_OPERANDS.get(op)
+    key: Any = src
+    if table is None:
+        table = _others
         key = (op, dtype, arg if arg is None or op in _PLAIN else _arg_key(arg), src)
-    found = _cache.get(key)
+    found = table.get(key)
     if found is not None and (node := found()) is not None:
         return node
-    return _make(key, op, dtype, src, arg)
+    return _make(table, key, op, dtype, src, arg)
 
 
 def _alike(new: tuple[UOp, ...], old: tuple[UOp, ...]) -> bool:
@@ -570,14 +579,11 @@ def _alike(new: tuple[UOp, ...], old: tuple[UOp, ...]) -> bool:
 def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """`node` over other operands, as a node that comes from it; checked again only where their dtypes are other ones."""
     op = node.op
-    key: Any
-    if op in _KEYED_BY_OPERANDS:
-        key = (op, *src)
-        found = _cache.get(key)
+    table = _KEYED_BY_OPERANDS.get(op)
+    if table is not None:
+        found = table.get(src)
         if found is not None and (known := found()) is not None:
             return known
-    else:
-        key = None
     outer = maker.origin
     maker.origin = node.origin
     try:
@@ -586,7 +592,7 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
             return node.replace(src)
         if not _alike(src, old):
             return node.replace(src)
-        return intern(op, node.dtype, src, node.arg) if key is None else _make(key, op, node.dtype, src, None)
+        return intern(op, node.dtype, src, node.arg) if table is None else _make(table, src, op, node.dtype, src, None)
     finally:
         maker.origin = outer
 
@@ -597,9 +603,10 @@ def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """
     op = node.op
     origin = node.origin
-    if op not in _KEYED_BY_OPERANDS or origin is None:
+    table = _KEYED_BY_OPERANDS.get(op)
+    if table is None or origin is None:
         return rebuilt(node, src)
-    found = _cache.get((op, *src))
+    found = table.get(src)
     if found is not None and (known := found()) is not None:
         return known
     if not _alike(src, node.src):
@@ -607,16 +614,34 @@ def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
     return _filled(op, node.dtype, src, None, origin, 0)
 
 
+def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """`node` over other operands, to be looked at and thrown away: no UOp, and without bounds."""
+    cell: Any = _new_cell(_Cell)
+    cell.op = node.op
+    cell.dtype = node.dtype
+    cell.src = src
+    cell.arg = node.arg
+    cell.origin = node.origin
+    invalid = False
+    for s in src:
+        if s.invalid:
+            invalid = True
+    cell.invalid = invalid
+    sketched: UOp = cell
+    return sketched
+
+
 def settled(node: UOp) -> UOp:
     """The node that a draft stands for: itself, unless there is such a node by now. Any other node is returned as it is."""
     if node.serial:
         return node
-    key = (node.op, *node.src)
-    found = _cache.get(key)
+    table = _KEYED_BY_OPERANDS[node.op]
+    src = node.src
+    found = table.get(src)
     if found is not None and (known := found()) is not None:
         return known
     _set_serial(node, next(_serials))
-    return _entered(key, node)
+    return _entered(table, src, node)
 
 
 def _arg_key(arg: Any) -> Any:
@@ -631,12 +656,10 @@ _set_serial: Final = _Cell.__dict__["serial"].__set__
 # Says anew where a node came from: a rule's target may be a node that was there before (`x + 0 ~> x`).
 came_from: Final[Callable[[UOp, Origin | None], None]] = _Cell.__dict__["origin"].__set__
 _new_cell: Final[Callable[[type], Any]] = object.__new__  # what it gives becomes a UOp when it is filled
-_DEFS: Final[dict[Op, OpDef]] = TABLE.entries
 _BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
 _PLAIN: Final = _arguments.PLAIN
-_KEYED_BY_OPERANDS: Final = frozenset(op for op in PARAMS if op is not _CAST)
 # Ops whose dtype is said by whoever makes them, and kept when their operands change.
 _OWN_DTYPE: Final = frozenset(
     op for op, e in _DEFS.items() if e.typing is _memory.wanted or e.typing is _memory.pointer or op is Op.Invalid

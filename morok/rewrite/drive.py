@@ -12,7 +12,9 @@ from morok.errors import RewriteLimitError
 from morok.rewrite import trace as traces
 from morok.rewrite.brief import brief
 from morok.rewrite.identity import IdentityMap
+from morok.rewrite.pending import PENDING
 from morok.rewrite.ruleset import Match, Matcher
+from morok.rewrite.specialize import nests, operands, opkey, recall
 
 
 class Limits(NamedTuple):
@@ -28,29 +30,25 @@ class Limits(NamedTuple):
     per_size: int = 100
 
 
-class _Pending:
-    """Stands for the final form of a node that is being worked on."""
-
-    def __repr__(self) -> str:
-        return "PENDING"
-
-
-PENDING: Final = _Pending()
 RESUME: Final = object()  # on the stack: go on with the frame below
+GATHER: Final = object()  # on the stack: the terms of the nest below are finished
 HELD: Final = object()  # on the stack: no rule fires on the node below
 _REBUILT: Final = -1  # stands where a rule's number would, in a trail
 _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
+_WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
 
 
 Held = tuple[tuple[bool, ...], bool]  # whether each leading operand is held, and whether the others are
 
-Planned = tuple["Match | None", "Held | None"]
+Planned = tuple["Match | None", "Held | None", "Match | None"]
 
 
 class Program(Protocol):
     """What calls with the same rules share.
 
-    plan     by op key: the match function, and which operands are held; of every key
+    plan     by op key: the match function, which operands are held, and the match function for whole nests; of every key
+    whole    the rules that see whole nests of one op
+    sketch   (node, operands): the node over other operands for these rules to look at, and nobody else
     silent   the op keys whose nodes, if they have no operands, are final as they are
     new_map  makes a map keyed by node identity
     """
@@ -63,6 +61,14 @@ class Program(Protocol):
     def after(self) -> Matcher: ...
     @property
     def before(self) -> Matcher | None: ...
+    @property
+    def whole(self) -> Matcher | None: ...
+    @property
+    def sketch(self) -> Callable[[Node, tuple[Node, ...]], Node]: ...
+    @property
+    def unfold(self) -> Callable[..., tuple[list[Node], list[Node]]]: ...
+    @property
+    def gather(self) -> Callable[..., tuple[Node, int] | None]: ...
     @property
     def plan(self) -> Mapping[Hashable, Planned]: ...
     @property
@@ -78,10 +84,12 @@ class Job:
     held       the same for nodes in positions where no rule fires
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
     fired      how many rules have fired
+    inside     nodes that were looked at as parts of a nest of their op, and not on their own
     """
 
     __slots__ = (
-        "program", "dialect", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "size", "root", "stack",
+        "program", "dialect", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "inside",
+        "size", "root", "stack",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +111,7 @@ class Job:
         self.done = program.new_map()
         self.held = program.new_map()
         self.fired = 0
+        self.inside = program.new_map()
         self.size: int | None = None
         self.root: Node = None
         self.stack: list[Any] = []
@@ -111,6 +120,9 @@ class Job:
         if number >= _BEFORE:
             assert self.program.before is not None
             return self.program.before.names[number - _BEFORE]
+        if number >= _WHOLE:
+            assert self.program.whole is not None
+            return self.program.whole.names[number - _WHOLE]
         return self.program.after.names[number]
 
     def record(self, number: int, before: Node, after: Node) -> None:
@@ -149,7 +161,7 @@ class Job:
 
     def trails(self) -> list[list[Any]]:
         """The trails of the nodes that wait for their operands, outermost first."""
-        return [below[2] for below, mark in zip(self.stack, self.stack[1:], strict=False) if mark is RESUME]
+        return [below[2] for below, mark in zip(self.stack, self.stack[1:], strict=False) if mark is RESUME or mark is GATHER]
 
     def allow(self, trail: list[Any]) -> int:
         """Called when the count of firings reaches `limits.total`: the count to stop at, or RewriteLimitError."""
@@ -206,25 +218,12 @@ def map_of(dialect: Dialect) -> Callable[[], Any]:
     return dict if getattr(dialect, "hash_consed", False) else IdentityMap
 
 
-# What `specialize` puts in place of these names.
-def opkey(node: Node) -> Hashable:
-    raise NotImplementedError
-
-
-def operands(node: Node) -> Sequence[Node]:
-    raise NotImplementedError
-
-
-def recall(node: Node) -> dict[int, Any]:
-    raise NotImplementedError
-
-
 def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
 
     The stack holds nodes to finish. One whose operands must be finished first leaves a frame there, below RESUME: the node as it
-    was given, its present form, its trail, whether rules fire on it. The trail lists earlier forms, each with the number of the
-    rule that replaced it.
+    was given, its present form, its trail, whether rules fire on it. One whose nest has terms to finish leaves the nodes
+    there, in the last place, below GATHER. The trail lists earlier forms, each with the number of the rule that replaced it.
 
     rebuild  (node, operands): the node over other operands, perhaps a draft that nobody knows yet
     settle   (node): what stands for a draft for good, where no rule has replaced it
@@ -250,8 +249,14 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     while stack:
         at = node = pop()
         fires = True
+        nest = None
+        gathered = finished = False
         if node is RESUME:
             node, at, trail, fires = pop()
+            original = False
+            gathered = finished = True
+        elif node is GATHER:
+            node, at, trail, nest = pop()
             original = False
         elif node is HELD:
             at = node = pop()
@@ -275,9 +280,30 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     if hit is not None:
                         hit = (hit[0], hit[1] + _BEFORE)
             if hit is None:
-                match, holds = plan[opkey(at)]
+                op = opkey(at)
+                match, holds, whole = plan[op]
                 kids = operands(at)
-                if kids:
+                if (
+                    whole is not None
+                    and not gathered
+                    and fires
+                    and (
+                        (opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None)
+                    )
+                    and nests(at)
+                ):
+                    gathered = True  # its terms are finished first, whatever their depth
+                    if nest is None:
+                        nest, unfinished = job.program.unfold(job, at, trail)
+                        if unfinished:
+                            stack += ((node, at, trail, nest), GATHER, *unfinished)
+                            done[at] = PENDING
+                            break
+                    if len(nest) > 1:
+                        hit = job.program.gather(job, nest, whole, match)
+                        if hit is not None:
+                            hit = (hit[0], hit[1] + _WHOLE)
+                if hit is None and kids:
                     changed = waits = False
                     if holds is not None:
                         fresh = job.finals_of(kids, holds)
@@ -291,6 +317,18 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                                     if new is PENDING:
                                         raise job.circle(kid, trail)
                                     changed = True
+                    elif finished:  # those that were not when the frame was left
+                        finished = False
+                        if len(kids) == 2:
+                            kid, new = kids
+                            fresh = (done[kid], done[new])
+                            changed = fresh[0] is not kid or fresh[1] is not new
+                        else:
+                            fresh = tuple(map(lookup, kids))
+                            for kid, new in zip(kids, fresh, strict=True):
+                                if new is not kid:
+                                    changed = True
+                                    break
                     else:
                         for kid in kids[::-1]:  # the first operand is finished first
                             new = lookup(kid)
@@ -314,12 +352,12 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                             if new is PENDING:
                                 raise job.circle(kid, trail)
                             changed = True
+                        if changed and not waits:
+                            fresh = (done[kids[0]], done[kids[1]]) if len(kids) == 2 else tuple(map(lookup, kids))
                     if waits:  # come back when they are finished
                         (done if fires else held)[at] = PENDING
                         break
                     if changed:
-                        if holds is None:
-                            fresh = (done[kids[0]], done[kids[1]]) if len(kids) == 2 else tuple(map(lookup, kids))
                         (done if fires else held)[at] = PENDING
                         trail += (at, _REBUILT)
                         at = rebuild(at, fresh)
@@ -338,10 +376,11 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                             match = None
                         elif before is not None and fires:
                             original = True
+                            finished = False
                             continue
-                        elif opkey(at) is not opkey(trail[-2]):  # a constructor chose another op
+                        elif opkey(at) is not op:  # a constructor chose another op
                             match = plan[opkey(at)][0]
-                if match is not None and fires:  # stage 1: the node over finished operands
+                if hit is None and match is not None and fires:  # stage 1: the node over finished operands
                     hit = match(at, context)
                 if hit is None:  # `at` is final
                     if trail:
@@ -381,6 +420,9 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     done[at] = PENDING
                     at = new
                     original = before is not None
+                    gathered = number >= _WHOLE
+                    finished = False
+                    nest = None
                     continue
                 done[new] = done[known] = known
             elif known is PENDING:

@@ -12,9 +12,10 @@ from itertools import count
 from typing import Any, Final
 
 from morok import config
-from morok.dialect import Dialect, Drafts, Node, Remembers, Traces
+from morok.dialect import Dialect, Drafts, Nests, Node, Remembers, Traces
 from morok.rewrite import trace as traces
 from morok.rewrite.drive import Held, Job, Limits, Planned, drive, map_of
+from morok.rewrite.nests import gather, unfold
 from morok.rewrite.ruleset import Matcher, RuleSet
 from morok.rewrite.specialize import specialize
 
@@ -23,13 +24,14 @@ DEFAULT_LIMITS: Final = Limits()
 FIRES: Final = frozenset({"value", "place", "order"})
 _NO_RULES: Final = Matcher({}, None, ())
 
-_drivers: dict[int, tuple[Dialect, Any]] = {}
+_specialized: dict[tuple[Any, int], tuple[Dialect, Any]] = {}
 
 
-def _driver(dialect: Dialect) -> Any:
-    found = _drivers.get(id(dialect))
+def _for(function: Any, dialect: Dialect) -> Any:
+    """`function`, specialized for a dialect."""
+    found = _specialized.get((function, id(dialect)))
     if found is None or found[0] is not dialect:
-        found = _drivers[id(dialect)] = (dialect, specialize(drive, dialect))
+        found = _specialized[function, id(dialect)] = (dialect, specialize(function, dialect))
     return found[1]
 
 
@@ -58,9 +60,10 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
 class _Plan(dict[Hashable, Planned]):
     """By op key: the match function, and which operands are held. An op that no rule names has the rules for every op."""
 
-    def __init__(self, after: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> None:
-        super().__init__({k: (after.table.get(k, after.default), held.get(k)) for k in {*keys, *after.table, *held}})
-        self.other: Planned = (after.default, None)
+    def __init__(self, after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> None:
+        found = {k: (after.table.get(k, after.default), held.get(k), whole.table.get(k)) for k in {*keys, *after.table, *held}}
+        super().__init__(found)
+        self.other: Planned = (after.default, None, None)
 
     def __missing__(self, key: Hashable) -> Planned:
         return self.setdefault(key, self.other)
@@ -69,38 +72,50 @@ class _Plan(dict[Hashable, Planned]):
 class _Program:
     """What one call of the engine needs and the next call with the same rules can use again."""
 
-    def __init__(self, dialect: Dialect, after: Matcher, before: Matcher | None, fires: frozenset[str]) -> None:
+    def __init__(
+        self, dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]
+    ) -> None:
         self.dialect = dialect
         self.after = after
         self.before = before
-        self.plan = _Plan(after, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
-        self.silent = frozenset(k for k, (match, _) in self.plan.items() if match is None and before is None)
-        self.memo_key = _memo_key(after, before, fires)
-        self.drive = _driver(dialect)
+        self.whole = whole
+        # rules that see nodes as they were given see those inside a nest too
+        seen = whole if whole is not None and before is None and isinstance(dialect, Nests) else _NO_RULES
+        self.plan = _Plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
+        self.silent = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
+        self.memo_key = _memo_key(_what(after, before, whole, fires))
+        self.drive = _for(drive, dialect)
+        self.sketch: Any = getattr(dialect, "sketch", None)
+        self.unfold = _for(unfold, dialect)
+        self.gather = _for(gather, dialect)
         self.memory = dialect if isinstance(dialect, Remembers) else None
         self.new_map = map_of(dialect)
         self.history = dialect if isinstance(dialect, Traces) else None
         self.drafts = dialect if isinstance(dialect, Drafts) else None
 
 
-_programs: dict[tuple[str, int, int, frozenset[str]], _Program] = {}
+What = tuple[int, int, int, frozenset[str]]
+_programs: dict[tuple[str, What], _Program] = {}
 
 
-def _program(dialect: Dialect, after: Matcher, before: Matcher | None, fires: frozenset[str]) -> _Program:
-    what = (dialect.name, after.serial, 0 if before is None else before.serial, fires)
+def _what(after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]) -> What:
+    return after.serial, 0 if before is None else before.serial, 0 if whole is None else whole.serial, fires
+
+
+def _program(dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]) -> _Program:
+    what = (dialect.name, _what(after, before, whole, fires))
     found = _programs.get(what)
-    if found is None or found.after is not after or found.before is not before:
-        found = _programs[what] = _Program(dialect, after, before, fires)
+    if found is None or found.after is not after or found.before is not before or found.whole is not whole:
+        found = _programs[what] = _Program(dialect, after, before, whole, fires)
     return found
 
 
-_memo_keys: dict[tuple[int, int, frozenset[str]], int] = {}
+_memo_keys: dict[What, int] = {}
 _next_memo_key = count(1)
 
 
-def _memo_key(after: Matcher, before: Matcher | None, fires: frozenset[str]) -> int:
+def _memo_key(what: What) -> int:
     """A number for what these rules make of a node."""
-    what = (after.serial, 0 if before is None else before.serial, fires)
     found = _memo_keys.get(what)
     if found is None:
         found = _memo_keys.setdefault(what, next(_next_memo_key))
@@ -172,6 +187,7 @@ def rewrite_all(
         dialect,
         _NO_RULES if rules is None else rules.matcher_under(flags, checked),
         None if before is None else before.matcher_under(flags, checked),
+        None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
         positions,
     )
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)

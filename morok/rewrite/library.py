@@ -16,7 +16,7 @@ from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
 from morok.rewrite.ruleset import Part, RuleSet, check_node
-from morok.rewrite.tiers import SYMBOLIC_SIMPLE, TIERS
+from morok.rewrite.tiers import SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
 
 
@@ -117,7 +117,9 @@ def groups(*names: str) -> RuleSet:
     if found is None:
         with _lock:
             parts: list[Part] = [_built_in(_home_of(name)).part(name) for name in names]
-            found = _sets[key] = RuleSet(parts, [groups(*block) for block in _blocks(names)])
+            whole = [WHOLE[name] for name in names if name in WHOLE]
+            blocks = [groups(*block) for block in _blocks(names)]
+            found = _sets[key] = RuleSet(parts, blocks, groups(*whole) if whole else None)
     return found
 
 

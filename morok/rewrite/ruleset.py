@@ -147,13 +147,15 @@ class RuleSet:
     """Rules in priority order: of those that apply to a node the first one fires. `a + b` puts a's rules before b's.
 
     blocks  the same rules as smaller sets, where some of these are large: each has a matcher of its own, which others share
+    whole   rules that see nests of one op as a whole, before its nodes are finished (morok.rewrite.nests)
     """
 
-    def __init__(self, parts: Sequence[Part], blocks: Sequence[RuleSet] = ()) -> None:
+    def __init__(self, parts: Sequence[Part], blocks: Sequence[RuleSet] = (), whole: RuleSet | None = None) -> None:
         if not parts:
             raise ValueError("a rule set holds at least one rule")
         self.parts = tuple(parts)
         self.blocks = tuple(blocks)
+        self.whole = whole
         self.dialect = parts[0].dialect
         for p in parts:
             if p.dialect is not self.dialect:
@@ -179,7 +181,8 @@ class RuleSet:
 
     def __add__(self, other: RuleSet) -> RuleSet:
         blocks = (*(self.blocks or (self,)), *(other.blocks or (other,)))
-        return RuleSet((*self.parts, *other.parts), blocks if any(len(b) >= LARGE for b in blocks) else ())
+        whole = other.whole if self.whole is None else self.whole
+        return RuleSet((*self.parts, *other.parts), blocks if any(len(b) >= LARGE for b in blocks) else (), whole)
 
     def __len__(self) -> int:
         return len(self.names)

@@ -13,15 +13,32 @@ import inspect
 import linecache
 import marshal
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from morok.dialect import Dialect
+from morok.dialect import Dialect, Node
 from morok.rewrite import store
 
 # The calls that may be replaced, with the placeholders of their arguments in `Dialect.inline`.
-CALLS: Mapping[str, tuple[str, ...]] = {"opkey": ("n",), "operands": ("n",), "same": ("a", "b"), "recall": ("n",)}
+CALLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("opkey", "operands", "recall", "nests"), ("n",)) | {"same": ("a", "b")}
+
+
+# What `specialize` puts in place of these names.
+def opkey(node: Node) -> Hashable:
+    raise NotImplementedError
+
+
+def operands(node: Node) -> Sequence[Node]:
+    raise NotImplementedError
+
+
+def recall(node: Node) -> dict[int, Any]:
+    raise NotImplementedError
+
+
+def nests(node: Node) -> bool:
+    raise NotImplementedError
 
 
 class _Inliner(ast.NodeTransformer):
@@ -37,7 +54,7 @@ class _Inliner(ast.NodeTransformer):
 
 
 def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., Any]:
-    """`function` for `dialect`: its calls of `opkey`, `operands`, `same` and `recall` inlined, or bound to the methods."""
+    """`function` for `dialect`: its calls of what CALLS names inlined, or bound to the methods."""
     bound = {name: getattr(dialect, name, None) for name in CALLS}
     templates = {name: dialect.inline[name] for name in CALLS if name in dialect.inline}
     title = f"<{function.__name__} for {dialect.name}>"

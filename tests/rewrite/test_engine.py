@@ -367,3 +367,13 @@ def test_eight_threads_rewrite_the_same_graphs():
         results = list(pool.map(work, range(8)))
     for other in results[1:]:
         assert all(a is b for a, b in zip(results[0], other, strict=True))
+
+
+def test_what_a_rule_makes_of_a_node_with_held_operands_is_finished_too() -> None:
+    """Ranges are held: the node waits for its operands, and what replaces it has operands that nobody has seen."""
+    made = rules(
+        "sum: Reduce { src: x: index, ranges: [Range(_e)], op: Add } ~> Add(Mul(x, 7), Mul(x, 5))\nless: Mul(x: index, 7) ~> x"
+    )
+    x = UOp.var("x", dtypes.index, 0, 3)
+    root = (x // 2).reduce(Op.Add, UOp.range(4, 0))
+    assert graph_rewrite(root, made) is x // 2 + (x // 2) * 5

@@ -16,9 +16,7 @@ MORE = 40_000  # where those were not enough
 EXCLUDED = "excluded by the guards: "
 
 # Rules, or dtypes of rules, that no graph was found for, each with the reason.
-UNFIRED: dict[str, list[str]] = {
-    "long_sums.gather": ["never"],  # sums of 64 terms (tests/rules/test_helpers.py)
-}
+UNFIRED: dict[str, list[str]] = {}
 
 
 def excluded(rule: CheckedRule) -> frozenset[str]:

@@ -1,0 +1,94 @@
+"""Nests: nodes of one op inside each other, a sum of sums. Rules of `morok.rewrite.tiers.WHOLE` see them as a whole.
+
+A nest is looked at when its terms are finished, which are the operands of its nodes that are none of its nodes. The nodes inside
+are not finished themselves: what the rules make of the nest takes their place. So a sum of many terms, whose order is not the
+canonical one, is put in order once, and not at each of its additions.
+
+Written against a dialect's accessors: `morok.rewrite.specialize` puts its own in their place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from morok.dialect import Node
+from morok.rewrite.pending import PENDING
+from morok.rewrite.ruleset import Match
+from morok.rewrite.specialize import operands, opkey, recall
+
+if TYPE_CHECKING:
+    from morok.rewrite.drive import Job
+
+
+def unfold(job: Job, root: Node, trail: list[Any]) -> tuple[list[Node], list[Node]]:
+    """The nodes of a nest, each before those inside it, and those of its terms that are not finished, the last one first. What is
+    inside two nests, or twice in one, is a term but for the first time: it will be finished once, and be a term that is known.
+    """
+    done, inside, silent, key = job.done, job.inside, job.program.silent, job.memo_key
+    lookup = done.get
+    op = opkey(root)
+    nest = [root]
+    unfinished = []
+    terms = [*operands(root)]
+    while terms:
+        term = terms.pop()
+        known = lookup(term)
+        if known is not None:
+            if known is PENDING:
+                raise job.circle(term, trail)
+            continue
+        if key is not None and (kept := recall(term).get(key)) is not None:
+            known = term if kept is True else kept()
+        if known is not None:
+            done[term] = done[known] = known
+        elif opkey(term) is op and term not in inside:
+            inside[term] = True
+            nest.append(term)
+            terms += operands(term)
+        elif opkey(term) in silent and not operands(term):
+            done[term] = term
+        else:
+            unfinished.append(term)
+    return nest, unfinished
+
+
+def gather(job: Job, nest: list[Node], whole: Match, match: Match | None) -> tuple[Node, int] | None:
+    """What a rule for whole nests makes of this one, whose terms are finished, and its number. It sees a sketch."""
+    done, inside, key, context = job.done, job.inside, job.memo_key, job.context
+    lookup = done.get
+    sketch = job.program.sketch
+    made = job.program.new_map()
+    for node in reversed(nest):
+        made[node] = sketch(node, tuple([made[s] if (known := lookup(s)) is None else known for s in operands(node)]))
+    root = nest[0]
+    hit = whole(made[root], context)
+    if hit is None:
+        return None
+    new = hit[0]
+    # The result is a nest again, each node the first operand of the next: finished from the inside out, while no rule fires.
+    op = opkey(root)
+    chain = []
+    node = new
+    while opkey(node) is op and lookup(node) is None:
+        chain.append(node)
+        node = operands(node)[0]
+    silent = job.program.silent
+    while len(chain) > 1:
+        node = chain[-1]
+        for s in operands(node):
+            if lookup(s) is not s:
+                if opkey(s) in silent and not operands(s):
+                    done[s] = s
+                else:
+                    break
+        else:
+            if match is None or match(node, context) is None:
+                done[node] = node
+                if key is not None:
+                    recall(node)[key] = True
+                chain.pop()
+                continue
+        break
+    for node in chain[1:]:  # these are finished one by one
+        inside[node] = True
+    return None if new is root else hit
