@@ -11,7 +11,7 @@ from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.loss import Loss
 from morok.tensor.movement import shape_argument
-from morok.tensor.schedule import stored_buffer
+from morok.tensor.stored import stored_buffer
 
 
 class Creators(Loss):

@@ -14,14 +14,16 @@ from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, registry
-from morok.tensor import schedule as schedules
+from morok.tensor import creation, registry, stored
+from morok.tensor import realize as realization
 from morok.tensor.arguments import known
 from morok.tensor.base import UNKNOWN_TO_NUMPY, numpy_name, show
 from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
 from morok.tensor.movement import expanded
+from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.random import Random
+from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import is_view_of_another, shares_memory
 
 if TYPE_CHECKING:
@@ -73,7 +75,7 @@ class Tensor(Random):
         return cls._make(creation.from_data(data, None, device), device)
 
     def __repr__(self) -> str:
-        state = "lazy" if schedules.stored_buffer(self.uop) is None else "realized"
+        state = "lazy" if stored.stored_buffer(self.uop) is None else "realized"
         return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}>"
 
     @classmethod
@@ -104,34 +106,34 @@ class Tensor(Random):
             if not isinstance(other, Tensor):
                 raise DTypeError(f"realize() of {type(other).__name__}", place=caller(), expected="tensors")
         with _optimized(config):
-            schedules.realize([self, *others])
+            realization.realize([self, *others])
         return self
 
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
         """Compute several tensors together; what they share is computed once."""
         if tensors:
-            schedules.realize(tensors)
+            realization.realize(tensors)
 
     def prepare(self, config: OptimizerConfig | None = None) -> ExecutionPlan:
         """Compile once, run many times: `plan.execute()` computes this tensor's value anew from its inputs' memory. `config` says
         how kernels are optimized.
         """
         with _optimized(config):
-            return schedules.prepare([self])
+            return realization.prepare([self])
 
     @staticmethod
     def prepare_batch(tensors: Sequence[Tensor]) -> ExecutionPlan:
         """One plan for several tensors."""
-        return schedules.prepare(tensors)
+        return realization.prepare(tensors)
 
-    def schedule(self) -> list[schedules.ScheduleItem]:
+    def schedule(self) -> list[ScheduleItem]:
         """The kernels that would compute this tensor."""
-        return schedules.create_schedule([self])
+        return create_schedule([self])
 
-    def kernels(self, device: str | None = None) -> list[schedules.KernelCode]:
+    def kernels(self, device: str | None = None) -> list[KernelCode]:
         """Name, backend and code of the kernels that compute this tensor, or have computed it; for any device, present or not."""
-        return schedules.kernels(self, device)
+        return kernels(self, device)
 
     def detach(self) -> Self:
         return self
@@ -158,8 +160,8 @@ class Tensor(Random):
         if new.shape != self.shape:
             new = new.expand(*self.shape)
         uop = self.uop
-        if uop.op is not Op.Assign and schedules.stored_buffer(uop) is None:
-            if schedules.constant(uop) is not None:
+        if uop.op is not Op.Assign and stored.stored_buffer(uop) is None:
+            if stored.constant(uop) is not None:
                 self.uop = UOp.new(Op.Contiguous, (uop,))
             self.realize()
             uop = self.uop
@@ -185,7 +187,7 @@ class Tensor(Random):
         changed = self._with(key, value)
         if changed is self:
             return
-        if self.uop.op is not Op.Assign and schedules.stored_buffer(self.uop) is None:
+        if self.uop.op is not Op.Assign and stored.stored_buffer(self.uop) is None:
             self.uop, self._compiled = changed.uop, None
             return
         self.assign(changed)
@@ -198,12 +200,12 @@ class Tensor(Random):
 
         if self.dtype in UNKNOWN_TO_NUMPY:
             return self.cast(dtypes.f32).numpy()
-        fixed = schedules.constant(self.uop)
+        fixed = stored.constant(self.uop)
         shape = self._sizes()
         if fixed is not None:
             return np.full(shape, fixed.arg, numpy_name(self.dtype))
         self.realize()
-        memory = schedules.memory_of(self.uop, self.device)
+        memory = stored.memory_of(self.uop, self.device)
         assert memory is not None
         return memory.numpy()[: math.prod(shape)].reshape(shape)
 

@@ -280,7 +280,7 @@ def _take_expect(args: argparse.Namespace) -> None:
 
 def _expect(args: argparse.Namespace) -> int:
     """The run with --expect."""
-    from morok.tensor.schedule import watching
+    from morok.tensor.realize import watching
     from morok.tools import expected
 
     wanted = expected.reference(args.expect)
@@ -324,7 +324,7 @@ def _printing(elsewhere: bool) -> Iterator[None]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.tensor.schedule import forget_kernels
+    from morok.tensor.plans import forget_kernels
 
     forget_kernels()
     _take_expect(args)

@@ -25,7 +25,7 @@ from morok.ir.number import wrap
 from morok.passes.pipeline import lower
 from morok.runtime.buffer import NUMPY, Buffer
 from morok.runtime.device import device
-from morok.tensor import schedule
+from morok.tensor import schedule, stored
 
 POWERS = [s * 2.0**k for k in (7, 8, 15, 16, 31, 32, 63, 64, 90) for s in (1, -1)]
 VALUES = [0.0, -0.0, 0.5, -0.5, -1.0, 3.7, -3.7, math.inf, -math.inf, math.nan]
@@ -61,7 +61,7 @@ def test_tensors_on_cuda(tmp_path: Path) -> None:
     made: list[tuple[Rendered, schedule.Prepared, schedule.Step, np.ndarray, DType]] = []
     for f in FLOATS:
         for d in INTS:
-            prepared = schedule._prepare(schedule._wanted([Tensor(inputs(f)).cast(d)]), "CPU")
+            prepared = schedule.with_memory(stored.wanted([Tensor(inputs(f)).cast(d)]), "CPU")
             (step,) = prepared.schedule.steps
             made.append((render_cuda(lower(step.ast, CUDA), f"{f.__name__}_{d.name}"), prepared, step, inputs(f), d))
     library = build([text for text, *_ in made], tmp_path, "-O1")

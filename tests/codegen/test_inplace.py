@@ -16,7 +16,7 @@ from morok.ir.uop import UOp
 from morok.runtime.buffer import Buffer
 from morok.runtime.device import device
 from morok.runtime.memory import in_place
-from morok.tensor import schedule
+from morok.tensor import plans
 
 f32 = dtypes.f32
 ROW = 64
@@ -111,7 +111,7 @@ def test_a_result_in_the_memory_of_its_input() -> None:
 def test_whatever_may_be_overwritten_gives_the_same(make: Callable[[Tensor], Tensor], size: int) -> None:
     x = np.random.default_rng(size).standard_normal((size, size), dtype=np.float32)
     for item in make(Tensor(x)).schedule():
-        (kernel,) = schedule.compiled([item.ast], item.buffers[0].device)
+        (kernel,) = plans.compiled([item.ast], item.buffers[0].device)
         before = [b.numpy().copy() for b in item.buffers]
         kernel.launch(item.buffers, item.fixedvars)
         expected = item.buffers[0].numpy().copy()

@@ -24,7 +24,7 @@ from morok.passes.target import KernelInfo
 from morok.runtime import gpu
 from morok.runtime.buffer import NUMPY
 from morok.runtime.device import device
-from morok.tensor import schedule
+from morok.tensor import schedule, stored
 
 
 def data(*shape: int, seed: int = 0) -> np.ndarray:
@@ -80,8 +80,8 @@ def kernel_names(name: str, n: int) -> list[str]:
 def built() -> dict[str, Built]:
     found: dict[str, Built] = {}
     for name, (make, _) in PROGRAMS.items():
-        roots = schedule._wanted([make()])
-        prepared = schedule._prepare(roots, "CPU")
+        roots = stored.wanted([make()])
+        prepared = schedule.with_memory(roots, "CPU")
         b = Built(prepared, prepared.schedule.outputs[0])
         for kernel, step in zip(kernel_names(name, len(prepared.schedule.steps)), prepared.schedule.steps, strict=True):
             b.texts.append(render_cuda(lower(step.ast, CUDA), kernel))

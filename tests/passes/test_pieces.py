@@ -9,7 +9,7 @@ import pytest
 
 from morok import Tensor, config
 from morok.passes import pieces
-from morok.tensor import schedule
+from morok.tensor import plans, stored
 
 rng = np.random.default_rng(0)
 A, B, C = (rng.standard_normal((3, 4, 16, 16), dtype=np.float32) for _ in range(3))
@@ -35,7 +35,7 @@ def whole(make: Callable[[], Tensor]) -> np.ndarray:
     t = make()
     items = t.schedule()
     for item in items:
-        (kernel,) = schedule.compiled([item.ast], item.buffers[0].device)
+        (kernel,) = plans.compiled([item.ast], item.buffers[0].device)
         kernel.launch(item.buffers, item.fixedvars)
     return items[-1].buffers[0].numpy().reshape(t.shape)
 
@@ -59,7 +59,7 @@ def test_new_inputs_reach_every_piece(small: None) -> None:
         k for k, b in enumerate(plan.buffers) if b.numpy().size == a.size and np.array_equal(b.numpy().ravel(), a.ravel())
     )
     other = Tensor(2 * a).realize()
-    memory = schedule.memory_of(other.uop, other.device)
+    memory = stored.memory_of(other.uop, other.device)
     assert memory is not None
     got = plan.execute({source: memory}).numpy().reshape(A.shape)
     np.testing.assert_array_equal(got, whole(lambda: attention(2 * a)))

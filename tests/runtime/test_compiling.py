@@ -12,7 +12,7 @@ from morok import Tensor, config
 from morok.errors import CompileError
 from morok.runtime.compiling import Compiling
 from morok.runtime.device import device
-from morok.tensor import schedule
+from morok.tensor import plans, schedule
 
 
 class Recorder:
@@ -57,11 +57,11 @@ def three():
 def test_each_kernel_is_lowered_and_compiled_once(three):
     asts, t, total = three
     assert len(set(asts)) == 3
-    schedule.forget_kernels()
+    plans.forget_kernels()
     before = schedule.COUNTERS.kernels_lowered
-    kernels = schedule.compiled([*asts, asts[0], asts[2]], device("CPU"))
+    kernels = plans.compiled([*asts, asts[0], asts[2]], device("CPU"))
     assert schedule.COUNTERS.kernels_lowered == before + 3
-    assert kernels[:3] == schedule.compiled(asts, device("CPU"))
+    assert kernels[:3] == plans.compiled(asts, device("CPU"))
     assert kernels[3:] == [kernels[0], kernels[2]]
     assert schedule.COUNTERS.kernels_lowered == before + 3
     assert t.numpy() == total
@@ -78,9 +78,9 @@ def test_one_that_fails_leaves_the_others(three, monkeypatch):
             raise CompileError("on purpose")
         return compile(instructions, name)
 
-    schedule.forget_kernels()
+    plans.forget_kernels()
     with monkeypatch.context() as patched:
         patched.setattr(cpu, "compile", failing)
         with pytest.raises(CompileError, match="on purpose"):
-            schedule.compiled(asts, cpu)
+            plans.compiled(asts, cpu)
     assert t.numpy() == total

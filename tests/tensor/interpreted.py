@@ -9,21 +9,21 @@ import numpy as np
 
 from morok import Tensor
 from morok.ir import interpret
-from morok.tensor import schedule
+from morok.tensor import schedule, stored
 from morok.tensor.base import numpy_name
 
 
 def run(*tensors: Tensor) -> list[np.ndarray[Any, Any]]:
     """The values of tensors that no constant stands for: each kernel of their schedule run by the interpreter."""
-    roots = schedule._wanted(tensors)
-    prepared = schedule._prepare(roots, "CPU")
+    roots = stored.wanted(tensors)
+    prepared = schedule.with_memory(roots, "CPU")
     inputs = prepared.schedule.inputs
     memory: list[list[Any]] = [list(m.numpy().tolist()) for m in prepared.memory[:inputs]]
     memory += [[None] * m.size for m in prepared.memory[inputs:]]
     for step in prepared.schedule.steps:
         interpret.run(step.ast, {slot: memory[n] for slot, n in enumerate(step.buffers)}, prepared.values)
     held = dict(zip(roots, prepared.schedule.outputs, strict=True))
-    return [array(memory[held[schedule._root(t.uop)]], t) for t in tensors]
+    return [array(memory[held[stored.content(t.uop)]], t) for t in tensors]
 
 
 def array(elements: Sequence[Any], like: Tensor) -> np.ndarray[Any, Any]:
@@ -34,6 +34,6 @@ def array(elements: Sequence[Any], like: Tensor) -> np.ndarray[Any, Any]:
 
 def compute(t: Tensor) -> np.ndarray[Any, Any]:
     """The value of a tensor, computed by the interpreter; constants are known without it."""
-    if schedule.constant(t.uop) is not None or not schedule._wanted([t]):
+    if stored.constant(t.uop) is not None or not stored.wanted([t]):
         return t.numpy()
     return run(t)[0]

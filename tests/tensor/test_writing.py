@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from morok import Tensor, dtypes
 from morok.errors import DeviceError, DTypeError, MorokError, ShapeError, UsageError
-from morok.tensor import schedule
+from morok.tensor import schedule, stored
 
 X = np.random.default_rng(0).standard_normal((5, 6, 7)).astype(np.float32)
 AT, TO = np.array([[0, -1], [3, 2]]), np.array([1, 2])
@@ -126,7 +126,7 @@ def test_a_lazy_tensor_is_described_anew() -> None:
     zeros = Tensor.zeros(3, 4)
     zeros[1, 2] = 5.0
     zeros[2] = 6.0
-    assert schedule.stored_buffer(zeros.uop) is None
+    assert stored.stored_buffer(zeros.uop) is None
     assert len(zeros.kernels()) == 1
     assert zeros.tolist() == [[0, 0, 0, 0], [0, 0, 5, 0], [6, 6, 6, 6]]
     assert Tensor.zeros(3, 4).tolist() == [[0] * 4] * 3

@@ -1,0 +1,190 @@
+"""From schedules to machine code: kernels lowered and compiled once, and plans that run them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from morok import config
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.appended import appended_key
+from morok.passes.pieces import Chain, chains, variable
+from morok.passes.pieces import Step as Link
+from morok.tensor.base import Lazy
+from morok.tensor.schedule import (
+    COUNTERS,
+    Normal,
+    Prepared,
+    Remembered,
+    Schedule,
+    normalised,
+    number_of,
+    placeholder,
+    rebuilt,
+    scheduled,
+)
+from morok.tensor.stored import wanted
+
+if TYPE_CHECKING:
+    from morok.passes.pipeline import Observer, Program
+    from morok.runtime.device import Device
+    from morok.runtime.kernel import Kernel
+    from morok.runtime.plan import ExecutionPlan, PreparedKernel
+
+_kernels: Final = Remembered()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """One kernel as text, and the optimizations that stage 7 applied to it."""
+
+    name: str
+    backend: str
+    code: str
+    opts: tuple[str, ...] = ()
+
+
+def forget_kernels() -> None:
+    """Let every kernel be lowered anew: for who watches the stages."""
+    _kernels.clear()
+
+
+def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
+    """The kernels of these ASTs, each lowered and compiled once; under MOROK_CHECK once more, if it was not checked then. While
+    one is compiled, the next is lowered.
+    """
+    from morok.runtime.compiling import Compiling
+    from morok.runtime.progress import shown
+
+    settings = (device.name, config.code_key(), config.CHECK.value, appended_key())
+    kernels: dict[UOp, Kernel] = {}
+    pending: tuple[UOp, Compiling] | None = None
+
+    def keep(ast: UOp, kernel: Kernel) -> None:
+        kernels[ast] = kernel
+        _kernels.put((ast, *settings), kernel)
+
+    for i, ast in enumerate(shown(asts, "compiling kernels")):
+        known: Kernel | None = _kernels.get((ast, *settings))
+        if known is not None or ast in kernels or (pending is not None and ast is pending[0]):
+            COUNTERS.kernels_remembered += 1
+            if known is not None:
+                kernels[ast] = known
+            continue
+        instructions = _lower(ast, device)
+        if pending is not None:
+            keep(pending[0], pending[1].result())
+            pending = None
+        if i == len(asts) - 1:  # nothing is left to do meanwhile
+            keep(ast, device.compile(instructions, ast.arg.name))
+        else:
+            pending = ast, Compiling(device, instructions, ast.arg.name)
+    if pending is not None:
+        keep(pending[0], pending[1].result())
+    return [kernels[ast] for ast in asts]
+
+
+def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[UOp]:
+    from morok.passes.pipeline import lower
+
+    COUNTERS.kernels_lowered += 1
+    if config.BEAM.value:
+        from morok.runtime.tune import tuned
+
+        ast = tuned(ast, device)
+    return lower(ast, device.target, observer)
+
+
+def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
+    """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
+    from morok.runtime.buffer import Buffer
+    from morok.runtime.memory import in_place
+    from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
+
+    schedule = prepared.schedule
+    found = _chains(schedule, prepared.device, kept)
+    memory = list(prepared.memory)
+    for number, size in ((b, n) for chain in found for b, n in chain.sizes.items()):
+        memory[number] = Buffer(prepared.device, memory[number].dtype, size)
+    own = {k: ast for chain in found for k, ast in zip(chain.steps, chain.asts, strict=True)}
+    ready = compiled([own.get(k, s.ast) for k, s in enumerate(schedule.steps)], prepared.device)
+    inner = set(range(schedule.inputs, len(memory))) - set(schedule.outputs) - set(kept)
+    users, possible = [s.buffers for s in schedule.steps], [k.rendered.overwritable for k in ready]
+    over = in_place(schedule.groups, users, possible, {b: memory[b].nbytes for b in inner})
+    lying = [tuple([over.get(b, b) for b in own]) for own in users]
+    steps = [PreparedKernel(k, own, prepared.values) for k, own in zip(ready, lying, strict=True)]
+    kernels, groups = _in_order(steps, schedule.groups, found)
+    memory = share_memory(kernels, groups, memory, inner)
+    for result, source in over.items():
+        memory[result] = memory[source]
+    return ExecutionPlan(kernels, groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)
+
+
+def _chains(schedule: Schedule, device: Device, kept: Collection[int] = ()) -> list[Chain]:
+    """The steps that run a piece at a time, where the buffers between them are not to be `kept`."""
+    if device.target.has_local:
+        return []
+    inner = set(range(schedule.inputs, schedule.inputs + len(schedule.made))) - set(schedule.outputs) - set(kept)
+    return chains([Link(s.ast, s.buffers) for s in schedule.steps], schedule.groups, inner, device.target.threads)
+
+
+def _in_order(
+    steps: Sequence[PreparedKernel], groups: Sequence[Sequence[int]], found: Sequence[Chain]
+) -> tuple[list[PreparedKernel], list[list[int]]]:
+    """What a plan runs: the steps, those of a chain once for each piece, and the groups that may run at the same time."""
+    firsts = {chain.steps[0]: chain for chain in found}
+    others = {k for chain in found for k in chain.steps[1:]}
+    order: list[PreparedKernel] = []
+    together: list[list[int]] = []
+    for group in groups:
+        chain = firsts.get(group[0])
+        if chain is not None:
+            for piece in itertools.product(*map(range, chain.lengths)):
+                values = {variable(k): at for k, at in enumerate(piece)}
+                for k in chain.steps:
+                    together.append([len(order)])
+                    order.append(replace(steps[k], fixedvars={**steps[k].fixedvars, **values}))
+        elif group[0] not in others:
+            together.append(list(range(len(order), len(order) + len(group))))
+            order += [steps[k] for k in group]
+    return order, together
+
+
+def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
+    """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
+    from morok.passes.pipeline import APPLY_OPTS
+    from morok.runtime.device import device as find_device
+
+    where = device or tensor.device
+    schedule: Schedule | None = tensor._compiled
+    if schedule is None:
+        roots = wanted([tensor])
+        if not roots:
+            return []
+        schedule = scheduled(normalised(roots, where), where)
+    elif where != tensor.device:
+        schedule = _scheduled_for(schedule, where)
+    target = find_device(where)
+    out: list[KernelCode] = []
+    own = {k: ast for chain in _chains(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
+    for k, step in enumerate(schedule.steps):
+        opts: list[str] = []
+
+        def look(number: int, name: str, before: Program, after: Program, opts: list[str] = opts) -> None:
+            if number == APPLY_OPTS and isinstance(after, UOp):
+                opts += map(str, after.arg.opts or ())
+
+        rendered = target.render(_lower(own.get(k, step.ast), target, look), step.ast.arg.name)
+        out.append(KernelCode(rendered.name, target.target.name, rendered.text, tuple(opts)))
+    return out
+
+
+def _scheduled_for(schedule: Schedule, other: str) -> Schedule:
+    """What the graph of a schedule becomes on another device."""
+    leaves = {n for root in schedule.roots for n in root.toposort() if n.op is Op.Buffer}
+    moved = {n: placeholder(number_of(n), n.dtype, n.arg, other) for n in leaves}
+    by_number = sorted(moved.values(), key=number_of)
+    return scheduled(Normal(rebuilt(schedule.roots, moved), by_number, {}), other)

@@ -1,0 +1,124 @@
+"""Computing tensors: what is asked for is scheduled, planned and run, and its nodes become memory."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from morok.errors import DeviceError
+from morok.ir.dtype import dtypes
+from morok.ir.graph import substitute, toposort
+from morok.ir.maker import caller
+from morok.ir.op import Op
+from morok.ir.shape import Shape, shape_of
+from morok.ir.uop import UOp
+from morok.tensor import registry
+from morok.tensor.base import Lazy, prod
+from morok.tensor.movement import reshaped
+from morok.tensor.plans import planned
+from morok.tensor.schedule import Prepared, placeholder, with_memory
+from morok.tensor.stored import by_device, content, is_empty, memory_of, stored_buffer, wanted
+
+if TYPE_CHECKING:
+    from morok.runtime.buffer import Buffer
+    from morok.runtime.plan import ExecutionPlan
+
+Watcher = Callable[["Prepared"], Callable[[Sequence["Buffer"]], None]]
+
+_watcher: contextvars.ContextVar[Watcher | None] = contextvars.ContextVar("morok schedule watcher", default=None)
+
+
+@contextlib.contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Call `watcher` before the kernels of each realization inside the `with` block run, in this thread or task; and what it
+    returns afterwards, with the memory of all buffers by number.
+    """
+    token = _watcher.set(watcher)
+    try:
+        yield
+    finally:
+        _watcher.reset(token)
+
+
+def realize(tensors: Sequence[Lazy]) -> None:
+    """Compute these tensors. Every live tensor whose graph holds one of them uses its memory from then on."""
+    for device, group in by_device(tensors).items():
+        _realize(group, device)
+
+
+def _realize(tensors: Sequence[Lazy], device: str) -> None:
+    for t in tensors:
+        if is_empty(t.shape) and stored_buffer(t.uop) is None:
+            t.uop = reshaped(registry.new_buffer(t.dtype, 0, device), t.shape)
+    asked = [(t, content(t.uop), t.shape) for t in tensors]
+    roots = wanted(tensors)
+    if not roots:
+        return
+    prepared = with_memory(roots, device)
+    numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
+    plan = planned(prepared, numbers.values())
+    watcher = _watcher.get()
+    done = None if watcher is None else watcher(prepared)
+    if plan.kernels:
+        plan.execute()
+    if done is not None:
+        done(plan.buffers)
+    mapping: dict[UOp, UOp] = {}
+    for node, number in numbers.items():
+        if number < prepared.schedule.inputs:
+            buffer = prepared.nodes[number]
+        else:
+            buffer = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
+        mapping[node] = _held(buffer, shape_of(node))
+    for t, root, shape in asked:
+        if root in mapping:
+            t._compiled = prepared.schedule
+            # said here and not left to `become`: another thread may have replaced the node in the meantime
+            registry.put(t, reshaped(mapping[root], shape))
+    registry.become(mapping)
+
+
+def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
+    """The nodes stored on the way that other live tensors hold too: their memory is worth keeping."""
+    inner = prepared.schedule.inner
+    if not inner:
+        return {}
+    others = [u for t in registry.tensors() if stored_buffer(u := t.uop) is None and content(u) not in roots]
+    if not others:
+        return {}
+    real = {placeholder(k, b.dtype, b.arg, prepared.device.name): b for k, b in enumerate(prepared.nodes)}
+    nodes = substitute([node for node, _ in inner], real)
+    alive = set(toposort(others))
+    return {node: number for node, (_, number) in zip(nodes, inner, strict=True) if node in alive}
+
+
+def _held(node: UOp, shape: Shape) -> UOp:
+    if any(isinstance(d, UOp) for d in shape):
+        # memory for the largest size; the elements in use stand at its beginning
+        front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), _extent(shape)))
+        return UOp.new(Op.Reshape, (front, *[d if isinstance(d, UOp) else UOp.const(d, dtypes.index) for d in shape]))
+    return reshaped(node, shape)
+
+
+def _extent(shape: Shape) -> UOp:
+    total = prod(shape)
+    return total if isinstance(total, UOp) else UOp.const(total, dtypes.index)
+
+
+def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
+    """The plan that computes these tensors, compiled; executing it reads the inputs anew each time. DeviceError unless they are
+    on one device."""
+    from morok.runtime.plan import ExecutionPlan
+
+    devices = list(by_device(tensors))
+    if len(devices) > 1:
+        raise DeviceError(
+            f"one plan for {' and '.join(devices)}", place=caller(), expected="tensors on one device", hint="use .to()"
+        )
+    roots = wanted(tensors)
+    if roots:
+        return planned(with_memory(roots, devices[0]))
+    realize(tensors)
+    return ExecutionPlan([], [], [m for t in tensors if (m := memory_of(t.uop, t.device)) is not None])

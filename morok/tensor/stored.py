@@ -1,0 +1,121 @@
+"""What a tensor's elements are now: memory, a constant, or still to be computed; and what computing them asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from morok.ir.graph import toposort
+from morok.ir.op import Op
+from morok.ir.shape import Shape
+from morok.ir.uop import UOp
+from morok.passes.rangeify.early import early_rewrites, uniform
+from morok.passes.rangeify.state import State
+from morok.tensor import registry
+from morok.tensor.base import Lazy
+
+if TYPE_CHECKING:
+    from morok.runtime.buffer import Buffer
+
+# What has memory of its own whatever it holds, or is no constant.
+_STORED: Final = frozenset({Op.Contiguous, Op.Assign, Op.Buffer, Op.Iota, Op.Bind})
+
+
+def stored_buffer(uop: UOp) -> UOp | None:
+    """The Buffer node that holds a tensor's elements in order, from its beginning on, if one does."""
+    root = content(uop)
+    return root if root.op is Op.Buffer else None
+
+
+def constant(uop: UOp) -> UOp | None:
+    """The constant that every element is, if the graph holds nothing but constants."""
+    found = uniform(uop)
+    if found is not None or not _is_constant(uop):
+        return found
+    state = State([uop], "")
+    early_rewrites(state)
+    return uniform(state.roots[0])
+
+
+def _is_constant(uop: UOp) -> bool:
+    seen: set[UOp] = set()
+    stack = [uop]
+    while stack:
+        node = stack.pop()
+        if node.op in _STORED or (not node.src and node.op is not Op.Const):
+            return False
+        stack.extend(s for s in node.src if s not in seen)
+        seen.update(node.src)
+    return True
+
+
+def content(uop: UOp) -> UOp:
+    """What has to be stored for a tensor: its node without the views that leave the elements where they are."""
+    while uop.op is Op.Reshape or (uop.op is Op.Shrink and _is_front(uop)):
+        uop = uop.src[0]
+    return uop
+
+
+def _is_front(uop: UOp) -> bool:
+    """Whether a Shrink is the part in use of memory for a variable's largest value."""
+    return uop.src[0].op is Op.Buffer and uop.src[1].op is Op.Const and uop.src[1].arg == 0 and uop.src[2].op is not Op.Const
+
+
+def is_empty(shape: Shape) -> bool:
+    return any(isinstance(d, int) and d == 0 for d in shape)
+
+
+def memory_of(uop: UOp, device: str) -> Buffer | None:
+    """The memory of a stored tensor; None for a lazy one."""
+    node = stored_buffer(uop)
+    if node is None:
+        return None
+    found = registry.memory_of(node)
+    if found is None:
+        from morok.runtime.buffer import Buffer
+        from morok.runtime.device import device as find_device
+
+        found = Buffer(find_device(device), node.dtype, node.arg)
+        registry.remember(node, found)
+    return found
+
+
+def wanted(tensors: Sequence[Lazy]) -> list[UOp]:
+    """The nodes to be computed for these tensors, each once; nothing for what is memory, constant or empty."""
+    roots = dict.fromkeys(
+        content(t.uop) for t in tensors if stored_buffer(t.uop) is None and constant(t.uop) is None and not is_empty(t.shape)
+    )
+    overwritten = {content(n.src[0]) for n in toposort(roots) if n.op is Op.Assign}
+    if not overwritten:
+        return list(roots)
+    # whoever still has to read what an assignment overwrites is computed with it, and reads it first
+    readers = dict.fromkeys(
+        root
+        for t in registry.tensors()
+        if (root := content(t.uop)) not in roots and not is_empty(t.shape) and _reads(root, overwritten)
+    )
+    return [*readers, *roots]
+
+
+def _reads(root: UOp, contents: set[UOp]) -> bool:
+    """Whether a lazy node reads one of these: a buffer as it is now, or as one assignment leaves it."""
+    if root.op is Op.Buffer:
+        return False
+    seen: set[UOp] = {root}
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node in contents:
+            return True
+        # an assignment that nothing overwrites: what it reads is read in time
+        below = [s for s in node.src if s not in seen] if node.op is not Op.Assign else []
+        stack.extend(below)
+        seen.update(below)
+    return False
+
+
+def by_device(tensors: Sequence[Lazy]) -> dict[str, list[Lazy]]:
+    out: dict[str, list[Lazy]] = {}
+    for t in tensors:
+        out.setdefault(t.device, []).append(t)
+    return out
