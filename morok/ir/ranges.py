@@ -33,10 +33,11 @@ def open_ranges(root: UOp) -> frozenset[UOp]:
 
 def _compute(node: UOp) -> frozenset[UOp]:
     """The open ranges of `node`, without itself."""
-    below = [b for s in node.src if (b := _of(s))]
-    if not below:
-        return _NONE
-    merged = below[0] if all(b is below[0] or b == below[0] for b in below) else frozenset().union(*below)
+    merged = _NONE
+    for s in node.src:
+        below = _of(s)
+        if below is not merged and not below <= merged:
+            merged = merged | below if merged and not merged <= below else below
     return merged if node.op not in CLOSES else merged - closed_by(node)
 
 

@@ -573,7 +573,7 @@ def _alike(new: tuple[UOp, ...], old: tuple[UOp, ...]) -> bool:
     """Whether as many operands have the same dtypes, one by one."""
     if len(old) == 2:  # the most frequent case: an iterator over both costs more than the comparison
         return new[0].dtype is old[0].dtype and new[1].dtype is old[1].dtype
-    return all(a.dtype is b.dtype for a, b in zip(new, old, strict=True))
+    return [a.dtype for a in new] == [b.dtype for b in old]
 
 
 def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:

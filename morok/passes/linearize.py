@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,6 +11,7 @@ from morok.errors import LoweringError, Place
 from morok.ir import provenance
 from morok.ir.graph import rebuild, toposort
 from morok.ir.op import NO_INSTRUCTION, Op
+from morok.ir.ranges import open_ranges
 from morok.ir.uop import UOp
 
 # Lower comes first among instructions that run equally often.
@@ -25,6 +27,7 @@ PRIORITY: Final[dict[Op, int]] = {
     Op.Store: 1,
     Op.Range: 5,
 }
+_GLOBAL: Final = Op.DefineGlobal
 _EFFECTS: Final = frozenset({Op.Store, Op.Barrier})
 _NONE: Final[frozenset[UOp]] = frozenset()
 
@@ -86,9 +89,13 @@ def _parents(nodes: list[UOp], ends: dict[UOp, UOp]) -> dict[UOp, UOp | None]:
             outer = _innermost(n, depth)
             parent[n] = outer
             depth[r] = 0 if outer is None else depth[outer] + 1
+    inside: dict[frozenset[UOp], UOp | None] = {}
     for n in nodes:
         if n.op in _EFFECTS:
-            parent[n] = _innermost(n, depth)
+            ranges = n.ranges
+            if ranges not in inside:
+                inside[ranges] = _innermost(n, depth)
+            parent[n] = inside[ranges]
     return parent
 
 
@@ -119,51 +126,58 @@ def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[
 
 def _ordered(members: list[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
     """`members` in an order that respects `before`, whatever is no loop as early as possible."""
-    rest = list(members)
-    placed: set[UOp] = set()
-    inside = set(members)
+    place = {m: i for i, m in enumerate(members)}
+    users: list[list[int]] = [[] for _ in members]
+    waiting: list[int] = []
+    for i, m in enumerate(members):
+        needed = [place[b] for b in before[m] if b in place]
+        waiting.append(len(needed))
+        for b in needed:
+            users[b].append(i)
+    loops: list[int] = []
+    others: list[int] = []
+    for i, m in enumerate(members):
+        if not waiting[i]:
+            (loops if m.op is Op.End else others).append(i)
     out: list[UOp] = []
-    while rest:
-        ready = [m for m in rest if (before[m] & inside) <= placed]
-        chosen = next((m for m in ready if m.op is not Op.End), ready[0])
-        rest.remove(chosen)
-        placed.add(chosen)
-        out.append(chosen)
+    while others or loops:
+        i = heapq.heappop(others or loops)
+        out.append(members[i])
+        for u in users[i]:
+            waiting[u] -= 1
+            if not waiting[u]:
+                heapq.heappush(loops if members[u].op is Op.End else others, u)
     return out
 
 
 def linearize(root: UOp) -> list[UOp]:
     """Stage 21: the instructions in order: rarely executed ones first, then by priority, then as the graph has them."""
     nodes = toposort((root,))
-    users: dict[UOp, list[UOp]] = {}
-    waiting: dict[UOp, int] = {}
-    for n in nodes:
-        distinct = dict.fromkeys(n.src)
-        waiting[n] = len(distinct)
-        for s in distinct:
-            users.setdefault(s, []).append(n)
     place = {n: i for i, n in enumerate(nodes)}
+    users: list[list[int]] = [[] for _ in nodes]
+    waiting: list[int] = []
     runs: dict[frozenset[UOp], int] = {}
-
-    def key(n: UOp) -> tuple[int, int, int, int]:
+    keys: list[tuple[int, int, int, int]] = []  # the last one tells which node it is
+    open_ranges(root)  # known of every node from here on
+    for i, n in enumerate(nodes):
+        op = n.op
+        distinct = set(n.src)
+        waiting.append(len(distinct))
+        for s in distinct:
+            users[place[s]].append(i)
         ranges = n.ranges
         count = runs.get(ranges)
         if count is None:
-            count = 1
-            for r in ranges:
-                count *= int(r.vmax) + 1
-            runs[ranges] = count
-        slot = n.arg if n.op is Op.DefineGlobal else 0
-        return count, PRIORITY.get(n.op, 0), slot, place[n]
-
-    heap = [(key(n), n.serial, n) for n in nodes if not waiting[n]]
+            count = runs[ranges] = math.prod(int(r.vmax) + 1 for r in ranges)
+        keys.append((count, PRIORITY.get(op, 0), n.arg if op is _GLOBAL else 0, i))
+    heap = [k for k, w in zip(keys, waiting, strict=True) if not w]
     heapq.heapify(heap)
     out: list[UOp] = []
     while heap:
-        n = heapq.heappop(heap)[2]
-        out.append(n)
-        for u in users.get(n, ()):
+        i = heapq.heappop(heap)[3]
+        out.append(nodes[i])
+        for u in users[i]:
             waiting[u] -= 1
             if not waiting[u]:
-                heapq.heappush(heap, (key(u), u.serial, u))
+                heapq.heappush(heap, keys[u])
     return [n for n in out if n.op not in NO_INSTRUCTION]
