@@ -75,7 +75,7 @@ _TEXT: Final = {
     "Types": """
         Cast the same number in another dtype; floats saturate to integers
         Bitcast the same bits in another dtype
-        Precast a mark that a cast may not be folded past, until stage 19
+        Precast a mark that a cast may not be folded past; scheduling drops it, and in a kernel by hand it takes no vectors
     """,
     "Loops and reductions": """
         Range a loop, and its counter: 0 up to its end
@@ -98,7 +98,7 @@ _TEXT: Final = {
         DefineReg an accumulator
         Index the place of an element; with a gate, none where it is false
         PointerIndex a pointer moved on by an offset
-        PtrCat places next to each other, as one
+        PtrCat places next to each other, as one; for rules of users, no stage makes it
         Load what is at a place; `alt` where its gate is false
         Store writes a value to a place, in the loops that it closes
         Copy a tensor on another device
