@@ -8,7 +8,7 @@ nodes, and a gated access touches no memory where its gate is false: the address
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,31 +17,23 @@ from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm import unrolled
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import column, join, lanes_of_columns
-from morok.codegen.llvm.distances import apart, distances
+from morok.codegen.llvm.distances import distances
+from morok.codegen.llvm.memory import ALIGNMENT, Memory
 from morok.codegen.llvm.nests import parts_of, work_of
 from morok.codegen.llvm.ops import OPS, Emit
-from morok.codegen.llvm.prefetch import Ahead, loads_ahead
+from morok.codegen.llvm.prefetch import loads_ahead
 from morok.codegen.llvm.streams import Streams, streamed
-from morok.codegen.llvm.types import constant, literal, memory_type, type_of
-from morok.codegen.registers import Registers, Slot, analyze, runs
-from morok.codegen.rendered import CONTRACT, Argument, Rendered, Variable, symbol
-from morok.codegen.scopes import PURE, Values
+from morok.codegen.llvm.types import constant, literal, type_of
+from morok.codegen.registers import Slot, analyze, runs
+from morok.codegen.rendered import CONTRACT, Rendered, symbol
+from morok.codegen.scopes import PURE
 from morok.errors import CompileError
-from morok.ir.dtype import DType, PtrType
 from morok.ir.op import TABLE, AxisType, Op
-from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
 
-STACK_BYTES: Final = 1 << 16  # local buffers up to this size live on the stack
-ALIGNMENT: Final = 64
 _POINTWISE: Final[dict[Op, Emit]] = {
     op: OPS[entry.llvm] for op, entry in TABLE.entries.items() if (entry.pointwise or op is Op.Bitcast) and entry.llvm in OPS
 }
-
-
-def zero(d: DType) -> str:
-    """The constant 0 (or false) of dtype `d`."""
-    return "zeroinitializer" if d.count > 1 else literal(d.scalar(), 0.0 if d.is_float else 0)
 
 
 @dataclass(slots=True)
@@ -71,277 +63,20 @@ class _Branch:
 
 
 @dataclass(slots=True)
-class Renderer:
+class Renderer(Memory):
     """The state of rendering one list.
 
-    values   the name of each instruction's result; of an Index the address
-    env      the current value of each register slot
-    streams  the buffers whose stores go past the caches, and such stores
-    ahead    the loads that fetch what lies further as well
-    short    how many loops LLVM is to write out
+    loops, branches  those that are open
+    short            how many loops LLVM is to write out
     """
 
-    name: str
-    b: Builder
-    registers: Registers
-    streams: Streams
-    ahead: Mapping[UOp, Ahead]
-    values: Values[str] = field(default_factory=Values)
-    env: dict[Slot, str] = field(default_factory=dict)
-    arguments: dict[int, Argument] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
     loops: list[_Loop] = field(default_factory=list)
     branches: list[_Branch] = field(default_factory=list)
-    stack_used: int = 0
     short: int = 0
-    scratch: int = 0
-    scratch_users: list[tuple[str, int]] = field(default_factory=list)
-    zeros: int = 0
     shuffles: dict[tuple[str, str, str, tuple[int, ...]], str] = field(default_factory=dict)
-
-    # Operands.
-
-    def value(self, u: UOp) -> str:
-        """The name (or constant) of what `u` computed."""
-        return self.values.find(u, self.compute, self.name)
 
     def compute(self, u: UOp) -> None:
         _HANDLERS[u.op](self, u)
-
-    # Storage.
-
-    def define_global(self, u: UOp) -> None:
-        assert isinstance(u.dtype, PtrType)
-        slot = int(u.arg)
-        self.arguments[slot] = Argument(slot, u.dtype.base, False)
-        self.values[u] = name = f"%data{slot}"
-        self.b.entry.append(f"  {name}.at = getelementptr inbounds ptr, ptr %args, i64 {slot}")
-        self.b.entry.append(f"  {name} = load ptr, ptr {name}.at, align 8")
-
-    def define_var(self, u: UOp) -> None:
-        label = str(u.arg[0])
-        if label not in self.variables:
-            self.variables[label] = Variable(label, u.dtype)
-        slot = list(self.variables).index(label)
-        name = f"%var{slot}"
-        self.values[u] = name
-        memory = memory_type(u.dtype)
-        self.b.entry.append(f"  {name}.at = getelementptr inbounds i64, ptr %vars, i64 {slot}")
-        raw = f"{name}.byte" if u.dtype.is_bool else name
-        self.b.entry.append(f"  {raw} = load {memory}, ptr {name}.at, align 8")
-        if u.dtype.is_bool:
-            self.b.entry.append(f"  {name} = icmp ne i8 {raw}, 0")
-
-    def define_local(self, u: UOp) -> None:
-        self._reserve(u, f"%local{u.arg}")
-
-    def define_reg(self, u: UOp) -> None:
-        if u in self.registers.memory:
-            self._reserve(u, f"%reg{u.arg}")
-        else:
-            for slot in self.registers.slots[u].values():
-                self.env[slot] = zero(slot.dtype)
-
-    def _reserve(self, u: UOp, name: str) -> None:
-        """Memory for a local buffer: on the stack, or in the caller's working memory if it is large."""
-        assert isinstance(u.dtype, PtrType)
-        size = max(u.dtype.size, 1) * u.dtype.base.itemsize
-        self.values[u] = name
-        size = -(-size // ALIGNMENT) * ALIGNMENT
-        if self.stack_used + size <= STACK_BYTES:
-            self.stack_used += size
-            self.b.entry.append(f"  {name} = alloca [{size} x i8], align {ALIGNMENT}")
-        else:
-            self.scratch_users.append((name, self.scratch))
-            self.scratch += size
-
-    # Addresses.
-
-    def index(self, u: UOp) -> None:
-        if storage(u).op is Op.DefineReg and storage(u) not in self.registers.memory:
-            return
-        if self.values.get(u) is not None:
-            return  # another place is so and so far from it
-        gated = u.op is Op.Index and bool(u.arg)
-        offsets = u.src[1:-1] if gated else u.src[1:]
-        if len(offsets) != 1:
-            raise CompileError(f"kernel {self.name}: an Index has one flat offset here, not {len(offsets)}")
-        base = passed(u.src[0]).dtype
-        element = base.base if isinstance(base, PtrType) else base
-        if gated and u.src[-1].dtype.count not in (1, offsets[0].dtype.count):
-            raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
-        if offsets[0].dtype.count > 1:
-            return  # one address a lane, computed where they are used
-        start, distance = apart(offsets[0])
-        if distance:
-            near = self.value(u.src[0].index(start))
-            self.values[u] = self.b.emit(f"getelementptr i8, ptr {near}, i64 {distance * element.itemsize}")
-        else:
-            self.values[u] = self._address(self.value(u.src[0]), element, start, self.value(start))
-
-    def _address(self, pointer: str, element: DType, offset: UOp, name: str) -> str:
-        """`pointer` plus `offset` elements; lanes of a vector element lie next to each other."""
-        integer = type_of(offset.dtype.scalar())
-        if offset.dtype.is_unsigned and offset.dtype.bits < 64:
-            name, integer = self.b.convert("zext", integer, "i64", 1, name), "i64"
-        if element.count > 1:
-            name = self.b.binary("mul", integer, 1, name, str(element.count))
-        return self.b.emit(f"getelementptr {memory_type(element.scalar())}, ptr {pointer}, {integer} {name}")
-
-    def _lanes(self, place: UOp, lanes: int) -> list[tuple[str, str | None]]:
-        """The address and the gate of each lane of a place with a vector of offsets."""
-        gated = bool(place.arg)
-        offset = place.src[1]
-        gate = place.src[-1] if gated else None
-        base = passed(place.src[0]).dtype
-        element = base.base if isinstance(base, PtrType) else base
-        integer = type_of(offset.dtype.scalar())
-        out: list[tuple[str, str | None]] = []
-        for i in range(lanes):
-            at = self.b.extract(integer, offset.dtype.count, self.value(offset), i)
-            address = self._address(self.value(place.src[0]), element, offset, at)
-            allowed = None if gate is None else self.b.extract("i1", gate.dtype.count, self.value(gate), i)
-            out.append((address, allowed))
-        return out
-
-    pointer_index = index
-
-    # Loads.
-
-    def load(self, u: UOp) -> None:
-        place = passed(u.src[0])
-        d = u.dtype
-        if storage(place).op is Op.DefineReg and storage(place) not in self.registers.memory:
-            self.values[u] = self._load_register(place, d)
-            return
-        alt = self.value(u.src[1]) if len(u.src) > 1 else None
-        if place.op is Op.Index and place.src[1].dtype.count > 1:
-            self.values[u] = self._gather(place, d, alt)
-            return
-        gate = place.src[-1] if place.op is Op.Index and place.arg else None
-        address = self.value(place)
-        if u in self.ahead:
-            elements, nearest = self.ahead[u]
-            self.b.prefetch(self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {elements}"), nearest)
-        if gate is None:
-            self.values[u] = self._read(address, d)
-        else:
-            self.values[u] = self._read_gated(address, self.value(gate), d, alt)
-
-    def _read(self, address: str, d: DType) -> str:
-        text = self.b.emit(f"load {memory_type(d)}, ptr {address}, align {d.scalar().itemsize}")
-        return self._from_memory(d, text)
-
-    def _from_memory(self, d: DType, x: str) -> str:
-        return self.b.compare("ne", "i8", d.count, x, self.b.const("i8", d.count, 0)) if d.is_bool else x
-
-    def _to_memory(self, d: DType, x: str) -> str:
-        return self.b.convert("zext", "i1", "i8", d.count, x) if d.is_bool else x
-
-    def _read_gated(self, address: str, gate: str, d: DType, alt: str | None) -> str:
-        self.zeros = max(self.zeros, d.itemsize)
-        safe = self.b.emit(f"select i1 {gate}, ptr {address}, ptr @zeros")
-        read = self._read(safe, d)
-        if alt is None or alt in (zero(d), "zeroinitializer"):
-            return read
-        return self.b.select(gate, type_of(d.scalar()), d.count, read, alt, 1)
-
-    def _gather(self, place: UOp, d: DType, alt: str | None) -> str:
-        lanes = place.src[1].dtype.count
-        width = d.count // lanes
-        element = d.scalar().vec(width)
-        base = type_of(d.scalar())
-        parts: list[str] = []
-        for i, (address, gate) in enumerate(self._lanes(place, lanes)):
-            if gate is None:
-                read = self._read(address, element)
-            else:
-                one = None if alt is None else self._slice(alt, d, i * width, width)
-                read = self._read_gated(address, gate, element, one)
-            parts += [self.b.extract(base, width, read, k) for k in range(width)]
-        return self.b.pack(base, parts)
-
-    def _slice(self, x: str, d: DType, start: int, width: int) -> str:
-        """`width` lanes of `x` from `start` on."""
-        base = type_of(d.scalar())
-        if width == d.count:
-            return x
-        if width == 1:
-            return self.b.extract(base, d.count, x, start)
-        return self.b.shuffle(base, d.count, x, "poison", list(range(start, start + width)))
-
-    # Stores.
-
-    def store(self, u: UOp) -> None:
-        place = passed(u.src[0])
-        d = u.src[1].dtype
-        kept = storage(place)
-        if kept.op is Op.DefineReg and kept not in self.registers.memory:
-            self._store_register(place, d, self.value(u.src[1]))
-            return
-        if kept.op is Op.DefineGlobal:
-            slot = int(kept.arg)
-            self.arguments[slot] = Argument(slot, self.arguments[slot].dtype, True)
-        x = self._to_memory(d, self.value(u.src[1]))
-        if place.op is Op.Index and place.src[1].dtype.count > 1:
-            self.streams.close(self.b)
-            self._scatter(place, d, x)
-            return
-        gate = place.src[-1] if place.op is Op.Index and place.arg else None
-        address = self.value(place)
-        once = self._once(kept, None if gate is None else self.value(gate))
-        if u in self.streams.stores and once is None:
-            self.streams.write(x, d, address)
-        else:
-            self.streams.close(self.b)
-            self._write(address, d, x, once)
-
-    def _once(self, kept: UOp, gate: str | None) -> str | None:
-        """The gate of a store to `kept`: of threads that share a kernel one stores what is in none of the loops they share."""
-        shared = self.registers.shared
-        if not shared or kept.op is not Op.DefineGlobal or any(loop.range in shared for loop in self.loops):
-            return gate
-        return "%first" if gate is None else self.b.binary("and", "i1", 1, "%first", gate)
-
-    def _write(self, address: str, d: DType, x: str, gate: str | None) -> None:
-        """Store `x`, a value as memory holds it, where `gate` is true."""
-        if gate is not None:
-            then, after = self.b.label("store"), self.b.label("stored")
-            self.b.do(f"br i1 {gate}, label %{then}, label %{after}")
-            self.b.start(then)
-        self.b.do(f"store {memory_type(d)} {x}, ptr {address}, align {d.scalar().itemsize}")
-        if gate is not None:
-            self.b.do(f"br label %{after}")
-            self.b.start(after)
-
-    def _scatter(self, place: UOp, d: DType, x: str) -> None:
-        lanes = place.src[1].dtype.count
-        width = d.count // lanes
-        scalar = d.scalar()
-        base = memory_type(scalar)
-        for i, (address, gate) in enumerate(self._lanes(place, lanes)):
-            if width == 1:
-                part = self.b.extract(base, d.count, x, i)
-            else:
-                part = self.b.shuffle(base, d.count, x, "poison", list(range(i * width, (i + 1) * width)))
-            self._write(address, scalar.vec(width), part, self._once(storage(place), gate))
-
-    # Registers.
-
-    def _load_register(self, place: UOp, d: DType) -> str:
-        slots = self.registers.covering(place, d)
-        if len(slots) == 1:
-            return self.env[slots[0]]
-        return self.b.pack(type_of(d.scalar()), [self.env[s] for s in slots])
-
-    def _store_register(self, place: UOp, d: DType, x: str) -> None:
-        slots = self.registers.covering(place, d)
-        if len(slots) == 1:
-            self.env[slots[0]] = x
-            return
-        base = type_of(d.scalar())
-        for i, slot in enumerate(slots):
-            self.env[slot] = self.b.extract(base, d.count, x, i)
 
     # Control flow.
 
@@ -373,6 +108,7 @@ class Renderer:
         tested_first = shared or not runs(u)
         loop = _Loop(u, header, before, begin, len(b.lines), counter, end, tested_first, exit_, phis)
         self.loops.append(loop)
+        self.around.append(u)
         b.lines.append("")  # the phi nodes, once the values from the end of the body are known
         self.values.open()
         self.values[u] = counter
@@ -387,6 +123,7 @@ class Renderer:
         if not self.loops or self.loops[-1].range is not u.src[1] or len(u.src) != 2:
             raise CompileError(f"kernel {self.name}: an End closes the innermost open loop, and exactly one")
         loop = self.loops.pop()
+        self.around.pop()
         t = type_of(loop.range.dtype)
         following = b.emit(f"add nuw{' nsw' if loop.range.dtype.is_signed else ''} {t} {loop.counter}, 1")
         latch = b.block
