@@ -143,6 +143,7 @@ NEEDLESS = {
     "morok.dialect.OpInfo",
     "morok.dsl.syntax",
     "morok.ir.op.Op",
+    "morok.ir.op.Undefined",
     "morok.ir.ops.loop.identity",  # in the digest, with what it calls
     "morok.prove.counterexample",
     "morok.prove.measure.code_digests",

@@ -14,8 +14,6 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.ir.dtype import dtypes
-from morok.ir.op import Undefined
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import names_in
 from morok.prove.encoding import unrolled as U
@@ -301,6 +299,9 @@ class _Launch(Reading):
         values = [U.TERMS.entries[a][0] for a in arguments]
         if op not in COMPUTED or not all(v.startswith("#") for v in values):
             return t
+        from morok.ir.dtype import dtypes  # not above: other dialects' rules are asked whether they are about launches too
+        from morok.ir.op import Undefined
+
         evaluate = self.ops[op].evaluate
         assert evaluate is not None
         try:
