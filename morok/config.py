@@ -322,7 +322,7 @@ def _near(name: str) -> list[str]:
 
 def _caller() -> Place | None:
     """The user's line; imported when it is needed, since settings are read before anything else."""
-    from morok.ir.maker import caller
+    from morok.caller import caller
 
     return caller()
 

@@ -12,9 +12,9 @@ from typing import Any, Final, NoReturn
 
 from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken
 
+from morok.caller import caller
 from morok.errors import IRError, ParseError, Place
 from morok.ir.dtype import AddrSpace, DType, dtype
-from morok.ir.maker import caller
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.text import (
     _WITH_TYPE,

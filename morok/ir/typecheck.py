@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from morok.caller import caller
 from morok.errors import IRTypeError
 from morok.ir.dtype import BY_NAME, DType, dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op, OpDef
 from morok.ir.ops import TABLE
 
@@ -67,7 +67,9 @@ def pointwise_type(entry: OpDef, src: tuple[UOp, ...]) -> DType:
 
 
 def check_nodes(entry: OpDef, src: Iterable[Any]) -> None:
-    """IRTypeError unless all of these are nodes."""
+    """IRTypeError unless these are a tuple of nodes."""
+    if not isinstance(src, tuple):
+        raise IRTypeError(f"operands of {entry.name} in a {type(src).__name__}", place=caller(), expected="a tuple of nodes")
     for s in src:
         if not hasattr(s, "src") or not hasattr(s, "dtype"):
             hint = "its graph is in its `uop`" if hasattr(s, "uop") else "UOp.const(value, dtype) makes a node of a number"

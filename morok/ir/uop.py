@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
+from morok.caller import caller, user_frame
 from morok.errors import IRTypeError
 from morok.ir import number
 from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import substitute, toposort
-from morok.ir.maker import caller, maker, user_frame
+from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.ops import TABLE
 from morok.ir.ops import arguments as _arguments

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from morok.caller import caller
 from morok.errors import ShapeError
-from morok.ir.maker import caller
 from morok.nn.linear import begin
 from morok.nn.module import Module
 from morok.tensor.arguments import each, whole

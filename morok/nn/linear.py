@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from morok.caller import caller
 from morok.errors import DTypeError
-from morok.ir.maker import caller
 from morok.nn.module import Module
 from morok.tensor.arguments import whole
 from morok.tensor.tensor import Tensor

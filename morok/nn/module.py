@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from morok.caller import caller
 from morok.errors import StateError
-from morok.ir.maker import caller
 from morok.tensor import registry
 from morok.tensor.base import show
 from morok.tensor.tensor import Tensor

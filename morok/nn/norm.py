@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from morok.caller import caller
 from morok.errors import ShapeError
-from morok.ir.maker import caller
 from morok.nn.module import Module
 from morok.tensor.arguments import each, whole
 from morok.tensor.base import show

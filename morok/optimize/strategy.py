@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from morok.caller import caller
 from morok.errors import ConfigError
-from morok.ir.maker import caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from morok.caller import caller
 from morok.errors import UsageError
-from morok.ir.maker import caller
 
 if TYPE_CHECKING:
     from morok.rewrite.ruleset import RuleSet

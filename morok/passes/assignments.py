@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from morok.caller import caller
 from morok.errors import IRError
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify import in_memory, stored

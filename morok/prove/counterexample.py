@@ -9,6 +9,7 @@ from typing import Any
 import z3
 
 from morok.dsl.checked import CheckedRule, Instance
+from morok.errors import UnknownNameError
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.kinds import Node
 from morok.prove.solve import Model
@@ -103,7 +104,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
 
     try:
         found = sieve.counterexample(rule) or sieve.counterexample(rule, sieve.Trials(rule, rule.instances))
-    except (ImportError, AttributeError, TypeError):  # there is only what its helpers promise
+    except (UnknownNameError, TypeError):  # there is only what its helpers promise
         return None
     if found is None:
         return None

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from morok.caller import caller
 from morok.dialect import Node
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
-from morok.ir.maker import caller
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from morok import config
+from morok.caller import caller
 from morok.dialect import Dialect, Node
 from morok.errors import IRTypeError, UnknownRuleError
-from morok.ir.maker import caller
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule

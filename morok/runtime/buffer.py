@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from morok.caller import caller
 from morok.errors import DTypeError, OutOfMemoryError, ShapeError
 from morok.ir.dtype import DType, dtypes
-from morok.ir.maker import caller
 from morok.runtime.available import available
 
 if TYPE_CHECKING:

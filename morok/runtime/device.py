@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
+from morok.caller import caller
 from morok.codegen.rendered import Rendered
 from morok.errors import DeviceError
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.target import Target

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final, Self
 
+from morok.caller import caller
 from morok.errors import DTypeError
-from morok.ir.maker import caller
 from morok.tensor.hyperbolic import Hyperbolic
 
 # What makes a network of SELUs normalise itself (Klambauer et al. 2017).

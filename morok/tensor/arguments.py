@@ -6,8 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
-from morok.ir.maker import caller
 from morok.ir.uop import UOp
 from morok.tensor.base import Lazy, show
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Self
 
+from morok.caller import caller
 from morok.errors import DTypeError
 from morok.ir.dtype import BY_NAME, STORAGE_FLOATS, DType, dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes, promote
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import arithmetic, show

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from morok import config
+from morok.caller import caller
 from morok.errors import DeviceError, DTypeError, ShapeError
 from morok.ir.dtype import DType, dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp

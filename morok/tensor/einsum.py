@@ -6,9 +6,9 @@ import string
 from collections.abc import Sequence
 from typing import Any, Self
 
+from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.tensor.arguments import known, only_tensors, whole
 from morok.tensor.base import arithmetic, show

@@ -10,9 +10,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
+from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import DType, dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp

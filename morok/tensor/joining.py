@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self, TypeVar
 
+from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
-from morok.ir.maker import caller
 from morok.tensor import creation
 from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import show

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.tensor.base import arithmetic, show
 from morok.tensor.movement import broadcast_shapes

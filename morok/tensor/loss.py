@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
-from morok.ir.maker import caller
 from morok.ir.uop import UOp
 from morok.tensor.arguments import known
 from morok.tensor.base import show

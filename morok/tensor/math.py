@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Self
 
+from morok.caller import caller
 from morok.errors import DeviceError, DTypeError, ShapeError
 from morok.ir.dtype import DType, dtypes, promote
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp

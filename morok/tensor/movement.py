@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, Self, SupportsIndex
 
+from morok.caller import caller
 from morok.errors import ShapeError
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Self
 
+from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
-from morok.ir.maker import caller
 from morok.tensor.arguments import known, only_tensors, whole
 from morok.tensor.base import show
 from morok.tensor.pool import Pool

@@ -12,9 +12,9 @@ import os
 import threading
 from typing import Any, Final, Self
 
+from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import FLOAT_FORMAT, DType, dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.ops.transcendental import threefry
 from morok.ir.shape import Shape

@@ -7,10 +7,10 @@ import contextvars
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from morok.caller import caller
 from morok.errors import DeviceError
 from morok.ir.dtype import dtypes
 from morok.ir.graph import substitute, toposort
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp

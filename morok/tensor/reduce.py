@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+from morok.caller import caller
 from morok.errors import DTypeError
 from morok.ir.dtype import DType, dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Final, Self
 
+from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp

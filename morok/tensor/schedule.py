@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
+from morok.caller import caller
 from morok.errors import BindError
 from morok.ir.dtype import DType
 from morok.ir.graph import toposort
-from morok.ir.maker import caller, maker
+from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.kernels import dependencies, split_kernels

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Self
 
+from morok.caller import caller
 from morok.errors import ShapeError, UsageError
 from morok.ir.dtype import dtypes, promote
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp

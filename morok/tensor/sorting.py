@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, Self
 
+from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.arguments import known, whole

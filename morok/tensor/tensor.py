@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from morok.caller import caller
 from morok.config import settings
 from morok.errors import DTypeError, ShapeError, UsageError
 from morok.ir.dtype import dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT

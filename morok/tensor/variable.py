@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from morok.caller import caller
 from morok.errors import BindError
 from morok.ir.dtype import dtypes
-from morok.ir.maker import caller
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 

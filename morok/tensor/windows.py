@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from morok.caller import caller
 from morok.errors import ShapeError
-from morok.ir.maker import caller
 from morok.tensor.arguments import known
 from morok.tensor.base import show
 from morok.tensor.movement import Movement

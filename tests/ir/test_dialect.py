@@ -59,7 +59,7 @@ def test_every_pointwise_op_is_built_by_name() -> None:
         if not info.params or name == "Cast":
             continue
         for t in info.domains["T"]:
-            operands = [UOp.var(f"v{i}", D.bool if p == "bool" else dtype(t)) for i, p in enumerate(info.params)]
+            operands = tuple([UOp.var(f"v{i}", D.bool if p == "bool" else dtype(t)) for i, p in enumerate(info.params)])
             made = MOROK.build(name, operands, {}, None)
             assert MOROK.opkey(made) is info.key
             assert made.dtype is (D.bool if info.result == "bool" else dtype(t))
