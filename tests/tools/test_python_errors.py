@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[str, Callable[[], Any]]] = {
     "no such device": ("MRK602", lambda: Tensor([1.0], device="GPU")),
     "no such stage": ("MRK902", lambda: morok.append_rules(40, group("boolean")).__enter__()),
     "an op of numbers": ("MRK401", lambda: UOp.new(Op.Add, (1, 2))),  # type: ignore[arg-type]
-    "an op of a list": ("MRK401", lambda: UOp.new(Op.Add, [X, X])),  # type: ignore[arg-type]
+    "an op of operands in a list": ("MRK401", lambda: UOp.new(Op.Add, [X, X])),  # type: ignore[arg-type]
     "an op of a list": ("MRK401", lambda: UOp.new(Op.Add, ([1], X))),  # type: ignore[arg-type]
     "an op of tensors": ("MRK401", lambda: UOp.new(Op.Reshape, (three(), X))),  # type: ignore[arg-type]
     "an index of numbers": ("MRK401", lambda: UOp.new(Op.Index, (1, 2), False)),  # type: ignore[arg-type]
