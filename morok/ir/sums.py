@@ -130,12 +130,13 @@ def merged(x: UOp, y: UOp) -> UOp | None:
             return None if y.arg else x
         if (last.rank or order(last))[0] < (y.rank or order(y))[0]:
             return None
-    if y.op is _ADD:
-        new = _flat(y)
-        least = min([(t.rank or order(t))[0] for t in new])
-    else:
-        new = [y]
-        least = (y.rank or order(y))[0]
+    return _joined(x, _flat(y) if y.op is _ADD else [y])
+
+
+def _joined(x: UOp, new: list[UOp]) -> UOp:
+    """The ordered chain x with these terms put in: it is taken apart from behind, as far as the first of them."""
+    first = new[0]
+    least = (first.rank or order(first))[0] if len(new) == 1 else min([(t.rank or order(t))[0] for t in new])
     passed: list[UOp] = []
     base: UOp | None = x
     while base is not None:
@@ -204,21 +205,8 @@ def gathered(x: UOp, y: UOp) -> UOp:
         else:
             new += _flat(term)
     if base is None:
-        passed = new
-    elif new:
-        passed = []
-        least = min([(t.rank or order(t))[0] for t in new])
-        while base is not None:
-            inner, term = base.src if base.op is _ADD else (None, base)
-            if (term.rank or order(term))[0] < least:
-                break
-            passed.append(term)
-            base = inner
-        passed.reverse()  # of terms that nothing tells apart those of the first sum stay in front
-        passed += new
-    else:
-        return base
-    return _chain(base, passed, 1, x.dtype)
+        return _chain(None, new, 1, x.dtype)
+    return _joined(base, new) if new else base
 
 
 def scaled(x: UOp, c: int) -> UOp:
