@@ -167,7 +167,7 @@ def errors_of_doubles(op: Op, operands: Sequence[Array], got: Array) -> Array:
     return np.array([_error_of_double(op, y, tuple(xs)) for y, *xs in rows])
 
 
-@functools.lru_cache(maxsize=1 << 14)
+@functools.lru_cache(maxsize=CHUNK)  # a chunk is judged once for each build
 def _nearest(op: Op, operands: tuple[float, ...], _signs: tuple[float, ...]) -> float:
     """The exact value, rounded. The signs are there to tell zeros apart, which compare equal."""
     evaluate = TABLE.entries[op].evaluate

@@ -84,12 +84,14 @@ def prove(
     fresh: list[Verdict] = []
     # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
     measured = [r for r in pending if r.syntax.within is not None]
+    proved = [r for r in pending if r.syntax.within is None]
+    waits = bool(measured) and write and not all(map(_admitted, proved))
     late = {r.file for r in measured}
-    for batch in ([r for r in pending if r.syntax.within is None], measured):
+    for batch in (proved, measured) if waits else (pending,):
         todo: list[CheckedRule] = []
         for rule in batch:
             record = ledger.recorded(rule, trust_ledger) if use_cache and smt2 is None else None
-            if record is not None and write and _section(stored[rule.file], rule) is None:
+            if record is not None and write and _section(stored[rule.file], rule.name, record.digest) is None:
                 record = None  # what was asked about it is not kept
             if record is not None and record.verdict in ledger.USABLE:
                 verdicts.append(Verdict.recorded(record, rule.file, rule.line))
@@ -103,7 +105,7 @@ def prove(
             found = prove_all(todo, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, done)
             verdicts += found
             fresh += found
-        if write and late and batch is not measured:
+        if waits and batch is proved:
             record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, complete=only is None)
     if smt2 is not None and fresh:
         write_obligations(Path(smt2), fresh)
@@ -126,10 +128,15 @@ def _store(file: str) -> Path:
     return obligation_store.path_of(ledger.page_path(file))
 
 
-def _section(sections: Mapping[str, Section], rule: CheckedRule) -> Section | None:
-    """What is kept about exactly this meaning of the rule."""
-    found = sections.get(rule.name)
-    return found if found is not None and found.digest == ledger.rule_digest(rule) else None
+def _admitted(rule: CheckedRule) -> bool:
+    record = ledger.recorded(rule)
+    return record is not None and record.verdict in ledger.USABLE
+
+
+def _section(sections: Mapping[str, Section], name: str, digest: str) -> Section | None:
+    """What is kept about exactly this meaning of a rule."""
+    found = sections.get(name)
+    return found if found is not None and found.digest == digest else None
 
 
 def compare_with_ledger(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], differs: Callable[[str], None]) -> None:
@@ -144,12 +151,12 @@ def compare_with_ledger(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict
             if record is None:
                 differs(f"{rule.name}: {found.verdict}, and the ledger has no record of it")
                 continue
-            fresh = found.record(ledger.rule_digest(rule))
+            fresh = found.record(found.digest or ledger.rule_digest(rule))
             for name in ("digest", "verdict", "scope", "solver", "resources"):
                 now, before = getattr(fresh, name), getattr(record, name)
                 if now != before:
                     differs(f"{rule.name}: {name} is {now}, in the ledger {before}")
-            if _section(sections, rule) is None:
+            if _section(sections, rule.name, fresh.digest) is None:
                 differs(f"{rule.name}: its obligations are not in {_store(file).name}")
 
 
@@ -160,6 +167,7 @@ def record_verdicts(
     by_name = {(v.file, v.name): v for v in verdicts}
     for file in dict.fromkeys(r.file for r in rules):
         mine = [r for r in rules if r.file == file]
+        digests = {r.name: by_name[(file, r.name)].digest or ledger.rule_digest(r) for r in mine}
         targets = ([ledger.page_path(file)] if write else []) + (
             [ledger.machine_path(file)] if remember or not ledger.is_built_in(file) else []
         )
@@ -170,7 +178,7 @@ def record_verdicts(
                 verdict = by_name[(file, rule.name)]
                 records.pop(rule.name, None)
                 if verdict.usable and verdict.final:
-                    records[rule.name] = verdict.record(ledger.rule_digest(rule))
+                    records[rule.name] = verdict.record(digests[rule.name])
             whole = complete and all(r.name in records for r in mine) and Path(file).is_file()
             content = stamp.digest(Path(file).read_bytes()) if whole else ""
             page = ledger.Page(Path(file).name, content, ledger.sources_of(records), records)
@@ -182,9 +190,8 @@ def record_verdicts(
             for rule in mine:
                 verdict = by_name[(file, rule.name)]
                 if rule.name in records:
-                    section = (
-                        _section(kept, rule) if verdict.recorded_earlier else Section(ledger.rule_digest(rule), script(verdict))
-                    )
+                    digest = digests[rule.name]
+                    section = _section(kept, rule.name, digest) if verdict.recorded_earlier else Section(digest, script(verdict))
                     if section is not None:
                         sections[rule.name] = section
             obligation_store.write(_store(file), sections)

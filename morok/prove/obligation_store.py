@@ -16,6 +16,7 @@ from typing import Final
 from morok.errors import LedgerError, Place
 from morok.prove.verdict import Verdict
 
+PRESET: Final = 3  # a tenth larger than the best of presets, in a tenth of its time
 _HEAD: Final = re.compile(r"^; rule (\S+) (\S+)\n", re.MULTILINE)
 
 
@@ -55,4 +56,4 @@ def write(path: Path, sections: Mapping[str, Section]) -> None:
     if path.exists() and read(path) == sections:
         return
     text = "".join(f"; rule {name} {s.digest}\n{s.script}" for name, s in sections.items())
-    path.write_bytes(lzma.compress(text.encode(), preset=9))
+    path.write_bytes(lzma.compress(text.encode(), preset=PRESET))

@@ -21,6 +21,7 @@ class Verdict:
     obligations     (name, SMT-LIB) of what was proved, where asked for
     final           whether the verdict may be recorded: not where a wall limit, or a crash, was involved
     recorded_earlier  it comes from the ledger, and nothing was asked now
+    digest          of the meaning that was judged, where that was already asked for
     """
 
     name: str
@@ -37,6 +38,7 @@ class Verdict:
     obligations: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     final: bool = True
     recorded_earlier: bool = False
+    digest: str = ""
 
     @property
     def code(self) -> str:
@@ -68,6 +70,7 @@ class Verdict:
             record.resources,
             record.solver,
             recorded_earlier=True,
+            digest=record.digest,
         )
 
     def json(self) -> dict[str, Any]:

@@ -14,11 +14,12 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, Generic, TypeVar
 
 from morok.dsl.checked import CheckedRule
+from morok.prove import ledger
 from morok.prove.effort import efforts
 from morok.prove.verdict import Verdict
 
@@ -35,12 +36,16 @@ def failure(rule: CheckedRule, verdict: str, message: str) -> Verdict:
 
 
 def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
-    """Prove one rule; what goes wrong inside the prover is a verdict too."""
+    """Prove one rule; what goes wrong inside the prover is a verdict too.
+
+    keep    return what a record needs: the obligations, and the digest where it takes long (of compiled code)
+    """
     try:
-        if rule.syntax.within is not None:
+        if is_measured(rule):
             from morok.prove.measure import judge as judge_by_measuring
 
-            return judge_by_measuring(rule)
+            verdict = judge_by_measuring(rule)
+            return replace(verdict, digest=ledger.rule_digest(rule)) if keep else verdict
         from morok.prove.obligations import prove_rule
 
         return prove_rule(rule, budget, keep)
@@ -71,7 +76,8 @@ def prove_all(
 ) -> list[Verdict]:
     """The verdicts on these rules, in their order; `done` hears of each as it comes.
 
-    Those that take longest come first, so that none of them is left alone at the end.
+    Those that take longest come first, so that none of them is left alone at the end: what is measured, which is one after the
+    other in one process, and then proofs.
     """
     found: dict[int, Verdict] = {}
 
@@ -80,8 +86,8 @@ def prove_all(
 
     load_solver(rules)
     needed = efforts(rules)
-    tasks = deque(sorted(range(len(rules)), key=lambda i: -needed[i]))
-    measured = {i for i in tasks if is_measured(rules[i])}
+    measured = {i for i, r in enumerate(rules) if is_measured(r)}
+    tasks = deque(sorted(range(len(rules)), key=lambda i: (i not in measured, -needed[i])))
     for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, jobs, measured):
         found[task] = verdict
         if done is not None:
@@ -138,7 +144,8 @@ def in_processes(
     """What `work` makes of each task, as it comes; who receives it may add tasks. `died` stands in where there is no answer.
 
     Every task is in a process of its own: the solver orders operands by the age of its terms, so that the same question costs the
-    same only where the same was built before it, which is nothing. But those `staying`, which ask no solver, share one.
+    same only where the same was built before it, which is nothing. But those `staying`, which ask no solver, share one: it loads
+    what they need, and another process does so only when nothing else is left to do.
     """
     if "fork" not in multiprocessing.get_all_start_methods():
         while tasks:
@@ -164,10 +171,16 @@ def in_processes(
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
         there.close()
 
+    def start_next() -> None:
+        shared = any(w.task in staying for w in workers)
+        task = next((t for t in tasks if not (shared and t in staying)), tasks[0])
+        tasks.remove(task)
+        start(task)
+
     try:
         while tasks or workers:
             while tasks and len(workers) < max(jobs, 1):
-                start(tasks.popleft())
+                start_next()
             ready = wait([w.pipe for w in workers], timeout=1.0)
             for w in list(workers):
                 task, stays = w.task, False
@@ -181,14 +194,15 @@ def in_processes(
                     continue
                 else:
                     answer = died(task, SLOW)
-                if stays and tasks and tasks[0] in staying:
-                    w.task, w.since = tasks.popleft(), time.monotonic()
+                if stays and (further := next((t for t in tasks if t in staying), None)) is not None:
+                    tasks.remove(further)
+                    w.task, w.since = further, time.monotonic()
                     w.pipe.send(w.task)
                 else:
                     ended.append(_ended(w))
                     workers.remove(w)
                     if tasks:  # while that one's memory is given back
-                        start(tasks.popleft())
+                        start_next()
                     ended = [p for p in ended if p.is_alive()]
                 yield task, answer
     finally:

@@ -105,3 +105,19 @@ def test_what_took_long_when_it_was_proved_last_comes_first(tmp_path: Path, monk
     assert [v.name for v in proved_by(monkeypatch, 1)] == ["g.r3", "g.r1", "g.r0", "g.r2"]
     page.write_text("{")  # what is damaged is nobody's guide
     assert [v.name for v in proved_by(monkeypatch, 1)] == sorted(spent)
+
+
+def test_one_process_measures_while_another_proves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
+        if rule.name == "g.r3":  # proved for as long as the others are measured
+            while len(list(tmp_path.iterdir())) < 3:
+                time.sleep(0.01)
+        else:
+            (tmp_path / rule.name).touch()
+        return Verdict(rule.name, rule.file, rule.line, "proved", message=str(os.getpid()))
+
+    monkeypatch.setattr(workers, "is_measured", lambda rule: rule.name != "g.r3")
+    monkeypatch.setattr(workers, "judge", judge)
+    *measured, proved = workers.prove_all(rules(), 1, 2, False)
+    assert len({v.message for v in measured}) == 1
+    assert proved.message != measured[0].message
