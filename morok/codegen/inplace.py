@@ -8,63 +8,34 @@ load comes before the first store, and what one iteration of those loops touches
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Final
 
+from morok.codegen.accesses import Access
 from morok.ir.op import AxisType, Op
-from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
-from morok.passes.affine import Linear, linear
+
+_GLOBAL: Final = Op.DefineGlobal
 
 
-@dataclass(frozen=True, slots=True)
-class _Access:
-    """An access to `lanes` consecutive elements, `itemsize` bytes each, of a buffer from `at` on, inside of these loops, the
-    outermost first."""
-
-    slot: int
-    itemsize: int
-    stores: bool
-    loops: tuple[UOp, ...]
-    at: Linear
-    lanes: int
-
-
-def overwritable(instructions: Sequence[UOp]) -> frozenset[int]:
+def overwritable(accesses: Sequence[Access]) -> frozenset[int]:
     """The slots of the buffers in whose memory that of the only buffer which the kernel writes, slot 0, may lie; it must be of
     their size."""
-    found = _accesses(instructions)
-    if found is None or {a.slot for a in found if a.stores} != {0} or any(a.slot == 0 and not a.stores for a in found):
+    found = [a for a in accesses if a.kept.op is _GLOBAL]
+    if any((a.kept.arg == 0) is not a.stores or not a.consecutive for a in found) or not any(a.stores for a in found):
         return frozenset()
-    return frozenset(slot for slot in {a.slot for a in found} - {0} if _read_before(found, slot))
+    return frozenset(slot for slot in {a.kept.arg for a in found if not a.stores} if _read_before(found, slot))
 
 
-def _accesses(instructions: Sequence[UOp]) -> list[_Access] | None:
-    """The accesses to the kernel's buffers, in order; None where one is gated, or not of consecutive elements."""
-    out: list[_Access] = []
-    loops: list[UOp] = []
-    for u in instructions:
-        if u.op is Op.Range:
-            loops.append(u)
-        elif u.op is Op.End:
-            loops.pop()
-        elif u.op in (Op.Load, Op.Store) and storage(u.src[0]).op is Op.DefineGlobal:
-            place, d = passed(u.src[0]), u.dtype if u.op is Op.Load else u.src[1].dtype
-            if place.op is not Op.Index or place.arg or place.src[1].dtype.count > 1:
-                return None
-            kept = storage(place)
-            out.append(_Access(kept.arg, d.scalar().itemsize, u.op is Op.Store, tuple(loops), linear(place.src[1]), d.count))
-    return out
-
-
-def _read_before(accesses: Sequence[_Access], slot: int) -> bool:
+def _read_before(accesses: Sequence[Access], slot: int) -> bool:
     """Whether what is read of `slot` in an iteration of the loops around all of it is read before anything is stored there."""
-    own = [a for a in accesses if a.stores or a.slot == slot]
+    own = [a for a in accesses if a.stores or a.kept.arg == slot]
     first = next(k for k, a in enumerate(own) if a.stores)
     shared = _shared([a.loops for a in own])
     depth = len(shared)
     # a loop further in, around a load and a store, would load what an earlier iteration has stored
     inner = [{r for a in own if a.stores is stores for r in a.loops[depth:]} for stores in (False, True)]
-    if len({a.itemsize for a in own}) > 1 or any(not a.stores for a in own[first:]) or not inner[0].isdisjoint(inner[1]):
+    sizes = {a.dtype.scalar().itemsize for a in own}
+    if len(sizes) > 1 or any(not a.stores for a in own[first:]) or not inner[0].isdisjoint(inner[1]):
         return False
     if any(r.arg[1] is AxisType.Thread for a in own for r in a.loops[depth:]):
         return False  # threads do not wait for each other
@@ -81,7 +52,7 @@ def _shared(nests: Sequence[tuple[UOp, ...]]) -> tuple[UOp, ...]:
     return tuple(out)
 
 
-def _apart(loops: Sequence[UOp], accesses: Sequence[_Access]) -> bool:
+def _apart(loops: Sequence[UOp], accesses: Sequence[Access]) -> bool:
     """Whether no two iterations of `loops` touch the same element."""
     steps = [accesses[0].at.terms.get(r, 0) for r in loops]
     low, high = [], []
@@ -92,7 +63,7 @@ def _apart(loops: Sequence[UOp], accesses: Sequence[_Access]) -> bool:
         if mixed or [a.at.terms.get(r, 0) for r in loops] != steps:
             return False
         low.append(a.at.constant + sum(min(c * int(t.vmin), c * int(t.vmax)) for t, c in rest))
-        high.append(a.at.constant + sum(max(c * int(t.vmin), c * int(t.vmax)) for t, c in rest) + a.lanes)
+        high.append(a.at.constant + sum(max(c * int(t.vmin), c * int(t.vmax)) for t, c in rest) + a.dtype.count)
     reach = max(high) - min(low)
     for step, r in sorted(zip(steps, loops, strict=True), key=lambda pair: abs(pair[0])):
         if abs(step) < reach:

@@ -9,25 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 
+from morok.codegen.accesses import Access
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import AxisType, Op
-from morok.ir.places import passed, storage
+from morok.ir.places import passed
 from morok.ir.uop import UOp
 
+_CONST: Final = Op.Const
+_INDEX: Final = Op.Index
+_REG: Final = Op.DefineReg
+_GLOBAL: Final = Op.DefineGlobal
+_RANGE: Final = Op.Range
+_END: Final = Op.End
+_IF: Final = Op.If
+_ENDIF: Final = Op.EndIf
+_LOAD: Final = Op.Load
+_STORE: Final = Op.Store
+_THREAD: Final = AxisType.Thread
 
-@dataclass(frozen=True, slots=True)
+
 class Slot:
-    """A value that stands for `lanes` consecutive lanes of a register from `start` on."""
+    """A value that stands for `lanes` consecutive lanes of a register from `start` on; a register has one for each."""
 
-    reg: UOp
-    start: int
-    lanes: int
+    __slots__ = ("dtype", "lanes", "reg", "start")
 
-    @property
-    def dtype(self) -> DType:
-        assert isinstance(self.reg.dtype, PtrType)
-        return self.reg.dtype.base.scalar().vec(self.lanes)
+    def __init__(self, reg: UOp, start: int, lanes: int) -> None:
+        assert isinstance(reg.dtype, PtrType)
+        self.reg = reg
+        self.start = start
+        self.lanes = lanes
+        self.dtype: DType = reg.dtype.base.scalar().vec(lanes)
 
 
 @dataclass(slots=True)
@@ -35,48 +48,30 @@ class Registers:
     """The registers of one kernel.
 
     slots    the values of each register that needs no memory, by start
-    merged   for each Range the slots whose value an iteration takes from the one before; for each If those stored inside
+    touched  what each Load and Store of such a register touches, in order
+    merged   for each Range the slots whose value an iteration takes from the one before, or what follows the loop from what was
+             before it; for each If those stored inside and read behind it
     memory   registers that need memory
     shared   loops of which each thread runs a part
     """
 
     shared: frozenset[UOp] = frozenset()
     slots: dict[UOp, dict[int, Slot]] = field(default_factory=dict)
+    touched: dict[UOp, tuple[Slot, ...]] = field(default_factory=dict)
     merged: dict[UOp, tuple[Slot, ...]] = field(default_factory=dict)
     memory: set[UOp] = field(default_factory=set)
 
-    def covering(self, place: UOp, dtype: DType) -> list[Slot]:
-        """The slots that an access of `dtype` at `place` (an Index into a register) touches, in order."""
-        place = passed(place)
-        reg = storage(place)
-        start, lanes = _interval(place, dtype)
-        found = self.slots[reg]
-        out: list[Slot] = []
-        at = start
-        while at < start + lanes:
-            slot = found[at]
-            out.append(slot)
-            at += slot.lanes
-        return out
 
-
-def _interval(place: UOp, dtype: DType) -> tuple[int, int]:
-    """First lane and number of lanes of an access at the constant place `place`."""
-    base = storage(place).dtype
+def _interval(a: Access) -> tuple[int, int] | None:
+    """First lane and number of lanes of an access to a register at one constant index, ungated; None of others."""
+    place = a.place
+    if place.op is not _INDEX or len(place.src) != 2 or place.src[1].op is not _CONST or place.src[1].dtype.count != 1:
+        return None
+    if passed(place.src[0]) is not a.kept:
+        return None
+    base = a.kept.dtype
     assert isinstance(base, PtrType)
-    offset = place.src[1].arg if place.op is Op.Index and len(place.src) > 1 else 0
-    return int(offset) * base.base.count, dtype.count
-
-
-def _constant(place: UOp) -> bool:
-    """Whether a place in a register is at one constant index, ungated."""
-    return (
-        place.op is Op.Index
-        and len(place.src) == 2
-        and place.src[1].op is Op.Const
-        and place.src[1].dtype.count == 1
-        and passed(place.src[0]).op is Op.DefineReg
-    )
+    return int(place.src[1].arg) * base.base.count, a.dtype.count
 
 
 def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -88,50 +83,58 @@ def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return ordered
 
 
-def analyze(instructions: Sequence[UOp]) -> Registers:
-    """What `instructions` do with their registers."""
-    accesses: dict[UOp, set[tuple[int, int]]] = {}
-    result = Registers(shared_loops(instructions))
-    for u in instructions:
-        if u.op is Op.DefineReg:
-            accesses.setdefault(u, set())
-        elif u.op is Op.Load or u.op is Op.Store:
-            place = passed(u.src[0])
-            reg = storage(place)
-            if reg.op is Op.DefineReg:
-                dtype = u.dtype if u.op is Op.Load else u.src[1].dtype
-                if _constant(place):
-                    accesses.setdefault(reg, set()).add(_interval(place, dtype))
-                else:
-                    accesses.setdefault(reg, set())
-                    result.memory.add(reg)
-    for reg, intervals in accesses.items():
+def analyze(instructions: Sequence[UOp], accesses: Sequence[Access]) -> Registers:
+    """What `instructions`, whose accesses these are, do with their registers."""
+    result = Registers(shared_loops(instructions, accesses))
+    found: dict[UOp, set[tuple[int, int]]] = {u: set() for u in instructions if u.op is _REG}
+    intervals: list[tuple[Access, tuple[int, int]]] = []
+    for a in accesses:
+        if a.kept.op is _REG:
+            interval = _interval(a)
+            if interval is None:
+                result.memory.add(a.kept)
+            else:
+                found.setdefault(a.kept, set()).add(interval)
+                intervals.append((a, interval))
+    for reg, members in found.items():
         if reg not in result.memory:
-            result.slots[reg] = {start: Slot(reg, start, lanes) for start, lanes in _partition(intervals)}
-    _find_merged(instructions, result)
+            result.slots[reg] = {start: Slot(reg, start, lanes) for start, lanes in _partition(members)}
+    for a, (start, lanes) in intervals:
+        if a.kept in result.slots:
+            result.touched[a.node] = _covering(result.slots[a.kept], start, lanes)
+    if result.touched:
+        _find_merged(instructions, result)
     return result
 
 
-def shared_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
+def _covering(slots: dict[int, Slot], start: int, lanes: int) -> tuple[Slot, ...]:
+    """The slots that hold so many lanes from `start` on."""
+    first = slots[start]
+    if first.lanes == lanes:
+        return (first,)
+    out = [first]
+    while (at := out[-1].start + out[-1].lanes) < start + lanes:
+        out.append(slots[at])
+    return tuple(out)
+
+
+def shared_loops(instructions: Sequence[UOp], accesses: Sequence[Access]) -> frozenset[UOp]:
     """The loops of a kernel that threads share: its THREAD axes, whose iterations they divide among them, and the outermost loops
     beside those that store to buffers, which one thread runs. What else there is every thread does for itself.
     """
-    around: set[UOp] = set()  # loops with a THREAD axis in them
     shared: set[UOp] = set()
+    around: set[UOp] = set()  # loops with a THREAD axis in them
     open_: list[UOp] = []
-    nests: list[tuple[UOp, ...]] = []  # of the stores
     for u in instructions:
-        if u.op is Op.Range:
-            if u.arg[1] is AxisType.Thread:
+        if u.op is _RANGE:
+            if u.arg[1] is _THREAD:
                 shared.add(u)
                 around.update(open_)
             open_.append(u)
-        elif u.op is Op.End and open_:
+        elif u.op is _END and open_:
             open_.pop()
-        elif u.op is Op.Store and open_ and storage(u.src[0]).op is Op.DefineGlobal:
-            nests.append(tuple(open_))
     if shared:
-        for nest in nests:
+        for nest in {a.loops for a in accesses if a.stores and a.kept.op is _GLOBAL}:
             alone = next((r for r in nest if r not in around), None)
             if alone is not None and shared.isdisjoint(nest):
                 shared.add(alone)
@@ -145,9 +148,11 @@ def runs(loop: UOp) -> bool:
 
 @dataclass(slots=True)
 class _Region:
-    """An open Range or If: the slots stored anywhere inside, those stored in every execution, those read before that."""
+    """An open Range or If, from the instruction number `start` on: the slots stored anywhere inside, those stored in every
+    execution, those read before that."""
 
     opener: UOp | None
+    start: int
     written: dict[Slot, None] = field(default_factory=dict)
     surely: set[Slot] = field(default_factory=set)
     exposed: set[Slot] = field(default_factory=set)
@@ -155,9 +160,16 @@ class _Region:
 
 def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
     """Fill `merged`: a loop carries what it stores and, in an iteration, may read before it stores it. An accumulator that a
-    loop sets anew is not carried by that loop, only by those inside.
+    loop sets anew is not carried by that loop, only by those inside; and what only the instructions of a loop read is nothing
+    to what follows.
     """
-    regions = [_Region(None)]
+    touched = result.touched
+    regions = [_Region(None, 0)]
+    reads: dict[Slot, tuple[int, int]] = {}  # the numbers of the first and the last instruction that reads it
+    for k, u in enumerate(instructions):
+        if u.op is _LOAD and u in touched:
+            for slot in touched[u]:
+                reads[slot] = (reads[slot][0] if slot in reads else k, k)
 
     def read(slots: Iterable[Slot]) -> None:
         for slot in slots:
@@ -166,28 +178,31 @@ def _find_merged(instructions: Sequence[UOp], result: Registers) -> None:
                     break
                 region.exposed.add(slot)
 
-    for u in instructions:
-        if u.op is Op.Range or u.op is Op.If:
-            regions.append(_Region(u))
-        elif u.op is Op.End or u.op is Op.EndIf:
+    for k, u in enumerate(instructions):
+        op = u.op
+        if op is _LOAD:
+            if u in touched:
+                read(touched[u])
+        elif op is _STORE:
+            if u in touched:
+                slots = touched[u]
+                regions[-1].written.update(dict.fromkeys(slots))
+                regions[-1].surely.update(slots)
+        elif op is _RANGE or op is _IF:
+            regions.append(_Region(u, k))
+        elif op is _END or op is _ENDIF:
             if len(regions) == 1:
                 return  # closed without being opened: the renderer says so
             region = regions.pop()
             outer = regions[-1]
             outer.written.update(region.written)
-            assert region.opener is not None
-            if u.op is Op.End and runs(region.opener) and region.opener not in result.shared:
-                result.merged[region.opener] = tuple(s for s in region.written if s in region.exposed)
+            opener, exposed = region.opener, region.exposed
+            assert opener is not None
+            if op is _END and runs(opener) and opener not in result.shared:
+                result.merged[opener] = tuple([s for s in region.written if s in exposed])
                 outer.surely |= region.surely
             else:  # afterwards a slot may hold what it held before
-                result.merged[region.opener] = tuple(region.written)
-                read(region.written)
-        elif u.op is Op.Load or u.op is Op.Store:
-            place = passed(u.src[0])
-            if storage(place) in result.slots:
-                if u.op is Op.Load:
-                    read(result.covering(place, u.dtype))
-                else:
-                    slots = result.covering(place, u.src[1].dtype)
-                    regions[-1].written.update(dict.fromkeys(slots))
-                    regions[-1].surely.update(slots)
+                outside = {s for s, (first, last) in reads.items() if first < region.start or last > k}
+                kept = tuple([s for s in region.written if s in exposed or s in outside])
+                result.merged[opener] = kept
+                read(kept)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from morok.codegen.accesses import accesses
 from morok.codegen.cuda import prelude
 from morok.codegen.cuda.ops import OPS, Emit
 from morok.codegen.cuda.types import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
@@ -200,9 +201,9 @@ class Renderer:
     def load(self, u: UOp) -> None:
         place = passed(u.src[0])
         d, scalar = u.dtype, u.dtype.scalar()
-        kept = storage(place)
-        if kept.op is Op.DefineReg and kept not in self.registers.memory:
-            names = [a for slot in self.registers.covering(place, d) for a in self.accumulators(slot)]
+        touched = self.registers.touched.get(u)
+        if touched is not None:
+            names = [a for slot in touched for a in self.accumulators(slot)]
             self.values[u] = [self.define(scalar, a) for a in names]
             return
         alt = self.value(u.src[1]) if len(u.src) > 1 else [literal(scalar, 0.0 if scalar.is_float else 0)] * d.count
@@ -242,8 +243,9 @@ class Renderer:
         d, scalar = u.src[1].dtype, u.src[1].dtype.scalar()
         lanes = self.value(u.src[1])
         kept = storage(place)
-        if kept.op is Op.DefineReg and kept not in self.registers.memory:
-            names = [a for slot in self.registers.covering(place, d) for a in self.accumulators(slot)]
+        touched = self.registers.touched.get(u)
+        if touched is not None:
+            names = [a for slot in touched for a in self.accumulators(slot)]
             for name, x in zip(names, lanes, strict=True):
                 self.line(f"{name} = {x};")
             return
@@ -412,7 +414,7 @@ def render(instructions: Sequence[UOp], name: str) -> Rendered:
 
     Raises CompileError for an instruction that has no code.
     """
-    registers = analyze(instructions)
+    registers = analyze(instructions, accesses(instructions))
     renderer = Renderer(name, registers)
     renderer.run(instructions)
     block = renderer.dims(tuple(THREAD))

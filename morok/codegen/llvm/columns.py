@@ -13,6 +13,8 @@ from typing import Final
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 
+_VECTORIZE: Final = Op.Vectorize
+_GEP: Final = Op.Gep
 PART_BYTES: Final = 16  # of a register: shuffles within such parts are the quickest
 FEWEST: Final = 4  # rows from which steps are fewer than moves
 
@@ -22,8 +24,8 @@ Shuffle = Callable[[str, str, list[int]], str]  # the lanes of two vectors, one 
 def column(u: UOp) -> tuple[list[UOp], int] | None:
     """The rows and the lane, if the Vectorize `u` is one lane of a power of two of different vectors, no shorter than it is."""
     first = u.src[0]
-    rows = [s.src[0] for s in u.src if s.op is Op.Gep and s.arg == first.arg]
-    n, lanes = len(u.src), first.src[0].dtype.count if first.op is Op.Gep else 1
+    rows = [s.src[0] for s in u.src if s.op is _GEP and s.arg == first.arg]
+    n, lanes = len(u.src), first.src[0].dtype.count if first.op is _GEP else 1
     tile = FEWEST <= n <= lanes and not n & (n - 1) and not lanes & (lanes - 1) and not u.dtype.is_bool
     if not tile or len(set(rows)) < n or any(r.dtype is not rows[0].dtype for r in rows):
         return None
@@ -32,7 +34,7 @@ def column(u: UOp) -> tuple[list[UOp], int] | None:
 
 def lanes_of_columns(instructions: Sequence[UOp]) -> set[UOp]:
     """The Geps that only columns use: no code need take these lanes out of their vectors."""
-    columns = {u for u in instructions if u.op is Op.Vectorize and column(u) is not None}
+    columns = {u for u in instructions if u.op is _VECTORIZE and column(u) is not None}
     if not columns:
         return set()
     lanes = {s for u in columns for s in u.src}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -167,8 +167,10 @@ class Memory(ABC):
     def load(self, u: UOp) -> None:
         place = passed(u.src[0])
         d = u.dtype
-        if storage(place).op is Op.DefineReg and storage(place) not in self.registers.memory:
-            self.values[u] = self._load_register(place, d)
+        touched = self.registers.touched.get(u)
+        if touched is not None:
+            env = self.env
+            self.values[u] = env[touched[0]] if len(touched) == 1 else self.b.pack(type_of(d.scalar()), [env[s] for s in touched])
             return
         alt = self.value(u.src[1]) if len(u.src) > 1 else None
         if place.op is Op.Index and place.src[1].dtype.count > 1:
@@ -229,12 +231,13 @@ class Memory(ABC):
     # Stores.
 
     def store(self, u: UOp) -> None:
-        place = passed(u.src[0])
         d = u.src[1].dtype
-        kept = storage(place)
-        if kept.op is Op.DefineReg and kept not in self.registers.memory:
-            self._store_register(place, d, self.value(u.src[1]))
+        touched = self.registers.touched.get(u)
+        if touched is not None:
+            self._store_register(touched, d, self.value(u.src[1]))
             return
+        place = passed(u.src[0])
+        kept = storage(place)
         if kept.op is Op.DefineGlobal:
             slot = int(kept.arg)
             self.arguments[slot] = Argument(slot, self.arguments[slot].dtype, True)
@@ -284,14 +287,7 @@ class Memory(ABC):
 
     # Registers.
 
-    def _load_register(self, place: UOp, d: DType) -> str:
-        slots = self.registers.covering(place, d)
-        if len(slots) == 1:
-            return self.env[slots[0]]
-        return self.b.pack(type_of(d.scalar()), [self.env[s] for s in slots])
-
-    def _store_register(self, place: UOp, d: DType, x: str) -> None:
-        slots = self.registers.covering(place, d)
+    def _store_register(self, slots: Sequence[Slot], d: DType, x: str) -> None:
         if len(slots) == 1:
             self.env[slots[0]] = x
             return

@@ -13,6 +13,12 @@ from morok.ir.uop import UOp
 PARTS: Final = 4  # of a THREAD axis, a thread
 LONG: Final = 8  # iterations from which on a loop is worth vectors
 SHARE: Final = 16  # of a kernel's work: less in scalar loops is not worth LLVM's pipeline, which takes longer than all the rest
+_RANGE: Final = Op.Range
+_END: Final = Op.End
+_LOAD: Final = Op.Load
+_STORE: Final = Op.Store
+_REG: Final = Op.DefineReg
+_THREAD: Final = AxisType.Thread
 _COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {Op.Bitcast, Op.Load, Op.Store}
 
 
@@ -23,11 +29,11 @@ def parts_of(instructions: Sequence[UOp]) -> int:
     outside = shared = False
     depth = 0
     for u in instructions:
-        if u.op is Op.Range:
-            threads = u.arg[1] is AxisType.Thread
+        if u.op is _RANGE:
+            threads = u.arg[1] is _THREAD
             shared, outside = shared or threads, outside or (depth == 0 and not threads)
             depth += 1
-        elif u.op is Op.End:
+        elif u.op is _END:
             depth -= 1
     return 0 if not shared else 1 if outside else PARTS
 
@@ -49,21 +55,27 @@ def work_of(instructions: Sequence[UOp]) -> tuple[int, bool]:
     of them is in innermost loops of many iterations that read or write memory and have no vector in them.
     """
     total = scalar = 0
-    open_ = [_Loop(1, 1)]
+    loop = _Loop(1, 1)
+    open_ = [loop]
     for u in instructions:
-        loop = open_[-1]
-        if u.op is Op.Range:
+        op = u.op
+        if op is _RANGE:
             loop.innermost = False
             end = max(0, int(u.src[0].vmax))
-            open_.append(_Loop(end, loop.times * end))
-        elif u.op is Op.End and len(open_) > 1:
+            loop = _Loop(end, loop.times * end)
+            open_.append(loop)
+        elif op is _END and len(open_) > 1:
             total += loop.count * loop.times
             if loop.innermost and loop.memory and not loop.vectors and loop.end > LONG:
                 scalar += loop.count * loop.times
             open_.pop()
+            loop = open_[-1]
         else:
-            loop.count += u.op in _COUNTED
-            loop.vectors = loop.vectors or u.dtype.count > 1
-            loop.memory = loop.memory or ((u.op is Op.Load or u.op is Op.Store) and storage(u.src[0]).op is not Op.DefineReg)
+            if op in _COUNTED:
+                loop.count += 1
+            if u.dtype.count > 1:
+                loop.vectors = True
+            elif not loop.memory and (op is _LOAD or op is _STORE) and storage(u.src[0]).op is not _REG:
+                loop.memory = True
     total += sum(loop.count * loop.times for loop in open_)
     return total, scalar * SHARE > total

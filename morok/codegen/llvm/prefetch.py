@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from morok.codegen.accesses import Access
 from morok.ir.dtype import PtrType
 from morok.ir.op import Op
-from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
-from morok.passes.affine import linear
 
+_GLOBAL: Final = Op.DefineGlobal
 LEAST_BYTES: Final = 1 << 20  # of a buffer: one that the nearer caches do not hold
 ROW_BYTES: Final = 1 << 14  # at most, of a row: this one, the next, and what is kept of it fit into the nearest cache
 LINE_BYTES: Final = 64
@@ -44,65 +44,67 @@ class _Row(NamedTuple):
     span: int
 
 
-def loads_ahead(instructions: Sequence[UOp]) -> dict[UOp, Ahead]:
+def loads_ahead(accesses: Sequence[Access]) -> dict[UOp, Ahead]:
     """The loads that also fetch: of those loops that are the second to read a row, and of those that alone read a buffer, which
     the kernel does not write.
     """
     found: dict[UOp, Ahead] = {}
-    open_: list[UOp] = []
     reads: dict[_Row, set[UOp]] = {}  # the loops that read each row
     inside: dict[UOp, set[UOp | None]] = {}  # the loops that read each buffer
-    streams: list[UOp] = []
-    for u in instructions:
-        if u.op is Op.Range:
-            open_.append(u)
-        elif u.op is Op.End and open_:
-            open_.pop()
-        elif u.op is Op.Load:
-            inside.setdefault(storage(u.src[0]), set()).add(open_[-1] if open_ else None)
-            if open_ and _streams(u, open_[-1]):
-                streams.append(u)
-            if len(open_) > 1 and (row := _row(u, open_)) is not None:
-                loops = reads.setdefault(row, set())
-                if loops and len(loops - {open_[-1]}) == 1 and _begins_line(u):
-                    found[u] = Ahead(row.step, True)
-                loops.add(open_[-1])
-        elif u.op is Op.Store:
-            inside.setdefault(storage(u.src[0]), set()).add(None)
-    for u in streams:
-        if len(inside[storage(u.src[0])]) == 1:
-            found[u] = Ahead(PAGE_BYTES // u.dtype.scalar().itemsize, False)
+    streams: list[Access] = []
+    for a in accesses:
+        size = _bytes(a.kept)
+        if size < LEAST_BYTES:
+            continue
+        loops = a.loops
+        if a.stores:
+            inside.setdefault(a.kept, set()).add(None)
+            continue
+        inside.setdefault(a.kept, set()).add(loops[-1] if loops else None)
+        if not loops or not a.consecutive:
+            continue
+        if size >= STREAM_BYTES and _streams(a):
+            streams.append(a)
+        if len(loops) > 1 and (row := _row(a)) is not None:
+            readers = reads.setdefault(row, set())
+            if readers and len(readers - {loops[-1]}) == 1 and _begins_line(a):
+                found[a.node] = Ahead(row.step, True)
+            readers.add(loops[-1])
+    for a in streams:
+        if len(inside[a.kept]) == 1:
+            found[a.node] = Ahead(PAGE_BYTES // a.dtype.scalar().itemsize, False)
     return found
 
 
-def _streams(load: UOp, loop: UOp) -> bool:
-    """Whether the innermost loop goes through a large buffer by `load`, in small steps."""
-    place, buffer = passed(load.src[0]), storage(load.src[0])
-    if buffer.op is not Op.DefineGlobal or place.op is not Op.Index or place.arg or place.src[1].dtype.count > 1:
-        return False
-    assert isinstance(buffer.dtype, PtrType)
-    size = buffer.dtype.base.itemsize
-    step = linear(place.src[1]).terms.get(loop, 0) * size
-    return buffer.dtype.size * size >= STREAM_BYTES and 0 < step <= STEP_BYTES and _begins_line(load)
+def _bytes(kept: UOp) -> int:
+    """The size of a kernel's buffer; of other memory, 0."""
+    assert isinstance(kept.dtype, PtrType)
+    return kept.dtype.size * kept.dtype.base.itemsize if kept.op is _GLOBAL else 0
 
 
-def _row(load: UOp, loops: Sequence[UOp]) -> _Row | None:
-    """What the innermost loop reads by `load`, if that is a row of a large buffer, other than those around it."""
-    place, buffer = passed(load.src[0]), storage(load.src[0])
-    if buffer.op is not Op.DefineGlobal or place.op is not Op.Index or place.arg or place.src[1].dtype.count > 1:
-        return None
+def _element(buffer: UOp) -> int:
+    """The size of one element."""
     assert isinstance(buffer.dtype, PtrType)
-    size = buffer.dtype.base.itemsize
-    terms = linear(place.src[1]).terms
-    inner, outer = loops[-1], loops[-2]
+    return buffer.dtype.base.itemsize
+
+
+def _streams(load: Access) -> bool:
+    """Whether the innermost loop goes through the buffer by `load` in small steps."""
+    step = load.at.terms.get(load.loops[-1], 0) * _element(load.kept)
+    return 0 < step <= STEP_BYTES and _begins_line(load)
+
+
+def _row(load: Access) -> _Row | None:
+    """What the innermost loop reads by `load`, if that is a row, other than those of the loops around it."""
+    terms = load.at.terms
+    inner, outer = load.loops[-1], load.loops[-2]
     step, span = terms.get(outer, 0), terms.get(inner, 0) * int(inner.src[0].vmax)
-    if buffer.dtype.size * size < LEAST_BYTES or not 0 < span <= step <= ROW_BYTES // size:
+    if not 0 < span <= step <= ROW_BYTES // _element(load.kept):
         return None
-    return _Row(buffer, outer, step, span)
+    return _Row(load.kept, outer, step, span)
 
 
-def _begins_line(load: UOp) -> bool:
+def _begins_line(load: Access) -> bool:
     """Whether a vector is read from where a line begins, if the buffer begins with one."""
-    at = linear(passed(load.src[0]).src[1])
     line = LINE_BYTES // load.dtype.scalar().itemsize
-    return load.dtype.itemsize >= 16 and at.factor % line == 0 and at.constant % line == 0
+    return load.dtype.itemsize >= 16 and load.at.factor % line == 0 and load.at.constant % line == 0

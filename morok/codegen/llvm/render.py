@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from morok.codegen.accesses import accesses
 from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm import unrolled
@@ -330,10 +331,9 @@ def render(
     `avx512`: whether it has AVX-512.
     Raises CompileError for an instruction that has no code.
     """
-    streams = Streams(streamed(instructions))
-    renderer = Renderer(
-        name, Builder(math, fma, half_fma, ieee_extremes, avx512), analyze(instructions), streams, loads_ahead(instructions)
-    )
+    found = accesses(instructions)
+    builder = Builder(math, fma, half_fma, ieee_extremes, avx512)
+    renderer = Renderer(name, builder, analyze(instructions, found), Streams(streamed(found)), loads_ahead(found))
     renderer.run(instructions)
     text = "\n".join(renderer.globals() + renderer.function())
     return Rendered(
@@ -345,5 +345,5 @@ def render(
         renderer.scratch,
         parts_of(instructions),
         *work_of(instructions),
-        overwritable(instructions),
+        overwritable(found),
     )

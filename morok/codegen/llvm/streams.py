@@ -10,42 +10,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from morok.codegen.accesses import Access
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.types import memory_type
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
-from morok.ir.places import passed, storage
 from morok.ir.uop import UOp
-from morok.passes.affine import linear
 
+_GLOBAL: Final = Op.DefineGlobal
 LEAST_BYTES: Final = 1 << 24  # of a buffer: larger than what caches keep of it
 LINE_BYTES: Final = 64
 
 
-def streamed(instructions: Sequence[UOp]) -> dict[UOp, int]:
+def streamed(accesses: Sequence[Access]) -> dict[UOp, int]:
     """The stores, with their slots, to large buffers that a kernel writes and does not read, whole lines at a time: a line that
     is written in parts, with others between them, goes to memory once for each part. What is stored once, behind a loop that no
     vector divides, is stored as usual.
     """
-    stores: dict[UOp, list[UOp]] = {}
-    read: set[UOp] = set()
-    for u in instructions:
-        if u.op is Op.Load:
-            read.add(storage(u.src[0]))
-        elif u.op is Op.Store and storage(u.src[0]).op is Op.DefineGlobal:
-            stores.setdefault(storage(u.src[0]), []).append(u)
+    stores: dict[UOp, list[Access]] = {}
+    for a in accesses:
+        if a.stores and a.kept.op is _GLOBAL and _is_large(a.kept):
+            stores.setdefault(a.kept, []).append(a)
+    if not stores:
+        return {}
+    read = {a.kept for a in accesses if not a.stores}
     out: dict[UOp, int] = {}
     for b, found in stores.items():
-        many = [s for s in found if not _once(s)]
-        if b not in read and _is_large(b) and many and _fills_lines(many):
-            out.update(dict.fromkeys(many, b.arg))
+        many = [a for a in found if not (a.consecutive and not a.at.terms)]  # not always to the same place
+        if b not in read and many and _fills_lines(many):
+            out.update(dict.fromkeys([a.node for a in many], b.arg))
     return out
-
-
-def _once(store: UOp) -> bool:
-    """Whether a store is always to the same place."""
-    place = passed(store.src[0])
-    return place.op is Op.Index and len(place.src) == 2 and place.src[1].dtype.count == 1 and not linear(place.src[1]).terms
 
 
 def _is_large(buffer: UOp) -> bool:
@@ -54,15 +48,15 @@ def _is_large(buffer: UOp) -> bool:
     return buffer.dtype.size * base.itemsize >= LEAST_BYTES and base.count == 1 and not base.is_bool
 
 
-def _fills_lines(stores: Sequence[UOp]) -> bool:
+def _fills_lines(stores: Sequence[Access]) -> bool:
     """Whether those of the stores that are made together, at constant distances, cover lines of memory entirely."""
     covered: dict[frozenset[tuple[UOp, int]], set[int]] = {}
     line = 1
     for store in stores:
-        place, d = passed(store.src[0]), store.src[1].dtype
-        if place.op is not Op.Index or place.arg or place.src[1].dtype.count > 1 or d.itemsize < 16 or LINE_BYTES % d.itemsize:
+        d = store.dtype
+        if not store.consecutive or d.itemsize < 16 or LINE_BYTES % d.itemsize:
             return False
-        at = linear(place.src[1])
+        at = store.at
         line = LINE_BYTES // d.scalar().itemsize
         if at.factor % line or at.constant % d.count:
             return False
