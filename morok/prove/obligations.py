@@ -21,10 +21,11 @@ from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.launched import LaunchEncoder, about_launches
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
-from morok.prove.semantics.graph import Substitution, constants
+from morok.prove.semantics.graph import Substitution
 from morok.prove.semantics.term import FALSE, TRUE, Unsupported, is_false, is_true, negation
 from morok.prove.solve import Answers, ask, question, version
 from morok.prove.verdict import Verdict
+from morok.prove.witness import Witnesses
 
 
 @dataclass(slots=True)
@@ -45,6 +46,7 @@ class Progress:
     laws: set[str] = field(default_factory=set)
     favourites: list[Any] = field(default_factory=list)
     answers: Answers = field(default_factory=dict)
+    witnesses: Witnesses = field(default_factory=Witnesses)
 
     def ask(self, name: str, conditions: list[Any], share: float, model: bool = True) -> Any:
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
@@ -180,37 +182,6 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
         progress.excluded.append(label(rule, instance))
 
 
-# (number, flag): what every number and every condition of a rule is tried at
-WITNESSES = ((0, True), (1, True), (2, False), (7, True), (0, False), (1, False))
-
-
-def has_witness(o: Obligation, premises: list[Any]) -> bool:
-    """Whether the premises hold at plain values: then nobody need be asked whether they can hold.
-
-    Every unknown of the premises is given a value, so that what makes them true is a model of them.
-    """
-    defined = {t.defined.get_id() for _, _, t in o.variables}
-    unlikely = {t.invalid.get_id() for _, _, t in o.variables}
-    unlikely |= {i.get_id() for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
-    unknowns = [(at, at.get_id(), at.sort()) for at in constants(premises)]
-    for number, flag in WITNESSES:
-        chosen = []
-        for at, name, sort in unknowns:
-            kind = sort.kind()
-            if kind == z3.Z3_BOOL_SORT:
-                chosen.append((at, TRUE if name in defined or (flag and name not in unlikely) else FALSE))
-            elif kind == z3.Z3_INT_SORT:
-                chosen.append((at, z3.IntVal(number)))
-            elif kind == z3.Z3_BV_SORT:
-                chosen.append((at, z3.BitVecVal(number, sort)))
-            elif kind == z3.Z3_FLOATING_POINT_SORT:
-                chosen.append((at, z3.FPVal(float(number), sort)))
-        there = Substitution(chosen)
-        if all(is_true(there(p)) for p in premises):
-            return True
-    return False
-
-
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
     if looks_at_no_dtype(rule):
         yield theory.terms()
@@ -264,11 +235,12 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
         except Inapplicable:
             return False
         premises = obligation.premises if obligation.applicable is None else obligation.applicable
-        possible = (
-            Result(Answer.SAT)
-            if has_witness(obligation, premises)
-            else progress.ask(f"{rule.name} {where} applicable", premises, attempt.share, model=False)
-        )
+        if progress.witnesses.exists(obligation, premises):
+            possible = Result(Answer.SAT)
+        else:
+            possible = progress.ask(f"{rule.name} {where} applicable", premises, attempt.share, model=False)
+            if possible.model is not None:
+                progress.witnesses.learn(premises, possible.model)
         if possible.answer is Answer.UNSAT:
             if progress.keep:
                 progress.obligations.pop()

@@ -11,7 +11,7 @@ from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.values import Values
 from morok.prove.kinds import Sequence, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Unsupported, both, either
+from morok.prove.semantics.term import Unsupported, both, either, is_false, is_true
 
 
 class Sequences(Values):
@@ -57,10 +57,10 @@ class Sequences(Values):
             self.names = {**outer, **dict(zip(e.names, parts, strict=True))}
             if e.condition is not None:
                 t = self.truth(e.condition)
-                v = z3.simplify(t.value)
-                if not (z3.is_true(v) or z3.is_false(v)):
+                v = t.value if is_true(t.value) or is_false(t.value) else z3.simplify(t.value)
+                if not (is_true(v) or is_false(v)):
                     raise Unsupported("a filter that is not decided by the rule's form")
-                if z3.is_false(v):
+                if is_false(v):
                     continue
             out.append(self.expression(e.body))
         self.names = outer

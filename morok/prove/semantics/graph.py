@@ -16,9 +16,15 @@ from morok.prove.semantics.term import Expr
 
 def constants(conditions: Sequence[Expr]) -> list[Expr]:
     """The uninterpreted constants of these conditions, in the order in which they are met."""
+    return unknowns(conditions)[0]
+
+
+def unknowns(conditions: Sequence[Expr]) -> tuple[list[Expr], list[Any]]:
+    """The uninterpreted constants of these conditions and the functions, in the order in which they are met."""
     context = z3.main_ctx()
     ctx = context.ref()
     found: list[Expr] = []
+    functions: dict[int, Any] = {}
     todo, seen = [c.as_ast() for c in reversed(conditions)], set()
     while todo:
         at = todo.pop()
@@ -27,9 +33,12 @@ def constants(conditions: Sequence[Expr]) -> list[Expr]:
         seen.add(at.value)
         if n := z3core.Z3_get_app_num_args(ctx, at):
             todo.extend([z3core.Z3_get_app_arg(ctx, at, i) for i in range(n)])
+            decl = z3core.Z3_get_app_decl(ctx, at)
+            if decl.value not in functions and z3core.Z3_get_decl_kind(ctx, decl) == z3.Z3_OP_UNINTERPRETED:
+                functions[decl.value] = z3.FuncDeclRef(decl, context)
         elif z3core.Z3_get_decl_kind(ctx, z3core.Z3_get_app_decl(ctx, at)) == z3.Z3_OP_UNINTERPRETED:
             found.append(z3.ExprRef(at, context))
-    return found
+    return found, list(functions.values())
 
 
 class Substitution:

@@ -6,6 +6,7 @@ nothing wraps in either.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +15,22 @@ import z3
 
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.integers import Integers, floored, numeral, truncated
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, World, both, choose, either, negation, plain, truth, whole
+from morok.prove.semantics.term import (
+    FALSE,
+    TRUE,
+    Expr,
+    Unsupported,
+    World,
+    both,
+    choose,
+    either,
+    is_false,
+    is_true,
+    negation,
+    plain,
+    truth,
+    whole,
+)
 
 WIDEST: Final = 4096  # a shift beyond this has no value (language.md), so no power of two beyond it either
 POWERS: Final = 64  # exponents tried where nothing else bounds them
@@ -36,6 +52,19 @@ class Num:
     @property
     def finite(self) -> Expr:
         return both(negation(self.minus_infinity), negation(self.plus_infinity))
+
+
+COMPARE: Final[dict[str, Callable[[int, int], bool]]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+
+
+def settled(a: Num) -> int | None:
+    """The number, where it is plain that it is one and which; None where the solver would have to be asked."""
+    v = plain(a.value)
+    if v is None or not (is_true(a.exists) and is_false(a.minus_infinity) and is_false(a.plus_infinity)):
+        return None
+    return v
 
 
 class WholeNumbers:
@@ -299,6 +328,9 @@ class Arithmetic:
 
     def compare(self, op: str, a: Num, b: Num) -> tuple[Expr, Expr]:
         """(exists, truth) of a comparison; infinite bounds compare as infinities do."""
+        x, y = settled(a), settled(b)
+        if x is not None and y is not None:
+            return TRUE, truth(COMPARE[op](x, y))
         exist = both(a.exists, b.exists)
         if op == ">":
             a, b, op = b, a, "<"
