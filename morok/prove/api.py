@@ -23,13 +23,18 @@ def default_jobs() -> int:
 
 def rule_files(paths: Iterable[Source]) -> list[Path]:
     """The `.rules` files that these paths name, folders searched; UsageError for a path that is neither, or a folder without."""
-    found: list[Path] = []
+    return [file for file, _ in packed_files(paths)]
+
+
+def packed_files(paths: Iterable[Source]) -> list[tuple[Path, str]]:
+    """The same files, each with the pack that its rules' names begin with."""
+    found: list[tuple[Path, str]] = []
     for p in map(Path, paths):
         below = [f for f in sorted(p.rglob("*.rules")) if not f.is_dir()] if p.is_dir() else [p] if p.is_file() else []
         if not below:
             what = "holds no .rules files" if p.is_dir() else "is no file" if p.exists() else "does not exist"
             raise UsageError(f"{p} {what}", expected="a .rules file or a folder of them")
-        found += below
+        found += [(f, ledger.pack_of(p)) for f in below]
     return found
 
 
@@ -52,7 +57,7 @@ def prove(
     budget        solver resource units an obligation
     use_cache     believe the ledger (of the built-in rules, and of what this machine proved) about unchanged rules
     write         record the verdicts in the ledger that belongs to each file, with the obligations
-    only          a glob over rule names
+    only          a glob over rule names, with their pack's or without
     smt2          a folder for the obligations, one file a rule
     trust_ledger  believe a pack's own ledger too
     remember      record on this machine what was proved
@@ -65,21 +70,20 @@ def prove(
         [ledger.rules_folder()] if what is None else [what] if isinstance(what, (str, os.PathLike, CheckedRule)) else list(what)
     )
     rules = [i for i in items if isinstance(i, CheckedRule)]
-    files = rule_files(i for i in items if not isinstance(i, CheckedRule))
+    files = packed_files(i for i in items if not isinstance(i, CheckedRule))
     verdicts: list[Verdict] = []
     pending: list[CheckedRule] = list(rules)
-    for file in files:
+    for file, pack in files:
         known = ledger.unchanged(file, trust_ledger) if use_cache and not write and smt2 is None else None
         if known is not None:
-            verdicts += [
-                Verdict.recorded(r, str(file), r.line) for r in known.values() if only is None or fnmatch.fnmatch(r.name, only)
-            ]
+            named = [(f"{pack}.{r.name}" if pack else r.name, r) for r in known.values()]
+            verdicts += [Verdict.recorded(r, name, str(file), r.line) for name, r in named if _wanted(only, name, r.name)]
             continue
         from morok.dsl.check import check_file
 
-        pending.extend(check_file(file).rules())
+        pending.extend(check_file(file, pack=pack).rules())
     if only is not None:
-        pending = [r for r in pending if fnmatch.fnmatch(r.name, only)]
+        pending = [r for r in pending if _wanted(only, r.name, ledger.own_name(r))]
     stored = {file: obligation_store.read(_store(file)) for file in dict.fromkeys(r.file for r in pending)} if write else {}
     fresh: list[Verdict] = []
     # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
@@ -91,10 +95,10 @@ def prove(
         todo: list[CheckedRule] = []
         for rule in batch:
             record = ledger.recorded(rule, trust_ledger) if use_cache and smt2 is None else None
-            if record is not None and write and _section(stored[rule.file], rule.name, record.digest) is None:
+            if record is not None and write and _section(stored[rule.file], record.name, record.digest) is None:
                 record = None  # what was asked about it is not kept
             if record is not None and record.verdict in ledger.USABLE:
-                verdicts.append(Verdict.recorded(record, rule.file, rule.line))
+                verdicts.append(Verdict.recorded(record, rule.name, rule.file, rule.line))
             else:
                 todo.append(rule)
         if todo:
@@ -115,6 +119,10 @@ def prove(
         record_verdicts(pending, verdicts, write, remember, complete=only is None)
     order = {r.name: i for i, r in enumerate(pending)}
     return sorted(verdicts, key=lambda v: order.get(v.name, -1)) if pending else verdicts
+
+
+def _wanted(only: str | None, *names: str) -> bool:
+    return only is None or any(fnmatch.fnmatch(name, only) for name in names)
 
 
 def write_obligations(folder: Path, verdicts: Sequence[Verdict]) -> None:
@@ -147,16 +155,16 @@ def compare_with_ledger(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict
         records = {} if page is None else page.records
         sections = obligation_store.read(_store(file))
         for rule in (r for r in rules if r.file == file):
-            found, record = by_name[(file, rule.name)], records.get(rule.name)
+            found, record = by_name[(file, rule.name)], records.get(ledger.own_name(rule))
             if record is None:
                 differs(f"{rule.name}: {found.verdict}, and the ledger has no record of it")
                 continue
-            fresh = found.record(found.digest or ledger.rule_digest(rule))
+            fresh = found.record(found.digest or ledger.rule_digest(rule), ledger.own_name(rule))
             for name in ("digest", "verdict", "scope", "solver", "resources"):
                 now, before = getattr(fresh, name), getattr(record, name)
                 if now != before:
                     differs(f"{rule.name}: {name} is {now}, in the ledger {before}")
-            if _section(sections, rule.name, fresh.digest) is None:
+            if _section(sections, fresh.name, fresh.digest) is None:
                 differs(f"{rule.name}: its obligations are not in {_store(file).name}")
 
 
@@ -176,10 +184,11 @@ def record_verdicts(
             records = {} if old is None or complete else dict(old.records)
             for rule in mine:
                 verdict = by_name[(file, rule.name)]
-                records.pop(rule.name, None)
+                name = ledger.own_name(rule)
+                records.pop(name, None)
                 if verdict.usable and verdict.final:
-                    records[rule.name] = verdict.record(digests[rule.name])
-            whole = complete and all(r.name in records for r in mine) and Path(file).is_file()
+                    records[name] = verdict.record(digests[rule.name], name)
+            whole = complete and all(ledger.own_name(r) in records for r in mine) and Path(file).is_file()
             content = stamp.digest(Path(file).read_bytes()) if whole else ""
             page = ledger.Page(Path(file).name, content, ledger.sources_of(records), records)
             with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
@@ -189,12 +198,12 @@ def record_verdicts(
             sections = {} if complete else {n: s for n, s in kept.items() if n in records}
             for rule in mine:
                 verdict = by_name[(file, rule.name)]
-                if rule.name in records:
-                    digest = digests[rule.name]
-                    section = _section(kept, rule.name, digest) if verdict.recorded_earlier else Section(digest, script(verdict))
+                name, digest = ledger.own_name(rule), digests[rule.name]
+                if name in records:
+                    section = _section(kept, name, digest) if verdict.recorded_earlier else Section(digest, script(verdict))
                     if section is not None:
-                        sections[rule.name] = section
+                        sections[name] = section
             obligation_store.write(_store(file), sections)
 
 
-__all__ = ["Verdict", "default_jobs", "exit_status", "prove", "rule_files"]
+__all__ = ["Verdict", "default_jobs", "exit_status", "packed_files", "prove", "rule_files"]

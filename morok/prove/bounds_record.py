@@ -75,9 +75,9 @@ def verdicts(*, use_cache: bool = True, write: bool = False, jobs: int = 1, budg
     current = {n for n, d in digests.items() if n in known and known[n].digest == d}
     stale = [n for n in digests if n not in current]
     fresh = dict(zip(stale, _judge_all(stale, jobs, budget), strict=True))
-    found = [fresh[n] if n in fresh else Verdict.recorded(known[n], *_place(n)) for n in digests]
+    found = [fresh[n] if n in fresh else Verdict.recorded(known[n], n, *_place(n)) for n in digests]
     if write:
-        records: dict[str, Record] = {v.name: v.record(digests[v.name]) for v in found if v.usable and v.final}
+        records: dict[str, Record] = {v.name: v.record(digests[v.name], v.name) for v in found if v.usable and v.final}
         ledger.write_page(page_path(), Page("morok/ir/bounds.py", "", "", records))
     return found
 

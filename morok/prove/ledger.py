@@ -29,6 +29,7 @@ _PACKAGE: Final = Path(__file__).resolve().parent.parent
 class Record:
     """One verdict, as the ledger keeps it.
 
+    name        the rule's own, without its pack's: whoever loads the file names the pack
     digest      of the rule's meaning
     scope       what the proof covers, in words
     resources   what the solver counted, summed over the obligations
@@ -89,6 +90,19 @@ def page_path(file: str | Path) -> Path:
     if is_built_in(path):
         return (proofs_folder() / path.relative_to(rules_folder().resolve())).with_suffix(".json")
     return path.parent / "proofs" / (path.stem + ".json")
+
+
+def pack_of(where: str | Path) -> str:
+    """What stands in front of the names of rules that come from this file or folder; "" for the built-in ones."""
+    return "" if is_built_in(where) else Path(where).resolve().stem
+
+
+def own_name(rule: CheckedRule) -> str:
+    """A rule's name without its pack's: what the ledger knows it by, whoever loads its file and however."""
+    parts = rule.name.split(".")
+    written = rule.syntax.name
+    from_template = parts[-1] != written or parts[-2] == written  # group.rule.Op
+    return ".".join(parts[-3 if from_template else -2 :])
 
 
 def machine_folder() -> Path:
@@ -185,7 +199,7 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
         return None
     wanted = rule_digest(rule)
     for page in pages:
-        found = page.records.get(rule.name)
+        found = page.records.get(own_name(rule))
         if found is not None and found.digest == wanted:
             return found
     return None
@@ -207,7 +221,7 @@ def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bo
 
         unproved = [r for r, record in missing if record is None]
         verdicts = {v.name: v for v in prove_now(unproved, remember=True)} if unproved else {}
-        missing = [(r, known or verdicts[r.name].record(rule_digest(r))) for r, known in missing]
+        missing = [(r, known or verdicts[r.name].record(rule_digest(r), own_name(r))) for r, known in missing]
         missing = [(r, known) for r, known in missing if known is None or known.verdict not in USABLE]
     if missing:
         _refuse(missing)

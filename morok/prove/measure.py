@@ -21,6 +21,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import MorokError
 from morok.prove import measured
+from morok.prove.ledger import own_name
 from morok.prove.measured import Measurement, Worst
 from morok.prove.verdict import Verdict
 
@@ -119,7 +120,7 @@ def _rules(rule: CheckedRule) -> RuleSet:
     """The rule and its companions, one object for as long as they are these, so that their matcher is made once."""
     from morok.rewrite.ruleset import RuleSet
 
-    wanted = (rule, *(r for r in companions(rule) if r.name != rule.name))
+    wanted = (rule, *(r for r in companions(rule) if own_name(r) != own_name(rule)))
     for known in _known:
         if len(known) == len(wanted) and all(a is b for a, b in zip(known.rules, wanted, strict=True)):
             return known
@@ -263,7 +264,7 @@ def measure(
         count += len(bits[0])
         if done is not None:
             done(count)
-    return Measurement(s.rule.name, str(s.dtype), code, count, is_everything(s, exhaustive), worst, compiler())
+    return Measurement(own_name(s.rule), str(s.dtype), code, count, is_everything(s, exhaustive), worst, compiler())
 
 
 def is_everything(s: Subject, exhaustive: bool) -> bool:

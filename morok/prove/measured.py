@@ -72,7 +72,9 @@ def read(file: str | Path) -> dict[tuple[str, str], Measurement]:
 
 def find(rule: CheckedRule, dtype: str) -> Measurement | None:
     """The recorded measurement of a rule at a dtype, of whatever code."""
-    return read(rule.file).get((rule.name, dtype))
+    from morok.prove.ledger import own_name
+
+    return read(rule.file).get((own_name(rule), dtype))
 
 
 def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) -> None:

@@ -49,16 +49,15 @@ class Verdict:
     def usable(self) -> bool:
         return self.verdict in USABLE
 
-    def record(self, digest: str) -> Record:
-        return Record(
-            self.name, digest, self.verdict, self.scope, self.solver, self.resources, self.helpers, self.message, self.line
-        )
+    def record(self, digest: str, name: str) -> Record:
+        """What the ledger keeps of it, under a name that says nothing of packs."""
+        return Record(name, digest, self.verdict, self.scope, self.solver, self.resources, self.helpers, self.message, self.line)
 
     @staticmethod
-    def recorded(record: Record, file: str, line: int) -> Verdict:
-        """A verdict that was found earlier."""
+    def recorded(record: Record, name: str, file: str, line: int) -> Verdict:
+        """A verdict that was found earlier, on the rule that is called `name` now."""
         return Verdict(
-            record.name,
+            name,
             file,
             line,
             record.verdict,

@@ -191,6 +191,7 @@ def load_rules(path: str | os.PathLike[str], prove: bool = True, trust_ledger: b
     """
     where = Path(path)
     files = [f for f in sorted(where.rglob("*.rules")) if not f.is_dir()] if where.is_dir() else [where]
+    pack = where.resolve().stem
     parts: list[GroupPart] = []
     for file in files:
         try:
@@ -198,7 +199,7 @@ def load_rules(path: str | os.PathLike[str], prove: bool = True, trust_ledger: b
         except OSError as problem:
             what, expected = problem.strerror, "a .rules file or a folder of them"
             raise RuleError(f"cannot read the rule file: {what}", place=Place(str(file), 1), expected=expected) from None
-        loaded = RuleFile(file, content, where.stem)
+        loaded = RuleFile(file, content, pack)
         if ledger.unchanged(file, trust_ledger) is None:
             ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
         parts += loaded.parts()

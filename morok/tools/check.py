@@ -12,7 +12,7 @@ import argparse
 import sys
 
 from morok.errors import MorokError, RuleError
-from morok.tools.output import emit_json, read_text, rule_files
+from morok.tools.output import emit_json, error_row, packed_files, read_text
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,30 +21,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
-def _row(problem: MorokError) -> dict[str, object]:
-    place = problem.place
-    return {
-        "code": problem.code,
-        "file": place.file if place else "",
-        "line": place.line if place else 0,
-        "column": place.column if place else 0,
-        "message": problem.message,
-        "expected": problem.expected,
-        "hint": problem.hint,
-    }
-
-
 def run(args: argparse.Namespace) -> int:
     from morok.dsl.check import check_file, run_examples
     from morok.dsl.lint import lint
 
     errors: list[MorokError] = []
     findings: list[MorokError] = []
-    files = rule_files(args.paths)
+    files = packed_files(args.paths)
     rules = examples = 0
-    for path in files:
+    for path, pack in files:
         try:
-            checked = check_file(path)
+            checked = check_file(path, pack=pack)
         except RuleError as refused:
             errors += refused.errors
             continue
@@ -60,7 +47,8 @@ def run(args: argparse.Namespace) -> int:
         examples += outcome.count
         errors += outcome.errors
     if args.json:
-        emit_json({"errors": [_row(e) for e in errors], "lint": [_row(f) for f in findings], "files": len(files), "rules": rules})
+        wrong, doubtful = [error_row(e) for e in errors], [error_row(f) for f in findings]
+        emit_json({"errors": wrong, "lint": doubtful, "files": len(files), "rules": rules})
     else:
         for problem in [*errors, *findings]:
             print(problem, file=sys.stderr)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from morok.dsl.checked import CheckedRule
 from morok.errors import UsageError
-from morok.tools.output import emit_json, read_text, rule_files
+from morok.tools.output import emit_json, packed_files, read_text
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,9 +61,9 @@ def run(args: argparse.Namespace) -> int:
     built_in = not args.paths
     texts = entries(rules_dir()) if built_in else []
     chapters = []
-    for path in rule_files(args.paths):
+    for path, pack in packed_files(args.paths):
         shown = path.relative_to(rules_dir()).as_posix() if built_in else path.name
-        chapters.append(chapter(shown, read_text(path), check_file(path), _verdict, texts, built_in))
+        chapters.append(chapter(shown, read_text(path), check_file(path, pack=pack), _verdict, texts, built_in))
     made = {"index.html": pages.index("Book of rules", chapters, built_in)}
     if built_in:
         made["texts.html"] = pages.texts(texts, chapters)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from morok import errors
 from morok.errors import MorokError, UsageError
-from morok.tools.output import emit_json, rule_files
+from morok.tools.output import emit_json, packed_files
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -56,12 +56,12 @@ def _find(wanted: str, paths: list[str]) -> Iterator[tuple[Path, CheckedRule]]:
     from morok.rewrite.library import catalogue, rules_dir
 
     if paths:
-        files = rule_files(paths)
+        files = packed_files(paths)
     else:  # only the files that hold such a rule are parsed
         root = rules_dir().parent
-        files = [root / f for f in dict.fromkeys(e.file for e in catalogue() if _answers(e.name, wanted))]
-    for file in files:
-        yield from ((file, rule) for rule in check_file(file).rules() if _answers(rule.name, wanted))
+        files = [(root / f, "") for f in dict.fromkeys(e.file for e in catalogue() if _answers(e.name, wanted))]
+    for file, pack in files:
+        yield from ((file, rule) for rule in check_file(file, pack=pack).rules() if _answers(rule.name, wanted))
 
 
 def _near(wanted: str, paths: list[str]) -> str:
@@ -71,8 +71,11 @@ def _near(wanted: str, paths: list[str]) -> str:
     from morok.dsl.check import check_file
     from morok.rewrite.library import catalogue
 
-    known = [r.name for f in rule_files(paths) for r in check_file(f).rules()] if paths else [e.name for e in catalogue()]
-    short = {part: name for name in reversed(known) for part in (name.partition(".")[2], name)}
+    if paths:
+        known = [r.name for file, pack in packed_files(paths) for r in check_file(file, pack=pack).rules()]
+    else:
+        known = [e.name for e in catalogue()]
+    short = {name.split(".", k)[-1]: name for name in reversed(known) for k in range(name.count("."), -1, -1)}
     close = list(dict.fromkeys(short[c] for c in difflib.get_close_matches(wanted, short, 6, 0.6)))[:3]
     if close:
         return f"did you mean {' or '.join(close)}?"
@@ -96,7 +99,7 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
 
     record = ledger.recorded(rule)
     if record is not None:
-        verdict: Verdict | None = Verdict.recorded(record, str(file), rule.line)
+        verdict: Verdict | None = Verdict.recorded(record, rule.name, str(file), rule.line)
     elif built_in:
         verdict = None
     else:

@@ -32,11 +32,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--write", action="store_true", help="record what was measured beside the ledger")
 
 
-def _files(paths: list[str]) -> list[Path]:
+def _files(paths: list[str]) -> list[tuple[Path, str]]:
     from morok.prove import ledger
-    from morok.prove.api import rule_files
+    from morok.prove.api import packed_files
 
-    return rule_files(paths or [ledger.rules_folder()])
+    return packed_files(paths or [ledger.rules_folder()])
 
 
 def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterator[Subject]:
@@ -76,13 +76,13 @@ def _row(s: Subject, found: Measurement) -> tuple[str, bool]:
 
 def run(args: argparse.Namespace) -> int:
     from morok.dsl.check import check_file
-    from morok.prove import measure, measured
+    from morok.prove import ledger, measure, measured
 
     status, count = 0, 0
-    for file in _files(args.paths):
+    for file, pack in _files(args.paths):
         if b"within" not in file.read_bytes():
             continue
-        rules = [r for r in check_file(file).rules() if r.syntax.within is not None]
+        rules = [r for r in check_file(file, pack=pack).rules() if r.syntax.within is not None]
         found = []
         for s in _subjects(rules, args.only, args.dtype):
             m = measure.measure(s, args.all)
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
             status |= not well
         count += len(found)
         if args.write and found:
-            measured.write(file, found, [r.name for r in rules])
+            measured.write(file, found, [ledger.own_name(r) for r in rules])
     if not count:
         at = "" if args.dtype is None else f" at {args.dtype}"
         raise UsageError(f"no rule `within N ulp` matches {args.only!r}{at}", hint="`morok rules` lists the rules")

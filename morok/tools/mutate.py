@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 
 from morok.errors import UsageError
-from morok.tools.output import at_least, emit_json, rule_files
+from morok.tools.output import at_least, emit_json, packed_files
 
 SAMPLE = 120
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from morok.prove.trust import mutate
     from morok.prove.trust import mutation_record as records
 
-    rules = [r for path in rule_files(args.paths) for r in check_file(path).rules()]
+    rules = [r for path, pack in packed_files(args.paths) for r in check_file(path, pack=pack).rules()]
     if args.only:
         rules = [r for r in rules if fnmatch.fnmatch(r.name, args.only)]
         if not rules:

@@ -9,12 +9,31 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from morok.errors import UsageError
+from morok.errors import MorokError, RuleError, UsageError
 
 
 def emit_json(document: Any) -> None:
     json.dump(document, sys.stdout, indent=1, default=str)
     sys.stdout.write("\n")
+
+
+def error_rows(problem: MorokError) -> list[dict[str, object]]:
+    """What `--json` says of an error: one row for each mistake that it holds."""
+    problems = problem.errors if isinstance(problem, RuleError) else [problem]
+    return [error_row(p) for p in problems]
+
+
+def error_row(problem: MorokError) -> dict[str, object]:
+    place = problem.place
+    return {
+        "code": problem.code,
+        "file": place.file if place else "",
+        "line": place.line if place else 0,
+        "column": place.column if place else 0,
+        "message": problem.message,
+        "expected": problem.expected,
+        "hint": problem.hint,
+    }
 
 
 def emit_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> None:
@@ -51,6 +70,14 @@ def at_least(least: int) -> Callable[[str], int]:
 def rule_files(paths: Sequence[str]) -> list[Path]:
     """The `.rules` files that `paths` name, folders searched; without any, the built-in ones. UsageError if one is missing."""
     from morok.prove.api import rule_files as named
+    from morok.rewrite.library import rules_dir
+
+    return named(paths or [rules_dir()])
+
+
+def packed_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
+    """The same files, each with the pack that its rules' names begin with."""
+    from morok.prove.api import packed_files as named
     from morok.rewrite.library import rules_dir
 
     return named(paths or [rules_dir()])

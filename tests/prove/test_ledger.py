@@ -15,6 +15,7 @@ from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.prove import api, ledger, obligation_store, sources
+from morok.rewrite.library import load_rules
 
 PACKAGE = Path(sources.__file__).resolve().parents[1]
 
@@ -209,6 +210,42 @@ def test_a_pack_is_evidence_and_not_trust(pack: Path, tmp_path: Path, monkeypatc
     assert ledger.unchanged(pack, trust_ledger=True) is not None
 
 
+def test_a_packs_ledger_vouches_for_the_rules_that_stayed_whatever_the_pack_is_called(
+    pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.prove(pack, write=True)
+    pack.write_text(RULES + "added: Sub(x: i32, @zero) ~> x\n")
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "another machine"))
+    with pytest.raises(UnprovedRuleError, match=r"pack\.pack\.added is not proved") as refused:
+        load_rules(pack, prove=False, trust_ledger=True)
+    assert "more" not in refused.value.message
+    with pytest.raises(UnprovedRuleError, match=rf"{tmp_path.name}\.pack\.added is not proved"):
+        load_rules(tmp_path, prove=False, trust_ledger=True)
+
+
+def test_a_rule_is_called_the_same_before_and_after_it_was_proved(pack: Path) -> None:
+    """And as the set of rules calls it, whoever proved it."""
+    first = [v.name for v in api.prove(pack)]
+    assert first == [v.name for v in api.prove(pack)] == list(load_rules(pack).names) == ["pack.pack.double", "pack.pack.bounded"]
+    folder = [v.name for v in api.prove(pack.parent)]
+    assert folder == [v.name for v in api.prove(pack.parent)] == list(load_rules(pack.parent).names)
+    assert folder == [f"{pack.parent.name}.pack.double", f"{pack.parent.name}.pack.bounded"]
+
+
+def test_own_names() -> None:
+    text = """\
+group g "templates, and a rule that is called like an op"
+for op in binary [Add, Mul] {
+    fold: op(@const(a), @const(b)) ~> eval(op, a, b)
+    Add: op(x: i32, x) ~> op(x, x)
+}
+Sub: Sub(x: i32, @zero) ~> x
+"""
+    own = ["g.fold.Add", "g.Add.Add", "g.fold.Mul", "g.Add.Mul", "g.Sub"]
+    for name in ("", "p", "a.b"):
+        assert sorted(ledger.own_name(r) for r in check_text(text, pack=name).rules()) == sorted(own)
+
+
 def test_a_broken_page_is_an_error_of_its_own(pack: Path) -> None:
     path = ledger.page_path(pack)
     path.parent.mkdir()
@@ -236,7 +273,7 @@ def test_obligations_are_questions_another_solver_can_check(pack: Path, tmp_path
 
     api.prove(pack, jobs=1, use_cache=False, smt2=tmp_path / "smt2")
     files = sorted((tmp_path / "smt2").glob("*.smt2"))
-    assert [f.name for f in files] == ["pack.bounded.smt2", "pack.double.smt2"]
+    assert [f.name for f in files] == ["pack.pack.bounded.smt2", "pack.pack.double.smt2"]
     for file in files:
         scripts = [s for s in file.read_text().split("(reset)") if "(check-sat)" in s]
         assert scripts
@@ -249,7 +286,7 @@ def test_obligations_are_questions_another_solver_can_check(pack: Path, tmp_path
 def test_only_selects_rules_and_keeps_the_others_records(pack: Path) -> None:
     api.prove(pack, jobs=1, write=True)
     verdicts = api.prove(pack, jobs=1, write=True, use_cache=False, only="*.double")
-    assert [v.name for v in verdicts] == ["pack.double"]
+    assert [v.name for v in verdicts] == ["pack.pack.double"]
     page = ledger.read_page(ledger.page_path(pack))
     assert page is not None
     assert set(page.records) == {"pack.double", "pack.bounded"}
@@ -275,11 +312,12 @@ def test_proving_anew_agrees_with_the_ledger_or_says_in_what_it_does_not(pack: P
     text = page.read_text()
     assert text.count('"verdict": "proved"') == 2
     page.write_text(text.replace('"verdict": "proved"', '"verdict": "bounded"', 1))
-    assert differences(pack) == ["pack.double: verdict is proved, in the ledger bounded"]
+    assert differences(pack) == ["pack.pack.double: verdict is proved, in the ledger bounded"]
     page.write_text(text.replace('"resources": ', '"resources": 9', 1))
     assert len(differences(pack)) == 1
     page.unlink()
-    assert differences(pack) == [f"pack.{name}: proved, and the ledger has no record of it" for name in ("double", "bounded")]
+    unknown = "proved, and the ledger has no record of it"
+    assert differences(pack) == [f"pack.pack.double: {unknown}", f"pack.pack.bounded: {unknown}"]
 
 
 def test_obligations_that_are_not_the_present_rules_are_a_difference(pack: Path) -> None:
@@ -287,7 +325,7 @@ def test_obligations_that_are_not_the_present_rules_are_a_difference(pack: Path)
     store = obligation_store.path_of(ledger.page_path(pack))
     kept = obligation_store.read(store)
     obligation_store.write(store, {**kept, "pack.double": obligation_store.Section("0" * 32, kept["pack.double"].script)})
-    assert differences(pack) == ["pack.double: its obligations are not in pack.smt2.xz"]
+    assert differences(pack) == ["pack.pack.double: its obligations are not in pack.smt2.xz"]
 
 
 def test_every_rule_of_the_ledger_has_the_obligations_of_its_present_meaning(pack: Path) -> None:

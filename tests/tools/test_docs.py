@@ -102,7 +102,7 @@ def test_the_same_bytes_each_time_for_rules_of_ones_own(tmp_path: Path, capsys: 
     assert made[0] == made[1]
     assert set(made[0]) == {"index.html", "book.css", "book.js"}
     page = Page(made[0]["index.html"].decode())
-    assert {"group-signs", "signs.back", "signs.turn.Add", "signs.turn.Mul"} <= set(page.ids)
+    assert {"group-signs", "my.signs.back", "my.signs.turn.Add", "my.signs.turn.Mul"} <= set(page.ids)
     for words in ("About <signs> & more.", "<b> two & two", "if vmin(y) < 3", "Add, Mul", "unproved"):
         assert words in page.words
     assert "3 rules in 2 entries, 2 with an example" in capsys.readouterr().out

@@ -67,4 +67,4 @@ def test_near_names_in_a_file(tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "my.rules"
     file.write_text("group signs\n\nback: Neg(Neg(x)) ~> x\n")
     assert main(["explain", "bakc", "--rules", str(file)]) == 2
-    assert "did you mean signs.back?" in capsys.readouterr().err
+    assert "did you mean my.signs.back?" in capsys.readouterr().err

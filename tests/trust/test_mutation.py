@@ -211,12 +211,12 @@ def test_the_command_runs_what_changed_and_tries_the_record(
 
     status, out = command("--write")
     assert status == 1
-    assert "finding  mutated.in_range: guard 1: < to <=: still true" in out
+    assert "finding  narrow.mutated.in_range: guard 1: < to <=: still true" in out
     status, out = command("--sample", "0")
     assert status == 1
     assert "still true" in out
     assert "0 mutants" in out, "what the record says is a finding too"
-    reasons.write_text('{"mutated.in_range": {"*": "for the test"}}')
+    reasons.write_text('{"narrow.mutated.in_range": {"*": "for the test"}}')
     assert command("--sample", "5")[0] == 0
     record.write_text(record.read_text().replace('"wider": ["', '"wider": ["no such mutant", "'))
     record.write_text(record.read_text().replace("guard 1: < to <=", "another"))

@@ -18,6 +18,7 @@ from zlib import crc32
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import RuleError
 from morok.prove import workers
+from morok.prove.ledger import own_name
 from morok.prove.measure import code_digests, companions, judge_trial
 from morok.prove.trust import sieve
 from morok.prove.trust.mutants import Mutant, mutants, recheck
@@ -154,7 +155,7 @@ def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> O
     if rule.syntax.within is None:
         verdict = in_stages(rule, budget)
     else:
-        verdict = judge_trial(rule, [r for r in companions(original) if r.name != original.name])
+        verdict = judge_trial(rule, [r for r in companions(original) if own_name(r) != own_name(original)])
     kind, detail = verdict.verdict, verdict.message or "; ".join(verdict.scope)
     if shown.false:
         kind, detail = "disputed" if verdict.usable else "evaluated", shown.false
