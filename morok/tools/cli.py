@@ -33,6 +33,8 @@ COMMANDS: Final = {
     "doctor": "report the machine, its backends and what they can do",
 }
 
+PROGRAMS: Final = frozenset({"run", "trace", "bisect"})  # commands that run a program: arguments and errors may be its own
+
 
 class _Parser(argparse.ArgumentParser):
     """Wrong arguments are errors like all others: with a code, what is expected, and a hint."""
@@ -49,8 +51,25 @@ def _help() -> str:
     return f"usage: morok COMMAND ...\n\n{about}\n\ncommands:\n{rows}\n\n`morok COMMAND --help` tells more.\n"
 
 
+def _open_streams() -> None:
+    """A caller may have closed our output (`morok rules >&-`): what is written there is lost, and no error."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+
+
+def _report(problem: MorokError, as_json: bool) -> None:
+    """Say what was wrong; to a program that asked for JSON, as the one document on stdout too."""
+    if as_json:
+        from morok.tools.output import emit_json, error_rows
+
+        emit_json({"errors": error_rows(problem)})
+    print(problem, file=sys.stderr)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    _open_streams()
     args = list(sys.argv[1:] if argv is None else argv)
     if not args or args[0] in ("-h", "--help"):
         print(_help(), end="")
@@ -66,6 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = f"; did you mean {close[0]}?" if close else ""
         print(f"morok: there is no command {name!r}{hint}\n\n{_help()}", end="", file=sys.stderr)
         return 2
+    as_json = "--json" in args and name not in PROGRAMS
     try:
         module = importlib.import_module(f"morok.tools.{name}")
         parser = _Parser(prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -74,18 +94,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return int(status)
     except MorokError as problem:
-        print(problem, file=sys.stderr)
+        _report(problem, as_json)
         return 2
     except BrokenPipeError:  # the reader of our output has gone: not an error of ours
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as problem:
-        if name in ("run", "trace", "bisect"):  # the program's own
+        if name in PROGRAMS:  # the program's own
             raise
         where = problem.filename2 or problem.filename
         what = problem.strerror or str(problem)
         hint = "is it the right file, and does it belong to you?"
-        print(FileAccessError(f"{where}: {what}" if where else what, hint=hint), file=sys.stderr)
+        _report(FileAccessError(f"{where}: {what}" if where else what, hint=hint), as_json and bool(where))
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -75,6 +76,33 @@ def test_a_folder_named_like_a_rule_file_is_no_rule_file(good: str, capsys: Capt
     assert main(["fmt", "--check", str(folder)]) == 0
     assert list(morok.load_rules(folder)) == [f"{folder.name}.good.back"]
     capsys.readouterr()
+
+
+def test_json_is_one_document_for_mistakes_too(good: str, tmp_path: Path, capsys: Captured) -> None:
+    wrong = tmp_path / "wrong.rules"
+    wrong.write_text("group g\n\na: Add(x: int ~> x\n\nb: Sub(x: int, y ~> x\n")
+    for arguments, codes in (
+        (["fmt", "--check", str(wrong)], ["MRK101", "MRK101"]),
+        (["prove", str(wrong)], ["MRK101", "MRK101"]),
+        (["check", str(wrong)], ["MRK101", "MRK101"]),
+        (["prove", "nowhere.rules"], ["MRK902"]),
+        (["explain", "no_such_rule"], ["MRK902"]),
+        (["simplify", "Add("], ["MRK402"]),
+        (["viz", good], ["MRK902"]),
+        (["prove", "--jobs", "none"], ["MRK902"]),
+        (["docs", good, "--out", "/proc/nowhere"], ["MRK903"]),
+    ):
+        assert main([*arguments, "--json"]) == 2
+        said = json.loads(capsys.readouterr().out)
+        assert [e["code"] for e in said["errors"]] == codes, arguments
+        assert all(e["message"] for e in said["errors"])
+
+
+def test_output_that_is_closed_is_no_error(good: str) -> None:
+    for closed in (">&-", "2>&-", ">&- 2>&-"):
+        line = f'exec "{sys.executable}" -m morok prove "{good}" {closed}'
+        ran = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=60, cwd=ROOT)
+        assert (ran.returncode, ran.stderr) == (0, ""), closed
 
 
 def test_files_that_cannot_be_read_or_written(good: str, tmp_path: Path, capsys: Captured) -> None:
