@@ -38,7 +38,8 @@ _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original node
 _WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
 
 
-Held = tuple[tuple[bool, ...], bool]  # whether each leading operand is held, and whether the others are
+# whether each leading operand is held, whether the others are, and how many come before the first one that is
+Held = tuple[tuple[bool, ...], bool, int]
 
 Planned = tuple["Match | None", "Held | None", "Match | None"]
 
@@ -144,14 +145,14 @@ class Job:
 
     def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
         """The final forms of operands of which some are held; None for those that are not finished."""
-        leading, rest = holds
+        leading, rest, _ = holds
         fires, held = self.recall, self.held.get
         first = [(held if h else fires)(kid) for kid, h in zip(kids, leading, strict=False)]
         return (*first, *map(held if rest else fires, kids[len(leading) :]))
 
     def push(self, kids: Sequence[Node], finals: Sequence[Node], holds: Held) -> None:
         """Put the operands on the stack that are not finished, the first one on top."""
-        leading, rest = holds
+        leading, rest, _ = holds
         for i in range(len(kids) - 1, -1, -1):
             if finals[i] is None:
                 if leading[i] if i < len(leading) else rest:
@@ -305,18 +306,19 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                             hit = (hit[0], hit[1] + _WHOLE)
                 if hit is None and kids:
                     changed = waits = False
-                    if holds is not None:
+                    if holds is not None and len(kids) > holds[2]:
                         fresh = job.finals_of(kids, holds)
-                        if any(new is None for new in fresh):
-                            waits = True
-                            stack += ((node, at, trail, fires), RESUME)
-                            job.push(kids, fresh, holds)
-                        else:
-                            for kid, new in zip(kids, fresh, strict=True):
-                                if new is not kid:
-                                    if new is PENDING:
-                                        raise job.circle(kid, trail)
-                                    changed = True
+                        for kid, new in zip(kids, fresh, strict=True):
+                            if new is kid:
+                                continue
+                            if new is None:
+                                waits = True
+                                stack += ((node, at, trail, fires), RESUME)
+                                job.push(kids, fresh, holds)
+                                break
+                            if new is PENDING:
+                                raise job.circle(kid, trail)
+                            changed = True
                     elif finished:  # those that were not when the frame was left
                         finished = False
                         if len(kids) == 2:

@@ -39,7 +39,7 @@ _held: dict[tuple[str, frozenset[str]], tuple[Dialect, Mapping[Hashable, Held]]]
 
 
 def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Held]:
-    """For each op with operands in positions where nothing fires: which of the leading ones, and whether the rest."""
+    """For each op with operands in positions where nothing fires: which of the leading ones, whether the rest, the first one."""
     found = _held.get((dialect.name, fires))
     if found is None or found[0] is not dialect:
         table: dict[Hashable, Held] = {}
@@ -52,7 +52,8 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
                     break
                 leading.append(o.position not in fires)
             if rest or any(leading):
-                table[info.key] = (tuple(leading), rest)
+                first = leading.index(True) if any(leading) else len(leading)
+                table[info.key] = (tuple(leading), rest, first)
         found = _held[(dialect.name, fires)] = (dialect, table)
     return found[1]
 
