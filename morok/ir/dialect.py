@@ -18,6 +18,8 @@ from morok.ir.ranges import free_of_axes, replace_range
 from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled, sketch
 
 _UNROLL: Final = Op.Unroll
+_INDEX: Final = Op.Index
+_BY_NAME: Final = {e.name: e for e in TABLE.entries.values()}
 _INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # how a kernel is called, how often it loops
 _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
@@ -166,11 +168,16 @@ class _Morok:
         return UOp.const(value, dtype)
 
     def build(self, op: str, operands: Sequence[UOp], attrs: Mapping[str, Any], dtype: Any) -> UOp:
-        entry = TABLE.entries[Op[op]]
-        if entry.op is Op.Index and "gated" not in attrs:
-            attrs = {"gated": operands[-1].dtype.is_bool}  # indices are integers, a gate is a bool
-        values = [attrs[f] for f in entry.fields]
-        arg = None if not values else values[0] if len(values) == 1 else tuple(values)
+        entry = _BY_NAME[op]
+        fields = entry.fields
+        arg: Any = None
+        if len(fields) == 1:
+            if attrs or entry.op is not _INDEX:
+                arg = attrs[fields[0]]
+            else:
+                arg = operands[-1].dtype.is_bool  # indices are integers, a gate is a bool
+        elif fields:
+            arg = tuple([attrs[f] for f in fields])
         return UOp.new(entry.op, tuple(operands), arg, dtype)
 
     def rebuild(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:

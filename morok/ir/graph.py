@@ -62,16 +62,23 @@ def rebuild(root: UOp, besides: Mapping[UOp, Sequence[UOp]], make: Callable[[UOp
             stack.pop()
             continue
         more = besides.get(node)
-        waiting = [s for s in (node.src if more is None else (*node.src, *more)) if s not in done]
-        if waiting:
-            stack.extend(waiting)
+        old = node.src
+        if not old and more is None:
+            done[stack.pop()] = node
+            continue
+        ready = True
+        for s in old if more is None else (*old, *more):
+            if s not in done:
+                stack.append(s)
+                ready = False
+        if not ready:
             continue
         stack.pop()
         if more is not None:
             done[node] = make(node, done)
         else:
-            src = tuple([done[s] for s in node.src])
-            done[node] = node if src == node.src else node.replace(src)
+            src = tuple([done[s] for s in old])
+            done[node] = node if src == old else node.replace(src)
     return done[root]
 
 

@@ -149,6 +149,8 @@ class Op(_Identity):
 class Position(enum.Enum):
     """What an operand is to its op (ops.md, Positions). Value rules rewrite value positions only."""
 
+    __hash__ = object.__hash__  # see _Identity
+
     VALUE = "value"
     PLACE = "place"
     BINDER = "binder"

@@ -16,6 +16,7 @@ _memo_axes: Final = "axes"
 # The first operand that is a range being closed (Wmma's are in its metadata).
 CLOSES: Final = {Op.Bufferize: 1, Op.Reduce: 1, Op.Store: 2, Op.End: 1}
 _NONE: Final[frozenset[UOp]] = frozenset()
+_RANGE: Final = Op.Range
 
 
 def remember(node: UOp, key: str, value: object) -> None:
@@ -25,10 +26,13 @@ def remember(node: UOp, key: str, value: object) -> None:
 
 def open_ranges(root: UOp) -> frozenset[UOp]:
     """The ranges below `root` that nothing closes on the way up; a Range is open in itself."""
-    if _memo not in root.memo:
+    found: frozenset[UOp] | None = root.memo.get(_memo)
+    if found is None:
         for node in unknown(root, _memo):
-            remember(node, _memo, _compute(node))
-    return _of(root)
+            found = _compute(node)
+            remember(node, _memo, found)
+        assert found is not None
+    return found | {root} if root.op is _RANGE else found
 
 
 def _compute(node: UOp) -> frozenset[UOp]:
@@ -38,7 +42,7 @@ def _compute(node: UOp) -> frozenset[UOp]:
         below = _of(s)
         if below is not merged and not below <= merged:
             merged = merged | below if merged and not merged <= below else below
-    return merged if node.op not in CLOSES else merged - closed_by(node)
+    return merged - closed_by(node) if node.op in CLOSES else merged
 
 
 def closed_by(node: UOp) -> set[UOp]:
@@ -52,7 +56,7 @@ def closed_by(node: UOp) -> set[UOp]:
 def _of(node: UOp) -> frozenset[UOp]:
     found: frozenset[UOp] = node.memo[_memo]
     # made on demand, so that a Range is not kept alive by what is remembered about itself
-    return found | {node} if node.op is Op.Range else found
+    return found | {node} if node.op is _RANGE else found
 
 
 def open_axes(root: UOp) -> frozenset[int]:
@@ -119,13 +123,18 @@ def unknown(root: UOp, key: str) -> list[UOp]:
     """The nodes below `root` that do not remember the fact `key`, operands first; below one that does all others do."""
     out: list[UOp] = []
     seen: set[UOp] = set()
-    stack: list[tuple[UOp, bool]] = [(root, False)]
+    stack: list[UOp | None] = [root]
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            out.append(node)
+        node = stack.pop()
+        if node is None:  # the operands of the node below are known
+            done = stack.pop()
+            assert done is not None
+            out.append(done)
         elif node not in seen and key not in node.memo:
             seen.add(node)
-            stack.append((node, True))
-            stack.extend([(s, False) for s in node.src if s not in seen])
+            if node.src:
+                stack += (node, None)
+                stack += node.src
+            else:
+                out.append(node)
     return out

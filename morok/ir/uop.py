@@ -23,6 +23,7 @@ from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.ops import TABLE
 from morok.ir.ops import arguments as _arguments
 from morok.ir.ops import memory as _memory
+from morok.ir.ranges import open_ranges
 from morok.ir.typecheck import PARAMS, check_arity, check_nodes, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
@@ -197,8 +198,8 @@ class UOp(_Cell):
         Raises IRTypeError with the caller's line.
         """
         entry = _DEFS[op]
-        if entry.pointwise and op is not _CAST:
-            table = _KEYED_BY_OPERANDS[op]
+        table = _KEYED_BY_OPERANDS.get(op)
+        if table is not None:
             try:
                 found = table.get(src)
                 if found is not None and (node := found()) is not None:
@@ -455,8 +456,6 @@ class UOp(_Cell):
     @property
     def ranges(self) -> frozenset[UOp]:
         """The ranges that this node depends on and nothing below it closes."""
-        from morok.ir.ranges import open_ranges
-
         return open_ranges(self)
 
     @property

@@ -93,6 +93,7 @@ class Scheduler:
         self.applied: list[Opt] = []
         self.use_locals = target.has_local
         self.ast = _in_order(ast if target.has_local else scans.running(ast))
+        self._nodes = self.ast.toposort()
         if target.has_local:
             self._make_global()
 
@@ -106,10 +107,16 @@ class Scheduler:
             self.ast = substitute((self.ast,), mapping)[0]
 
     @property
+    def nodes(self) -> list[UOp]:
+        """All nodes, operands first."""
+        if self._nodes[-1] is not self.ast:
+            self._nodes = self.ast.toposort()
+        return self._nodes
+
+    @property
     def ranges(self) -> list[UOp]:
         """All ranges, outermost first."""
-        found = [n for n in self.ast.toposort() if n.op is Op.Range]
-        return sorted(found, key=nesting)
+        return sorted([n for n in self.nodes if n.op is Op.Range], key=nesting)
 
     @property
     def output_ranges(self) -> list[UOp]:
@@ -123,7 +130,7 @@ class Scheduler:
     def lanes(self, along: UOp | None = None) -> int:
         """Lanes of the widest vector so far; of those that depend on the range `along`, if one is given."""
         most = 1
-        for ranges in {n.ranges for n in self.ast.toposort()}:
+        for ranges in {n.ranges for n in self.nodes}:
             if along is None or along in ranges:
                 n = 1
                 for r in ranges:
@@ -140,7 +147,7 @@ class Scheduler:
 
     def fills_within(self, r: UOp) -> bool:
         """Whether what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
-        return any((n.op in (Op.Barrier, Op.Bufferize) or _is_shared(n)) and r in n.ranges for n in self.ast.toposort())
+        return any((n.op in (Op.Barrier, Op.Bufferize) or _is_shared(n)) and r in n.ranges for n in self.nodes)
 
     def kernel(self) -> UOp:
         """The kernel with the applied optimizations noted in its Sink."""
@@ -207,7 +214,7 @@ class Scheduler:
 
     def _local_stores(self) -> list[UOp]:
         """The stores that fill local buffers."""
-        stores = [n for n in self.ast.toposort() if n.op is Op.Store and n.src[0].op is Op.Index]
+        stores = [n for n in self.nodes if n.op is Op.Store and n.src[0].op is Op.Index]
         return [s for s in stores if s.src[0].src[0].op is Op.DefineLocal]
 
     def _local(self, opt: Opt) -> None:

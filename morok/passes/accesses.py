@@ -8,7 +8,8 @@ from typing import Final
 
 from morok import config
 from morok.ir.dtype import AddrSpace, DType, PtrType
-from morok.ir.op import TABLE, Op
+from morok.ir.op import Op
+from morok.ir.typecheck import PARAMS
 from morok.ir.uop import UOp
 from morok.passes.affine import lane_offsets, linear
 from morok.passes.target import Target
@@ -49,7 +50,7 @@ class Widths:
         vectors = target.vector_bytes > 0  # where arithmetic is scalar there is nothing to leave whole
         limit = WIDEST if vectors and mode != 1 else arithmetic_lanes(target)
         # places and gates are looked at lane by lane
-        arithmetic = [n for n in root.toposort() if n.dtype.count > 1 and TABLE.entries[n.op].pointwise]
+        arithmetic = [n for n in root.toposort() if n.dtype.count > 1 and n.op in PARAMS]
         numbers = [n for n in arithmetic if not n.dtype.is_index and not n.dtype.is_bool]
         operands = frozenset(s for n in numbers for s in n.src if s.dtype.count == n.dtype.count and not s.dtype.is_index)
         return cls(target, limit, vectors and mode == 2, simplify, operands)
@@ -194,7 +195,7 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
 def at_once(x: UOp, w: Widths) -> int:
     """How many lanes of a node are computed at once from lanes of its operands; 0 for what stays as it is. That is also
     arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what accumulators were folded into."""
-    lanewise = TABLE.entries[x.op].pointwise or x.op in _LANEWISE
+    lanewise = x.op in PARAMS or x.op in _LANEWISE
     return w.limit if lanewise and not _is_wanted_whole(x, w) else 0
 
 
@@ -209,7 +210,7 @@ def widest(n: UOp, w: Widths) -> int:
 
 
 def _is_wanted_whole(x: UOp, w: Widths) -> bool:
-    one = 1 < x.dtype.count <= w.limit and TABLE.entries[x.op].pointwise
+    one = 1 < x.dtype.count <= w.limit and x.op in PARAMS
     return one and (x in w.operands or _is_folded(x, w))
 
 
@@ -222,7 +223,7 @@ def _is_folded(node: UOp, w: Widths) -> bool:
         if n in known:
             stack.pop()
             continue
-        arithmetic = 1 < n.dtype.count <= w.limit and TABLE.entries[n.op].pointwise
+        arithmetic = 1 < n.dtype.count <= w.limit and n.op in PARAMS
         inner = [s.src[0] if s.op is Op.Gep else s for s in n.src] if arithmetic else []
         below = [s for s in inner if not _is_accumulator(s)]
         missing = [s for s in below if s not in known]

@@ -74,16 +74,18 @@ PLAIN: Final = frozenset(op for op, kinds in KINDS.items() if all(holds is not _
 
 def check(op: Op, fields: tuple[str, ...], arg: Any) -> None:
     """Raise TypeError, saying what was expected, unless `arg` holds values for all `fields` of `op`."""
+    if arg is None and not fields:
+        return
     try:
         hash(arg)
     except TypeError:
         raise TypeError(f"a hashable argument, not {arg!r}") from None
     if not fields:
-        if arg is not None:
-            raise TypeError(f"no fields, not {arg!r}")
-        return
+        raise TypeError(f"no fields, not {arg!r}")
     kinds = KINDS.get(op)
     if kinds is None:
+        return
+    if len(fields) == 1 and kinds[0][1](arg):  # the most frequent case
         return
     values = (arg,) if len(fields) == 1 else arg
     if not isinstance(values, tuple) or len(values) != len(fields):
