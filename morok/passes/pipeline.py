@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
+from morok.errors import UnprovedRuleError
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -114,6 +115,8 @@ STAGES: Final[tuple[Stage, ...]] = (
 # fmt: on
 
 
+_prepared: Final[set[Target]] = set()
+
 Watcher = Callable[[Target, Stage, Program, Program], None]
 _watcher: contextvars.ContextVar[Watcher | None] = contextvars.ContextVar("morok pipeline watcher", default=None)
 
@@ -196,6 +199,19 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
     return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context)
 
 
+def prepare(target: Target) -> None:
+    """Make the matchers of all stages: of those, too, whose rules only some kernels have something to do for. They are made, or
+    read, when the first kernel is lowered, and no later kernel waits for them.
+    """
+    for stage in STAGES:
+        if stage.context is steps.launch and not target.has_local:
+            continue  # what hardware runs in parallel
+        for groups in (_groups(stage, target), *((name,) for name in _wanted(stage.first, target))):
+            if groups:
+                with contextlib.suppress(UnprovedRuleError):  # the stage says so, if it is to use them
+                    _ = library.groups(*groups).matcher
+
+
 def apply_to_lines(stage: Stage, program: list[UOp], target: Target) -> list[UOp]:
     """What the stage's rules make of a list of instructions."""
     groups = _groups(stage, target)
@@ -208,6 +224,9 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
     program: Program = ast
     if check:
         _check_accesses(ast, ast)
+    if target not in _prepared:
+        prepare(target)
+        _prepared.add(target)
     for stage in STAGES:
         before = program
         program = run(stage, program, target, trial if stage.number == DECOMPOSITIONS else None)

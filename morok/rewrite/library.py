@@ -66,12 +66,14 @@ def _home_of(group_name: str) -> Path:
     return found
 
 
+_page_path: Final = cache(ledger.page_path)  # finding it costs more than looking at both files
+
 Stamp = tuple[int, int, int]  # of a rule file and of its page of the ledger: what the gate's answer depends on
 
 
 def _stamp(path: Path) -> Stamp:
     status = path.stat()
-    page = ledger.page_path(path)
+    page = _page_path(path)
     return status.st_mtime_ns, status.st_size, page.stat().st_mtime_ns if page.is_file() else 0
 
 
@@ -116,7 +118,9 @@ def groups(*names: str) -> RuleSet:
     found = _sets.get(key)
     if found is None:
         with _lock:
-            parts: list[Part] = [_built_in(_home_of(name)).part(name) for name in names]
+            homes = {name: _home_of(name) for name in names}
+            files = {path: _built_in(path) for path in homes.values()}
+            parts: list[Part] = [files[homes[name]].part(name) for name in names]
             whole = [WHOLE[name] for name in names if name in WHOLE]
             blocks = [groups(*block) for block in _blocks(names)]
             found = _sets[key] = RuleSet(parts, blocks, groups(*whole) if whole else None)

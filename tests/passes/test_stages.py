@@ -15,11 +15,14 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.optimize.threads import loops
+from morok.passes import pipeline
 from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, listing, lower, section
 from morok.passes.ranges import const_end
+from morok.rewrite import library, matchers
+from morok.rewrite.ruleset import Matcher, RuleSet
 from tests.passes import kernels as K
 from tests.passes.lowering import after, ops, registers, stage
 
@@ -35,6 +38,25 @@ def test_the_page() -> None:
     assert len({s.name for s in STAGES}) == 22
     for s in STAGES:
         assert (s.direction == "-") == (not s.groups and not s.adds)
+
+
+def test_the_first_kernel_makes_the_matchers_of_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, ...]] = []
+    make = matchers.matcher_for
+
+    def noted(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:
+        made.append(rules.names)
+        return make(rules, flags, checked)
+
+    monkeypatch.setattr(matchers, "matcher_for", noted)
+    monkeypatch.setattr(library, "_sets", {})
+    monkeypatch.setattr(pipeline, "_prepared", set())
+    lower(K.elementwise(16), K.CPU)
+    assert made
+    made.clear()
+    lower(K.pad(1024, 3, 5), K.CPU)
+    lower(K.matmul(8, 8, 8), K.CPU)
+    assert not made
 
 
 def test_load_collapse() -> None:
