@@ -14,6 +14,7 @@ from morok.ir.uop import UOp
 from morok.optimize import packing, scans, strips, threads
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear, place_sums
+from morok.passes.nesting import nesting
 from morok.passes.ranges import const_end
 from morok.passes.target import Target
 
@@ -226,9 +227,11 @@ def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UO
 
 
 def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:
-    """The output ranges that no reduction knows of: loops behind them, inside the loops that they share."""
+    """The output ranges that no reduction knows of: loops behind them, inside the loops that they share. A loop around those does
+    the same again, and is none of these."""
     known = frozenset[UOp]().union(*[n.ranges for n in ast.toposort() if n.op is Op.Reduce])
-    return [r for r in outputs if r not in known]
+    shared = max([nesting(r) for r in outputs if r in known], default=None)
+    return [r for r in outputs if r not in known and (shared is None or nesting(r) > shared)]
 
 
 def _fill(s: Scheduler, accesses: Accesses, ranges: list[UOp]) -> None:

@@ -155,3 +155,15 @@ def test_axes_of_a_copy_are_loops() -> None:
     kinds = [r.arg[1] for r in s.ranges]
     assert kinds.count(AxisType.Upcast) == 2  # the tile's, and the copy's own
     assert kinds.count(AxisType.Reduce) == 1
+
+
+def test_a_product_that_an_outer_loop_repeats_is_tiled_as_it_is_alone() -> None:
+    """A loop that no factor depends on is around those that fold, not behind them."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((24, 40), (40, 32)))
+    alone = Tensor(a) @ Tensor(b)
+    again = Tensor(a).reshape(1, 24, 40).expand(3, 24, 40) @ Tensor(b).reshape(1, 40, 32).expand(3, 40, 32)
+    (one,), (three,) = alone.kernels(), again.kernels()
+    assert "UPCAST" in one.opts[0]
+    assert [o.split("(")[0] for o in three.opts] == [o.split("(")[0] for o in one.opts]
+    np.testing.assert_array_equal(again.numpy(), np.broadcast_to(a @ b, (3, 24, 32)))
