@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
+from morok.optimize.heuristics import optimize
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import lower
 from tests.passes import kernels as K
@@ -97,6 +100,32 @@ def test_the_heuristics_copy_what_many_rows_read() -> None:
     assert "PACK(2, 1)" in opts_of(K.matmul_transposed(256, 256, 256))
     assert not any("PACK" in o for o in opts_of(K.matmul(16, 256, 256)))
     assert not any("PACK" in o for o in opts_of(K.matmul(64, 64, 64)))
+
+
+def test_all_columns_are_copied_where_the_rows_are_far() -> None:
+    """Rows of more than a megabyte are read once, eight at a time, and the copy of all columns once for each eight."""
+    whole = ["UPCAST(1, 32)", "UPCAST(0, 8)", "PACK(2, 0)"]
+
+    def chosen(ast: UOp, target: K.Target = K.CPU) -> list[str]:
+        return [str(o) for o in optimize(ast, target).arg.opts]
+
+    assert chosen(K.matmul(1024, 512, 128)) == chosen(K.matmul_transposed(1024, 512, 128)) == whole
+    few = ["SWAP(0, 1)", "UPCAST(0, 64)", "UPCAST(1, 4)", "PACK(2, 1)"]
+    assert chosen(K.matmul(512, 512, 512)) == few  # rows of a megabyte
+    assert chosen(K.matmul(1024, 512, 1024)) == few  # columns of two
+    assert chosen(K.matmul(1024, 1024, 128)) == few  # eight rows are more than the nearest cache keeps
+    assert chosen(K.matmul(1 << 13, 128, 128)) == few  # which keeps 64 columns
+    assert chosen(K.matmul(1028, 512, 128)) == few  # no multiple of eight rows
+    assert "PACK(2, 0)" not in chosen(K.matmul(1024, 512, 128), replace(K.CPU, threads=2))  # each would make one
+    rng = np.random.default_rng(1)
+    a, b = (rng.integers(-4, 5, s).astype(np.float32) for s in ((2, 1032, 264), (264, 64)))
+    np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).relu().numpy(), np.maximum(a @ b, 0))
+    np.testing.assert_array_equal((Tensor(a) @ Tensor(np.ascontiguousarray(b.T)).T).numpy(), a @ b)
+    np.testing.assert_array_equal((Tensor(np.ascontiguousarray(b.T)) @ Tensor(a[0]).T).numpy(), b.T @ a[0].T)
+
+
+def test_a_copy_of_all_columns_is_read_by_blocks() -> None:
+    check(packed(K.matmul(4, 3, 32), Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.PACK, 2, 0)), K.CPU)
 
 
 def test_columns_of_no_power_of_two_are_divided() -> None:
