@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from morok import Tensor, config
-from morok.codegen.registers import storage
 from morok.errors import OptError
 from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
+from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import lower
