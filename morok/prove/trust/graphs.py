@@ -25,15 +25,18 @@ class Unmakeable(Exception):
 
 
 class Maker:
-    """Makes one graph for one instance of a rule; `lanes` other than 1 makes vectors of everything."""
+    """Makes one graph for one instance of a rule; `lanes` other than 1 makes vectors of everything.
 
-    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, lanes: int = 1) -> None:
+    limits  the `large_numbers` of the rule: read once for all its graphs
+    """
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int], lanes: int = 1) -> None:
         self.rule, self.instance, self.rng, self.lanes = rule, instance, rng, lanes
         self.nodes: dict[str, UOp] = {}
         self.count = 0
         self.factors: list[int] = []
         self.leaves: list[UOp] = []
-        self.limits = sorted({v for v in numbers(rule.syntax) if abs(v) >= LARGE})
+        self.limits = limits
 
     def scalar(self, node: S.Syntax) -> DType:
         name = self.instance.element(self.rule.type_of(node))
@@ -169,6 +172,11 @@ def operands(op: str, given: Sequence[Any]) -> dict[str, Any]:
         elif rest:
             found[o.name] = rest.pop(0)
     return found
+
+
+def large_numbers(rule: CheckedRule) -> list[int]:
+    """The numbers that a rule mentions and that no random graph comes near by itself, in order."""
+    return sorted({v for v in numbers(rule.syntax) if abs(v) >= LARGE})
 
 
 def numbers(tree: S.Syntax) -> Iterator[int]:

@@ -31,7 +31,7 @@ from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.launched import about_launches
 from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
 from morok.prove.trust.accesses import LaneMaker
-from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment
+from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment, large_numbers
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
@@ -166,6 +166,7 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
     )
     made_for = (about_launches(rule), LaunchMaker), (about_axes(rule), UnrolledMaker), (about_lanes(rule), LaneMaker)
     special = next((maker for about, maker in made_for if about), None)
+    limits = large_numbers(rule)
     for _ in range(tries):
         lanes = 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
@@ -173,7 +174,8 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
         if special is not None:
             maker = special(rule, instance, rng)
         else:
-            maker = Maker(rule, instance, rng, lanes) if rule.pointwise or vectors else StructureMaker(rule, instance, rng)
+            pointwise = rule.pointwise or vectors
+            maker = Maker(rule, instance, rng, limits, lanes) if pointwise else StructureMaker(rule, instance, rng, limits)
         try:
             yield maker.make(rule.syntax.pattern), rng, instance
         except IRError:  # no such node: constants out of a dtype's range made a vector constant a scalar one

@@ -57,8 +57,8 @@ class Layout:
 class StructureMaker(Maker):
     """Makes a graph for a pattern of any form; vectors have the lanes that their Gep asks for."""
 
-    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
-        super().__init__(rule, instance, rng)
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int]) -> None:
+        super().__init__(rule, instance, rng, limits)
         self.loops: list[UOp] = []
         self.outward = False  # whether a loop made now lies around those made before
         self.buffers = 0
