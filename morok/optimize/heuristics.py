@@ -21,7 +21,7 @@ from morok.passes.target import Target
 PACK_BYTES: Final = 1 << 15  # a factor smaller than this stays in the nearest cache as it lies
 PACK_ROWS: Final = 32  # rows that a copy must serve to be worth its time
 NEAR_BYTES: Final = 1 << 20  # what a core's own cache keeps beside what passes through it
-WHOLE_ROWS: Final = 512  # that a copy of all columns must serve: it is made and read further away than one of few columns
+NEAR_ROWS: Final = 512  # that a copy of many columns must serve: it is made and read further away than one of few
 TILE: Final = 16  # vectors of a matrix product's register tile
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
 COLUMN_VECTORS: Final = 16  # vector accumulators of neighbouring reductions
@@ -376,18 +376,21 @@ def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
     columns that a block is wide if buffer `slot` is to be copied.
     """
     lanes = native(s)
-    whole = slot is not None and _copied_whole(s, row, column, slot)
-    # With a copy of few columns, the loop over rows is inside: it reads the copy again and again. One of all columns is made
-    # first, and the loop over columns is inside: the rows of a block are read from afar once.
-    if slot is not None and (row.arg[0] < column.arg[0]) != whole:
+    near = _near_columns(s, row, column, slot) if slot is not None else 0
+    # With a copy of few columns, the loop over rows is inside: it reads the copy again and again. One of many columns is made
+    # first, and the loop over them is inside: the rows of a block are read from afar once for all of them.
+    if slot is not None and (row.arg[0] < column.arg[0]) != (near == _length(column)):
         row, column = _swapped(s, row, column)
+    if 0 < near < _length(column):
+        _apply(s, OptOp.BLOCK, column, near)
+        column = s.output_ranges[-1]
     rows, vectors = _length(row), 4 if s.target.registers >= 32 else 2 if s.target.registers >= 16 else 1
-    if whole:  # twice as many rows, which are near, and half as many columns, which are not
+    if near:  # twice as many rows, which are near, and half as many columns, which are less so
         vectors = max(1, vectors // 2)
     wide = _widest(_length(column), lanes, vectors)
     if wide % lanes:  # of lanes that are no power of two registers are put together one by one
         wide = 1 << (wide.bit_length() - 1)
-    outside = s.output_ranges.index(row) if whole else s.output_ranges.index(column) + (wide < _length(column))
+    outside = s.output_ranges.index(row) if near else s.output_ranges.index(column) + (wide < _length(column))
     _vectorize(s, column, wide)
     used = min(vectors, -(-wide // lanes))
     tile = TILE // 2 if 2 * wide == lanes else TILE // used  # eight rows of half a vector keep as many registers busy
@@ -398,24 +401,27 @@ def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
         s.apply(Opt(OptOp.PACK, slot, outside))
 
 
-def _copied_whole(s: Scheduler, row: UOp, column: UOp, slot: int) -> bool:
-    """Whether buffer `slot` is better copied for all columns at once, so that rows are read from afar once, not once for each
-    block of columns: a core's own cache keeps the copy but not all rows, the nearest one the rows of a block but not the columns
-    of one. Threads would each make a copy.
+def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int) -> int:
+    """How many columns of buffer `slot` to copy at once, so that rows are read from afar once for all of them: as many as a
+    core's own cache keeps, where it keeps not all rows too, and the nearest one keeps the rows of a block but not the columns of
+    one. Else 0, as few as a block has. Threads would each make a copy.
     """
     lanes, (place,) = native(s), packing.reads_of(s.ast, slot)
     loops = s.output_ranges
-    copied = packing.copied_bytes(place, loops[: min(loops.index(row), loops.index(column))])
-    line = copied // _length(column)  # of either factor: as many elements are multiplied and summed
-    return (
-        s.target.threads == 1
-        and s.target.registers >= 32
-        and _length(row) >= WHOLE_ROWS
-        and _length(row) % (TILE // 2) == 0
-        and _length(column) % (2 * lanes) == 0
-        and copied <= NEAR_BYTES < line * _length(row)
-        and TILE // 2 * line < PACK_BYTES < 4 * lanes * line
-    )
+    outer = loops[: min(loops.index(row), loops.index(column))]
+    line = packing.copied_bytes(place, outer) // _length(column)  # of either factor: as many elements are multiplied and summed
+    if (
+        s.target.threads > 1
+        or s.target.registers < 32
+        or any(t.terms.get(row) == 1 for t in Accesses.of(s.ast).loads)  # rows that lie across memory are never near
+        or _length(row) < NEAR_ROWS
+        or _length(row) % (TILE // 2)
+        or _length(row) * line <= NEAR_BYTES
+        or not TILE // 2 * line < PACK_BYTES < 4 * lanes * line
+    ):
+        return 0
+    most = min(_length(column), NEAR_BYTES // line)
+    return max((n for n in range(2 * lanes, most + 1, 2 * lanes) if _length(column) % n == 0), default=0)
 
 
 # GPU

@@ -1,7 +1,7 @@
 """Optimizations of one kernel: what can be done to its loops, checked and applied (stage 7).
 
 A Scheduler holds a kernel and its ranges in nesting order. Each Opt names a range by its number in that order (UPCAST, LOCAL,
-THREAD, SWAP, PADTO, STRIP), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot.
+THREAD, SWAP, PADTO, STRIP, BLOCK), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class OptOp(enum.Enum):
     """TC tensor cores; UPCAST a range into lanes; LOCAL into threads of a block; UNROLL a reduced range into lanes; GROUP and
     GROUPTOP reduce in two steps through shared memory; THREAD a range over CPU threads; NOLOCALS no blocks of threads; SWAP two
     global ranges; PADTO a multiple. PACK copies what is read of a buffer inside its `arg` outermost loops into a local one. STRIP
-    keeps the results of a fold for `arg` iterations of a range in a local buffer, the loop over them inside that of the fold."""
+    keeps the results of a fold for `arg` iterations of a range in a local buffer, the loop over them inside that of the fold.
+    BLOCK runs a range in blocks of `arg` iterations, the loop over those of a block inside all others over outputs."""
 
     TC = enum.auto()
     UPCAST = enum.auto()
@@ -40,6 +41,7 @@ class OptOp(enum.Enum):
     PADTO = enum.auto()
     PACK = enum.auto()
     STRIP = enum.auto()
+    BLOCK = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ class Scheduler:
             OptOp.NOLOCALS: self._no_locals,
             OptOp.PACK: self._pack,
             OptOp.STRIP: self._strip,
+            OptOp.BLOCK: self._block,
             OptOp.GROUP: self._group,
             OptOp.GROUPTOP: self._group,
             OptOp.PADTO: self._pad,
@@ -358,6 +361,21 @@ class Scheduler:
             r = self.split(r, amount, r.arg[1])
             fold = strips.the_fold(self.ast, r, str(opt))
         self.ast = strips.strip(self.ast, fold, r, self.target)
+
+    def _block(self, opt: Opt) -> None:
+        if self.target.has_local:
+            raise OptError(f"{opt}: on {self.target.name} threads run in no order", expected="a CPU")
+        r = self._range(opt, self.ranges)
+        if r.arg[1] not in _PARALLEL:
+            raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
+        if self.fills_within(r):
+            raise OptError(
+                f"{opt}: a local buffer is filled anew in every iteration of axis {opt.axis}", hint="BLOCK before PACK"
+            )
+        amount = self._amount(opt, r)
+        if amount == const_end(r):
+            raise OptError(f"{opt}: all of axis {opt.axis} is one block", expected="a smaller one")
+        self.split(r, amount, r.arg[1])
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from morok import Tensor, Variable
+from morok import Tensor, Variable, config
 from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import AxisType, Op
@@ -102,30 +102,59 @@ def test_the_heuristics_copy_what_many_rows_read() -> None:
     assert not any("PACK" in o for o in opts_of(K.matmul(64, 64, 64)))
 
 
-def test_all_columns_are_copied_where_the_rows_are_far() -> None:
-    """Rows of more than a megabyte are read once, eight at a time, and the copy of all columns once for each eight."""
+def chosen(ast: UOp, target: K.Target = K.CPU) -> list[str]:
+    return [str(o) for o in optimize(ast, target).arg.opts]
+
+
+def test_many_columns_are_copied_where_the_rows_are_far() -> None:
+    """Rows of more than a megabyte are read once, eight at a time, for all columns or as many of them as make up a megabyte."""
     whole = ["UPCAST(1, 32)", "UPCAST(0, 8)", "PACK(2, 0)"]
-
-    def chosen(ast: UOp, target: K.Target = K.CPU) -> list[str]:
-        return [str(o) for o in optimize(ast, target).arg.opts]
-
     assert chosen(K.matmul(1024, 512, 128)) == chosen(K.matmul_transposed(1024, 512, 128)) == whole
+    blocks = ["SWAP(0, 1)", "BLOCK(0, 512)", "UPCAST(2, 32)", "UPCAST(1, 8)", "PACK(2, 1)"]
+    assert chosen(K.matmul(1024, 512, 1024)) == chosen(K.matmul_transposed(1024, 512, 1024)) == blocks
     few = ["SWAP(0, 1)", "UPCAST(0, 64)", "UPCAST(1, 4)", "PACK(2, 1)"]
     assert chosen(K.matmul(512, 512, 512)) == few  # rows of a megabyte
-    assert chosen(K.matmul(1024, 512, 1024)) == few  # columns of two
     assert chosen(K.matmul(1024, 1024, 128)) == few  # eight rows are more than the nearest cache keeps
     assert chosen(K.matmul(1 << 13, 128, 128)) == few  # which keeps 64 columns
     assert chosen(K.matmul(1028, 512, 128)) == few  # no multiple of eight rows
     assert "PACK(2, 0)" not in chosen(K.matmul(1024, 512, 128), replace(K.CPU, threads=2))  # each would make one
+
+
+@pytest.mark.parametrize("columns", [64, 1120])
+def test_products_with_far_rows(columns: int) -> None:
+    """All columns at once, and five blocks of 224."""
     rng = np.random.default_rng(1)
-    a, b = (rng.integers(-4, 5, s).astype(np.float32) for s in ((2, 1032, 264), (264, 64)))
-    np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).relu().numpy(), np.maximum(a @ b, 0))
-    np.testing.assert_array_equal((Tensor(a) @ Tensor(np.ascontiguousarray(b.T)).T).numpy(), a @ b)
-    np.testing.assert_array_equal((Tensor(np.ascontiguousarray(b.T)) @ Tensor(a[0]).T).numpy(), b.T @ a[0].T)
+    a, b = (rng.integers(-4, 5, s).astype(np.float32) for s in ((520, 900), (900, columns)))
+    with config.settings(threads=1):
+        np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).relu().numpy(), np.maximum(a @ b, 0))
+        np.testing.assert_array_equal((Tensor(a) @ Tensor(np.ascontiguousarray(b.T)).T).numpy(), a @ b)
+        np.testing.assert_array_equal((Tensor(np.ascontiguousarray(a.T)).T @ Tensor(b)).numpy(), a @ b)
 
 
-def test_a_copy_of_all_columns_is_read_by_blocks() -> None:
-    check(packed(K.matmul(4, 3, 32), Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.PACK, 2, 0)), K.CPU)
+def test_a_copy_of_many_columns_is_read_by_blocks() -> None:
+    tile = (Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.PACK, 2, 0))
+    check(packed(K.matmul(4, 3, 32), *tile), K.CPU)
+    blocks = (Opt(OptOp.SWAP, 0, 1), Opt(OptOp.BLOCK, 0, 32), Opt(OptOp.UPCAST, 2, 16), Opt(OptOp.UPCAST, 1, 2))
+    check(packed(K.matmul(4, 3, 64), *blocks, Opt(OptOp.PACK, 2, 1)), K.CPU)
+
+
+def test_blocks_run_inside_all_other_loops() -> None:
+    s = Scheduler(K.matmul(6, 4, 8), K.CPU)
+    s.apply(Opt(OptOp.BLOCK, 0, 3))
+    assert [r.src[0].arg for r in s.output_ranges] == [2, 8, 3]
+    check(s.kernel(), K.CPU)
+    for opt, target, says in (
+        (Opt(OptOp.BLOCK, 0, 4), K.CPU, "divide"),
+        (Opt(OptOp.BLOCK, 0, 6), K.CPU, "one block"),
+        (Opt(OptOp.BLOCK, 2, 2), K.CPU, "Reduce"),
+        (Opt(OptOp.BLOCK, 0, 3), K.GPU, "no order"),
+    ):
+        with pytest.raises(OptError, match=says):
+            Scheduler(K.matmul(6, 4, 8), target).apply(opt)
+    filled = Scheduler(K.matmul(6, 4, 8), K.CPU)
+    filled.apply(Opt(OptOp.PACK, 1, 1))
+    with pytest.raises(OptError, match="filled"):
+        filled.apply(Opt(OptOp.BLOCK, 0, 3))
 
 
 def test_columns_of_no_power_of_two_are_divided() -> None:
