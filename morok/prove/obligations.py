@@ -12,6 +12,7 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
+from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, read, searched
@@ -21,6 +22,7 @@ from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.launched import LaunchEncoder, about_launches
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
+from morok.prove.kept import forget
 from morok.prove.semantics.graph import Substitution
 from morok.prove.semantics.term import FALSE, TRUE, Unsupported, is_false, is_true, negation
 from morok.prove.solve import Answers, ask, question, version
@@ -51,6 +53,7 @@ class Progress:
     def ask(self, name: str, conditions: list[Any], share: float, model: bool = True) -> Any:
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
             share = min(share, 0.1)
+        forget()  # what is printed names what several terms hold: nobody else is to hold them
         result = ask(conditions, max(1, int(self.budget * share)), self.answers, model)
         self.resources += result.resources
         if result.timed_out:
@@ -339,7 +342,7 @@ def by_induction(
     after = StructureEncoder(rule, instance, world, choices, phase="after").encode()
     assert before.pattern is not None
     defined = [lane.defined for lane in before.pattern.lanes]
-    after.premises.append(z3.Or(z3.Not(z3.And(*defined)), before.claim))
+    after.premises.append(smt.Or(smt.Not(smt.And(*defined)), before.claim))
     after.laws |= before.laws
     after.lemmas.append(("over no iterations", tuple(base.premises), base.claim))
     return after
@@ -412,9 +415,9 @@ def by_flags(
 ) -> tuple[Answer, Any]:
     """The question once for every outcome of the rule's own conditions, which float arithmetic is then free of."""
     for outcome in itertools.product((True, False), repeat=len(flags)):
-        there = Substitution((f, z3.BoolVal(v)) for f, v in zip(flags, outcome, strict=True))
+        there = Substitution((f, smt.BoolVal(v)) for f, v in zip(flags, outcome, strict=True))
         pinned = [there(c) for c in conditions]
-        pinned += [f if v else z3.Not(f) for f, v in zip(flags, outcome, strict=True)]
+        pinned += [f if v else smt.Not(f) for f, v in zip(flags, outcome, strict=True)]
         result = progress.ask(f"{rule.name} {where} at {outcome}", pinned, attempt.share)
         if result.answer is not Answer.UNSAT:
             return result.answer, result.model

@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import z3
 
+from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
+from morok.prove.kept import address
 from morok.prove.semantics.graph import Substitution, unknowns
 from morok.prove.semantics.term import FALSE, TRUE, Expr, is_false, is_true
 
@@ -61,10 +63,10 @@ class _Tried:
     """The unknowns of some premises, and values for them."""
 
     def __init__(self, o: Obligation, constants: Sequence[Expr]) -> None:
-        self.defined = {t.defined.get_id() for _, _, t in o.variables}
-        self.unlikely = {t.invalid.get_id() for _, _, t in o.variables}
-        self.unlikely |= {i.get_id() for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
-        self.constants = [(at, at.get_id(), at.sort()) for at in constants]
+        self.defined = {address(t.defined) for _, _, t in o.variables}
+        self.unlikely = {address(t.invalid) for _, _, t in o.variables}
+        self.unlikely |= {address(i) for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
+        self.constants = [(at, address(at), at.sort()) for at in constants]
 
     def choices(self, earlier: Sequence[Values]) -> Iterator[tuple[list[tuple[Expr, Expr]], int, bool]]:
         """Values for all of them, with the number and the flag that stand for anything else."""
@@ -104,11 +106,11 @@ def _value(sort: Any, number: int, flag: bool) -> Expr | None:
     if kind == z3.Z3_BOOL_SORT:
         return TRUE if flag else FALSE
     if kind == z3.Z3_INT_SORT:
-        return z3.IntVal(number)
+        return smt.IntVal(number)
     if kind == z3.Z3_BV_SORT:
-        return z3.BitVecVal(number, sort)
+        return smt.BitVecVal(number, sort)
     if kind == z3.Z3_FLOATING_POINT_SORT:
         return z3.FPVal(float(number), sort)
     if kind == z3.Z3_UNINTERPRETED_SORT:
-        return z3.Const("any", sort)
+        return smt.Const("any", sort)
     return None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.patterns import Patterns
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.numbers import Num
@@ -68,7 +67,7 @@ class Clauses(Patterns):
             return number
         nodes = any(isinstance(v, Node) and v.dtype == "bool" for v in arguments.values())
         if kind == "bool" and not nodes:  # of a condition that is a node, a helper makes conditions that are nodes
-            return Truth(z3.Bool(label))
+            return Truth(smt.Bool(label))
         if kind in ("seq", "dtype"):
             raise Unsupported(f"helpers that return {kind}")
         dtype = self.result_dtype(kind, arguments)

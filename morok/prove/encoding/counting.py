@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import z3
-
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation, solver_function
 from morok.prove.encoding.places import Fold, Loop
 from morok.prove.encoding.structure import StructureEncoder
@@ -72,7 +71,7 @@ class CountingEncoder(StructureEncoder):
         """A value for the name at some iteration."""
         label = f"{name}.at{len(self.out.variables)}"
         value = self.world.variable(label, node.dtype).value
-        term = Term(value, z3.Bool(f"{label}.defined"))
+        term = Term(value, smt.Bool(f"{label}.defined"))
         here = both(term.value == node.term.value, term.defined == node.term.defined, negation(node.term.invalid))
         self.world.assume(either(negation(at.term.value == loop.node.term.value), here))
         return term

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.answers import Answer
 from morok.prove.encoding.clauses import Clauses
 from morok.prove.encoding.obligation import Inapplicable, Obligation
@@ -24,7 +23,7 @@ class Encoder(Clauses):
         self.start_clauses(pattern)
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
-        if any(is_false(z3.simplify(p)) for p in out.premises):
+        if any(is_false(smt.simplify(p)) for p in out.premises):
             raise Inapplicable
         self.side = "target"
         try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.pointwise import Pointwise
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
 from morok.prove.semantics.numbers import Num
@@ -26,7 +25,7 @@ class Facts(Pointwise):
         if handler is None and e.name in self.rule.dialect.facts:  # any answer: the proof learns nothing from it
             for a in e.args:
                 self.expression(a)
-            return Truth(self.world.fresh(e.name, z3.BoolSort()))
+            return Truth(self.world.fresh(e.name, smt.BoolSort()))
         if handler is None:
             raise Unsupported(f"the function {e.name}")
         return handler(*e.args) if e.name != "eval" else self.call_eval(e)
@@ -87,7 +86,7 @@ class Facts(Pointwise):
 
     def only_if(self, asked: tuple[Any, ...], implied: Expr) -> Truth:
         """A fact that implies something, and whose absence implies nothing. Asked twice, it has one answer."""
-        return Truth(both(self.world.once(asked, lambda: self.world.fresh(str(asked[0]), z3.BoolSort())), implied))
+        return Truth(both(self.world.once(asked, lambda: self.world.fresh(str(asked[0]), smt.BoolSort())), implied))
 
     @staticmethod
     def key_of(node: Node) -> tuple[int, ...]:
@@ -121,7 +120,7 @@ class Facts(Pointwise):
     def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
         """It says nothing about one value; where loops matter, `freedom` reads it."""
         named = [getattr(e, "name", "") for e in (x, r)]
-        return Truth(z3.Bool(f"free_of.{'.'.join(named)}") if all(named) else self.world.fresh("free_of", z3.BoolSort()))
+        return Truth(smt.Bool(f"free_of.{'.'.join(named)}") if all(named) else self.world.fresh("free_of", smt.BoolSort()))
 
     def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
         raise Unsupported("subst")
@@ -143,20 +142,20 @@ class Facts(Pointwise):
         if isinstance(lanes, int):
             return self.numbers.const(lanes)
         value = self.numbers.n.variable(f"lanes {lanes}", 16)
-        self.premise(z3.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
+        self.premise(smt.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
         return Num(value)
 
     def call_bits(self, t: S.Expr) -> Num:
         return self.numbers.const(self.world.bits(self.dtype_value(t)))
 
     def call_is_int(self, t: S.Expr) -> Truth:
-        return Truth(z3.BoolVal(self.world.is_int(self.dtype_value(t))))
+        return Truth(smt.BoolVal(self.world.is_int(self.dtype_value(t))))
 
     def call_is_float(self, t: S.Expr) -> Truth:
-        return Truth(z3.BoolVal(self.world.is_float(self.dtype_value(t))))
+        return Truth(smt.BoolVal(self.world.is_float(self.dtype_value(t))))
 
     def call_safe_cast(self, a: S.Expr, b: S.Expr) -> Truth:
-        return Truth(z3.BoolVal(self.world.safe_cast(self.dtype_value(a), self.dtype_value(b))))
+        return Truth(smt.BoolVal(self.world.safe_cast(self.dtype_value(a), self.dtype_value(b))))
 
     def call_is_pow2(self, c: S.Expr) -> Truth:
         n = self.number(self.expression(c))

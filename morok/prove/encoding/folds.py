@@ -13,6 +13,7 @@ from morok.dsl.checked import CheckedRule
 from morok.ir.dtype import BY_NAME
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
+from morok.prove import smt
 from morok.prove.encoding.obligation import solver_function
 from morok.prove.encoding.places import OPAQUE, Fold, Loop, Loops
 from morok.prove.encoding.ranges import Ranges
@@ -98,7 +99,7 @@ class Folds(Ranges):
     def identity(self, op: str, dtype: str) -> Term:
         """What a fold over no iterations is."""
         if dtype == "index" and op in ("Max", "Min"):
-            return Term(z3.IntVal(0), FALSE)
+            return Term(smt.IntVal(0), FALSE)
         term: Term = self.world.constant(dtype, identity(Op[op], BY_NAME[dtype]))
         return term
 
@@ -139,11 +140,11 @@ class Folds(Ranges):
 
     def state(self, dtype: str) -> Term:
         name = self.another("accumulator")
-        value = z3.Const(name, self.sort(dtype))
+        value = smt.Const(name, self.sort(dtype))
         if z3.is_int(value) and self.world.bits(dtype):
             n = self.world.arithmetic(self.world.dtype(dtype))
             self.world.assume(value >= n.low, value <= n.high)
-        return Term(value, z3.Bool(f"{name}.defined"))
+        return Term(value, smt.Bool(f"{name}.defined"))
 
 
 def lanes_in(rule: CheckedRule, source: Any) -> int | str:

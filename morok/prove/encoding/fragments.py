@@ -7,6 +7,7 @@ from typing import Any
 import z3
 
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.branches import Branches
 from morok.prove.encoding.obligation import solver_function
 from morok.prove.kinds import Node
@@ -29,7 +30,7 @@ class Fragments(Branches):
         lanes = []
         for i, sofar in enumerate(c.lanes):
             sorts = [*(t.value.sort() for t in factors), self.sort(c.dtype)]
-            product = z3.Function(f"{layout}.{len(c.lanes)}.{i}", *sorts)(*(t.value for t in factors))
+            product = smt.Function(f"{layout}.{len(c.lanes)}.{i}", *sorts)(*(t.value for t in factors))
             lanes.append(add(self.world, self.world.dtype(c.dtype), sofar, Term(self.in_dtype(c.dtype, product), known)))
         return Node(tuple(lanes), c.dtype)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence as Seq
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.places import OPAQUE, Loop
 from morok.prove.kinds import Node
@@ -65,7 +64,7 @@ class Freedom(Encoder):
         """The value of the name at some other iteration: anything."""
         terms = []
         for i, t in enumerate(node.lanes):
-            terms.append(Term(z3.Const(f"{name}.elsewhere.{i}", t.value.sort()), z3.Bool(f"{name}.elsewhere.{i}.defined")))
+            terms.append(Term(smt.Const(f"{name}.elsewhere.{i}", t.value.sort()), smt.Bool(f"{name}.elsewhere.{i}.defined")))
         return Node(tuple(terms), node.dtype)
 
     def iterations(self, loop: Loop) -> Num:

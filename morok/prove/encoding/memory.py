@@ -6,9 +6,8 @@ from collections.abc import Sequence as Seq
 from dataclasses import replace
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place
@@ -92,14 +91,16 @@ class Memory(Movement):
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
         if self.phase == "flat":
             raise Unsupported("memory here")
-        cell = z3.Function(f"{p.buffer.name}@{len(p.indices)}", *(i.sort() for i in p.indices), self.sort(dtype))(*p.indices)
+        cell = smt.Function(f"{p.buffer.name}@{len(p.indices)}", *(i.sort() for i in p.indices), self.sort(dtype))(*p.indices)
         inside = self.within(p)
         return Term(choose(p.valid, cell, otherwise), both(p.defined, choose(p.valid, inside, otherwise_defined)))
 
     def within(self, p: Place) -> Expr:
         if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
-            return both(*(z3.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
-        return z3.Function(f"{p.buffer.name}@{len(p.indices)}.inside", *(i.sort() for i in p.indices), z3.BoolSort())(*p.indices)
+            return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
+        return smt.Function(f"{p.buffer.name}@{len(p.indices)}.inside", *(i.sort() for i in p.indices), smt.BoolSort())(
+            *p.indices
+        )
 
     def op_load(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         place = self.value_of(parts["index"])
@@ -133,7 +134,7 @@ class Memory(Movement):
         defined: list[Expr] = []
         for i, p in enumerate(places):
             v = value.lanes[i] if len(value.lanes) > 1 else value.lanes[0]
-            effect = z3.Function(f"store.{p.buffer.name}", *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(
+            effect = smt.Function(f"store.{p.buffer.name}", *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(
                 *p.indices, v.value
             )
             done.append(choose(p.valid, effect, NOTHING))
@@ -145,7 +146,7 @@ class Memory(Movement):
     def in_turn(self, effects: Seq[Expr]) -> Expr:
         out = effects[0]
         for e in effects[1:]:
-            after = z3.Function("then", ELEMENT, ELEMENT, ELEMENT)(out, e)
+            after = smt.Function("then", ELEMENT, ELEMENT, ELEMENT)(out, e)
             out = choose(out == NOTHING, e, choose(e == NOTHING, out, after))
         return out
 

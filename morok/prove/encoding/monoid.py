@@ -19,11 +19,10 @@ from collections.abc import Sequence as Seq
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-import z3
-
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
+from morok.prove import smt
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import canonical, names_in
 from morok.prove.encoding.folds import REDUCTIONS
@@ -123,11 +122,11 @@ class MonoidEncoder(StructureEncoder):
         self.world.exact = self.op in (ANY_OP, "Add") and dtype != "bool"
         at: S.Pattern = self.rule.syntax.pattern
         while isinstance(at, S.PBind):
-            self.names[at.name] = Node((Term(z3.IntVal(0)),) * lanes, dtype, Made("folded", ()))
+            self.names[at.name] = Node((Term(smt.IntVal(0)),) * lanes, dtype, Made("folded", ()))
             at = at.inner
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
-            if any(is_false(z3.simplify(p)) for p in self.out.premises):
+            if any(is_false(smt.simplify(p)) for p in self.out.premises):
                 raise Inapplicable
         self.side = "target"
         terms = [tuple(self.here(t, i) for t in source.lanes) for i in (range(self.trips) if items else (None,))]
@@ -150,7 +149,7 @@ class MonoidEncoder(StructureEncoder):
         dtype, lanes = self.element(ty), self.lanes_of(ty)
         self.bodies.add(name)
         made = Made("folded", (name,))
-        return Node(tuple(Term(z3.Int(f"{name}.{i}")) for i in range(lanes)), dtype, made)
+        return Node(tuple(Term(smt.Int(f"{name}.{i}")) for i in range(lanes)), dtype, made)
 
     def lane_count(self, lanes: str) -> int:
         if lanes not in self.lane_counts:
@@ -162,10 +161,10 @@ class MonoidEncoder(StructureEncoder):
         """`encode` has said it."""
 
     def here(self, t: Term, at: int | None) -> Term:
-        return t if at is None else Term(z3.Function("at", z3.IntSort(), z3.IntSort(), z3.IntSort())(t.value, z3.IntVal(at)))
+        return t if at is None else Term(smt.Function("at", smt.IntSort(), smt.IntSort(), smt.IntSort())(t.value, smt.IntVal(at)))
 
     def total(self, terms: Seq[Term]) -> Term:
-        return Term(z3.Sum([t.value for t in terms]) if terms else z3.IntVal(0))
+        return Term(smt.Sum([t.value for t in terms]) if terms else smt.IntVal(0))
 
     def neighbours(self, terms: Seq[Term], lanes: int) -> tuple[Term, ...]:
         each = len(terms) // lanes
@@ -186,7 +185,7 @@ class MonoidEncoder(StructureEncoder):
         return super().name(e)
 
     def anything(self, lanes: int, dtype: str) -> Node:
-        return Node(tuple(Term(self.world.fresh("unknown", z3.IntSort())) for _ in range(lanes)), dtype)
+        return Node(tuple(Term(self.world.fresh("unknown", smt.IntSort())) for _ in range(lanes)), dtype)
 
     def reduction(self, part: Any) -> str:
         """The op of a fold; one that the pattern binds is any: it is no op that the rule names."""
@@ -214,7 +213,7 @@ class MonoidEncoder(StructureEncoder):
         dtypes = {i.element(self.rule.type_of(self.source)) for i in self.rule.instances}
         if self.op != "Add" or not all(map(self.world.is_int, dtypes)):
             raise Unsupported("zero or one where nothing but a fold's op is known")
-        return Node((Term(z3.IntVal(value)),) * len(node.lanes), node.dtype)
+        return Node((Term(smt.IntVal(value)),) * len(node.lanes), node.dtype)
 
     def call_identity(self, op: S.Expr, x: S.Expr) -> Node:
         node, found = self.fact_node(x), self.expression(op)
@@ -224,7 +223,7 @@ class MonoidEncoder(StructureEncoder):
         for dtype in dict.fromkeys(i.element(self.rule.type_of(self.source)) for i in self.rule.instances):
             for name in ops:
                 self.neutral(name, dtype)
-        return Node((Term(z3.IntVal(0)),) * len(node.lanes), node.dtype)
+        return Node((Term(smt.IntVal(0)),) * len(node.lanes), node.dtype)
 
     def neutral(self, op: str, dtype: str) -> None:
         """That the identity changes no value of the dtype."""
@@ -361,7 +360,7 @@ class MonoidEncoder(StructureEncoder):
             if len(value.lanes) != self.results:
                 raise Unsupported("a store of other lanes")
             self.cells[buffer.name] = (tuple(t.value for t in value.lanes), self.key(at), self.at)
-            return Node((Term(z3.IntVal(0)),), "void")
+            return Node((Term(smt.IntVal(0)),), "void")
 
         return self.once(at, write)
 
@@ -379,7 +378,7 @@ class MonoidEncoder(StructureEncoder):
                 self.at = i
                 self.value_of(parts["body"])
             self.at = None
-            return Node((Term(z3.IntVal(0)),), "void")
+            return Node((Term(smt.IntVal(0)),), "void")
 
         return self.once(at, loop)
 

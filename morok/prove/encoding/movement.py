@@ -8,11 +8,12 @@ from typing import Any
 import z3
 
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.lanes import Lanes
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import OPAQUE, RANKS, Buffer, Place, View
 from morok.prove.kinds import Node, Sequence, Truth
-from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, negation
+from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, is_true, negation
 
 
 class Movement(Lanes):
@@ -37,7 +38,7 @@ class Movement(Lanes):
         """The place in the buffer below all views."""
         while isinstance(b, View):
             if b.shape is not None:  # outside its shape a view has no elements
-                bounds = both(*(z3.And(i >= 0, i < n) for i, n in zip(indices, b.shape, strict=True)))
+                bounds = both(*(smt.And(i >= 0, i < n) for i, n in zip(indices, b.shape, strict=True)))
                 defined = both(defined, either(negation(valid), bounds))
             indices, there = b.map(indices)
             valid, b = both(valid, there), b.base
@@ -64,7 +65,7 @@ class Movement(Lanes):
                 raise Unsupported("a dimension that is no number")
             if len(n.lanes) != 1:
                 raise Inapplicable  # dimensions are scalars
-        values = tuple(z3.Int(f"{n.term.value}.size") if n.dtype in OPAQUE else n.term.value for n in nodes)
+        values = tuple(smt.Int(f"{n.term.value}.size") if n.dtype in OPAQUE else n.term.value for n in nodes)
         if not all(z3.is_int(v) for v in values):
             raise Unsupported("dimensions as bit vectors")
         self.premise(*(n.term.defined for n in nodes), *(v >= 0 for v in values))
@@ -85,9 +86,9 @@ class Movement(Lanes):
         rank = self.rank(a)
         if rank is None or rank != self.rank(b):
             raise Unsupported("tensors of unknown or different ranks")
-        indices = tuple(z3.Int(f"at{i}") for i in range(rank))
+        indices = tuple(smt.Int(f"at{i}") for i in range(rank))
         if a.shape is not None:
-            self.premise(*(z3.And(i >= 0, i < n) for i, n in zip(indices, a.shape, strict=True)))
+            self.premise(*(smt.And(i >= 0, i < n) for i, n in zip(indices, a.shape, strict=True)))
         p, q = (self.resolve(v, indices, TRUE, TRUE) for v in (a, b))
         shapes = TRUE
         if a.shape is not None or b.shape is not None:
@@ -132,7 +133,7 @@ class Movement(Lanes):
             assert isinstance(x, Buffer)
             made: Buffer = self.world.once(("reshaped", x.name, *shape), lambda: self.reshaped(x, shape))
             return made
-        self.premise(z3.Product(*shape) == z3.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])
+        self.premise(smt.Product(*shape) == smt.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])
 
         def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
             flat = i[0]
@@ -167,8 +168,8 @@ class Movement(Lanes):
             raise Unsupported("an expansion of unknown sizes")
         old = x.shape
         shape = self.sizes(parts["shape"], len(old))
-        self.premise(*(z3.Or(n == 1, n == m) for n, m in zip(old, shape, strict=True)))
-        return View(x, len(shape), shape, lambda i: (tuple(z3.If(n == 1, 0, k) for n, k in zip(old, i, strict=True)), TRUE))
+        self.premise(*(smt.Or(n == 1, n == m) for n, m in zip(old, shape, strict=True)))
+        return View(x, len(shape), shape, lambda i: (tuple(smt.If(n == 1, 0, k) for n, k in zip(old, i, strict=True)), TRUE))
 
     def edges(self, parts: dict[str, Any], x: Any) -> tuple[tuple[Expr, ...], tuple[Expr, ...], int]:
         rank = self.some_rank(x)
@@ -191,7 +192,7 @@ class Movement(Lanes):
 
         def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
             inner = tuple(k - b for k, b in zip(i, begins, strict=True))
-            return inner, both(*(z3.And(k >= 0, k < n) for k, n in zip(inner, old, strict=True)))
+            return inner, both(*(smt.And(k >= 0, k < n) for k, n in zip(inner, old, strict=True)))
 
         return View(x, rank, shape, index)
 
@@ -204,10 +205,10 @@ class Movement(Lanes):
         if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:
             picks = list(itertools.product((False, True), repeat=len(old)))
             flips = picks[self.choices.pick(len(picks))]
-            self.names[part.name] = Sequence(tuple(Truth(z3.BoolVal(f)) for f in flips))
+            self.names[part.name] = Sequence(tuple(Truth(smt.BoolVal(f)) for f in flips))
         else:
             flips = tuple(
-                z3.is_true(z3.simplify(self.flag(f)))
+                is_true(smt.simplify(self.flag(f)))
                 for f in (part.items if isinstance(part, (S.PList, S.EList)) else self.names[part.name].items)
             )
         if len(flips) != len(old):
@@ -221,4 +222,4 @@ class Movement(Lanes):
             return f.value
         written = f.value if isinstance(f, S.PExpr) else f
         assert isinstance(written, (S.ENumber, S.PLiteral))
-        return z3.BoolVal(bool(written.value))
+        return smt.BoolVal(bool(written.value))

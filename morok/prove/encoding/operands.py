@@ -6,10 +6,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
+from morok.prove import smt
 from morok.prove.digest import ops_of
 from morok.prove.encoding.freedom import Freedom
 from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid, reads_lanes
@@ -84,7 +83,7 @@ class Operands(Freedom):
 
     def zero_of(self, dtype: str) -> Expr:
         if dtype in OPAQUE:
-            return z3.Const("zero", ELEMENT)
+            return smt.Const("zero", ELEMENT)
         value: Expr = self.world.constant(dtype, 0.0 if self.world.is_float(dtype) else 0).value
         return value
 
@@ -97,7 +96,7 @@ class Operands(Freedom):
         if dtype not in OPAQUE:
             return super().variable(name, ty, maybe_invalid)
         lanes = self.lanes_of(ty)
-        terms = tuple(Term(z3.Const(f"{name}.{i}", ELEMENT), z3.Bool(f"{name}.{i}.defined")) for i in range(lanes))
+        terms = tuple(Term(smt.Const(f"{name}.{i}", ELEMENT), smt.Bool(f"{name}.{i}.defined")) for i in range(lanes))
         return Node(terms, dtype)
 
     def identical(self, a: Any, b: Any) -> list[Expr]:

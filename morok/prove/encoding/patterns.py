@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
+from morok.prove import smt
 from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
 from morok.prove.encoding.targets import Targets
 from morok.prove.kinds import Constant, Made, Node, Sequence
@@ -25,7 +24,7 @@ class Patterns(Targets):
             label = name if lanes == 1 else f"{name}.{i}"
             found = self.world.variable(label, dtype, maybe_invalid)
             # a node need not have a value: under a Where it may stand where nobody looks
-            term = Term(found.value, z3.Bool(f"{label}.defined"), found.invalid)
+            term = Term(found.value, smt.Bool(f"{label}.defined"), found.invalid)
             self.out.variables.append((label, dtype, term))
             self.assume_flags(dtype, term)
             terms.append(term)

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import z3
 
+from morok.prove import smt
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Expr, Term
 
@@ -14,7 +15,7 @@ LANES: Final = (1, 2, 3)
 LENGTHS: Final = (1, 2, 3)
 RANKS: Final = (1, 2, 3, 4)
 ELEMENT: Final = z3.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
-NOTHING: Final = z3.Const("nothing", ELEMENT)
+NOTHING: Final = smt.Const("nothing", ELEMENT)
 ABSENT: Final = object()  # what the name of an optional operand stands for where there is none
 # Structure that treats every lane alike, so that one stands for all.
 OPAQUE: Final = frozenset({"any", "void"})

@@ -8,6 +8,7 @@ from typing import Any
 import z3
 
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
@@ -32,7 +33,7 @@ class Ranges(Fragments):
             and isinstance(self.names.get(xs.sequence.name), Loops)
         ):
             if all(isinstance(c, S.ECall) and c.name == "free_of" for c in conjuncts(xs.body)):
-                return Truth(self.world.fresh("free_of", z3.BoolSort()))  # what it says of names, `free_names` has read
+                return Truth(self.world.fresh("free_of", smt.BoolSort()))  # what it says of names, `free_names` has read
             raise Unsupported("a condition on every loop")
         return super().call_all(xs)
 
@@ -62,7 +63,7 @@ class Ranges(Fragments):
             return found
         if isinstance(v, Node):
             if v.dtype in OPAQUE:
-                end = z3.Int(f"{v.lanes[0].value}.end")
+                end = smt.Int(f"{v.lanes[0].value}.end")
                 return Loop(v, Node((Term(end),), "index"), str(v.lanes[0].value))
             label = str(v.term.value)
             end_term = self.world.variable(f"{label}.end", v.dtype)
@@ -90,11 +91,11 @@ class Ranges(Fragments):
             raise Unsupported("a loop around a value")
         value, defined = body.term.value, body.term.defined
         n = self.numbers
-        repeat = z3.Function("repeat", ELEMENT, z3.IntSort(), z3.IntSort(), ELEMENT)
+        repeat = smt.Function("repeat", ELEMENT, smt.IntSort(), smt.IntSort(), ELEMENT)
         for loop in sorted(loops, key=lambda x: x.name):
             count = self.iterations(loop)
-            label = z3.Int(f"loop.{loop.name}")
-            many = repeat(value, count.value if z3.is_int(count.value) else z3.IntVal(0), label)
+            label = smt.Int(f"loop.{loop.name}")
+            many = repeat(value, count.value if z3.is_int(count.value) else smt.IntVal(0), label)
             one = n.compare("==", count, n.const(1))[1]
             none = n.compare("<=", count, n.const(0))[1]
             value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))

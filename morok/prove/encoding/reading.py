@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
 from morok.prove.encoding.obligation import Choices, Obligation
 from morok.prove.kinds import Constant, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Arithmetic, Num
-from morok.prove.semantics.term import TRUE, Expr, Term, both
+from morok.prove.semantics.term import TRUE, Expr, Term, both, is_true
 
 
 class Reading(ABC):
@@ -38,7 +36,7 @@ class Reading(ABC):
         self.calls = 0
 
     def premise(self, *conditions: Expr) -> None:
-        self.out.premises.extend(c for c in conditions if not z3.is_true(c))
+        self.out.premises.extend(c for c in conditions if not is_true(c))
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         return self.world.equal(dtype, target, pattern)

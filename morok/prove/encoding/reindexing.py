@@ -16,6 +16,7 @@ from typing import Any
 import z3
 
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.places import Loop, Loops
 from morok.prove.encoding.structure import StructureEncoder
@@ -299,8 +300,8 @@ def products_keep_order(conditions: list[Expr], ends: list[Expr]) -> list[Expr]:
         for x, y in (at.children(), reversed(at.children())):
             if z3.is_int_value(y):
                 continue
-            found.append(z3.Implies(z3.And(x >= 0, y >= 0), at >= 0))
+            found.append(smt.Implies(smt.And(x >= 0, y >= 0), at >= 0))
             for end in ends:
-                found.append(z3.Implies(z3.And(y >= 0, x < end), at + y <= end * y))
-                found.append(z3.Implies(z3.And(y >= 0, x >= end), at >= end * y))
+                found.append(smt.Implies(smt.And(y >= 0, x < end), at + y <= end * y))
+                found.append(smt.Implies(smt.And(y >= 0, x >= end), at >= end * y))
     return found

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.values import Values
 from morok.prove.kinds import Sequence, Truth
@@ -57,7 +56,7 @@ class Sequences(Values):
             self.names = {**outer, **dict(zip(e.names, parts, strict=True))}
             if e.condition is not None:
                 t = self.truth(e.condition)
-                v = t.value if is_true(t.value) or is_false(t.value) else z3.simplify(t.value)
+                v = t.value if is_true(t.value) or is_false(t.value) else smt.simplify(t.value)
                 if not (is_true(v) or is_false(v)):
                     raise Unsupported("a filter that is not decided by the rule's form")
                 if is_false(v):

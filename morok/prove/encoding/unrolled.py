@@ -14,8 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import z3
-
+from morok.prove import smt
 from morok.prove.encoding.places import ELEMENT
 from morok.prove.semantics.term import Expr
 
@@ -123,8 +122,8 @@ class Terms:
         """A term as the solver's: functions and constants about which it knows nothing."""
         name, arguments = self.entries[t]
         if not arguments:
-            return z3.Const(name, ELEMENT)
-        return z3.Function(name, *([ELEMENT] * len(arguments)), ELEMENT)(*(self.expression(a) for a in arguments))
+            return smt.Const(name, ELEMENT)
+        return smt.Function(name, *([ELEMENT] * len(arguments)), ELEMENT)(*(self.expression(a) for a in arguments))
 
 
 TERMS: Final = Terms()

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.values import FAILURES
+from morok.prove import smt
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import ops_of
 from morok.prove.encoding import unrolled as U
@@ -85,7 +84,7 @@ class Reading(UnrolledReading):
             pattern = self.pattern(self.rule.syntax.pattern)
         except IllFormed:
             raise Inapplicable from None
-        nowhere = z3.Const("ill-formed", ELEMENT)
+        nowhere = smt.Const("ill-formed", ELEMENT)
         try:
             for clause in self.rule.syntax.clauses:
                 self.clause(clause)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
+from morok.prove import smt
 from morok.prove.encoding.reading import Reading
 from morok.prove.kinds import Constant, DtypeName, FloatLiteral, Node, OpName, Sequence, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, negation
+from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, is_false, is_true, negation
 
 
 class Values(Reading):
@@ -21,7 +20,7 @@ class Values(Reading):
         if isinstance(value, Truth):
             return value
         if isinstance(value, bool):
-            return Truth(z3.BoolVal(value))
+            return Truth(smt.BoolVal(value))
         if isinstance(value, Constant) and value.dtype == "bool":
             return Truth(value.term.value, value.exists)
         if isinstance(value, Node) and value.dtype == "bool" and len(value.lanes) == 1:
@@ -53,7 +52,7 @@ class Values(Reading):
             return self.name(e)
         if isinstance(e, S.ENumber):
             if isinstance(e.value, bool):
-                return Truth(z3.BoolVal(e.value))
+                return Truth(smt.BoolVal(e.value))
             return FloatLiteral(e.value) if isinstance(e.value, float) else self.numbers.const(e.value)
         if isinstance(e, S.EUnary):
             return self.unary(e)
@@ -116,7 +115,7 @@ class Values(Reading):
     def binary(self, e: S.EBinary) -> Any:
         if e.op in ("and", "or"):
             a = self.truth(e.left)
-            if z3.is_false(a.value) if e.op == "and" else z3.is_true(a.value):
+            if is_false(a.value) if e.op == "and" else is_true(a.value):
                 return a  # what is not evaluated need not be sayable
             b = self.truth(e.right)
             # Python's order: the right side is evaluated, and must have a value, only where the left does not decide
@@ -127,7 +126,7 @@ class Values(Reading):
         if isinstance(left, Sequence) and isinstance(right, Sequence) and e.op == "+":
             return Sequence((*left.items, *right.items))
         if isinstance(left, Truth) and isinstance(right, Truth) and e.op in ("&", "|", "^"):
-            combine = {"&": both, "|": either, "^": z3.Xor}[e.op]
+            combine = {"&": both, "|": either, "^": smt.Xor}[e.op]
             return Truth(combine(left.value, right.value), both(left.exists, right.exists))
         return self.numbers.binary(e.op, self.number(left), self.number(right))
 
@@ -138,7 +137,7 @@ class Values(Reading):
 
     def compare(self, op: str, a: Any, b: Any) -> Truth:
         if isinstance(a, (DtypeName, OpName)) or isinstance(b, (DtypeName, OpName)):
-            return Truth(z3.BoolVal((a == b) == (op == "==")))
+            return Truth(smt.BoolVal((a == b) == (op == "==")))
         if isinstance(a, Sequence) and isinstance(b, Sequence):
             return self.compare_sequences(op, a, b)
         if isinstance(a, Truth) or isinstance(b, Truth):
@@ -156,7 +155,7 @@ class Values(Reading):
         if op not in ("==", "!="):
             raise Unsupported("an order of sequences")
         if len(a.items) != len(b.items):
-            return Truth(z3.BoolVal(op == "!="))
+            return Truth(smt.BoolVal(op == "!="))
         pairs = [self.compare("==", x, y) for x, y in zip(a.items, b.items, strict=True)]
         same = both(*(t.value for t in pairs))
         return Truth(same if op == "==" else negation(same), both(*(t.exists for t in pairs)))

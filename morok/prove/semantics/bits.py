@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import z3
-
+from morok.prove import smt
 from morok.prove.semantics.term import Expr, World, both
 
 
@@ -20,7 +19,7 @@ class Bits:
 
     @property
     def sort(self) -> Any:
-        return z3.BitVecSort(self.bits)
+        return smt.BitVecSort(self.bits)
 
     @property
     def low(self) -> int:
@@ -31,10 +30,10 @@ class Bits:
         return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
 
     def const(self, value: int) -> Expr:
-        return z3.BitVecVal(value, self.bits)
+        return smt.BitVecVal(value, self.bits)
 
     def variable(self, name: str) -> Expr:
-        return z3.BitVec(name, self.bits)
+        return smt.BitVec(name, self.bits)
 
     def read(self, value: Expr) -> int:
         """The Python value of a numeral."""
@@ -56,37 +55,37 @@ class Bits:
         """Whether a quotient of the two exists and fits."""
         if not self.signed:
             return b != 0
-        return both(b != 0, z3.Not(z3.And(b == -1, a == self.const(self.low))))
+        return both(b != 0, smt.Not(smt.And(b == -1, a == self.const(self.low))))
 
     def tdiv(self, a: Expr, b: Expr) -> Expr:
-        return a / b if self.signed else z3.UDiv(a, b)
+        return a / b if self.signed else smt.UDiv(a, b)
 
     def tmod(self, a: Expr, b: Expr) -> Expr:
-        return z3.SRem(a, b) if self.signed else z3.URem(a, b)
+        return smt.SRem(a, b) if self.signed else smt.URem(a, b)
 
     def floordiv(self, a: Expr, b: Expr) -> Expr:
         if not self.signed:
-            return z3.UDiv(a, b)
-        q, r = a / b, z3.SRem(a, b)
-        return z3.If(z3.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
+            return smt.UDiv(a, b)
+        q, r = a / b, smt.SRem(a, b)
+        return smt.If(smt.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
 
     def floormod(self, a: Expr, b: Expr) -> Expr:
-        return a % b if self.signed else z3.URem(a, b)  # `%` on bit vectors is bvsmod, with the divisor's sign
+        return a % b if self.signed else smt.URem(a, b)  # `%` on bit vectors is bvsmod, with the divisor's sign
 
     def lt(self, a: Expr, b: Expr) -> Expr:
-        return a < b if self.signed else z3.ULT(a, b)
+        return a < b if self.signed else smt.ULT(a, b)
 
     def le(self, a: Expr, b: Expr) -> Expr:
-        return a <= b if self.signed else z3.ULE(a, b)
+        return a <= b if self.signed else smt.ULE(a, b)
 
     def shiftable(self, b: Expr) -> Expr:
-        return z3.ULT(b, self.const(self.bits))  # a negative amount is a great unsigned one
+        return smt.ULT(b, self.const(self.bits))  # a negative amount is a great unsigned one
 
     def shl(self, a: Expr, b: Expr) -> Expr:
         return a << b
 
     def shr(self, a: Expr, b: Expr) -> Expr:
-        return a >> b if self.signed else z3.LShR(a, b)
+        return a >> b if self.signed else smt.LShR(a, b)
 
     def bit_and(self, a: Expr, b: Expr) -> Expr:
         return a & b
@@ -101,11 +100,11 @@ class Bits:
         return ~a
 
     def from_bool(self, a: Expr) -> Expr:
-        return z3.If(a, self.const(1), self.const(0))
+        return smt.If(a, self.const(1), self.const(0))
 
     def convert(self, a: Expr, source: Bits) -> Expr:
         """A value of another integer dtype, wrapped to this one."""
         if self.bits <= source.bits:
-            return a if self.bits == source.bits else z3.Extract(self.bits - 1, 0, a)
+            return a if self.bits == source.bits else smt.Extract(self.bits - 1, 0, a)
         extra = self.bits - source.bits
-        return z3.SignExt(extra, a) if source.signed else z3.ZeroExt(extra, a)
+        return smt.SignExt(extra, a) if source.signed else smt.ZeroExt(extra, a)

@@ -5,13 +5,19 @@ Equal terms are one node of the solver, so that an address names a term for as l
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import z3
-from z3 import z3core
 
-from morok.prove.semantics.term import Expr
+from morok.prove import smt
+from morok.prove.kept import CTX, Address, Expr, address, adopted, bound, operand_of, operands_of, term
+
+_declaration = bound("get_app_decl", Address)
+_kind = bound("get_decl_kind", Address, result=ctypes.c_int)
+_substituted = bound("substitute", Address, ctypes.c_uint, Address, Address)
+_of_other_operands = bound("update_term", Address, ctypes.c_uint, Address)
 
 
 def constants(conditions: Sequence[Expr]) -> list[Expr]:
@@ -21,23 +27,21 @@ def constants(conditions: Sequence[Expr]) -> list[Expr]:
 
 def unknowns(conditions: Sequence[Expr]) -> tuple[list[Expr], list[Any]]:
     """The uninterpreted constants of these conditions and the functions, in the order in which they are met."""
-    context = z3.main_ctx()
-    ctx = context.ref()
     found: list[Expr] = []
     functions: dict[int, Any] = {}
-    todo, seen = [c.as_ast() for c in reversed(conditions)], set()
+    todo, seen = [address(c) for c in reversed(conditions)], set()
     while todo:
         at = todo.pop()
-        if at.value in seen:
+        if at in seen:
             continue
-        seen.add(at.value)
-        if n := z3core.Z3_get_app_num_args(ctx, at):
-            todo.extend([z3core.Z3_get_app_arg(ctx, at, i) for i in range(n)])
-            decl = z3core.Z3_get_app_decl(ctx, at)
-            if decl.value not in functions and z3core.Z3_get_decl_kind(ctx, decl) == z3.Z3_OP_UNINTERPRETED:
-                functions[decl.value] = z3.FuncDeclRef(decl, context)
-        elif z3core.Z3_get_decl_kind(ctx, z3core.Z3_get_app_decl(ctx, at)) == z3.Z3_OP_UNINTERPRETED:
-            found.append(z3.ExprRef(at, context))
+        seen.add(at)
+        declaration = _declaration(CTX, at)
+        if n := operands_of(CTX, at):
+            todo.extend([operand_of(CTX, at, i) for i in range(n)])
+            if declaration not in functions and _kind(CTX, declaration) == z3.Z3_OP_UNINTERPRETED:
+                functions[declaration] = term(at).decl()
+        elif _kind(CTX, declaration) == z3.Z3_OP_UNINTERPRETED:
+            found.append(term(at))
     return found, list(functions.values())
 
 
@@ -45,17 +49,13 @@ class Substitution:
     """Values for constants: what conditions become, simplified, where these are what is given."""
 
     def __init__(self, pairs: Iterable[tuple[Expr, Expr]]) -> None:
-        self.pairs = tuple(pairs)  # alive for as long as their addresses are used
-        n = len(self.pairs)
-        self.old, self.new = (z3.Ast * n)(), (z3.Ast * n)()
-        for i, (old, new) in enumerate(self.pairs):
-            self.old[i], self.new[i] = old.as_ast(), new.as_ast()
+        self.pairs = tuple((adopted(old), adopted(new)) for old, new in pairs)  # alive for as long as their addresses are used
+        array = Address * len(self.pairs)
+        self.old, self.new = (array(*(pair[side].at for pair in self.pairs)) for side in (0, 1))
 
     def __call__(self, condition: Expr) -> Expr:
-        context = z3.main_ctx()
-        ctx = context.ref()
-        there = z3.ExprRef(z3core.Z3_substitute(ctx, condition.as_ast(), len(self.pairs), self.old, self.new), context)
-        return z3.BoolRef(z3core.Z3_simplify(ctx, there.as_ast()), context)
+        there = _substituted(CTX, address(condition), len(self.pairs), self.old, self.new)
+        return smt.simplify(term(there))
 
 
 def without_arithmetic(conditions: Sequence[Expr], logic: frozenset[int]) -> list[Expr] | None:
@@ -64,31 +64,24 @@ def without_arithmetic(conditions: Sequence[Expr], logic: frozenset[int]) -> lis
     Equal terms become equal unknowns, so that what rests on congruence alone is decided without their meaning; every model of
     the conditions is one of the result. What is built of the ops in `logic` stays. None if nothing is computed.
     """
-    context = z3.main_ctx()
-    ctx = context.ref()
-    done: dict[Any, Expr] = {}
+    done: dict[int, Expr] = {}
     computed = 0
-    todo = [c.as_ast() for c in conditions]
+    todo = [address(c) for c in conditions]
     while todo:
         at = todo[-1]
-        if at.value in done:
+        if at in done:
             todo.pop()
             continue
-        n = z3core.Z3_get_app_num_args(ctx, at)
-        if n and z3core.Z3_get_decl_kind(ctx, z3core.Z3_get_app_decl(ctx, at)) not in logic:
-            there = z3.ExprRef(at, context)
-            done[at.value] = z3.Const(f"computed!{computed}", there.sort())
+        n = operands_of(CTX, at)
+        if n and _kind(CTX, _declaration(CTX, at)) not in logic:
+            done[at] = smt.Const(f"computed!{computed}", term(at).sort())
             computed += 1
             todo.pop()
             continue
-        operands = [z3core.Z3_get_app_arg(ctx, at, i) for i in range(n)]
-        if waiting := [o for o in operands if o.value not in done]:
+        operands = [operand_of(CTX, at, i) for i in range(n)]
+        if waiting := [o for o in operands if o not in done]:
             todo.extend(waiting)
             continue
         todo.pop()
-        if n:
-            new = (z3.Ast * n)(*(done[o.value].as_ast() for o in operands))
-            done[at.value] = z3.BoolRef(z3core.Z3_update_term(ctx, at, n, new), context)
-        else:
-            done[at.value] = z3.ExprRef(at, context)
-    return [done[c.as_ast().value] for c in conditions] if computed else None
+        done[at] = term(_of_other_operands(CTX, at, n, (Address * n)(*(done[o].at for o in operands)))) if n else term(at)
+    return [done[address(c)] for c in conditions] if computed else None

@@ -11,6 +11,7 @@ from typing import Any
 
 import z3
 
+from morok.prove import smt
 from morok.prove.semantics.term import Expr, Unsupported, World, both, choose
 
 
@@ -39,7 +40,7 @@ class Integers:
 
     @property
     def sort(self) -> Any:
-        return z3.IntSort()
+        return smt.IntSort()
 
     @property
     def low(self) -> int:
@@ -50,10 +51,10 @@ class Integers:
         return (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
 
     def const(self, value: int) -> Expr:
-        return z3.IntVal(value)
+        return smt.IntVal(value)
 
     def variable(self, name: str) -> Expr:
-        v = z3.Int(name)
+        v = smt.Int(name)
         if self.bits and not self.homomorphic:
             self.world.assume(v >= self.low, v <= self.high)
         return v
@@ -62,14 +63,14 @@ class Integers:
         return int(value.as_long())
 
     def fits(self, a: Expr) -> Expr:
-        return both() if not self.bits else z3.And(self.low <= a, a <= self.high)
+        return both() if not self.bits else smt.And(self.low <= a, a <= self.high)
 
     def wrap(self, a: Expr) -> Expr:
         """`a` modulo 2^bits, in range."""
         if not self.bits or self.homomorphic:
             return a
         size = 1 << self.bits
-        v = numeral(z3.simplify(a))
+        v = numeral(smt.simplify(a))
         if v is not None:
             v %= size
             return self.const(v - size if v > self.high else v)
@@ -85,10 +86,10 @@ class Integers:
         """`a` wrapped, where it is at most one turn out of range: sums and differences of two values."""
         if not self.bits or self.homomorphic:
             return a
-        if numeral(z3.simplify(a)) is not None:
+        if numeral(smt.simplify(a)) is not None:
             return self.wrap(a)
         size = 1 << self.bits
-        return z3.If(a > self.high, a - size, z3.If(a < self.low, a + size, a))
+        return smt.If(a > self.high, a - size, smt.If(a < self.low, a + size, a))
 
     def add(self, a: Expr, b: Expr) -> Expr:
         return self.wrap_once(a + b)
@@ -109,7 +110,7 @@ class Integers:
     def divisible(self, a: Expr, b: Expr) -> Expr:
         self._no_homomorphism()
         if self.bits and self.signed:
-            return z3.And(b != 0, z3.Not(z3.And(b == -1, a == self.low)))
+            return smt.And(b != 0, smt.Not(smt.And(b == -1, a == self.low)))
         return b != 0
 
     def tdiv(self, a: Expr, b: Expr) -> Expr:
@@ -130,7 +131,7 @@ class Integers:
         """a - b * quotient; where quotients are functions a function itself, so that equal operands show equal remainders."""
         if self.builtin or self.world.witnesses:
             return a - b * quotient
-        r = z3.Function(name, self.sort, self.sort, self.sort)(a, b)
+        r = smt.Function(name, self.sort, self.sort, self.sort)(a, b)
         self.world.assume(r == a - b * quotient)
         return r
 
@@ -144,16 +145,16 @@ class Integers:
 
     def shiftable(self, b: Expr) -> Expr:
         self._no_homomorphism()
-        return z3.And(b >= 0, b < self.bits)
+        return smt.And(b >= 0, b < self.bits)
 
     def _power(self, b: Expr) -> Expr:
         """2^b for every amount that has a meaning: an enumeration, and complete."""
-        v = numeral(z3.simplify(b))
+        v = numeral(smt.simplify(b))
         if v is not None:
             return self.const(1 << v if 0 <= v < self.bits else 1)
         power = self.const(1 << (self.bits - 1))
         for k in range(self.bits - 2, -1, -1):
-            power = z3.If(b == k, self.const(1 << k), power)
+            power = smt.If(b == k, self.const(1 << k), power)
         return power
 
     def shl(self, a: Expr, b: Expr) -> Expr:
@@ -166,9 +167,9 @@ class Integers:
         """Only with a mask of low bits, which is a remainder."""
         self._no_homomorphism()
         for value, mask in ((a, b), (b, a)):
-            m = numeral(z3.simplify(mask))
+            m = numeral(smt.simplify(mask))
             if m is not None and m >= 0 and (m + 1) & m == 0:
-                return value - (m + 1) * floored(self.world, value, z3.IntVal(m + 1), self.builtin)
+                return value - (m + 1) * floored(self.world, value, smt.IntVal(m + 1), self.builtin)
         raise Unsupported("bitwise operations over integers")
 
     def bit_or(self, a: Expr, b: Expr) -> Expr:
@@ -181,14 +182,14 @@ class Integers:
         return -1 - a if self.signed else self.high - a
 
     def from_bool(self, a: Expr) -> Expr:
-        return z3.If(a, self.const(1), self.const(0))
+        return smt.If(a, self.const(1), self.const(0))
 
     def convert(self, a: Expr, source: Integers) -> Expr:
         self._no_homomorphism()
         if self.bits and source.bits and not (self.low <= source.low and source.high <= self.high):
             if self.bits == source.bits:
                 size = 1 << self.bits
-                return z3.If(a > self.high, a - size, z3.If(a < self.low, a + size, a))
+                return smt.If(a > self.high, a - size, smt.If(a < self.low, a + size, a))
             return self.wrap(a)
         return a
 
@@ -196,10 +197,10 @@ class Integers:
 def _signs(a: Expr, b: Expr, r: Expr) -> tuple[Expr, ...]:
     """The remainder of a division that truncates: smaller than the divisor, with the dividend's sign."""
     return (
-        z3.Implies(z3.And(b > 0, a >= 0), z3.And(r >= 0, r < b)),
-        z3.Implies(z3.And(b > 0, a < 0), z3.And(-b < r, r <= 0)),
-        z3.Implies(z3.And(b < 0, a >= 0), z3.And(r >= 0, r < -b)),
-        z3.Implies(z3.And(b < 0, a < 0), z3.And(b < r, r <= 0)),
+        smt.Implies(smt.And(b > 0, a >= 0), smt.And(r >= 0, r < b)),
+        smt.Implies(smt.And(b > 0, a < 0), smt.And(-b < r, r <= 0)),
+        smt.Implies(smt.And(b < 0, a >= 0), smt.And(r >= 0, r < -b)),
+        smt.Implies(smt.And(b < 0, a < 0), smt.And(b < r, r <= 0)),
     )
 
 
@@ -212,13 +213,13 @@ def _divide(world: World, kind: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
     def make() -> tuple[Expr, Expr]:
         if world.witnesses:
-            q, r = world.fresh(kind, z3.IntSort()), world.fresh("remainder", z3.IntSort())
-            world.assume(z3.Implies(b != 0, a == b * q + r))
+            q, r = world.fresh(kind, smt.IntSort()), world.fresh("remainder", smt.IntSort())
+            world.assume(smt.Implies(b != 0, a == b * q + r))
         else:
-            q = z3.Function(kind, z3.IntSort(), z3.IntSort(), z3.IntSort())(a, b)
+            q = smt.Function(kind, smt.IntSort(), smt.IntSort(), smt.IntSort())(a, b)
             r = a - b * q
         if kind == "floordiv":
-            world.assume(z3.Implies(b > 0, z3.And(r >= 0, r < b)), z3.Implies(b < 0, z3.And(b < r, r <= 0)))
+            world.assume(smt.Implies(b > 0, smt.And(r >= 0, r < b)), smt.Implies(b < 0, smt.And(b < r, r <= 0)))
         else:
             world.assume(*_signs(a, b, r))
         return q, r
@@ -229,27 +230,27 @@ def _divide(world: World, kind: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 def truncated(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
     """a / b toward zero; anything where b is 0."""
-    x, y = numeral(z3.simplify(a)), numeral(z3.simplify(b))
+    x, y = numeral(smt.simplify(a)), numeral(smt.simplify(b))
     if x is not None and y:
         q = abs(x) // abs(y)
-        return z3.IntVal(q if (x < 0) == (y < 0) else -q)
+        return smt.IntVal(q if (x < 0) == (y < 0) else -q)
     if y == 1:
         return a
     if builtin:  # the solver's division is Euclidean: for a >= 0 it truncates, whatever the sign of b
-        return z3.If(a >= 0, a / b, -((-a) / b))
+        return smt.If(a >= 0, a / b, -((-a) / b))
     return _divide(world, "tdiv", a, b)[0]
 
 
 def floored(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
     """a / b rounded down; anything where b is 0."""
-    x, y = numeral(z3.simplify(a)), numeral(z3.simplify(b))
+    x, y = numeral(smt.simplify(a)), numeral(smt.simplify(b))
     if x is not None and y:
-        return z3.IntVal(x // y)
+        return smt.IntVal(x // y)
     if y == 1:
         return a
     if builtin:
         return choose(b > 0, a / b, (-a) / (-b))
     if world.one_division:  # rounding down is truncation, one less where the signs differ and something remains
         q, r = _divide(world, "tdiv", a, b)
-        return z3.If(z3.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
+        return smt.If(smt.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
     return _divide(world, "floordiv", a, b)[0]

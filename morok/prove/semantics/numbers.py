@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import z3
 
+from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.integers import Integers, floored, numeral, truncated
 from morok.prove.semantics.term import (
@@ -78,11 +79,11 @@ class WholeNumbers:
         return whole(v)
 
     def variable(self, name: str, bits: int = 0) -> Expr:
-        return z3.Int(name)
+        return smt.Int(name)
 
     def known(self, a: Expr) -> int | None:
         found = plain(a)
-        return numeral(z3.simplify(a)) if found is None else found
+        return numeral(smt.simplify(a)) if found is None else found
 
     def read(self, a: Expr) -> int:
         return int(a.as_long())
@@ -139,9 +140,9 @@ class WholeNumbers:
 
     def gcd(self, a: Expr, b: Expr) -> Expr:
         """The greatest common divisor, known only as a common divisor."""
-        g = self.world.opaque("gcd", z3.IntSort(), a, b)
-        x, y = self.world.fresh("cofactor", z3.IntSort()), self.world.fresh("cofactor", z3.IntSort())
-        self.world.assume(g >= 0, a == g * x, b == g * y, (g == 0) == z3.And(a == 0, b == 0))
+        g = self.world.opaque("gcd", smt.IntSort(), a, b)
+        x, y = self.world.fresh("cofactor", smt.IntSort()), self.world.fresh("cofactor", smt.IntSort())
+        self.world.assume(g >= 0, a == g * x, b == g * y, (g == 0) == smt.And(a == 0, b == 0))
         return g
 
 
@@ -155,31 +156,31 @@ class WideBits:
         width = max(v.size() for v in values) + extra
         if width > 600:
             raise Unsupported("numbers too wide for bit vectors")
-        return tuple(z3.SignExt(width - v.size(), v) if v.size() < width else v for v in values)
+        return tuple(smt.SignExt(width - v.size(), v) if v.size() < width else v for v in values)
 
     def const(self, v: int) -> Expr:
-        return z3.BitVecVal(v, v.bit_length() + 1)
+        return smt.BitVecVal(v, v.bit_length() + 1)
 
     def variable(self, name: str, bits: int = 0) -> Expr:
         if not bits:
             raise Unsupported("unbounded numbers as bit vectors")
-        return z3.BitVec(name, bits + 1)
+        return smt.BitVec(name, bits + 1)
 
     def known(self, a: Expr) -> int | None:
-        a = z3.simplify(a)
+        a = smt.simplify(a)
         return int(a.as_signed_long()) if z3.is_bv_value(a) else None
 
     def read(self, a: Expr) -> int:
         return int(a.as_signed_long())
 
     def of(self, value: Expr, arithmetic: Bits) -> Expr:
-        return value if arithmetic.signed else z3.ZeroExt(1, value)
+        return value if arithmetic.signed else smt.ZeroExt(1, value)
 
     def to(self, value: Expr, arithmetic: Bits) -> Expr:
         n = value.size()
         if n >= arithmetic.bits:
-            return value if n == arithmetic.bits else z3.Extract(arithmetic.bits - 1, 0, value)
-        return z3.SignExt(arithmetic.bits - n, value)
+            return value if n == arithmetic.bits else smt.Extract(arithmetic.bits - 1, 0, value)
+        return smt.SignExt(arithmetic.bits - n, value)
 
     def add(self, a: Expr, b: Expr) -> Expr:
         a, b = self._fit(a, b, extra=1)
@@ -203,8 +204,8 @@ class WideBits:
 
     def floordiv(self, a: Expr, b: Expr) -> Expr:
         a, b = self._fit(a, b, extra=1)
-        q, r = a / b, z3.SRem(a, b)
-        return z3.If(z3.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
+        q, r = a / b, smt.SRem(a, b)
+        return smt.If(smt.And(r != 0, (r < 0) != (b < 0)), q - 1, q)
 
     def eq(self, a: Expr, b: Expr) -> Expr:
         a, b = self._fit(a, b)
@@ -216,7 +217,7 @@ class WideBits:
 
     def choose(self, c: Expr, a: Expr, b: Expr) -> Expr:
         a, b = self._fit(a, b)
-        return z3.If(c, a, b)
+        return smt.If(c, a, b)
 
     def bitwise(self, op: str, a: Expr, b: Expr) -> Expr:
         a, b = self._fit(a, b)
@@ -286,7 +287,7 @@ class Arithmetic:
         power = n.const(1 << top)
         for k in range(top - 1, -1, -1):
             power = n.choose(n.eq(b.value, n.const(k)), n.const(1 << k), power)
-        exist = both(exist, z3.Not(n.lt(b.value, n.const(0))), z3.Not(n.lt(n.const(top), b.value)))
+        exist = both(exist, smt.Not(n.lt(b.value, n.const(0))), smt.Not(n.lt(n.const(top), b.value)))
         return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
 
     def unary(self, op: str, a: Num) -> Num:
@@ -315,11 +316,11 @@ class Arithmetic:
         """Whether the number is a power of two: every one that its dtype holds is enumerated."""
         v = self.n.known(a.value)
         if v is not None:
-            return z3.BoolVal(v > 0 and v & (v - 1) == 0)
+            return smt.BoolVal(v > 0 and v & (v - 1) == 0)
         exponents = range(self._exponents(a))
         leaf = a.value.arg(0) if z3.is_app_of(a.value, z3.Z3_OP_ZERO_EXT) else a.value
         if leaf.num_args() == 0 and a.bits:
-            make = (lambda v: z3.BitVecVal(v, leaf.size())) if z3.is_bv(leaf) else z3.IntVal
+            make = (lambda v: smt.BitVecVal(v, leaf.size())) if z3.is_bv(leaf) else smt.IntVal
             self.cases(leaf, tuple(make(1 << k) for k in exponents))
         return either(*(self.n.eq(a.value, self.n.const(1 << k)) for k in exponents))
 

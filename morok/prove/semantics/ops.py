@@ -11,6 +11,7 @@ from typing import Any
 
 import z3
 
+from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats, Reals
 from morok.prove.semantics.integers import Integers, numeral
@@ -87,7 +88,7 @@ def _pick(w: W, d: D, a: Term, b: Term, least: bool) -> Term:
     if d.is_float:
         return strict(n.minimum(a.value, b.value) if least else n.maximum(a.value, b.value), a, b)
     less = n.lt(a.value, b.value)
-    return strict(z3.If(less, a.value, b.value) if least else z3.If(less, b.value, a.value), a, b)
+    return strict(smt.If(less, a.value, b.value) if least else smt.If(less, b.value, a.value), a, b)
 
 
 def max(w: W, d: D, a: Term, b: Term) -> Term:
@@ -101,13 +102,13 @@ def min(w: W, d: D, a: Term, b: Term) -> Term:
 def and_(w: W, d: D, a: Term, b: Term) -> Term:
     if not d.is_bool:
         return strict(w.arithmetic(d).bit_and(a.value, b.value), a, b)
-    return _decided(z3.And(a.value, b.value), negation(a.value), negation(b.value), a, b)
+    return _decided(smt.And(a.value, b.value), negation(a.value), negation(b.value), a, b)
 
 
 def or_(w: W, d: D, a: Term, b: Term) -> Term:
     if not d.is_bool:
         return strict(w.arithmetic(d).bit_or(a.value, b.value), a, b)
-    return _decided(z3.Or(a.value, b.value), a.value, b.value, a, b)
+    return _decided(smt.Or(a.value, b.value), a.value, b.value, a, b)
 
 
 def _decided(value: Expr, by_a: Expr, by_b: Expr, a: Term, b: Term) -> Term:
@@ -116,7 +117,7 @@ def _decided(value: Expr, by_a: Expr, by_b: Expr, a: Term, b: Term) -> Term:
 
 
 def xor(w: W, d: D, a: Term, b: Term) -> Term:
-    return strict(z3.Xor(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_xor(a.value, b.value), a, b)
+    return strict(smt.Xor(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_xor(a.value, b.value), a, b)
 
 
 def shl(w: W, d: D, a: Term, b: Term) -> Term:
@@ -158,7 +159,7 @@ def eq(w: W, d: D, a: Term, b: Term) -> Term:
 
 
 def ne(w: W, d: D, a: Term, b: Term) -> Term:
-    return comparison(z3.Not(_same(w, d, a, b)), a, b)
+    return comparison(smt.Not(_same(w, d, a, b)), a, b)
 
 
 def where(w: W, d: D, c: Term, t: Term, f: Term) -> Term:
@@ -189,15 +190,15 @@ def abs(w: W, d: D, a: Term) -> Term:
         return strict(n.absolute(a.value), a)
     if d.is_unsigned:
         return a
-    return strict(z3.If(n.lt(a.value, n.const(0)), n.neg(a.value), a.value), a)
+    return strict(smt.If(n.lt(a.value, n.const(0)), n.neg(a.value), a.value), a)
 
 
 def sign(w: W, d: D, a: Term) -> Term:
     n = w.arithmetic(d)
     if d.is_float:
         return strict(n.sign(a.value), a)
-    positive = z3.If(n.lt(n.const(0), a.value), n.const(1), n.const(0))
-    return strict(positive if d.is_unsigned else z3.If(n.lt(a.value, n.const(0)), n.const(-1), positive), a)
+    positive = smt.If(n.lt(n.const(0), a.value), n.const(1), n.const(0))
+    return strict(positive if d.is_unsigned else smt.If(n.lt(a.value, n.const(0)), n.const(-1), positive), a)
 
 
 def sqrt(w: W, d: D, a: Term) -> Term:
@@ -215,8 +216,8 @@ def _transcendental(name: str, cases: Callable[[Floats, Expr], list[tuple[Expr, 
         value = w.opaque(f"{name}.{d.name}", n.sort, a.value)
         if isinstance(n, Floats):
             for condition, result in reversed(cases(n, a.value)):
-                value = z3.If(condition, result, value)
-            value = z3.If(n.is_nan(a.value), n.const(float("nan")), value)
+                value = smt.If(condition, result, value)
+            value = smt.If(n.is_nan(a.value), n.const(float("nan")), value)
         return strict(value, a)
 
     return apply
@@ -229,8 +230,8 @@ _NAN = float("nan")
 def _at_infinities(n: Floats, a: Expr, minus: float, plus: float) -> list[tuple[Expr, Expr]]:
     negative = n.is_negative(a)
     return [
-        (z3.And(n.is_inf(a), negative), n.const(minus)),
-        (z3.And(n.is_inf(a), z3.Not(negative)), n.const(plus)),
+        (smt.And(n.is_inf(a), negative), n.const(minus)),
+        (smt.And(n.is_inf(a), smt.Not(negative)), n.const(plus)),
     ]
 
 
@@ -260,7 +261,7 @@ def _sigmoid_like(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
 
 
 def _inverse_root(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
-    at_zero = z3.If(n.is_negative(a), n.const(-_INF), n.const(_INF))
+    at_zero = smt.If(n.is_negative(a), n.const(-_INF), n.const(_INF))
     return [(n.is_zero(a), at_zero), (n.is_negative(a), n.const(_NAN)), (n.is_inf(a), n.const(0.0))]
 
 
@@ -283,19 +284,19 @@ def pow(w: W, d: D, a: Term, b: Term) -> Term:
     if d.is_float:
         return _float_pow(w, d, n, a, b)
     exponent = _literal(b.value)
-    allowed = TRUE if d.is_unsigned else z3.Not(n.lt(b.value, n.const(0)))
+    allowed = TRUE if d.is_unsigned else smt.Not(n.lt(b.value, n.const(0)))
     if exponent is not None and 0 <= exponent <= _UNROLLED:
         value = n.const(1)
         for _ in range(exponent):
             value = n.mul(value, a.value)
         return strict(value, a, b)
     value = w.opaque(f"pow.{d.name}", n.sort, a.value, b.value)
-    value = z3.If(b.value == n.const(0), n.const(1), z3.If(b.value == n.const(1), a.value, value))
+    value = smt.If(b.value == n.const(0), n.const(1), smt.If(b.value == n.const(1), a.value, value))
     return strict(value, a, b, when=allowed)
 
 
 def _literal(a: Expr) -> int | None:
-    a = z3.simplify(a)
+    a = smt.simplify(a)
     return int(a.as_signed_long()) if z3.is_bv_value(a) else numeral(a)
 
 
@@ -304,10 +305,10 @@ def _float_pow(w: W, d: D, n: Floats | Reals, a: Term, b: Term) -> Term:
     value = w.opaque(f"pow.{d.name}", n.sort, a.value, b.value)
     one = n.const(1.0)
     if isinstance(n, Floats):
-        value = z3.If(z3.Or(n.is_nan(a.value), n.is_nan(b.value)), n.const(_NAN), value)
-    value = z3.If(b.value == n.const(2.0), n.mul(a.value, a.value), value)
-    value = z3.If(b.value == one, a.value, value)
-    value = z3.If(z3.Or(n.is_zero(b.value), a.value == one), one, value)
+        value = smt.If(smt.Or(n.is_nan(a.value), n.is_nan(b.value)), n.const(_NAN), value)
+    value = smt.If(b.value == n.const(2.0), n.mul(a.value, a.value), value)
+    value = smt.If(b.value == one, a.value, value)
+    value = smt.If(smt.Or(n.is_zero(b.value), a.value == one), one, value)
     return strict(value, a, b)
 
 
@@ -317,18 +318,18 @@ def threefry(w: W, d: D, a: Term, b: Term) -> Term:
         raise Unsupported("the random generator over integers")
 
     def halves(v: Expr) -> tuple[Expr, Expr]:
-        return z3.Extract(31, 0, v), z3.Extract(63, 32, v)
+        return smt.Extract(31, 0, v), smt.Extract(63, 32, v)
 
     (x0, x1), (k0, k1) = halves(a.value), halves(b.value)
-    keys = (k0, k1, k0 ^ k1 ^ z3.BitVecVal(0x1BD11BDA, 32))
+    keys = (k0, k1, k0 ^ k1 ^ smt.BitVecVal(0x1BD11BDA, 32))
     x0, x1 = x0 + keys[0], x1 + keys[1]
     for i in range(5):
         for r in ((13, 15, 26, 6), (17, 29, 16, 24))[i % 2]:
             x0 = x0 + x1
-            x1 = z3.RotateLeft(x1, r) ^ x0
+            x1 = smt.RotateLeft(x1, r) ^ x0
         x0 = x0 + keys[(i + 1) % 3]
-        x1 = x1 + keys[(i + 2) % 3] + z3.BitVecVal(i + 1, 32)
-    return strict(z3.Concat(x1, x0), a, b)
+        x1 = x1 + keys[(i + 2) % 3] + smt.BitVecVal(i + 1, 32)
+    return strict(smt.Concat(x1, x0), a, b)
 
 
 # Conversions.
@@ -373,9 +374,9 @@ def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Exp
         convert = z3.fpSignedToFP if s.signed else z3.fpUnsignedToFP
         return convert(z3.RNE(), a, n.sort)
     if isinstance(n, Reals) and isinstance(s, Integers):
-        return z3.ToReal(a)
+        return smt.ToReal(a)
     if isinstance(s, Integers) and isinstance(n, Floats):
-        return _float_of_integer(w, n, source, z3.simplify(a))
+        return _float_of_integer(w, n, source, smt.simplify(a))
     raise Unsupported(f"{source} as real numbers")
 
 
@@ -383,47 +384,47 @@ def _float_of_integer(w: W, n: Floats, source: D, a: Expr) -> Expr:
     """A function of the integer alone, whatever dtype holds it: known at numerals, else finite where the dtype fits."""
     v = numeral(a)
     if v is not None:
-        return z3.simplify(z3.fpRealToFP(z3.RNE(), z3.RealVal(v), n.sort))
+        return smt.simplify(z3.fpRealToFP(z3.RNE(), z3.RealVal(v), n.sort))
     if z3.is_app_of(a, z3.Z3_OP_ITE):
-        return z3.If(a.arg(0), _float_of_integer(w, n, source, a.arg(1)), _float_of_integer(w, n, source, a.arg(2)))
+        return smt.If(a.arg(0), _float_of_integer(w, n, source, a.arg(1)), _float_of_integer(w, n, source, a.arg(2)))
     f = w.opaque(f"float.{n.name}", n.sort, a)
     if w.safe_cast(source.name, n.name):
-        w.assume(z3.Not(n.is_nan(f)), z3.Not(n.is_inf(f)))
+        w.assume(smt.Not(n.is_nan(f)), smt.Not(n.is_inf(f)))
         w.known[("exact float", f.get_id())] = (a, f)
     return f
 
 
 def _integer_of_float(w: W, s: Floats, a: Expr) -> Expr:
     """The integer toward zero: known at numerals and of floats that were integers that fit; else any function of it."""
-    a = z3.simplify(a)
+    a = smt.simplify(a)
     if z3.is_fp_value(a):
-        finite = not z3.is_true(z3.simplify(z3.Or(z3.fpIsNaN(a), z3.fpIsInf(a))))
-        return z3.IntVal(int(s.read(a)) if finite else 0)
+        finite = not z3.is_true(smt.simplify(smt.Or(smt.fpIsNaN(a), smt.fpIsInf(a))))
+        return smt.IntVal(int(s.read(a)) if finite else 0)
     if z3.is_app_of(a, z3.Z3_OP_ITE):
-        return z3.If(a.arg(0), _integer_of_float(w, s, a.arg(1)), _integer_of_float(w, s, a.arg(2)))
+        return smt.If(a.arg(0), _integer_of_float(w, s, a.arg(1)), _integer_of_float(w, s, a.arg(2)))
     exact = w.known.get(("exact float", a.get_id()))
     if exact is not None:
         return exact[0]
-    wide = z3.fpRoundToIntegral(z3.RTZ(), z3.fpToFP(z3.RNE(), a, z3.Float64()) if s.name != "f64" else a)
-    return w.opaque("integer", z3.IntSort(), wide)
+    wide = smt.fpRoundToIntegral(z3.RTZ(), z3.fpToFP(z3.RNE(), a, z3.Float64()) if s.name != "f64" else a)
+    return w.opaque("integer", smt.IntSort(), wide)
 
 
 def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, a: Term) -> Term:
     if isinstance(s, Reals):
         raise Unsupported("integers of real numbers")
-    finite = z3.Not(z3.Or(s.is_nan(a.value), s.is_inf(a.value)))
+    finite = smt.Not(smt.Or(s.is_nan(a.value), s.is_inf(a.value)))
     if d.is_index:
         return strict(_integer_of_float(w, s, a.value), a, when=finite)
-    whole = z3.fpRoundToIntegral(z3.RTZ(), a.value)
+    whole = smt.fpRoundToIntegral(z3.RTZ(), a.value)
     # 2^bits may round to infinity in a narrow format, which is right: every finite value lies below it
     low = s.const(-float(2 ** (d.bits - 1))) if d.is_signed else s.const(0.0)
     high = s.const(float(2 ** (d.bits - 1 if d.is_signed else d.bits)))
-    inside = z3.And(finite, z3.fpLEQ(low, whole), z3.fpLT(whole, high))
+    inside = smt.And(finite, smt.fpLEQ(low, whole), smt.fpLT(whole, high))
     if isinstance(n, Bits):
         v = z3.fpToSBV(z3.RTZ(), a.value, n.sort) if d.is_signed else z3.fpToUBV(z3.RTZ(), a.value, n.sort)
     else:
         v = _integer_of_float(w, s, a.value)
-        w.assume(z3.Implies(inside, z3.And(v >= n.low, v <= n.high)))
+        w.assume(smt.Implies(inside, smt.And(v >= n.low, v <= n.high)))
     return strict(v, a, when=inside)
 
 
@@ -433,7 +434,7 @@ def bitcast(w: W, d: D, a: Term, source: D) -> Term:
     if d.is_bool or source.is_bool or d.is_index or source.is_index:
         # nothing says what these bits are: some function, of some of the values
         bits = w.opaque(f"bits.{source.name}.{d.name}", w.sort(d), a.value)
-        return strict(bits, a, when=w.opaque(f"bits.{source.name}.{d.name}.defined", z3.BoolSort(), a.value))
+        return strict(bits, a, when=w.opaque(f"bits.{source.name}.{d.name}.defined", smt.BoolSort(), a.value))
     n, s = w.arithmetic(d), w.arithmetic(source)
     if isinstance(n, (Integers, Reals)) or isinstance(s, (Integers, Reals)):
         raise Unsupported("bits over integers and real numbers")

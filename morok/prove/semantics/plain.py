@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import z3
 
+from morok.prove import smt
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, World, both, choose, either, negation
@@ -34,14 +35,14 @@ class IntegerWorld(World):
 
     def variable(self, name: str, dtype: str, maybe_invalid: bool = False) -> Term:
         if dtype == "bool":
-            return Term(z3.Bool(name))
-        v = z3.Int(name)
+            return Term(smt.Bool(name))
+        v = smt.Int(name)
         low, high = self.limits[dtype]
         self.assume(low <= v, v <= high)
         return Term(v)
 
     def constant(self, dtype: str, value: Any) -> Term:
-        return Term(z3.BoolVal(bool(value)) if dtype == "bool" else z3.IntVal(int(value)))
+        return Term(smt.BoolVal(bool(value)) if dtype == "bool" else smt.IntVal(int(value)))
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         return target.value == pattern.value
@@ -53,7 +54,7 @@ class IntegerWorld(World):
         return Term(choose(condition, yes.value, no.value), choose(condition, yes.defined, no.defined))
 
     def number_of(self, dtype: str, term: Term) -> Num:
-        return Num(z3.If(term.value, 1, 0) if dtype == "bool" else term.value)
+        return Num(smt.If(term.value, 1, 0) if dtype == "bool" else term.value)
 
     def constant_of(self, dtype: str, number: Num) -> Term:
         """A computed number as a constant: it has none where the dtype cannot hold it."""
@@ -62,7 +63,7 @@ class IntegerWorld(World):
         return Term(number.value, self.fits(dtype, number))
 
     def bound(self, dtype: str, name: str, term: Term, least: bool) -> tuple[Num, Expr]:
-        n = Num(z3.Int(name))
+        n = Num(smt.Int(name))
         value = self.number_of(dtype, term).value
         sound = n.value <= value if least else value <= n.value
         return n, either(negation(term.defined), sound)

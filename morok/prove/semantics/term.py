@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import z3
-from z3 import z3core
 
-Expr = Any  # a z3 expression; the bindings are untyped
+from morok.prove import smt
+from morok.prove.kept import address, adopted
 
-TRUE: Final = z3.BoolVal(True)
-FALSE: Final = z3.BoolVal(False)
+Expr = Any  # an expression of the library; the bindings are untyped
+
+TRUE: Final[Expr] = smt.BoolVal(True)
+FALSE: Final[Expr] = smt.BoolVal(False)
 
 
 class Unsupported(Exception):
@@ -40,12 +42,12 @@ class Term:
 
 
 def is_true(condition: Expr) -> bool:
-    """Whether it is the constant true itself: equal nodes of the solver are one node, so that their addresses tell."""
-    return bool(condition.ast.value == TRUE.ast.value)
+    """Whether it is the constant true itself."""
+    return adopted(condition) is TRUE
 
 
 def is_false(condition: Expr) -> bool:
-    return bool(condition.ast.value == FALSE.ast.value)
+    return adopted(condition) is FALSE
 
 
 _VALUES: Final[dict[int, int]] = {}  # of the numerals that `whole` has made, by their addresses: it keeps them alive
@@ -54,14 +56,14 @@ _VALUES: Final[dict[int, int]] = {}  # of the numerals that `whole` has made, by
 @functools.cache
 def whole(v: int) -> Expr:
     """The numeral of an integer."""
-    made = z3.IntVal(v)
-    _VALUES[made.ast.value] = v
+    made = smt.IntVal(v)
+    _VALUES[made.at] = v
     return made
 
 
 def plain(a: Expr) -> int | None:
     """The Python value of a numeral that `whole` has made, found without asking the solver; None for any other term."""
-    return _VALUES.get(a.ast.value)
+    return _VALUES.get(address(a))
 
 
 def truth(value: bool) -> Expr:
@@ -70,39 +72,29 @@ def truth(value: bool) -> Expr:
 
 def both(*conditions: Expr) -> Expr:
     """The conjunction, without the conditions that are plainly true."""
-    kept = [c for c in conditions if not is_true(c)]
-    return TRUE if not kept else kept[0] if len(kept) == 1 else _connected(z3core.Z3_mk_and, kept)
+    kept = [c for c in map(adopted, conditions) if c is not TRUE]
+    return TRUE if not kept else kept[0] if len(kept) == 1 else smt.And(*kept)
 
 
 def either(*conditions: Expr) -> Expr:
     """The disjunction, without the conditions that are plainly false."""
-    if any(is_true(c) for c in conditions):
+    kept = [c for c in map(adopted, conditions) if c is not FALSE]
+    if any(c is TRUE for c in kept):
         return TRUE
-    kept = [c for c in conditions if not is_false(c)]
-    return FALSE if not kept else kept[0] if len(kept) == 1 else _connected(z3core.Z3_mk_or, kept)
-
-
-def _connected(connective: Callable[..., Any], conditions: list[Expr]) -> Expr:
-    """z3.And or z3.Or of conditions: the library's own wrapper spends most of its time on what might be none."""
-    context = z3.main_ctx()
-    operands = (z3.Ast * len(conditions))(*[c.as_ast() for c in conditions])
-    return z3.BoolRef(connective(context.ref(), len(conditions), operands), context)
+    return FALSE if not kept else kept[0] if len(kept) == 1 else smt.Or(*kept)
 
 
 def negation(condition: Expr) -> Expr:
     if is_true(condition):
         return FALSE
-    if is_false(condition):
-        return TRUE
-    context = z3.main_ctx()
-    return z3.BoolRef(z3core.Z3_mk_not(context.ref(), condition.as_ast()), context)
+    return TRUE if is_false(condition) else smt.Not(condition)
 
 
 def choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
     """`If`, decided at once where the condition is plain."""
     if is_true(condition) or yes.eq(no):
         return yes
-    return no if is_false(condition) else z3.If(condition, yes, no)
+    return no if is_false(condition) else smt.If(condition, yes, no)
 
 
 def strict(value: Expr, *operands: Term, when: Expr = TRUE) -> Term:
@@ -150,16 +142,16 @@ class World:
     def fresh(self, stem: str, sort: Any) -> Expr:
         """A new constant; names are numbered in the order of construction, so that queries repeat exactly."""
         self.fresh_names += 1
-        return z3.Const(f"{stem}!{self.fresh_names}", sort)
+        return smt.Const(f"{stem}!{self.fresh_names}", sort)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` gave for this key the first time. Expressions count as equal when they are one node of the solver."""
-        parts = tuple(k.get_id() if isinstance(k, z3.AstRef) else k for k in key)
+        parts = tuple(("at", address(k)) if isinstance(k, z3.AstRef) else k for k in key)
         if parts not in self.known:
-            self.known[parts] = (make(), key)  # the key is kept alive: the solver reuses the numbers of dead nodes
+            self.known[parts] = (make(), key)  # the key is kept alive: the solver reuses the addresses of dead nodes
         return self.known[parts][0]
 
     def opaque(self, name: str, result: Any, *arguments: Expr) -> Expr:
         """An uninterpreted function: equal arguments give equal results, and nothing else is known."""
         self.exact = False
-        return z3.Function(name, *(a.sort() for a in arguments), result)(*arguments)
+        return smt.Function(name, *(a.sort() for a in arguments), result)(*arguments)

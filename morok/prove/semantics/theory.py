@@ -9,6 +9,7 @@ from typing import Any
 import z3
 
 from morok.ir.dtype import BY_NAME, DType, safe_cast
+from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats, Reals
 from morok.prove.semantics.integers import Integers
@@ -63,20 +64,20 @@ class MorokWorld(World):
         return Bits(self, d.bits, d.is_signed)
 
     def sort(self, d: DType) -> Any:
-        return z3.BoolSort() if d.is_bool else self.arithmetic(d).sort
+        return smt.BoolSort() if d.is_bool else self.arithmetic(d).sort
 
     def variable(self, name: str, dtype: str, maybe_invalid: bool = False) -> Term:
         """Any value of the dtype; Invalid among them where `maybe_invalid`."""
         d = self.dtype(dtype)
-        value = z3.Bool(name) if d.is_bool else self.arithmetic(d).variable(name)
-        return Term(value, TRUE, z3.Bool(f"{name}.invalid") if maybe_invalid and d.is_index else FALSE)
+        value = smt.Bool(name) if d.is_bool else self.arithmetic(d).variable(name)
+        return Term(value, TRUE, smt.Bool(f"{name}.invalid") if maybe_invalid and d.is_index else FALSE)
 
     def constant(self, dtype: str, value: Any) -> Term:
         d = self.dtype(dtype)
-        return Term(z3.BoolVal(bool(value)) if d.is_bool else self.arithmetic(d).const(value))
+        return Term(smt.BoolVal(bool(value)) if d.is_bool else self.arithmetic(d).const(value))
 
     def invalid(self) -> Term:
-        return Term(z3.IntVal(0), TRUE, TRUE)
+        return Term(smt.IntVal(0), TRUE, TRUE)
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         """Whether both have the same value; where the pattern's is any of a set, whether the target's is one of them."""
@@ -91,7 +92,7 @@ class MorokWorld(World):
         if not d.is_float:
             return same
         n = self.arithmetic(d)
-        return either(same, z3.And(n.is_zero(target.value), n.is_zero(pattern.value)))
+        return either(same, smt.And(n.is_zero(target.value), n.is_zero(pattern.value)))
 
     def choose(self, condition: Expr, yes: Term, no: Term) -> Term:
         return Term(
@@ -143,7 +144,7 @@ class MorokWorld(World):
             return Num(value), both(inside, either(negation(term.defined), sound[1]))
         bits = d.bits
         value = n.n.variable(name, bits)
-        infinite = FALSE if bits else z3.Bool(f"{name}.infinite")
+        infinite = FALSE if bits else smt.Bool(f"{name}.infinite")
         number = Num(value, TRUE, infinite if least else FALSE, FALSE if least else infinite)
         has_value = both(term.defined, negation(term.invalid))
         order = n.compare("<=" if least else ">=", number, self.number_of(dtype, term))[1]
