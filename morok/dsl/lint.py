@@ -77,7 +77,7 @@ def _rule(rule: CheckedRule) -> Iterator[Finding]:
     same = _as_expression(syntax.pattern)
     if same is not None and same == expr_text(syntax.target):
         yield IdleRuleError, f"`{syntax.name}` rewrites its pattern to itself", syntax.span, "it would never come to an end"
-    elif not syntax.clauses and _matches(syntax.pattern, syntax.target, {}):
+    elif not syntax.clauses and _matches(rule, syntax.pattern, syntax.target, {}):
         yield (
             SelfMatchingRuleError,
             f"`{syntax.name}` applies to its own result, again and again",
@@ -199,22 +199,31 @@ def _as_expression(p: S.Pattern) -> str | None:
     return None
 
 
-def _matches(p: S.Pattern, e: S.Expr, bound: dict[str, str]) -> bool:
+def fits(rule: CheckedRule, p: S.PVar | S.POp, e: S.Expr) -> bool:
+    """Whether what a part of the pattern says of dtypes, and of Invalid, surely holds of a part of the target."""
+    if p.type is None:
+        return True
+    bound = rule.bindings.get(p.name) if isinstance(p, S.PVar) else None
+    valid = (bound is not None and bound.invalid_ok) or not any(b.invalid_ok for b in rule.bindings.values())
+    return valid and id(p) in rule.types and rule.types[id(p)] == rule.types.get(id(e))
+
+
+def _matches(rule: CheckedRule, p: S.Pattern, e: S.Expr, bound: dict[str, str]) -> bool:
     """Whether the pattern certainly matches what the target builds, whatever its variables stand for."""
     match p:
         case S.PVar():
-            return p.type is None and (p.name.startswith("_") or bound.setdefault(p.name, expr_text(e)) == expr_text(e))
+            return fits(rule, p, e) and (p.name.startswith("_") or bound.setdefault(p.name, expr_text(e)) == expr_text(e))
         case S.PBind():
-            return _matches(p.inner, e, bound)
-        case S.POp() if isinstance(e, S.ECall) and e.name in p.ops and p.type is None:
+            return _matches(rule, p.inner, e, bound)
+        case S.POp() if isinstance(e, S.ECall) and e.name in p.ops and fits(rule, p, e):
             args = [a for a in p.args if not isinstance(a, S.PType)]
             given = [a for a in e.args if not isinstance(a, S.EType)]
             if len(args) != len(p.args) or len(args) != len(given) or any(isinstance(a, S.PSequence) for a in args):
                 return False
-            if all(_matches(a, g, bound) for a, g in zip(args, given, strict=True)):
+            if all(_matches(rule, a, g, bound) for a, g in zip(args, given, strict=True)):
                 return True
             swapped = p.commutative and len(args) == 2
-            return swapped and all(_matches(a, g, {}) for a, g in zip(args, reversed(given), strict=True)) and _linear(p)
+            return swapped and all(_matches(rule, a, g, {}) for a, g in zip(args, reversed(given), strict=True)) and _linear(p)
     return False
 
 
@@ -223,4 +232,4 @@ def _linear(p: S.Pattern) -> bool:
     return len(names) == len(set(names))
 
 
-__all__ = ["lint"]
+__all__ = ["fits", "lint"]

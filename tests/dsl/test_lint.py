@@ -37,6 +37,16 @@ CASES = {
     "not shadowed: another op": ("a: Add[x, @zero] ~> x assuming nsz\nb: Or[x, @zero] ~> x", []),
     "idle": ("a: Add(x, y) ~> Add(x, y)", [("MRK114", 3, "`a` rewrites its pattern to itself")]),
     "turning": ("a: Add(x, y) ~> Add(y, x)", [("MRK115", 3, "`a` applies to its own result, again and again")]),
+    "turning at some dtypes": (
+        "a: Mul(x: int, y) ~> Mul(y, x)\nb: Sub(x: (i32 | index), y) ~> Sub(Neg(y), Neg(x))",
+        [("MRK115", n, f"`{a}` applies to its own result, again and again") for n, a in ((3, "a"), (4, "b"))],
+    ),
+    "turning into another dtype": ("a: Cast(x: i32, f32) ~> Cast(Cast(x, i64), f32)", []),
+    "not turning: Invalid": ("a: Max(x: index?, y: index) ~> Max(y, x)", []),
+    "turning: Invalid too": (
+        "a: Max(x: index?, y: index?) ~> Max(y, x)",
+        [("MRK115", 3, "`a` applies to its own result, again and again")],
+    ),
     "not turning": ("a: Add(x, c @const) ~> Add(c, x)", []),
     "growing": ("a: Neg(x) ~> Neg(Neg(Neg(x)))", [("MRK115", 3, "`a` applies to its own result, again and again")]),
     "guarded": ("a: Add(x: index, y) if vmin(x) > vmax(y) ~> Add(y, x)", []),

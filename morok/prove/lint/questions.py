@@ -7,6 +7,7 @@ longer than the budget, is False: a finding is certain, its absence is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort
+from morok.dsl.lint import fits
 from morok.prove.answers import Answer
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable
@@ -25,6 +27,7 @@ from morok.prove.semantics.term import Unsupported, both, negation
 from morok.prove.solve import ask
 
 BUDGET: Final = 300_000  # solver units a question: about 0.1 s
+_APART: Final = 1_000_000  # where the numbers of facts without a name begin, in a second reading
 
 
 class _Aside(Encoder):
@@ -37,6 +40,24 @@ class _Aside(Encoder):
     def pattern(self, p: S.Pattern) -> Any:
         found = self.nodes[id(p)] = super().pattern(p)
         return found
+
+
+class _Apart(Encoder):
+    """Reads clauses in a world where those of another rule, or these over other nodes, were read already: a name stands for
+    another node there, and what is asked about it is another fact.
+    """
+
+    def __init__(self, rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> None:
+        super().__init__(rule, instance, world, Choices())
+        self.names = dict(names)
+        self.counted = _APART
+
+    def bound(self, x: S.Expr, least: bool) -> Num:
+        if isinstance(x, S.EName) and x.name in self.names:
+            apart = replace(x, name=f"{x.name}'")
+            self.names[apart.name] = self.names[x.name]
+            x = apart
+        return super().bound(x, least)
 
 
 def _unsatisfiable(conditions: list[Any]) -> bool:
@@ -205,8 +226,7 @@ def _stands_for(encoder: _Aside, above: CheckedRule, name: str, part: S.Syntax) 
 
 def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> list[Any]:
     """That a clause of a rule does not hold where its names stand for these nodes; and the facts about bounds that this reads."""
-    reader = Encoder(rule, instance, world, Choices())
-    reader.names = dict(names)
+    reader = _Apart(rule, instance, world, names)
     held: list[Any] = []
     for clause in rule.syntax.clauses:
         if isinstance(clause, S.If):
@@ -229,23 +249,23 @@ def returns(rule: CheckedRule) -> bool:
     """Whether a rule surely applies again to what it made, whatever its names stand for."""
     if not rule.syntax.clauses or not fires_always(rule) or not lanewise(rule):
         return False
-    matched = [names for names in _onto(rule.syntax.pattern, rule.syntax.target, {}) if names is not None]
+    matched = [names for names in _onto(rule, rule.syntax.pattern, rule.syntax.target, {}) if names is not None]
     return any(all(_returns_at(rule, instance, names) for instance in rule.instances) for names in matched)
 
 
-def _onto(p: S.Pattern, e: S.Expr, names: dict[str, S.Expr]) -> Iterator[dict[str, S.Expr] | None]:
+def _onto(rule: CheckedRule, p: S.Pattern, e: S.Expr, names: dict[str, S.Expr]) -> Iterator[dict[str, S.Expr] | None]:
     """The ways in which the pattern matches what the target builds."""
     if isinstance(p, S.PBind):
         if p.name not in names:
-            yield from _onto(p.inner, e, {**names, p.name: e})
+            yield from _onto(rule, p.inner, e, {**names, p.name: e})
     elif isinstance(p, S.PVar):
-        if p.type is None and (p.ignored or names.setdefault(p.name, e) == e):
+        if fits(rule, p, e) and (p.ignored or names.setdefault(p.name, e) == e):
             yield names
     elif isinstance(p, S.POp) and isinstance(e, S.ECall) and e.name in p.ops and len(p.args) == len(e.args):
         for args in (p.args, p.args[::-1]) if p.commutative and len(p.args) == 2 else (p.args,):
             found: list[dict[str, S.Expr]] = [dict(names)]
             for a, b in zip(args, e.args, strict=True):
-                found = [more for n in found for more in _onto(a, b, dict(n)) if more is not None]
+                found = [more for n in found for more in _onto(rule, a, b, dict(n)) if more is not None]
             yield from found
 
 
