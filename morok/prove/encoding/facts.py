@@ -45,8 +45,7 @@ class Facts(Pointwise):
         key = (kind, *self.key_of(node))
         found = self.world.known.get(key)
         if found is None:
-            self.counted += 1
-            name = f"{kind}.{x.name}" if isinstance(x, S.EName) else f"{kind}.{self.counted}"
+            name = self.fact_name(kind, x)
             numbers = [self.world.bound(node.dtype, name, t, least) for t in node.lanes]
             found = (numbers[0][0], node)
             self.world.known[key] = found
@@ -54,6 +53,16 @@ class Facts(Pointwise):
             self.out.facts.append((name, kind, found[0]))
         number: Num = found[0]
         return number
+
+    def fact_name(self, kind: str, x: S.Expr) -> str:
+        """What no other fact of this world is called: the items of a sequence have one name in turn, and facts of their own."""
+        self.counted += 1
+        name = f"{kind}.{x.name}" if isinstance(x, S.EName) else f"{kind}.{self.counted}"
+        while name in self.world.fact_names:
+            self.counted += 1
+            name = f"{kind}.{self.counted}"
+        self.world.fact_names.add(name)
+        return name
 
     def about(self, x: S.Expr) -> Any:
         """The node, constant or dtype that something is asked about."""
@@ -118,9 +127,15 @@ class Facts(Pointwise):
         return self.compare("==", x, y)
 
     def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
-        """It says nothing about one value; where loops matter, `freedom` reads it."""
-        named = [getattr(e, "name", "") for e in (x, r)]
-        return Truth(smt.Bool(f"free_of.{'.'.join(named)}") if all(named) else self.world.fresh("free_of", smt.BoolSort()))
+        """It says nothing about one value; where loops matter, `freedom` reads it. Asked twice, it has one answer."""
+        asked = [self.names.get(getattr(e, "name", "")) for e in (x, r)]
+        if any(a is None for a in asked):
+            return Truth(self.world.fresh("free_of", smt.BoolSort()))
+        for nodes, answer in self.freedoms:
+            if all(a is b for a, b in zip(asked, nodes, strict=True)):
+                return Truth(answer)
+        self.freedoms.append((asked, self.world.fresh("free_of", smt.BoolSort())))
+        return Truth(self.freedoms[-1][1])
 
     def call_subst(self, x: S.Expr, r: S.Expr, t: S.Expr) -> Node:
         raise Unsupported("subst")

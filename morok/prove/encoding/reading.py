@@ -19,6 +19,7 @@ class Reading(ABC):
     unnamed  how many nodes and constants without a name were read so far: each becomes an unknown of its own
     counted  how many bounds were asked of what has no name
     calls    how many calls of extern functions were read
+    freedoms  what was asked of which nodes: whether the one is free of the other
     """
 
     def __init__(self, rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> None:
@@ -34,6 +35,7 @@ class Reading(ABC):
         self.unnamed = 0
         self.counted = 0
         self.calls = 0
+        self.freedoms: list[tuple[list[Any], Expr]] = []
 
     def premise(self, *conditions: Expr) -> None:
         self.out.premises.extend(c for c in conditions if not is_true(c))

@@ -7,7 +7,6 @@ longer than the budget, is False: a finding is certain, its absence is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -27,7 +26,6 @@ from morok.prove.semantics.term import Unsupported, both, negation
 from morok.prove.solve import ask
 
 BUDGET: Final = 300_000  # solver units a question: about 0.1 s
-_APART: Final = 1_000_000  # where the numbers of facts without a name begin, in a second reading
 
 
 class _Aside(Encoder):
@@ -40,24 +38,6 @@ class _Aside(Encoder):
     def pattern(self, p: S.Pattern) -> Any:
         found = self.nodes[id(p)] = super().pattern(p)
         return found
-
-
-class _Apart(Encoder):
-    """Reads clauses in a world where those of another rule, or these over other nodes, were read already: a name stands for
-    another node there, and what is asked about it is another fact.
-    """
-
-    def __init__(self, rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> None:
-        super().__init__(rule, instance, world, Choices())
-        self.names = dict(names)
-        self.counted = _APART
-
-    def bound(self, x: S.Expr, least: bool) -> Num:
-        if isinstance(x, S.EName) and x.name in self.names:
-            apart = replace(x, name=f"{x.name}'")
-            self.names[apart.name] = self.names[x.name]
-            x = apart
-        return super().bound(x, least)
 
 
 def _unsatisfiable(conditions: list[Any]) -> bool:
@@ -226,7 +206,8 @@ def _stands_for(encoder: _Aside, above: CheckedRule, name: str, part: S.Syntax) 
 
 def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> list[Any]:
     """That a clause of a rule does not hold where its names stand for these nodes; and the facts about bounds that this reads."""
-    reader = _Apart(rule, instance, world, names)
+    reader = Encoder(rule, instance, world, Choices())
+    reader.names = dict(names)
     held: list[Any] = []
     for clause in rule.syntax.clauses:
         if isinstance(clause, S.If):

@@ -118,6 +118,7 @@ class World:
     ranges    obligations of the lift to integers: conditions that the proof must establish, in the order of evaluation
     bounds    restrictions made for the solver's sake, in words: the verdict is then `bounded`
     witnesses, one_division  how divisions are said (integers.py)
+    fact_names  of the facts so far: two facts are never one unknown, whatever the rule calls their nodes
     cases     values that cover all that a variable can be under the premises: the question may be asked for each
     """
 
@@ -130,6 +131,7 @@ class World:
     one_division: bool = False
     cases: dict[int, tuple[Expr, tuple[Expr, ...]]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
+    fact_names: set[str] = field(default_factory=set)
     fresh_names: int = 0
 
     def assume(self, *facts: Expr) -> None:
