@@ -19,6 +19,7 @@ from morok.prove.encoding.monoid import folds_lanes
 from morok.prove.trust.graphs import Maker, Unmakeable, operands
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
+SHAPES: Final = ((3, 4), (2, 2, 3))  # of one that is read at two, at three
 LOOPS: Final = 20  # more than a graph has
 FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
 ENDS: Final = (
@@ -243,18 +244,29 @@ class StructureMaker(Maker):
         self.buffers += 1
         return UOp.new(Op.DefineGlobal, (), self.buffers, d.ptr(size))
 
+    def shaped(self, d: DType, rank: int) -> UOp:
+        """A buffer that is read at so many indices."""
+        if rank == 1:
+            return self.storage(d)
+        if not 2 <= rank < len(SHAPES) + 2:
+            raise Unmakeable(f"a buffer of {rank} dimensions")
+        return self.tensor(SHAPES[rank - 2], d)
+
     def op_index(self, parts: dict[str, Any]) -> UOp:
-        p = parts["buffer"]
+        p, where = parts["buffer"], parts["indices"]
+        patterns = where.items if isinstance(where, S.PList) else where
+        every = isinstance(patterns, S.PVar) or (len(patterns) == 1 and isinstance(patterns[0], S.PSequence))
         if isinstance(p, (S.POp, S.PStruct)):
             buffer = self.make(p)
-            sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
+        elif p.name in self.nodes:
+            buffer = self.nodes[p.name]
         else:
-            buffer = self.nodes[p.name] if p.name in self.nodes else self.bind(p, self.storage(self.scalar(p)))
-            sizes = [ELEMENTS]
-        where = parts["indices"]
-        patterns = where.items if isinstance(where, S.PList) else where
-        if isinstance(patterns, S.PVar) or (len(patterns) == 1 and isinstance(patterns[0], S.PSequence)):
+            buffer = self.bind(p, self.shaped(self.scalar(p), 1 if every else len(patterns)))
+        sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
+        if every:
             patterns = [S.PVar("_") for _ in sizes]
+        elif len(patterns) != len(sizes):
+            raise Unmakeable(f"{len(patterns)} indices of {len(sizes)} dimensions")
         indices = []
         for item, n in zip(patterns, sizes, strict=True):
             self.limit = n
@@ -358,10 +370,10 @@ class StructureMaker(Maker):
 
     # views
 
-    def tensor(self, dims: Sequence[int]) -> UOp:
+    def tensor(self, dims: Sequence[int], d: DType | None = None) -> UOp:
         self.buffers += 1
         unique = UOp.new(Op.Unique, (), self.buffers)
-        base = UOp.new(Op.Buffer, (unique, UOp.new(Op.Device, (), "CPU")), math.prod(dims), self.any)
+        base = UOp.new(Op.Buffer, (unique, UOp.new(Op.Device, (), "CPU")), math.prod(dims), d or self.any)
         return UOp.new(Op.Reshape, (base, *map(UOp.const, dims)))
 
     def sizes(self, rank: int, least: int = 1) -> list[int]:
