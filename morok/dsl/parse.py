@@ -140,7 +140,7 @@ class _Parser:
             hint=hint,
         )
 
-    def _unexpected(self, e: Any, tokens: list[Tok], whole_file: bool) -> RuleError:
+    def _unexpected(self, e: Any, tokens: list[Tok], start: str) -> RuleError:
         t: Tok = e.token
         words = vocabulary()
         if t.type == "BAD_STRING":
@@ -159,12 +159,14 @@ class _Parser:
         texts = {name: text for text, name in (*words.words.items(), *words.signs.items())}
         accepted: set[str] = e.interactive_parser.accepts() if e.interactive_parser else set(e.expected)
         expected = _in_words(accepted, texts)
+        if start == "heads":  # they end where the first group begins
+            expected = expected.replace(_WORDS["$END"], "`group`")
         ended = t.type == "$END"
         opened = _open_brackets(tokens, t)
         if opened and (ended or t.value in ("~>", "=>", "within", "assuming", "example", "let", "group") or t.type == "EXAMPLE"):
             at = opened[-1]
             return self.error(f"this `{at.value}` is never closed", at, f"`{_CLOSES[at.value]}`")
-        if ended and not whole_file:
+        if ended and start != "file":
             last = tokens[-1]
             return self.error(
                 "the rule ends too early", replace(last.span, column=last.end_column, end_column=last.end_column + 1), expected
@@ -192,7 +194,7 @@ class _Parser:
         try:
             return parser.parse(tokens, start=start)
         except UnexpectedToken as e:
-            raise self._unexpected(e, tokens, start == "file") from None
+            raise self._unexpected(e, tokens, start) from None
         except Mistake as e:
             raise self.error(e.message, e.span, e.expected, e.hint) from None
 

@@ -108,7 +108,10 @@ class Resolver:
             self.bound[name] = Bound(name, value, at.span, invalid_ok, constant)
             return
         if old.value.kind != value.kind or old.value.many != value.many:
-            self.fail(f"`{name}` stands for two kinds of things", at, hint=f"it was bound at line {old.span.line} already")
+            hint = f"it was bound at line {old.span.line} already"
+            if {old.value.kind, value.kind} == {"const", "node"} and not (old.value.many or value.many):
+                hint = f"`@const({name})` binds the value of a constant; `n @const({name})` its node too: write n for it"
+            self.fail(f"`{name}` stands for two kinds of things", at, hint=hint)
         if value.kind in ("const", "int", "bool") and value.type is not None:
             self.fail(f"the value `{name}` is bound twice", at, hint="give it two names, and compare them in a guard")
         if value.type is not None and old.value.type is not None:

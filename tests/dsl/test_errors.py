@@ -212,6 +212,18 @@ def test_a_rule_outside_groups() -> None:
     assert "stands in no group" in found[3]
 
 
+def test_what_may_stand_above_the_first_group() -> None:
+    (found,) = problems('include "other.rules"\ngroup g\n\na: Neg(Neg(x)) ~> x\n')
+    assert "unexpected `include`" in found[3]
+    assert "expected: `dialect`, `extern`, `helpers` or `group`" in found[3]
+
+
+def test_a_constants_value_is_not_its_node() -> None:
+    (found,) = problems("group g\n\na: Sub(Mul(x: index, @const(c)), Mul(y: index, c)) ~> Mul(Sub(x, y), c)\n")
+    assert "write n for it" in found[3]
+    check_text("group g\n\na: Sub(Mul(x: index, n @const(c)), Mul(y: index, n)) ~> Mul(Sub(x, y), c)\n")
+
+
 def test_a_mistake_in_a_template_is_one_mistake() -> None:
     assert len(problems("group g\n\nfor op in binary [Add, Sub, Mul] {\n    a: op(x, y) ~> z\n}\n")) == 1
 
