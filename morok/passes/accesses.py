@@ -31,6 +31,7 @@ class Widths:
     whole     whether accesses stay as wide as the program has them: the code generator splits them
     simplify  brings the index of a single lane into the form of a sum
     operands  the vectors that arithmetic takes all lanes of
+    sizes     `access_widths` by dtype, as far as they were asked for
     """
 
     target: Target
@@ -38,6 +39,7 @@ class Widths:
     whole: bool
     simplify: Callable[[UOp], UOp]
     operands: frozenset[UOp] = frozenset()
+    sizes: dict[DType, list[int]] = field(default_factory=dict)
     folded: dict[UOp, bool] = field(default_factory=dict)
     known: dict[UOp, tuple[UOp, Lanes] | None] = field(default_factory=dict)
 
@@ -69,6 +71,13 @@ def access_widths(target: Target, d: DType, whole: bool = False) -> list[int]:
     if target.vector_bytes:  # a wide access feeds arithmetic: no wider than that is
         most = min(most, arithmetic_lanes(target))
     return [1 << k for k in reversed(range(most.bit_length()))]
+
+
+def _sizes(w: Widths, d: DType) -> list[int]:
+    found = w.sizes.get(d)
+    if found is None:
+        found = w.sizes[d] = access_widths(w.target, d, w.whole)
+    return found
 
 
 def arithmetic_lanes(target: Target) -> int:
@@ -161,7 +170,7 @@ def _by_offset(at: Sequence[int], same: Sequence[int]) -> list[dict[int, list[in
 
 def accesses(w: Widths, d: DType, base: UOp, at: Sequence[int]) -> list[tuple[int, int]]:
     """Sorted offsets as (start, size) of accesses that the target can make."""
-    widths = access_widths(w.target, d, w.whole)
+    widths = _sizes(w, d)
     aligned = w.target.aligned
     factor = linear(base).factor if aligned else 0  # it divides the base, which tells how that is aligned
     out: list[tuple[int, int]] = []
@@ -206,7 +215,7 @@ def few(wanted: Sequence[int], w: Widths) -> int:
 
 def widest(n: UOp, w: Widths) -> int:
     """The most elements of this dtype that one access may move."""
-    return access_widths(w.target, n.dtype, w.whole)[0]
+    return _sizes(w, n.dtype)[0]
 
 
 def _is_wanted_whole(x: UOp, w: Widths) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
+from morok.collector import paused
 from morok.errors import UnprovedRuleError
 from morok.ir.maker import maker
 from morok.ir.op import Op
@@ -183,7 +184,8 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
     origin = maker.origin
     maker.origin = ast.origin  # nodes come from the kernel, unless an algorithm knows better
     try:
-        return _lower(ast, target, observer, trial)
+        with paused():
+            return _lower(ast, target, observer, trial)
     finally:
         maker.origin = origin
 
