@@ -15,6 +15,7 @@ from morok.ir.maker import maker
 from morok.ir.op import TABLE, Op, Position
 from morok.ir.positions import positions
 from morok.ir.uop import UOp
+from morok.rewrite.engine import Known, Rebuild
 
 _NAMED: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
 _OPERANDS: Final = frozenset({Position.BINDER, Position.ORDER})  # a loop as such, not the number it counts
@@ -39,22 +40,63 @@ def _named(node: UOp, src: tuple[UOp, ...]) -> UOp:
     return UOp.new(node.op, (end, *waits), node.arg)
 
 
+def _is_plain(node: UOp) -> bool:
+    """Whether what names a loop, a variable or a hardware index depends on numbers only."""
+    return all(s.op is Op.Const for s in node.src)
+
+
+def names(root: UOp) -> Known | None:
+    """What `lower_names` makes of loops, variables and hardware indices that depend on numbers only, for the rules to begin with;
+    None where there are none at dtype index.
+    """
+    made: dict[UOp, UOp] = {}
+    forms: dict[UOp, UOp] = {}
+    origin = maker.origin
+    try:
+        for node in toposort((root,)):
+            if node.op in _NAMED and node.dtype.is_index:
+                maker.origin = node.origin
+                made[node] = _named(node, node.src)
+                forms[node] = made[node].cast(dtypes.index)
+    finally:
+        maker.origin = origin
+    if not made:
+        return None
+    numbered = {form: made[node] for node, form in forms.items()}
+
+    def naming(rebuild: Rebuild) -> Rebuild:
+        def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
+            if node.op in _NAMING and not numbered.keys().isdisjoint(src):
+                src = tuple([numbered.get(s, s) if p in _OPERANDS else s for s, p in zip(src, positions(node), strict=True)])
+            out: UOp = rebuild(node, src)
+            return out
+
+        return rebuilt
+
+    return Known(forms, made, naming)
+
+
 def lower_names(root: UOp) -> UOp:
-    """`root` with concrete loops, variables and hardware indices, each cast to index where its value is computed with."""
+    """`root` with concrete loops, variables and hardware indices, each cast to index where its value is computed with. Where the
+    length of each loop is a number, and none waits for anything, `root` itself: the rules then meet what `names` puts in place.
+    """
+    nodes = toposort((root,))
+    for node in nodes:
+        if node.dtype.is_index and node.vmin <= node.vmax:
+            concrete(node)  # what fits neither is refused here, whatever uses it
+    if all(_is_plain(n) for n in nodes if n.op in _NAMED):
+        return root
     made: dict[UOp, UOp] = {}
     done: dict[UOp, UOp] = {}
     origin = maker.origin
     try:
-        for node in toposort((root,)):
+        for node in nodes:
             src = tuple([done[s] for s in node.src])
             maker.origin = node.origin
-            if node.dtype.is_index:
-                if node.vmin <= node.vmax:
-                    concrete(node)  # what fits neither is refused here, whatever uses it
-                if node.op in _NAMED:
-                    made[node] = _named(node, src)
-                    done[node] = made[node].cast(dtypes.index)
-                    continue
+            if node.op in _NAMED and node.dtype.is_index:
+                made[node] = _named(node, src)
+                done[node] = made[node].cast(dtypes.index)
+                continue
             if src == node.src:
                 done[node] = node
                 continue

@@ -22,7 +22,7 @@ from morok.passes import shown, steps
 from morok.passes.appended import appended_to
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import FIRES
+from morok.rewrite.engine import FIRES, Known
 from morok.rewrite.lines import line_rewrite
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
@@ -45,6 +45,7 @@ class Stage:
     positions  in which operand positions rules fire
     first      groups that are applied before the others, one after the other, also to binders
     context    what rules of `@context` groups get, found in the program; None from it: there is nothing for the groups to do
+    known      what stands for some nodes from the outset, before rules are applied
     finish     what runs behind the rules, or None
     """
 
@@ -56,6 +57,7 @@ class Stage:
     adds: str = ""
     positions: frozenset[str] = FIRES
     context: Callable[[UOp, Target], Any] | None = None
+    known: Callable[[UOp, Target], Known | None] | None = None
     first: tuple[str, ...] = ()
     finish: Callable[[UOp, Target], UOp] | None = None
 
@@ -104,7 +106,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(12, "Add GPU dims",         GPU_DIMS,                                DOWN, context=steps.launch, first=("launch",)),
     Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
     Stage(14, "Devectorize",          WIDTHS,                                  UP,   steps.split_accesses, context=steps.widths),
-    Stage(15, "Lower index dtype",    LOWER,                                   DOWN, steps.lower_names),
+    Stage(15, "Lower index dtype",    LOWER,                                   DOWN, steps.lower_names, known=steps.names),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),
     Stage(18, "Decompositions",       LATE,                                    DOWN),
@@ -198,7 +200,8 @@ def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | No
         groups = () if context is None else groups
     for name in _wanted(stage.first, target) if groups else ():
         program = steps.rewrite(program, (name,), stage.number, positions=EVERYWHERE, context=context)
-    return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context)
+    known = None if stage.known is None else stage.known(program, target)
+    return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context, known)
 
 
 def prepare(target: Target) -> None:

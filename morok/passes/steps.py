@@ -21,7 +21,7 @@ from morok.passes.gpudims import Launch
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import FIRES, graph_rewrite
+from morok.rewrite.engine import FIRES, Known, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
@@ -35,6 +35,7 @@ def rewrite(
     before: RuleSet | None = None,
     after: RuleSet | None = None,
     context: Any = None,
+    known: Known | None = None,
 ) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
@@ -42,6 +43,7 @@ def rewrite(
     before     rules that are tried before theirs, where there are groups
     after      rules that are tried after theirs
     context    what rules of `@context` groups get
+    known      what stands for some nodes from the outset
     """
     rules = library.groups(*groups) if groups else None
     if before is not None and rules is not None:
@@ -50,7 +52,8 @@ def rewrite(
         rules = after if rules is None else joined(rules, after)
     if rules is None:
         return x
-    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, positions=positions, stage=str(stage), context=context)
+    name = str(stage)
+    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, positions=positions, stage=name, context=context, known=known)
     return out
 
 
@@ -138,6 +141,10 @@ def widths(ast: UOp, target: Target) -> Widths:
 
 def lower_names(ast: UOp, target: Target) -> UOp:
     return _lower_index.lower_names(ast)
+
+
+def names(ast: UOp, target: Target) -> Known | None:
+    return _lower_index.names(ast)
 
 
 def order_loops(ast: UOp, target: Target) -> UOp:

@@ -7,9 +7,9 @@ finished in turn (stage 1). With `bottom_up` the rules see each node as it was b
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from morok import config
 from morok.dialect import Dialect, Drafts, Nests, Node, Remembers, Traces
@@ -95,6 +95,22 @@ class _Program:
         self.drafts = dialect if isinstance(dialect, Drafts) else None
 
 
+Rebuild = Callable[[Node, tuple[Node, ...]], Node]
+
+
+class Known(NamedTuple):
+    """What stands for some nodes from the outset, in whose places the rules see it.
+
+    forms    where rules fire
+    held     where none does
+    rebuild  given what puts a node over other operands: what is to do so, where operands in some positions are others yet
+    """
+
+    forms: Mapping[Node, Node]
+    held: Mapping[Node, Node]
+    rebuild: Callable[[Rebuild], Rebuild]
+
+
 What = tuple[int, int, int, frozenset[str]]
 _programs: dict[tuple[str, What], _Program] = {}
 
@@ -131,6 +147,7 @@ def graph_rewrite(
     bottom_up: bool = False,
     before: RuleSet | None = None,
     positions: frozenset[str] = FIRES,
+    known: Known | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
@@ -141,6 +158,7 @@ def graph_rewrite(
     before     rules that see original nodes, together with `rules` that see rewritten ones
     context    what rules of `@context` groups get as their helpers' last argument
     positions  in which operand positions rules fire ("value", "place", "order", "binder"); operands below are always reached
+    known      what stands for some nodes from the outset
     limits     RewriteLimitError beyond them, and where rules lead in a circle; both name the rules
     trace      where firings are recorded (default: the current trace, see morok.rewrite.trace)
     stage      what traces and provenance call this rewriting
@@ -152,6 +170,7 @@ def graph_rewrite(
         bottom_up=bottom_up,
         before=before,
         positions=positions,
+        known=known,
         limits=limits,
         trace=trace,
         stage=stage,
@@ -166,6 +185,7 @@ def rewrite_all(
     bottom_up: bool = False,
     before: RuleSet | None = None,
     positions: frozenset[str] = FIRES,
+    known: Known | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
@@ -193,11 +213,17 @@ def rewrite_all(
     )
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
-    memo_key = program.memo_key if program.memory is not None and not contextual and trace is None else None
-    job = Job(program, context, limits, memo_key, trace, stage)
+    own = contextual or known is not None or trace is not None
+    job = Job(program, context, limits, None if own or program.memory is None else program.memo_key, trace, stage)
+    if known is not None:
+        for node, form in known.forms.items():
+            job.done[node] = form
+        for node, form in known.held.items():
+            job.held[node] = form
+    again = None if known is None else known.rebuild
     history = program.history
     if history is None:
-        return [_finish(program, job, root) for root in roots]
+        return [_finish(program, job, root, again) for root in roots]
     maker = history.maker
     origin, maker_stage = maker.origin, maker.stage
     maker.stage = stage
@@ -205,25 +231,27 @@ def rewrite_all(
         out = []
         for root in roots:
             maker.origin = history.origin(root)
-            out.append(_finish(program, job, root))
+            out.append(_finish(program, job, root, again))
         return out
     finally:
         maker.origin = origin
         maker.stage = maker_stage
 
 
-def _finish(program: _Program, job: Job, root: Node) -> Node:
+def _finish(program: _Program, job: Job, root: Node, again: Callable[[Rebuild], Rebuild] | None) -> Node:
     job.root = root
     known = job.recall(root)
     if known is not None:
         return known
+    rebuild: Rebuild = program.dialect.rebuild
+    settle: Callable[[Node], Node] = _itself
     if job.trace is None and program.drafts is not None:
-        return program.drive(job, root, program.drafts.draft, program.drafts.settle)
-    return program.drive(job, root, program.dialect.rebuild, _itself)
+        rebuild, settle = program.drafts.draft, program.drafts.settle
+    return program.drive(job, root, rebuild if again is None else again(rebuild), settle)
 
 
 def _itself(node: Node) -> Node:
     return node
 
 
-__all__ = ["DEFAULT_LIMITS", "FIRES", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]
+__all__ = ["DEFAULT_LIMITS", "FIRES", "Known", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]

@@ -40,6 +40,22 @@ def test_the_page() -> None:
         assert (s.direction == "-") == (not s.groups and not s.adds)
 
 
+@pytest.mark.parametrize("end", [UOp.const(16), UOp.var("n", vmin=1, vmax=16)])
+def test_a_loop_is_named_by_itself_and_computed_with_as_a_number(end: UOp) -> None:
+    """Where it closes, and where something waits for it, the loop; in an address its number, cast to nothing."""
+    r = UOp.range(end, 0)
+    register = UOp.new(Op.DefineReg, (), 0, f32.ptr(1, AddrSpace.REG))
+    place = register.after(r).index(0)
+    out = stage(
+        15, UOp.sink(UOp.new(Op.Group, (place.store(UOp.const(0.0)), K.buffer(0, 64).index(r * 4).store(UOp.const(1.0)))).end(r))
+    )
+    found = [n for n in out.toposort() if n.op is Op.Range]
+    assert [n.dtype for n in found] == [i32]
+    loop = found[0]
+    assert all(loop in n.src for n in out.toposort() if n.op in (Op.End, Op.After, Op.Mul))
+    assert not any(n.op is Op.Cast or n.dtype.is_index for n in out.toposort())
+
+
 def test_the_first_kernel_makes_the_matchers_of_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
     make = matchers.matcher_for

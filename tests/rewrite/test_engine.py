@@ -15,7 +15,7 @@ from morok.errors import RewriteLimitError
 from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, live
-from morok.rewrite.engine import Limits, graph_rewrite, rewrite_all
+from morok.rewrite.engine import Known, Limits, Rebuild, graph_rewrite, rewrite_all
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.trace import Trace
 
@@ -44,6 +44,28 @@ def test_a_cascade_settles_in_one_call():
 def test_patterns_see_rewritten_operands():
     x = index()
     assert graph_rewrite((x + 0) * ((UOp.const(0) + 0) + 1), rules(FOLD)) is x
+
+
+def test_what_is_known_stands_for_a_node_where_rules_fire_and_where_none_does():
+    """Nor is it remembered for callers who know nothing of it."""
+    r = UOp.range(10, 0)
+    value, name = index("value"), UOp.range(10, 1)
+    root = UOp.sink(UOp.new(Op.Noop, ((r + 0) * 1 + index(),)).end(r))
+    given = Known({r: value}, {r: name}, lambda rebuild: rebuild)
+    got = graph_rewrite(root, rules(FOLD), known=given)
+    assert got is UOp.sink(UOp.new(Op.Noop, (value + index(),)).end(name))
+    assert graph_rewrite(root, rules(FOLD)) is UOp.sink(UOp.new(Op.Noop, (r + index(),)).end(r))
+
+
+def test_who_knows_forms_may_rebuild_nodes_over_others():
+    r, name, x = UOp.range(10, 0), UOp.range(10, 1), index()
+    number = index("number")
+
+    def rebuilding(rebuild: Rebuild) -> Rebuild:
+        return lambda node, src: rebuild(node, (src[0], name) if node.op is Op.After else src)
+
+    got = graph_rewrite((r * 1 + 0) * x.after(r), rules(FOLD), known=Known({r: number}, {}, rebuilding))
+    assert got is number * x.after(name)
 
 
 @pytest.mark.parametrize("alive", [False, True])
