@@ -123,8 +123,7 @@ class Names:
             case BoundValue():
                 return self.value_at(bound.path)
             case BoundNodes():
-                stop = "" if bound.stop is None else bound.stop
-                return f"{self.access.operands(self.node_at(bound.path))}[{bound.start}:{stop}]"
+                return f"{self.access.operands(self.node_at(bound.path))}{bound.span}"
             case BoundCode():
                 return bound.template.format(self.node_at(bound.path))
         if any(ty.lanes == name for ty in (*self.row.types.values(), *(s.type for s in self.row.several))):

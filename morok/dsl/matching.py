@@ -235,7 +235,7 @@ class _Walker:
         return row.bind(p.name, bound, self.same)
 
     def elements(self, bound: BoundNodes | BoundCode) -> str:
-        return bound.template if isinstance(bound, BoundCode) else f"{self.access.operands('{0}')}{_slice(bound)}"
+        return bound.template if isinstance(bound, BoundCode) else f"{self.access.operands('{0}')}{bound.span}"
 
     def may_be_invalid(self, ty: Ty | None) -> bool:
         """Whether a node of this dtype could be Invalid: only at index, and only in dialects that have such a thing."""
@@ -425,10 +425,6 @@ def _mentions_maybe(ty: S.TypeSyntax | None) -> bool:
     if isinstance(ty, S.TVector):
         return _mentions_maybe(ty.element)
     return False
-
-
-def _slice(b: BoundNodes) -> str:
-    return f"[{b.start}:]" if b.stop is None else f"[{b.start}:{b.stop}]"
 
 
 def _as_pattern(value: object) -> S.Pattern:

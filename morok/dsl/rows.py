@@ -165,6 +165,13 @@ class BoundNodes:
     start: int
     stop: int | None
 
+    @property
+    def span(self) -> str:
+        """What takes them out of the node's operands: nothing for all of them."""
+        if self.stop is None:
+            return f"[{self.start}:]" if self.start else ""
+        return f"[{self.start}:{self.stop}]"
+
 
 @dataclass(frozen=True, slots=True)
 class BoundCode:

@@ -29,6 +29,8 @@ class OptOp(enum.Enum):
     keeps the results of a fold for `arg` iterations of a range in a local buffer, the loop over them inside that of the fold.
     BLOCK runs a range in blocks of `arg` iterations, the loop over those of a block inside all others over outputs."""
 
+    __hash__ = object.__hash__  # that of Enum is a Python function
+
     TC = enum.auto()
     UPCAST = enum.auto()
     LOCAL = enum.auto()
