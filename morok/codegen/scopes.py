@@ -13,6 +13,7 @@ from morok.errors import CompileError
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 PURE: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {
@@ -20,20 +21,20 @@ PURE: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.point
 }  # fmt: skip
 
 
-class Values(Generic[T]):
-    """Names of results, by instruction, in nested scopes."""
+class Scopes(Generic[K, T]):
+    """Names by key, in nested scopes."""
 
     def __init__(self) -> None:
-        self._names: dict[UOp, T] = {}
-        self._scopes: list[list[UOp]] = []
+        self.names: dict[K, T] = {}
+        self._scopes: list[list[K]] = []
 
-    def __setitem__(self, u: UOp, name: T) -> None:
-        self._names[u] = name
+    def __setitem__(self, key: K, name: T) -> None:
+        self.names[key] = name
         if self._scopes:
-            self._scopes[-1].append(u)
+            self._scopes[-1].append(key)
 
-    def get(self, u: UOp) -> T | None:
-        return self._names.get(u)
+    def get(self, key: K) -> T | None:
+        return self.names.get(key)
 
     def open(self) -> None:
         self._scopes.append([])
@@ -42,19 +43,23 @@ class Values(Generic[T]):
         """Leave the innermost scope. `forget`: what was made in it cannot be used from here on."""
         members = self._scopes.pop()
         if forget:
-            for u in members:
-                self._names.pop(u, None)
+            for key in members:
+                self.names.pop(key, None)
         elif self._scopes:
             self._scopes[-1] += members
 
+
+class Values(Scopes[UOp, T]):
+    """Names of results, by instruction."""
+
     def find(self, u: UOp, compute: Callable[[UOp], None], kernel: str) -> T:
         """The name of what `u` computed; `compute` renders again what was forgotten and can be. CompileError where that fails."""
-        found = self._names.get(u)
+        found = self.names.get(u)
         if found is not None:
             return found
         for node in self.missing(u):
             compute(node)
-        found = self._names.get(u)
+        found = self.names.get(u)
         if found is None:
             raise CompileError(
                 f"kernel {kernel}: {u.op.name} is used before it is computed, or outside the loop that computes it",
@@ -71,7 +76,7 @@ class Values(Generic[T]):
             node, ready = stack.pop()
             if ready:
                 out.append(node)
-            elif node not in seen and node not in self._names and node.op in PURE:
+            elif node not in seen and node not in self.names and node.op in PURE:
                 seen.add(node)
                 stack.append((node, True))
                 # an After passes its first operand on; the others are order alone

@@ -188,6 +188,7 @@ def test_what_cannot_be_rendered_is_a_compile_error(render: Any) -> None:
     b.end(r)
     with pytest.raises(CompileError, match="no code for Reduce"):
         render([*b.list, c(0.0, f32).reduce(Op.Add, r)], "k")
-    x = out.index(c(0)).load()
+    place = out.index(c(0))
+    double = place.load() + place.load()
     with pytest.raises(CompileError, match="before it is computed"):
-        render([out, c(0), x + x], "k")
+        render([out, c(0), place, double, place.store(double)], "k")

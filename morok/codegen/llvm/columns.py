@@ -32,13 +32,9 @@ def column(u: UOp) -> tuple[list[UOp], int] | None:
     return rows, int(first.arg[0])
 
 
-def lanes_of_columns(instructions: Sequence[UOp]) -> set[UOp]:
-    """The Geps that only columns use: no code need take these lanes out of their vectors."""
-    columns = {u for u in instructions if u.op is _VECTORIZE and column(u) is not None}
-    if not columns:
-        return set()
-    lanes = {s for u in columns for s in u.src}
-    return lanes.difference(s for u in instructions if u not in columns for s in u.src)
+def columns(instructions: Sequence[UOp]) -> dict[UOp, tuple[list[UOp], int]]:
+    """The columns among `instructions`, with their rows and lanes."""
+    return {u: found for u in instructions if u.op is _VECTORIZE and (found := column(u)) is not None}
 
 
 def join(rows: Sequence[str], lane: int, lanes: int, itemsize: int, shuffle: Shuffle) -> tuple[str, list[int]]:

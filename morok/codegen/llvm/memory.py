@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from morok.codegen.llvm.addresses import SUMS, Addresses
 from morok.codegen.llvm.builder import Builder
-from morok.codegen.llvm.distances import apart
 from morok.codegen.llvm.prefetch import Ahead
 from morok.codegen.llvm.streams import Streams
 from morok.codegen.llvm.types import literal, memory_type, type_of
 from morok.codegen.registers import Registers, Slot
 from morok.codegen.rendered import Argument, Variable
-from morok.codegen.scopes import Values
+from morok.codegen.scopes import Scopes, Values
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
@@ -23,6 +23,24 @@ from morok.ir.uop import UOp
 
 STACK_BYTES: Final = 1 << 16  # local buffers up to this size live on the stack
 ALIGNMENT: Final = 64
+
+
+_INDEX: Final = Op.Index
+_POINTER_INDEX: Final = Op.PointerIndex
+_CONST: Final = Op.Const
+_REG: Final = Op.DefineReg
+_GLOBAL: Final = Op.DefineGlobal
+
+
+def element_of(base: UOp) -> DType:
+    """The dtype of what lies at a place in `base`."""
+    return base.dtype.base if isinstance(base.dtype, PtrType) else base.dtype
+
+
+def _in_memory(element: DType) -> str:
+    """The type of an element, whose lanes lie next to each other."""
+    one = memory_type(element.scalar())
+    return one if element.count == 1 else f"[{element.count} x {one}]"
 
 
 def zero(d: DType) -> str:
@@ -35,6 +53,8 @@ class Memory(ABC):
     """What a list keeps in memory while it is rendered, and its accesses.
 
     values   the name of each instruction's result; of an Index the address
+    near     the names of pointers into memory at an offset
+    wide     the names of numbers in 64 bits
     env      the current value of each register slot
     streams  the buffers whose stores go past the caches, and such stores
     ahead    the loads that fetch what lies further as well
@@ -46,7 +66,10 @@ class Memory(ABC):
     registers: Registers
     streams: Streams
     ahead: Mapping[UOp, Ahead]
+    addresses: Addresses
     values: Values[str] = field(default_factory=Values)
+    near: Scopes[tuple[UOp, UOp], str] = field(default_factory=Scopes)
+    wide: Scopes[UOp, str] = field(default_factory=Scopes)
     env: dict[Slot, str] = field(default_factory=dict)
     arguments: dict[int, Argument] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
@@ -58,7 +81,20 @@ class Memory(ABC):
 
     def value(self, u: UOp) -> str:
         """The name (or constant) of what `u` computed."""
-        return self.values.find(u, self.compute, self.name)
+        found = self.values.names.get(u)
+        return self.values.find(u, self.compute, self.name) if found is None else found
+
+    def open(self) -> None:
+        """Begin a scope."""
+        self.values.open()
+        self.near.open()
+        self.wide.open()
+
+    def close(self, forget: bool = True) -> None:
+        """Leave it; `forget`: what was made in it cannot be used from here on."""
+        self.values.close(forget)
+        self.near.close(forget)
+        self.wide.close(forget)
 
     @abstractmethod
     def compute(self, u: UOp) -> None:
@@ -114,26 +150,84 @@ class Memory(ABC):
     # Addresses.
 
     def index(self, u: UOp) -> None:
-        if storage(u).op is Op.DefineReg and storage(u) not in self.registers.memory:
+        base = passed(u.src[0])
+        if base.op is _REG and base not in self.registers.memory:
             return
-        if self.values.get(u) is not None:
-            return  # another place is so and so far from it
-        gated = u.op is Op.Index and bool(u.arg)
+        gated = u.op is _INDEX and bool(u.arg)
         offsets = u.src[1:-1] if gated else u.src[1:]
         if len(offsets) != 1:
             raise CompileError(f"kernel {self.name}: an Index has one flat offset here, not {len(offsets)}")
-        base = passed(u.src[0]).dtype
-        element = base.base if isinstance(base, PtrType) else base
-        if gated and u.src[-1].dtype.count not in (1, offsets[0].dtype.count):
+        offset = offsets[0]
+        if gated and u.src[-1].dtype.count not in (1, offset.dtype.count):
             raise CompileError(f"kernel {self.name}: an Index has one gate, or one a place")
-        if offsets[0].dtype.count > 1:
+        if offset.dtype.count > 1:
             return  # one address a lane, computed where they are used
-        start, distance = apart(offsets[0])
-        if distance:
-            near = self.value(u.src[0].index(start))
-            self.values[u] = self.b.emit(f"getelementptr i8, ptr {near}, i64 {distance * element.itemsize}")
+        if offset in self.addresses.steps:
+            self.values[u] = self.pointer(base, offset)
         else:
-            self.values[u] = self._address(self.value(u.src[0]), element, start, self.value(start))
+            self.values[u] = self._address(self.value(u.src[0]), element_of(base), offset, self.value(offset))
+
+    pointer_index = index
+
+    def address(self, place: UOp) -> str:
+        """The address of a place."""
+        if place not in self.values.names:
+            self.index(place)
+        return self.value(place)
+
+    def pointer(self, base: UOp, offset: UOp) -> str:
+        """The address of the element number `offset` of `base`."""
+        steps: list[UOp] = []
+        at: UOp | None = offset
+        found: str | None = None
+        while at is not None and found is None:
+            found = self.near.get((base, at))
+            if found is None:
+                steps.append(at)
+                at = self.addresses.steps[at][0]
+        if found is None:
+            found = self._begin(base)
+        element = element_of(base)
+        for step in reversed(steps):
+            by = self.addresses.steps[step][1]
+            if isinstance(by, int):
+                found = self.b.emit(f"getelementptr i8, ptr {found}, i64 {by * element.itemsize}")
+            elif (number := self.in_64_bits(by)) != "0":
+                found = self.b.emit(f"getelementptr {_in_memory(element)}, ptr {found}, i64 {number}")
+            self.near[base, step] = found
+        return found
+
+    def nearer(self, base: UOp, offset: UOp) -> str:
+        """The address from which one step leads to the element number `offset` of `base`."""
+        at = self.addresses.steps[offset][0]
+        return self._begin(base) if at is None else self.pointer(base, at)
+
+    def _begin(self, base: UOp) -> str:
+        """The address of the first element of `base`."""
+        return self.address(base) if base.op is _POINTER_INDEX else self.value(base)
+
+    def in_64_bits(self, u: UOp) -> str:
+        """The signed integer `u` as an i64."""
+        if u.op is _CONST:
+            return str(int(u.arg))
+        if u.dtype.bits == 64:
+            return self.value(u)
+        found = self.wide.get(u)
+        stack = [u] if found is None else []
+        while stack:
+            n = stack[-1]
+            if n in self.wide.names:
+                stack.pop()
+                continue
+            if n not in self.addresses.sums:
+                self.wide[n] = self.b.emit(f"sext {type_of(n.dtype)} {self.value(n)} to i64")
+                continue
+            missing = [s for s in n.src if s.op is not _CONST and s not in self.wide.names]
+            stack += missing
+            if not missing:
+                x, y = [str(int(s.arg)) if s.op is _CONST else self.wide.names[s] for s in n.src]
+                self.wide[n] = self.b.emit(f"{SUMS[n.op]} nsw i64 {x}, {y}")
+        return self.wide.names[u]
 
     def _address(self, pointer: str, element: DType, offset: UOp, name: str) -> str:
         """`pointer` plus `offset` elements; lanes of a vector element lie next to each other."""
@@ -149,18 +243,16 @@ class Memory(ABC):
         gated = bool(place.arg)
         offset = place.src[1]
         gate = place.src[-1] if gated else None
-        base = passed(place.src[0]).dtype
-        element = base.base if isinstance(base, PtrType) else base
+        element = element_of(passed(place.src[0]))
+        pointer = self.value(place.src[0])
         integer = type_of(offset.dtype.scalar())
         out: list[tuple[str, str | None]] = []
         for i in range(lanes):
             at = self.b.extract(integer, offset.dtype.count, self.value(offset), i)
-            address = self._address(self.value(place.src[0]), element, offset, at)
+            address = self._address(pointer, element, offset, at)
             allowed = None if gate is None else self.b.extract("i1", gate.dtype.count, self.value(gate), i)
             out.append((address, allowed))
         return out
-
-    pointer_index = index
 
     # Loads.
 
@@ -173,11 +265,11 @@ class Memory(ABC):
             self.values[u] = env[touched[0]] if len(touched) == 1 else self.b.pack(type_of(d.scalar()), [env[s] for s in touched])
             return
         alt = self.value(u.src[1]) if len(u.src) > 1 else None
-        if place.op is Op.Index and place.src[1].dtype.count > 1:
+        if place.op is _INDEX and place.src[1].dtype.count > 1:
             self.values[u] = self._gather(place, d, alt)
             return
-        gate = place.src[-1] if place.op is Op.Index and place.arg else None
-        address = self.value(place)
+        gate = place.src[-1] if place.op is _INDEX and place.arg else None
+        address = self.address(place)
         if u in self.ahead:
             elements, nearest = self.ahead[u]
             self.b.prefetch(self.b.emit(f"getelementptr {memory_type(d.scalar())}, ptr {address}, i64 {elements}"), nearest)
@@ -238,16 +330,16 @@ class Memory(ABC):
             return
         place = passed(u.src[0])
         kept = storage(place)
-        if kept.op is Op.DefineGlobal:
+        if kept.op is _GLOBAL:
             slot = int(kept.arg)
             self.arguments[slot] = Argument(slot, self.arguments[slot].dtype, True)
         x = self._to_memory(d, self.value(u.src[1]))
-        if place.op is Op.Index and place.src[1].dtype.count > 1:
+        if place.op is _INDEX and place.src[1].dtype.count > 1:
             self.streams.close(self.b)
             self._scatter(place, d, x)
             return
-        gate = place.src[-1] if place.op is Op.Index and place.arg else None
-        address = self.value(place)
+        gate = place.src[-1] if place.op is _INDEX and place.arg else None
+        address = self.address(place)
         once = self._once(kept, None if gate is None else self.value(gate))
         if u in self.streams.stores and once is None:
             self.streams.write(x, d, address)
@@ -258,7 +350,7 @@ class Memory(ABC):
     def _once(self, kept: UOp, gate: str | None) -> str | None:
         """The gate of a store to `kept`: of threads that share a kernel one stores what is in none of the loops they share."""
         shared = self.registers.shared
-        if not shared or kept.op is not Op.DefineGlobal or not shared.isdisjoint(self.around):
+        if not shared or kept.op is not _GLOBAL or not shared.isdisjoint(self.around):
             return gate
         return "%first" if gate is None else self.b.binary("and", "i1", 1, "%first", gate)
 

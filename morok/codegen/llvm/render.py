@@ -16,10 +16,10 @@ from morok.codegen.accesses import accesses
 from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import functions as functions  # fills OPS
 from morok.codegen.llvm import unrolled
+from morok.codegen.llvm.addresses import addresses
 from morok.codegen.llvm.builder import Builder
-from morok.codegen.llvm.columns import column, join, lanes_of_columns
-from morok.codegen.llvm.distances import distances
-from morok.codegen.llvm.memory import ALIGNMENT, Memory
+from morok.codegen.llvm.columns import columns, join
+from morok.codegen.llvm.memory import ALIGNMENT, Memory, element_of
 from morok.codegen.llvm.nests import parts_of, work_of
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
@@ -39,9 +39,12 @@ _POINTWISE: Final[dict[Op, Emit]] = {
 
 @dataclass(slots=True)
 class _Loop:
-    """An open loop: where its phi nodes go, and what they merge."""
+    """An open loop: the type of its counter, where its phi nodes go, and what they merge. `grow`: what an iteration adds a number
+    to: its name, what it is before the loop, and the instruction that makes the next of it.
+    """
 
     range: UOp
+    type: str
     header: str
     before: str
     begin: str
@@ -51,6 +54,7 @@ class _Loop:
     tested_first: bool
     exit: str
     phis: dict[Slot, tuple[str, str]]
+    grow: list[tuple[str, str, str]] = field(default_factory=list)
     innermost: bool = True
 
 
@@ -69,11 +73,13 @@ class Renderer(Memory):
 
     loops, branches  those that are open
     short            how many loops LLVM is to write out
+    columns          the columns of tiles, with their rows and lanes
     """
 
     loops: list[_Loop] = field(default_factory=list)
     branches: list[_Branch] = field(default_factory=list)
     short: int = 0
+    columns: dict[UOp, tuple[list[UOp], int]] = field(default_factory=dict)
     shuffles: dict[tuple[str, str, str, tuple[int, ...]], str] = field(default_factory=dict)
 
     def compute(self, u: UOp) -> None:
@@ -81,9 +87,9 @@ class Renderer(Memory):
 
     # Control flow.
 
-    def _part(self, u: UOp, end: str) -> tuple[str, str]:
+    def _part(self, u: UOp, t: str, end: str) -> tuple[str, str]:
         """First and last iteration of the loop `u` in this call: of a THREAD axis a part, of other loops all or nothing."""
-        b, t = self.b, type_of(u.dtype)
+        b = self.b
         if u.arg[1] is not AxisType.Thread:
             return b.emit(f"select i1 %first, {t} 0, {t} {end}"), end
         wide = b.convert("sext" if u.dtype.is_signed else "zext", t, "i64", 1, end) if t != "i64" else end
@@ -93,11 +99,14 @@ class Renderer(Memory):
 
     def range(self, u: UOp) -> None:
         b = self.b
-        end = self.value(u.src[0])
+        wide = u in self.addresses.wide and u.dtype.bits < 64
+        t, end = ("i64", self.in_64_bits(u.src[0])) if wide else (type_of(u.dtype), self.value(u.src[0]))
         begin, shared = "0", u in self.registers.shared
         if shared:
-            begin, end = self._part(u, end)
+            begin, end = self._part(u, t, end)
         header, exit_ = b.label("loop"), b.label("done")
+        walks = [w for w in self.addresses.walks.get(u, ()) if w[0] in self.values.names]
+        starts = [self.nearer(base, at) for base, at, _ in walks]
         before = b.block
         b.do(f"br label %{header}")
         b.start(header)
@@ -107,17 +116,28 @@ class Renderer(Memory):
             phis[slot] = (b.name(), self.env[slot])
             self.env[slot] = phis[slot][0]
         tested_first = shared or not runs(u)
-        loop = _Loop(u, header, before, begin, len(b.lines), counter, end, tested_first, exit_, phis)
+        loop = _Loop(u, t, header, before, begin, len(b.lines), counter, end, tested_first, exit_, phis)
         self.loops.append(loop)
         self.around.append(u)
         b.lines.append("")  # the phi nodes, once the values from the end of the body are known
-        self.values.open()
-        self.values[u] = counter
+        self.open()
         if tested_first:
             body = b.label("body")
-            inside = b.emit(f"icmp {'slt' if u.dtype.is_signed else 'ult'} {type_of(u.dtype)} {counter}, {end}")
+            inside = b.emit(f"icmp {'slt' if u.dtype.is_signed else 'ult'} {t} {counter}, {end}")
             b.do(f"br i1 {inside}, label %{body}, label %{exit_}")
             b.start(body)
+        for (base, at, step), start in zip(walks, starts, strict=True):
+            self.near[base, at] = pointer = b.name()
+            further = f"getelementptr i8, ptr {pointer}, i64 {step * element_of(base).itemsize}"
+            loop.grow.append((pointer, f"ptr [ {start},", further))
+        for multiple in self.addresses.multiples.get(u, ()):
+            self.wide[multiple] = number = b.name()
+            loop.grow.append((number, "i64 [ 0,", f"add nsw i64 {number}, {int(multiple.src[1].arg)}"))
+        if wide:
+            self.wide[u] = counter
+            self.values[u] = b.emit(f"trunc i64 {counter} to {type_of(u.dtype)}")
+        else:
+            self.values[u] = counter
 
     def end(self, u: UOp) -> None:
         b = self.b
@@ -125,8 +145,9 @@ class Renderer(Memory):
             raise CompileError(f"kernel {self.name}: an End closes the innermost open loop, and exactly one")
         loop = self.loops.pop()
         self.around.pop()
-        t = type_of(loop.range.dtype)
+        t = loop.type
         following = b.emit(f"add nuw{' nsw' if loop.range.dtype.is_signed else ''} {t} {loop.counter}, 1")
+        grown = [b.emit(further) for _, _, further in loop.grow]
         latch = b.block
         if loop.tested_first:
             b.do(f"br label %{loop.header}")
@@ -138,12 +159,14 @@ class Renderer(Memory):
         for around in self.loops:
             around.innermost = False
         lines = [f"  {loop.counter} = phi {t} [ {loop.begin}, %{loop.before} ], [ {following}, %{latch} ]"]
+        for (name, start, _), further in zip(loop.grow, grown, strict=True):
+            lines.append(f"  {name} = phi {start} %{loop.before} ], [ {further}, %{latch} ]")
         for slot, (name, initial) in loop.phis.items():
             lines.append(f"  {name} = phi {type_of(slot.dtype)} [ {initial}, %{loop.before} ], [ {self.env[slot]}, %{latch} ]")
             if loop.tested_first:
                 self.env[slot] = name
         b.lines[loop.patch] = "\n".join(lines)
-        self.values.close(forget=loop.tested_first)
+        self.close(forget=loop.tested_first)
         b.start(loop.exit)
 
     def if_(self, u: UOp) -> None:
@@ -153,14 +176,14 @@ class Renderer(Memory):
         stored = self.registers.merged.get(u, ())
         self.branches.append(_Branch(b.block, merge, {slot: self.env[slot] for slot in stored}))
         b.start(then)
-        self.values.open()
+        self.open()
 
     def endif(self, u: UOp) -> None:
         b = self.b
         if not self.branches:
             raise CompileError(f"kernel {self.name}: an EndIf without its If")
         branch = self.branches.pop()
-        self.values.close()
+        self.close()
         inside = b.block
         b.do(f"br label %{branch.merge}")
         b.start(branch.merge)
@@ -196,7 +219,7 @@ class Renderer(Memory):
 
     def vectorize(self, u: UOp) -> None:
         base = type_of(u.dtype.scalar())
-        tile = column(u)
+        tile = self.columns.get(u)
         if tile is not None:
             self.values[u] = self._column(base, *tile)
             return
@@ -261,23 +284,30 @@ class Renderer(Memory):
     # The function.
 
     def run(self, instructions: Sequence[UOp]) -> None:
-        unneeded = lanes_of_columns(instructions) | distances(instructions)
+        wide, pointers, unneeded = self.addresses.wide, self.addresses.pointers, self.addresses.unneeded
         for u in instructions:
-            if u in unneeded:
-                continue
-            handler = _HANDLERS.get(u.op)
-            if handler is None:
-                raise CompileError(
-                    f"kernel {self.name}: LLVM has no code for {u.op.name}",
-                    expected="an instruction that stage 22 may leave",
-                    hint="lower it in the pipeline; Target.unsupported names the ops to decompose",
-                )
-            if u.op not in PURE and u.op is not Op.Store:
-                self.streams.close(self.b)
-            handler(self, u)
+            if u not in unneeded:
+                self._instruction(u)
+            if u in wide:
+                self.in_64_bits(u)
+            for base in pointers.get(u, ()):
+                if base in self.values.names:
+                    self.pointer(base, u)
         self.streams.close(self.b)
         if self.loops or self.branches:
             raise CompileError(f"kernel {self.name}: a loop or IF is never closed")
+
+    def _instruction(self, u: UOp) -> None:
+        handler = _HANDLERS.get(u.op)
+        if handler is None:
+            raise CompileError(
+                f"kernel {self.name}: LLVM has no code for {u.op.name}",
+                expected="an instruction that stage 22 may leave",
+                hint="lower it in the pipeline; Target.unsupported names the ops to decompose",
+            )
+        if u.op not in PURE and u.op is not Op.Store:
+            self.streams.close(self.b)
+        handler(self, u)
 
     def globals(self) -> list[str]:
         """What stands in front of the functions."""
@@ -333,7 +363,10 @@ def render(
     """
     found = accesses(instructions)
     builder = Builder(math, fma, half_fma, ieee_extremes, avx512)
-    renderer = Renderer(name, builder, analyze(instructions, found), Streams(streamed(found)), loads_ahead(found))
+    registers = analyze(instructions, found)
+    tiles = columns(instructions)
+    plan = addresses(instructions, tiles, registers.slots, registers.shared)
+    renderer = Renderer(name, builder, registers, Streams(streamed(found)), loads_ahead(found), plan, columns=tiles)
     renderer.run(instructions)
     text = "\n".join(renderer.globals() + renderer.function())
     return Rendered(
