@@ -82,4 +82,4 @@ class Linalg(Reduce):
         row = self._positions(self._axis(-2), dtypes.i32) + diagonal
         column = self._positions(self._axis(-1), dtypes.i32)
         inside = column <= row if lower else column >= row
-        return self._like(inside.where(self, 0).uop)
+        return self._like(inside.where(self, False if self.dtype.is_bool else 0).uop)

@@ -210,6 +210,8 @@ def test_triangles() -> None:
     for k in (-1, 0, 2):
         agree(compute(Tensor(a).tril(k) + 0.0), np.tril(a, k) + 0)
         agree(compute(Tensor(a).triu(k) + 0.0), np.triu(a, k) + 0)
+        agree(compute(Tensor(a > 0).tril(k)), np.tril(a > 0, k))
+        agree(compute(Tensor(a > 0).triu(k)), np.triu(a > 0, k))
 
 
 def test_joining() -> None:
