@@ -9,12 +9,17 @@ from typing import Any
 
 import pytest
 
-from morok.dsl.check import check_file
+from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
+from morok.ir.dtype import dtypes
+from morok.ir.interpret import run
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
 from morok.prove import obligations
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict
 from morok.prove.workers import judge
+from morok.rewrite.ruleset import RuleSet
 
 HERE = Path(__file__).parent
 ENCODING_BUDGET = 20_000  # solver units: a wrong proof by an encoding that assumes too much is a quick one
@@ -120,12 +125,16 @@ def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRul
 
 # What no graph shows: values that only a body which never runs would have, tensors of which the pattern says too little,
 # constants by lane beside vectors, loops that lie around what is unrolled, helpers that no program gives a register to, places in
-# a list that the matcher does not come to, because one before them matches, products of one lane.
+# a list that the matcher does not come to, because one before them matches, products of one lane, loops that are closed again.
 NOT_RUN = {
     "anywhere.first",
     "products.exchanged",
     "folds.maybe_undefined",
     "more_folds.float_sum",
+    "captured.condition",
+    "captured.factor",
+    "captured.part_of_a_let",
+    "captured.at_two_iterations",
     "tensors.inner_shape",
     "tensors.other_rows",
     "tensors.permuted_backwards",
@@ -137,6 +146,33 @@ NOT_RUN = {
     "unrolled_folds.loops_forgotten",
     "false_stores.any_stays",  # the helper keeps more than it promises
 }
+
+
+def test_a_factor_that_depends_on_the_loop_of_a_sum_is_not_moved_into_it() -> None:
+    """What the counterexample to it is: each row of a triangle, times the sum of its columns."""
+    rule = next(r for r in corpus("structure_false") if r.name == "captured.factor")
+    r = UOp.range(3, 0, AxisType.Loop)
+    i = r.cast(dtypes.i32)
+    before = UOp.new(Op.Mul, (i, UOp.new(Op.Reduce, (i, r), Op.Add, dtypes.i32)))
+    found = RuleSet.of([rule]).rewrite_node(before, None)
+    assert found is not None
+    out = UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(3))
+    stored = []
+    for value in (before, found[0]):
+        buffers = {0: [0, 0, 0]}
+        run(UOp.sink(out.index(r).store(value).end(r)), buffers)
+        stored.append(buffers[0])
+    assert stored == [[0, 3, 6], [5, 5, 5]]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "after"), [("[_r]", "[]"), ("[r, _rest..]", "[r]"), ("[]", "[i]")], ids=["one", "all but one", "one more"]
+)
+def test_loops_that_a_store_closes_are_not_forgotten(ranges: str, after: str) -> None:
+    before = f"Store {{ index: Index(b: ptr(i32), i: index), value: v: i32, ranges: {ranges} }}"
+    target = f"Store {{ index: Index(b, i), value: v, ranges: {after} }}"
+    (rule,) = check_text(f'group g "one"\nr: {before} ~> {target}\n').rules()
+    assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
 def test_counterexamples_about_structure_are_run() -> None:

@@ -40,7 +40,7 @@ class CountingEncoder(StructureEncoder):
         if self.side == "target" and not self.asking:
             if id(self.names.get(e.name)) in self.ranges:
                 raise Unsupported("a loop's variable outside the loop")
-            if self.escaped(e.name):
+            if self.loops_between(e.name):
                 raise Unsupported(f"{e.name}, which depends on the loop, outside it")
         return super().name(e)
 
@@ -54,7 +54,7 @@ class CountingEncoder(StructureEncoder):
         node, loop = self.varying(x), self.ranges.get(id(self.names.get(getattr(r, "name", ""))))
         if not isinstance(x, S.EName) or loop is None:
             raise Unsupported("a substitution of this form")
-        if not self.escaped(x.name):
+        if not self.loops_between(x.name):
             return node
         at = self.node(t, None)
         assert isinstance(at, Node)

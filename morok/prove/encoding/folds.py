@@ -27,7 +27,7 @@ class Folds(Ranges):
     """Reduce: the identity, any state of the accumulator, or the state after one more iteration."""
 
     def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        loops = (*self.fold_loops(parts["ranges"]), *self.side_by_side(parts["src"], at))
+        loops = (*self.closed_loops(parts["ranges"]), *self.side_by_side(parts["src"], at))
         was, self.inside = self.inside, (*self.inside, *loops)
         body = self.value_of(parts["src"])
         self.inside = was
@@ -53,6 +53,16 @@ class Folds(Ranges):
         if has_lanes_of_source(self.rule, source, at):
             return ()
         return (Loops(f"lanes {lanes_in(self.rule, source)} to {self.rule.type_of(at).lanes}"),)
+
+    def closed_loops(self, part: Any) -> tuple[Any, ...]:
+        before = frozenset(self.names)
+        was, self.asking = self.asking, True
+        try:
+            loops = self.fold_loops(part)
+        finally:
+            self.asking = was
+        self.closes(loops, before)
+        return loops
 
     def fold_loops(self, part: Any) -> tuple[Any, ...]:
         if isinstance(part, S.PVar) and part.name not in self.names:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
+from dataclasses import replace
 from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
+from morok.prove.digest import names_in
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.places import OPAQUE, Loop
+from morok.prove.encoding.places import OPAQUE, Loop, loop_label
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Expr, Term, both
+from morok.prove.semantics.term import Expr, Term, Unsupported, both, choose, is_false
 
 
 class Freedom(Encoder):
-    """Names used where a loop that they were bound under does not reach.
+    """Names used under other loops than those that they were bound under: fewer, which do not reach there, or more, in which they
+    may depend on the range that is closed around them now.
 
     inside   the loops around the part of the rule that is being read
     varies   the loops that each name was bound under
     free     (name, range) pairs that the guards say are independent
+    ends     what the rule calls the ends of ranges, by the identity of a range's node: no end depends on its range
+    made_of  the names that helpers were given for those that they return
+    lets     what `let` calls nodes
     must     what the target needs besides being defined and equal
     """
 
@@ -28,18 +34,96 @@ class Freedom(Encoder):
         self.inside: tuple[Any, ...] = ()
         self.varies: dict[str, tuple[Any, ...]] = {}
         self.free = free_names(self.rule.syntax)
+        self.ends: dict[int, frozenset[str]] = {}
+        self.made_of: dict[str, frozenset[str]] = {}
+        self.lets: dict[str, S.Expr] = {}
         self.must: list[Expr] = []
         self.asking = False
+        self.letting = False
 
     def name(self, e: S.EName) -> Any:
         found = super().name(e)
-        if isinstance(found, Node) and self.side == "target" and not self.asking:
-            loops = self.escaped(e.name)
-            if loops:
-                if not all(isinstance(x, Loop) and x.counted for x in loops):
-                    return self.elsewhere(e.name, found)
-                self.must.append(self.run_once(loops))
+        if self.asking or not (self.letting or self.side == "target"):
+            return found
+        if e.name in self.lets:
+            return self.let_value(e.name, found)
+        return self.value_here(e.name, found)
+
+    def bound_variable(self, p: S.PVar) -> Any:
+        again = not p.ignored and p.name in self.names
+        found = super().bound_variable(p)
+        return self.value_here(p.name, found) if again and not self.asking else found
+
+    def bind(self, name: str, value: Any) -> Any:
+        if not is_constant(value):
+            if name in self.names and self.loops_between(name):
+                return value  # one node, and two values of it
+            self.varies.setdefault(name, self.inside)
+        return super().bind(name, value)
+
+    def clause(self, clause: S.If | S.Let) -> None:
+        made = clause.value if isinstance(clause, S.Let) else None
+        if made is None or not isinstance(clause, S.Let):
+            super().clause(clause)
+        elif isinstance(made, S.ECall) and made.name in self.rule.externs:
+            super().clause(clause)
+            given = frozenset(names_in(made) & self.names.keys())
+            for name in clause.names:
+                self.made_of[name] = given
+                self.varies[name] = tuple(dict.fromkeys(x for n in given for x in self.varies.get(n, ())))
+        else:
+            self.letting = True
+            try:
+                super().clause(clause)
+            finally:
+                self.letting = False
+            if isinstance(self.names[clause.names[0]], Node):
+                self.lets[clause.names[0]] = made
+
+    def value_here(self, name: str, found: Any) -> Any:
+        """What a name stands for under the loops around it: another value than where it was bound, if it may depend on a loop
+        that is around only one of the two; but not where that loop runs once.
+        """
+        if not isinstance(found, Node) or is_constant(found):
+            return found
+        loops = self.loops_between(name)
+        if not loops:
+            return found
+        other = self.elsewhere(name, found)
+        if self.side == "pattern" or not all(isinstance(x, Loop) and x.counted for x in loops):
+            return other
+        once = self.run_once(loops)
+        if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing
+            return replace(found, lanes=tuple(chosen(once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True)))
+        self.must.append(once)
         return found
+
+    def let_value(self, name: str, found: Any) -> Any:
+        """What `let` calls a node, here: computed from what its operands are here."""
+        e = self.lets[name]
+        if not self.inside and not any(self.loops_between(n) for n in self.mentioned(e)):
+            return found
+        if not self.computed(e):
+            raise Unsupported("what `let` names under other loops")
+        return self.expression(e)
+
+    def mentioned(self, e: S.Expr) -> list[str]:
+        """The names in an expression, and in what `let` calls by these."""
+        found: list[str] = []
+        todo = [e]
+        while todo:
+            for at in S.walk(todo.pop()):
+                if isinstance(at, S.EName) and at.name in self.names and at.name not in found:
+                    found.append(at.name)
+                    todo += [self.lets[at.name]] if at.name in self.lets else []
+        return found
+
+    def computed(self, e: S.Expr) -> bool:
+        """Whether it is ops of values alone, which are the same nodes whenever they are made."""
+        ops = self.rule.dialect.ops
+        return all(ops[c.name].params for c in S.walk(e) if isinstance(c, S.ECall) and c.name in ops) and not any(
+            isinstance(c, S.EStruct) for c in S.walk(e)
+        )
 
     def about(self, x: S.Expr) -> Any:
         """What is asked about a node is not its use: no iteration matters."""
@@ -49,22 +133,41 @@ class Freedom(Encoder):
         finally:
             self.asking = was
 
-    def escaped(self, name: str) -> list[Any]:
-        """The loops under which a name is bound and which do not reach its use, where nothing says that it is free of them."""
-        return [x for x in self.varies.get(name, ()) if x not in self.inside and not self.said_free(name, x)]
+    def loops_between(self, name: str) -> list[Any]:
+        """The loops around only one of a name's use and of where it was bound, where nothing says that it is free of them."""
+        bound = self.varies.get(name, ())
+        loops = [*(x for x in bound if x not in self.inside), *(x for x in self.inside if x not in bound)]
+        return [x for x in loops if not self.said_free(name, x)]
+
+    def closed_loops(self, part: Any) -> tuple[Any, ...]:
+        """The loops that an op closes: which they are, not what they are at some iteration."""
+        raise Unsupported("loops here")
+
+    def closes(self, loops: Seq[Any], before: frozenset[str]) -> None:
+        """What the rule calls these ranges is what they are under themselves, if they were not called so `before`."""
+        for name, value in self.names.items():
+            own = [x for x in loops if isinstance(x, Loop) and x.node is value]
+            if own and name not in before:
+                self.varies[name] = (own[0],)
 
     def run_once(self, loops: Seq[Any]) -> Expr:
         """Whether all of these run exactly once: then what depends on them has one value."""
         return both(*(self.numbers.compare("==", self.iterations(x), self.numbers.const(1))[1] for x in loops))
 
     def said_free(self, name: str, loop: Any) -> bool:
-        return (name, loop.name) in self.free
+        """Whether a name does not depend on a range: it is said, or it is the range's end, or was made of what does not."""
+        if (name, loop.name) in self.free or (isinstance(loop, Loop) and name in self.ends.get(id(loop.node), ())):
+            return True
+        return name in self.made_of and all(self.said_free(n, loop) for n in self.made_of[name])
 
     def elsewhere(self, name: str, node: Node) -> Node:
-        """The value of the name at some other iteration: anything."""
+        """The value of the name in an iteration of the loops around it here: anything."""
+        loops = sorted(map(loop_label, self.inside))
+        label = f"{name}.in {' '.join(loops)}" if loops else f"{name}.elsewhere"
         terms = []
         for i, t in enumerate(node.lanes):
-            terms.append(Term(smt.Const(f"{name}.elsewhere.{i}", t.value.sort()), smt.Bool(f"{name}.elsewhere.{i}.defined")))
+            invalid = t.invalid if is_false(t.invalid) else smt.Bool(f"{label}.{i}.invalid")
+            terms.append(Term(smt.Const(f"{label}.{i}", t.value.sort()), smt.Bool(f"{label}.{i}.defined"), invalid))
         return Node(tuple(terms), node.dtype)
 
     def iterations(self, loop: Loop) -> Num:
@@ -73,6 +176,18 @@ class Freedom(Encoder):
             return Num(loop.end.term.value)
         number: Num = self.world.number_of(loop.end.dtype, loop.end.term)
         return number
+
+
+def is_constant(v: Any) -> bool:
+    """Whether it is a constant node: the same in every iteration."""
+    return isinstance(v, Node) and v.made is not None and v.made.op in ("Const", "VConst", "Invalid")
+
+
+def chosen(condition: Expr, a: Term, b: Term) -> Term:
+    """One of two terms."""
+    return Term(
+        choose(condition, a.value, b.value), choose(condition, a.defined, b.defined), choose(condition, a.invalid, b.invalid)
+    )
 
 
 def conjuncts(e: S.Expr) -> list[S.Expr]:

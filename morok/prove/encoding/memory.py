@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place
+from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place, loop_label
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported, both, choose, either, negation
 
@@ -121,9 +121,14 @@ class Memory(Movement):
 
     def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         """A statement: what it does is the place and the value, or nothing at an Invalid place."""
-        place = self.value_of(parts["index"])
+        loops = self.closed_loops(parts["ranges"]) if parts.get("ranges") else ()
+        around, self.inside = self.inside, (*self.inside, *loops)
+        try:
+            place = self.value_of(parts["index"])
+            value = self.value_of(parts["value"])
+        finally:
+            self.inside = around
         places = self.places.get(id(place))
-        value = self.value_of(parts["value"])
         if places is None or not isinstance(value, Node):
             raise Unsupported("a store to what is no place")
         places = consecutive(places, max(len(value.lanes), len(places)))
@@ -139,9 +144,18 @@ class Memory(Movement):
             )
             done.append(choose(p.valid, effect, NOTHING))
             defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
-        for loop in self.many(parts.get("ranges")):
-            done = [self.uses(loop, d) for d in done]
-        return Node((Term(self.in_turn(done), both(*defined)),), "void")
+        effect, known = self.in_turn(done), both(*defined)
+        for loop in loops:
+            effect, known = self.repeated(loop, effect, known)
+        return Node((Term(effect, known),), "void")
+
+    def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
+        """What is done in a loop, and whether it has a meaning: that it needs none where the loop does not run is all that is
+        known of it, and that nothing done many times is nothing.
+        """
+        label = loop_label(loop)
+        many = smt.Function("closed", ELEMENT, smt.IntSort(), ELEMENT)(effect, smt.Int(f"loop.{label}"))
+        return choose(effect == NOTHING, NOTHING, many), either(smt.Bool(f"loop.{label}.never"), defined)
 
     def in_turn(self, effects: Seq[Expr]) -> Expr:
         out = effects[0]
@@ -149,9 +163,6 @@ class Memory(Movement):
             after = smt.Function("then", ELEMENT, ELEMENT, ELEMENT)(out, e)
             out = choose(out == NOTHING, e, choose(e == NOTHING, out, after))
         return out
-
-    def uses(self, loop: Any, effect: Expr) -> Expr:
-        return effect
 
     def op_noop(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         """Nothing, or the one operand that nothing is done to."""

@@ -77,6 +77,11 @@ class Loops:
     name: str
 
 
+def loop_label(loop: Loop | Loops) -> str:
+    """One word for one loop, whatever the rule calls it."""
+    return str(loop.node.lanes[0].value) if isinstance(loop, Loop) else loop.name
+
+
 @dataclass(frozen=True, slots=True)
 class Fold:
     """One Reduce: the state of its accumulator, the value of its body, its op, the loops it closes."""

@@ -9,8 +9,10 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.prove import smt
+from morok.prove.digest import names_in
 from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.freedom import conjuncts
+from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either
@@ -47,6 +49,8 @@ class Ranges(Fragments):
         runs = both(n.compare("<=", n.const(0), i)[1], n.compare("<", i, e)[1])
         node = Node((Term(r.value, both(end.term.defined, runs)),), dtype)
         self.ranges[id(node)] = Loop(node, end, name, True)
+        written = parts["end"]
+        self.ends[id(node)] = frozenset(names_in(written)) if isinstance(written, S.Syntax) else frozenset()
         self.kept.append(node)
         return node
 
@@ -65,6 +69,8 @@ class Ranges(Fragments):
             if v.dtype in OPAQUE:
                 end = smt.Int(f"{v.lanes[0].value}.end")
                 return Loop(v, Node((Term(end),), "index"), str(v.lanes[0].value))
+            if len(v.lanes) != 1:
+                raise Inapplicable  # a range counts one number
             label = str(v.term.value)
             end_term = self.world.variable(f"{label}.end", v.dtype)
             return Loop(v, Node((end_term,), v.dtype), label)
@@ -76,8 +82,18 @@ class Ranges(Fragments):
         A body is done for every iteration of the ranges, in no order: those of an End inside an End are all closed by it, if the
         lengths of the outer ones do not depend on the inner ones, and they may be named in any order.
         """
-        loops = [self.loop_of(r) for r in self.many(parts.get("ranges"))]
-        body = self.value_of(parts["body"])
+        before = frozenset(self.names)
+        was, self.asking = self.asking, True
+        try:
+            loops = [self.loop_of(r) for r in self.many(parts.get("ranges"))]
+        finally:
+            self.asking = was
+        self.closes(loops, before)
+        around, self.inside = self.inside, (*self.inside, *loops)
+        try:
+            body = self.value_of(parts["body"])
+        finally:
+            self.inside = around
         if id(body) in self.ended:
             body, inner = self.ended[id(body)]
             if not all(self.said_free(_written(outer.name), x) for outer in loops for x in inner):
