@@ -134,14 +134,14 @@ def _cpu(s: Scheduler) -> None:
         _rows(s, accesses, inner, reduced)
         return
     if reduced and (tile := _matmul(s.ast, accesses, outputs, reduced)) is not None:
-        _tile(s, *tile, _copied_slot(s, accesses, *tile))
+        _tile(s, accesses, *tile, _copied_slot(s, accesses, *tile))
         return
     lanes = native(s)
     if reduced and (dots := _dot_products(s.ast, accesses, outputs, reduced, lanes)) is not None:
         row, column, along = dots
         slot = _copied_slot(s, accesses, row, column) if _length(column) >= 2 * lanes else None
         if slot is not None:
-            _tile(s, row, column, slot)
+            _tile(s, accesses, row, column, slot)
             return
         _unroll(s, along, lanes, 1)
         for r in (column, row):
@@ -280,9 +280,11 @@ def _unroll(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
 
 
 def _matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> tuple[UOp, UOp] | None:
-    """The row and column ranges of a sum of products, one factor of which runs along columns element by element; else None."""
+    """The row and column ranges of a sum of products, one factor of which runs along columns element by element, and what is
+    stored if possible; else None."""
     if len(outputs) < 2 or not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in ast.toposort()):
         return None
+    found: list[tuple[UOp, UOp]] = []
     for s in accesses.loads:
         columns = [r for r in outputs if s.terms.get(r) == 1 and _length(r) >= 8]
         if not columns or not any(r in s.terms for r in reduced):
@@ -293,8 +295,9 @@ def _matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]
             if r not in s.terms and any(r in t.terms and columns[0] not in t.terms for t in accesses.loads) and _length(r) >= 2
         ]
         if rows:
-            return rows[-1], columns[0]
-    return None
+            found.append((rows[-1], columns[0]))
+    stored = [(row, column) for row, column in found if any(s.terms.get(column) == 1 for s in accesses.stores)]
+    return next(iter(stored + found), None)
 
 
 def _dot_products(
@@ -353,15 +356,20 @@ def _shared(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
 def _copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int | None:
     """The buffer of the factor that runs along columns, where rows read it often enough, and far enough apart, to copy it."""
     found = _shared(accesses, row, column)
-    if len(found) != 1 or _length(row) < PACK_ROWS or not all(const_end(r) for r in s.ranges if r in found[0].ranges):
+    if len(found) != 1 or _length(row) < PACK_ROWS:
         return None
     (place,) = found
-    buffer = place.src[0]
-    if buffer.op is not Op.DefineGlobal or not packing.is_plain(place) or len(packing.reads_of(s.ast, buffer.arg)) != 1:
-        return None
     outer = [r for r in s.output_ranges if r not in (row, column)]
+    return _copyable(s, place) if packing.copied_bytes(place, outer) > PACK_BYTES else None
+
+
+def _copyable(s: Scheduler, place: UOp) -> int | None:
+    """The slot of the buffer that a place is in, if a copy can stand for it: nothing else reads it, and it is known before."""
+    buffer = place.src[0]
+    if buffer.op is not Op.DefineGlobal or not packing.is_plain(place) or not all(map(const_end, place.ranges)):
+        return None
     slot: int = buffer.arg
-    return slot if packing.copied_bytes(place, outer) > PACK_BYTES and not packing.is_written(s.ast, slot) else None
+    return slot if len(packing.reads_of(s.ast, slot)) == 1 and not packing.is_written(s.ast, slot) else None
 
 
 def _swapped(s: Scheduler, a: UOp, b: UOp) -> tuple[UOp, UOp]:
@@ -371,12 +379,14 @@ def _swapped(s: Scheduler, a: UOp, b: UOp) -> tuple[UOp, UOp]:
     return first, second
 
 
-def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
+def _tile(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | None) -> None:
     """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors, from a copy of the
     columns that a block is wide if buffer `slot` is to be copied.
     """
     lanes = native(s)
-    near = _near_columns(s, row, column, slot) if slot is not None else 0
+    lying = _lying(accesses, row, column)
+    turned = _copyable(s, lying[0]) if len(lying) == 1 else None
+    near = _near_columns(s, row, column, slot, bool(lying)) if slot is not None and (turned is not None or not lying) else 0
     # With a copy of few columns, the loop over rows is inside: it reads the copy again and again. One of many columns is made
     # first, and the loop over them is inside: the rows of a block are read from afar once for all of them.
     if slot is not None and (row.arg[0] < column.arg[0]) != (near == _length(column)):
@@ -391,34 +401,42 @@ def _tile(s: Scheduler, row: UOp, column: UOp, slot: int | None) -> None:
     if wide % lanes:  # of lanes that are no power of two registers are put together one by one
         wide = 1 << (wide.bit_length() - 1)
     outside = s.output_ranges.index(row) if near else s.output_ranges.index(column) + (wide < _length(column))
-    _vectorize(s, column, wide)
     used = min(vectors, -(-wide // lanes))
     tile = TILE // 2 if 2 * wide == lanes else TILE // used  # eight rows of half a vector keep as many registers busy
-    most = min(max(1, MAX_LANES // s.lanes(row)), max(2, (s.target.registers - 4) // used), tile)
+    most = min(max(1, MAX_LANES // (wide * s.lanes(row))), max(2, (s.target.registers - 4) // used), tile)
     best = [m for m in range(most, 1, -1) if rows % m == 0]
-    _vectorize(s, row, best[0] if best and best[0] >= 4 else min(rows, most))
+    tall = best[0] if best and best[0] >= 4 else min(rows, most)
+    # What becomes lanes last are neighbours in registers: columns where rows could be as well.
+    for r, amount in ((row, tall), (column, wide)) if lying else ((column, wide), (row, tall)):
+        _vectorize(s, r, amount)
     if slot is not None:
         s.apply(Opt(OptOp.PACK, slot, outside))
+        if near and turned is not None:  # the rows of a block, side by side
+            s.apply(Opt(OptOp.PACK, turned, outside + 1))
 
 
-def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int) -> int:
+def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
+    """The places of a factor whose rows lie across memory: it is read along rows element by element."""
+    return [
+        p
+        for p, t in zip(accesses.places, accesses.loads, strict=True)
+        if t.terms.get(row) == 1 and column not in t.terms and any(r.arg[1] is AxisType.Reduce for r in p.ranges)
+    ]
+
+
+def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int, lying: bool) -> int:
     """How many columns of buffer `slot` to copy at once, so that rows are read from afar once for all of them: as many as a
     core's own cache keeps, where it keeps not all rows too, and the nearest one keeps the rows of a block but not the columns of
-    one. Else 0, as few as a block has. Threads would each make a copy.
+    one, or where rows are `lying` across memory. Else 0, as few as a block has. Threads would each make a copy.
     """
     lanes, (place,) = native(s), packing.reads_of(s.ast, slot)
+    if s.target.threads > 1 or s.target.registers < 32 or _length(row) % (TILE // 2):
+        return 0
     loops = s.output_ranges
     outer = loops[: min(loops.index(row), loops.index(column))]
     line = packing.copied_bytes(place, outer) // _length(column)  # of either factor: as many elements are multiplied and summed
-    if (
-        s.target.threads > 1
-        or s.target.registers < 32
-        or any(t.terms.get(row) == 1 for t in Accesses.of(s.ast).loads)  # rows that lie across memory are never near
-        or _length(row) < NEAR_ROWS
-        or _length(row) % (TILE // 2)
-        or _length(row) * line <= NEAR_BYTES
-        or not TILE // 2 * line < PACK_BYTES < 4 * lanes * line
-    ):
+    far = _length(row) >= NEAR_ROWS and _length(row) * line > NEAR_BYTES
+    if not lying and not (far and TILE // 2 * line < PACK_BYTES < 4 * lanes * line):
         return 0
     most = min(_length(column), NEAR_BYTES // line)
     return max((n for n in range(2 * lanes, most + 1, 2 * lanes) if _length(column) % n == 0), default=0)

@@ -78,6 +78,13 @@ def matmul_transposed(m: int, k: int, n: int, d: DType = dtypes.f32) -> UOp:
     return kernel(buffer(0, m * n, d).index(i * n + j).store(product.reduce(Op.Add, r)).end(i, j), name="matmul_t")
 
 
+def matmul_turned(m: int, k: int, n: int, d: DType = dtypes.f32) -> UOp:
+    """a[k, m].T @ b[k, n]"""
+    i, j, r = loop(m, 0), loop(n, 1), fold(k, 2)
+    product = buffer(1, m * k, d).index(r * m + i) * buffer(2, k * n, d).index(r * n + j)
+    return kernel(buffer(0, m * n, d).index(i * n + j).store(product.reduce(Op.Add, r)).end(i, j), name="matmul_turned")
+
+
 def pad(n: int, left: int, right: int, d: DType = dtypes.f32) -> UOp:
     size = n + left + right
     r = loop(size, 0)

@@ -131,6 +131,28 @@ def test_products_with_far_rows(columns: int) -> None:
         np.testing.assert_array_equal((Tensor(np.ascontiguousarray(a.T)).T @ Tensor(b)).numpy(), a @ b)
 
 
+def test_rows_that_lie_across_memory_are_copied_side_by_side() -> None:
+    """Results and columns run along memory, and so do the lanes of a vector: what becomes lanes last."""
+    both = ["UPCAST(0, 8)", "UPCAST(1, 32)", "PACK(2, 0)", "PACK(1, 1)"]
+    assert chosen(K.matmul_turned(64, 256, 128)) == both
+    blocks = ["SWAP(0, 1)", "BLOCK(0, 128)", "UPCAST(1, 8)", "UPCAST(2, 32)", "PACK(2, 1)", "PACK(1, 2)"]
+    assert chosen(K.matmul_turned(64, 2048, 256)) == blocks
+    few = ["SWAP(0, 1)", "UPCAST(1, 4)", "UPCAST(0, 64)", "PACK(2, 1)"]
+    assert chosen(K.matmul_turned(60, 256, 128)) == few  # no multiple of eight rows
+    assert chosen(K.matmul_turned(64, 256, 128), replace(K.CPU, threads=2)) == [*few, "THREAD(0, 0)"]
+    assert chosen(K.matmul_turned(64, 16, 64)) == ["UPCAST(0, 4)", "UPCAST(1, 64)"]  # too small for a copy
+    tile = (Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.PACK, 2, 0), Opt(OptOp.PACK, 1, 1))
+    check(packed(K.matmul_turned(4, 3, 32), *tile), K.CPU)
+    check(K.matmul_turned(5, 3, 20), K.CPU)
+
+
+def test_a_column_of_biases_is_no_factor() -> None:
+    x, w, b = (Tensor(np.ones(shape, np.float32)) for shape in ((64, 256), (256, 128), (64, 1)))
+    with config.settings(threads=1):
+        (plain,), (biased,) = (t.kernels() for t in (x @ w, x @ w + b))
+    assert plain.opts == tuple(o.replace("PACK(2", "PACK(1") for o in biased.opts)
+
+
 def test_a_copy_of_many_columns_is_read_by_blocks() -> None:
     tile = (Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.PACK, 2, 0))
     check(packed(K.matmul(4, 3, 32), *tile), K.CPU)
