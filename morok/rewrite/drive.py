@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, Final, NamedTuple, Protocol
 
 from morok.dialect import Dialect, Node, Remembers
@@ -30,14 +31,12 @@ class Limits(NamedTuple):
     per_size: int = 100
 
 
-RESUME: Final = object()  # on the stack: go on with the frame below
-GATHER: Final = object()  # on the stack: the terms of the nest below are finished
-HELD: Final = object()  # on the stack: no rule fires on the node below
 _REBUILT: Final = -1  # stands where a rule's number would, in a trail
 _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
 _WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
 
 
+Trail = tuple[Any, ...]  # earlier forms of a node, each with the number of the rule that replaced it
 # whether each leading operand is held, whether the others are, and how many come before the first one that is
 Held = tuple[tuple[bool, ...], bool, int]
 
@@ -145,26 +144,21 @@ class Job:
 
     def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
         """The final forms of operands of which some are held; None for those that are not finished."""
-        leading, rest, _ = holds
         fires, held = self.recall, self.held.get
-        first = [(held if h else fires)(kid) for kid, h in zip(kids, leading, strict=False)]
-        return (*first, *map(held if rest else fires, kids[len(leading) :]))
+        return tuple([(held if h else fires)(kid) for kid, h in _with_holds(kids, holds)])
 
-    def push(self, kids: Sequence[Node], finals: Sequence[Node], holds: Held) -> None:
-        """Put the operands on the stack that are not finished, the first one on top."""
-        leading, rest, _ = holds
-        for i in range(len(kids) - 1, -1, -1):
-            if finals[i] is None:
-                if leading[i] if i < len(leading) else rest:
-                    self.stack += (kids[i], HELD)
-                else:
-                    self.stack.append(kids[i])
+    def waiting(self, pairs: Iterator[tuple[Node, bool]]) -> tuple[Node | None, bool]:
+        """Of operands, each with whether it is held, the next that is not finished, and whether rules fire on it; None if all are."""
+        for kid, hold in pairs:
+            if (self.held.get(kid) if hold else self.recall(kid)) is None:
+                return kid, not hold
+        return None, True
 
-    def trails(self) -> list[list[Any]]:
+    def trails(self) -> list[Trail]:
         """The trails of the nodes that wait for their operands, outermost first."""
-        return [below[2] for below, mark in zip(self.stack, self.stack[1:], strict=False) if mark is RESUME or mark is GATHER]
+        return [frame[2] for frame in self.stack]
 
-    def allow(self, trail: list[Any]) -> int:
+    def allow(self, trail: Trail) -> int:
         """Called when the count of firings reaches `limits.total`: the count to stop at, or RewriteLimitError."""
         if self.size is None:
             self.size = _size(self.dialect, self.root)
@@ -173,7 +167,7 @@ class Job:
             raise self.too_many(trail, f"{self.fired:,} rewritings did not settle a graph of {self.size:,} nodes")
         return allowed
 
-    def too_many(self, trail: list[Any], what: str) -> RewriteLimitError:
+    def too_many(self, trail: Trail, what: str) -> RewriteLimitError:
         names = [self.rule_name(n) for t in (*self.trails()[-50:], trail) for n in t[1::2] if n != _REBUILT]
         common = Counter(names[-1000:]).most_common(6)
         fired = ", ".join(f"{name} ({times:,} times)" for name, times in common)
@@ -184,7 +178,7 @@ class Job:
             hint="make each rule produce something simpler, or raise Limits",
         )
 
-    def circle(self, again: Node, trail: list[Any]) -> RewriteLimitError:
+    def circle(self, again: Node, trail: Trail) -> RewriteLimitError:
         """The error for a node whose final form depends on itself."""
         names: list[str] = []
         for path in (trail, *reversed(self.trails())):
@@ -199,6 +193,11 @@ class Job:
             excerpt=f"  at {brief(self.dialect, again)}",
             hint="two rules with opposite canonical forms; keep one, or guard both so that only one applies",
         )
+
+
+def _with_holds(kids: Sequence[Node], holds: Held) -> Iterator[tuple[Node, bool]]:
+    leading, rest, _ = holds
+    return zip(kids, chain(leading, repeat(rest)), strict=False)
 
 
 def _size(dialect: Dialect, root: Node) -> int:
@@ -222,9 +221,10 @@ def map_of(dialect: Dialect) -> Callable[[], Any]:
 def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
 
-    The stack holds nodes to finish. One whose operands must be finished first leaves a frame there, below RESUME: the node as it
-    was given, its present form, its trail, whether rules fire on it. One whose nest has terms to finish leaves the nodes
-    there, in the last place, below GATHER. The trail lists earlier forms, each with the number of the rule that replaced it.
+    The operands of a node are gone through one after the other, by an iterator. At one that is not finished the node's frame is
+    left on the stack, to be taken up again behind that operand. In a frame are the node as it was given, its present form, its
+    trail, whether rules fire on it, the iterator, whether an operand before it has changed, the nodes of its nest (if the
+    iterator is over the terms of one), its operands, which of them are held, its match function.
 
     rebuild  (node, operands): the node over other operands, perhaps a draft that nobody knows yet
     settle   (node): what stands for a draft for good, where no rule has replaced it
@@ -244,34 +244,15 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     fired = job.fired
     allowed = job.limits.total
     stack = job.stack
-    pop = stack.pop
-    push = stack.append
-    push(root)
-    while stack:
-        at = node = pop()
-        fires = True
-        nest = None
-        gathered = finished = False
-        if node is RESUME:
-            node, at, trail, fires = pop()
-            original = False
-            gathered = finished = True
-        elif node is GATHER:
-            node, at, trail, nest = pop()
-            original = False
-        elif node is HELD:
-            at = node = pop()
-            if held.get(node) is not None:
-                continue
-            trail = []
-            fires = original = False
-        else:
-            if lookup(node) is not None:
-                continue
-            trail = []
-            original = before is not None
-        while True:
-            hit: Any = None
+    node = at = root
+    trail: Trail = ()
+    fires = True
+    original = before is not None
+    gathered = False
+    pending: Any = None  # None where `at` has not been looked at
+    while True:
+        hit: Any = None
+        if pending is None:
             if original:  # stage 0: the node as it was given
                 original = False
                 assert before is not None
@@ -284,6 +265,8 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                 op = opkey(at)
                 match, holds, whole = plan[op]
                 kids = operands(at)
+                changed = False
+                nest = None
                 if (
                     whole is not None
                     and not gathered
@@ -292,118 +275,106 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                         (opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None)
                     )
                     and nests(at)
-                ):
-                    gathered = True  # its terms are finished first, whatever their depth
-                    if nest is None:
-                        nest, unfinished = job.program.unfold(job, at, trail)
-                        if unfinished:
-                            stack += ((node, at, trail, nest), GATHER, *unfinished)
-                            done[at] = PENDING
-                            break
-                    if len(nest) > 1:
-                        hit = job.program.gather(job, nest, whole, match)
-                        if hit is not None:
-                            hit = (hit[0], hit[1] + _WHOLE)
-                if hit is None and kids:
-                    changed = waits = False
-                    if holds is not None and len(kids) > holds[2]:
-                        fresh = job.finals_of(kids, holds)
-                        for kid, new in zip(kids, fresh, strict=True):
-                            if new is kid:
-                                continue
-                            if new is None:
-                                waits = True
-                                stack += ((node, at, trail, fires), RESUME)
-                                job.push(kids, fresh, holds)
-                                break
-                            if new is PENDING:
-                                raise job.circle(kid, trail)
-                            changed = True
-                    elif finished:  # those that were not when the frame was left
-                        finished = False
-                        if len(kids) == 2:
-                            kid, new = kids
-                            fresh = (done[kid], done[new])
-                            changed = fresh[0] is not kid or fresh[1] is not new
-                        else:
-                            fresh = tuple(map(lookup, kids))
-                            for kid, new in zip(kids, fresh, strict=True):
-                                if new is not kid:
-                                    changed = True
-                                    break
-                    else:
-                        for kid in kids[::-1]:  # the first operand is finished first
-                            new = lookup(kid)
-                            if new is kid:
-                                continue
-                            if new is None:
-                                if opkey(kid) in silent and not operands(kid):
-                                    done[kid] = kid
-                                    continue
-                                if key is not None and (kept := recall(kid).get(key)) is not None:
-                                    new = kid if kept is True else kept()
-                                if new is None:
-                                    if not waits:
-                                        waits = True
-                                        stack += ((node, at, trail, fires), RESUME)
-                                    push(kid)
-                                    continue
-                                done[kid] = done[new] = new
-                                if new is kid:
-                                    continue
-                            if new is PENDING:
-                                raise job.circle(kid, trail)
-                            changed = True
-                        if changed and not waits:
-                            fresh = (done[kids[0]], done[kids[1]]) if len(kids) == 2 else tuple(map(lookup, kids))
-                    if waits:  # come back when they are finished
-                        (done if fires else held)[at] = PENDING
-                        break
-                    if changed:
-                        (done if fires else held)[at] = PENDING
-                        trail += (at, _REBUILT)
-                        at = rebuild(at, fresh)
-                        if not fires:
-                            known = held.get(at)
-                        else:
-                            known = lookup(at)
-                            if known is None and key is not None and (kept := recall(at).get(key)) is not None:
-                                known = at if kept is True else kept()
-                                if known is not None:
-                                    done[at] = done[known] = known
-                        if known is not None:
-                            if known is PENDING:
-                                raise job.circle(at, trail)
-                            at = known
-                            match = None
-                        elif before is not None and fires:
-                            original = True
-                            finished = False
+                ):  # its terms are finished first, whatever their depth
+                    nest, terms = program.unfold(job, at, trail)
+                    pending = reversed(terms)
+                elif holds is None or len(kids) <= holds[2]:
+                    holds = None
+                    pending = iter(kids)
+                else:
+                    pending = _with_holds(kids, holds)
+        if hit is None:
+            if holds is None or nest is not None:
+                below = True
+                for kid in pending:
+                    new = lookup(kid)
+                    if new is kid:
+                        continue
+                    if new is None:
+                        if opkey(kid) in silent and not operands(kid):
+                            done[kid] = kid
                             continue
-                        elif opkey(at) is not op:  # a constructor chose another op
-                            match = plan[opkey(at)][0]
-                if hit is None and match is not None and fires:  # stage 1: the node over finished operands
+                        if key is not None and (kept := recall(kid).get(key)) is not None:
+                            new = kid if kept is True else kept()
+                        if new is None:
+                            break
+                        done[kid] = done[new] = new
+                        if new is kid:
+                            continue
+                    if new is PENDING:
+                        raise job.circle(kid, trail)
+                    changed = True
+                else:
+                    kid = None
+            else:
+                kid, below = job.waiting(pending)
+            if kid is not None:  # come back when it is finished
+                (done if fires else held)[at] = PENDING
+                stack.append((node, at, trail, fires, pending, changed, nest, kids, holds, match))
+                node = at = kid
+                trail = ()
+                fires = below
+                original = below and before is not None
+                gathered = False
+                pending = None
+                continue
+            if nest is not None:
+                if len(nest) > 1:
+                    hit = program.gather(job, nest, plan[opkey(at)][2], match)
+                if hit is None:
+                    nest = None
+                    changed = False
+                    pending = iter(kids)
+                    continue
+                hit = (hit[0], hit[1] + _WHOLE)
+            else:
+                if holds is not None:
+                    fresh = job.finals_of(kids, holds)
+                    for kid, new in zip(kids, fresh, strict=True):
+                        if new is PENDING:
+                            raise job.circle(kid, trail)
+                        if new is not kid:
+                            changed = True
+                elif changed:
+                    fresh = (done[kids[0]], done[kids[1]]) if len(kids) == 2 else tuple(map(lookup, kids))
+                if changed:
+                    (done if fires else held)[at] = PENDING
+                    trail += (at, _REBUILT)
+                    op = opkey(at)
+                    at = rebuild(at, fresh)
+                    if not fires:
+                        known = held.get(at)
+                    else:
+                        known = lookup(at)
+                        if known is None and key is not None and (kept := recall(at).get(key)) is not None:
+                            known = at if kept is True else kept()
+                            if known is not None:
+                                done[at] = done[known] = known
+                    if known is not None:
+                        if known is PENDING:
+                            raise job.circle(at, trail)
+                        at = known
+                        match = None
+                    elif before is not None and fires:
+                        original = True
+                        pending = None
+                        continue
+                    elif opkey(at) is not op:  # a constructor chose another op
+                        match = plan[opkey(at)][0]
+                if match is not None and fires:  # stage 1: the node over finished operands
                     hit = match(at, context)
                 if hit is None:  # `at` is final
-                    if trail:
+                    if changed:
                         at = settle(at)
-                    if not fires:
+                    if fires:
+                        done[at] = at
+                        if key is not None:
+                            recall(at)[key] = True
+                    else:
                         held[at] = at
                         for form in trail[::2]:
                             held[form] = at
-                        break
-                    done[at] = at
-                    if trail:
-                        done[node] = at
-                        if len(trail) > 2:
-                            for form in trail[2::2]:
-                                done[form] = at
-                        if key is not None:
-                            recall(node)[key] = ref(at)
-                    if key is not None:
-                        recall(at)[key] = True
-                    break
-            # a rule fired
+        if hit is not None:
             new, number = hit
             fired += 1
             trail += (at, number)
@@ -423,18 +394,23 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     at = new
                     original = before is not None
                     gathered = number >= _WHOLE
-                    finished = False
-                    nest = None
+                    pending = None
                     continue
                 done[new] = done[known] = known
             elif known is PENDING:
                 raise job.circle(new, trail)
-            done[node] = known
+            at = known
+        if trail and fires:
+            done[node] = at
             if len(trail) > 2:
                 for form in trail[2::2]:
-                    done[form] = known
+                    done[form] = at
             if key is not None:
-                recall(node)[key] = ref(known)
-            break
-    job.fired = fired
-    return done[root]
+                recall(node)[key] = ref(at)
+        if not stack:
+            job.fired = fired
+            return at
+        moved = at is not node
+        node, at, trail, fires, pending, changed, nest, kids, holds, match = stack.pop()
+        if moved:
+            changed = True

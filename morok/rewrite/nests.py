@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from morok.rewrite.drive import Job
 
 
-def unfold(job: Job, root: Node, trail: list[Any]) -> tuple[list[Node], list[Node]]:
+def unfold(job: Job, root: Node, trail: tuple[Any, ...]) -> tuple[list[Node], list[Node]]:
     """The nodes of a nest, each before those inside it, and those of its terms that are not finished, the last one first. What is
     inside two nests, or twice in one, is a term but for the first time: it will be finished once, and be a term that is known.
     """
