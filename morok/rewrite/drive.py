@@ -148,7 +148,7 @@ class Job:
         return tuple([(held if h else fires)(kid) for kid, h in _with_holds(kids, holds)])
 
     def waiting(self, pairs: Iterator[tuple[Node, bool]]) -> tuple[Node | None, bool]:
-        """Of operands, each with whether it is held, the next that is not finished, and whether rules fire on it; None if all are."""
+        """Of operands, and whether each is held, the next that is not finished and whether rules fire on it; None if all are."""
         for kid, hold in pairs:
             if (self.held.get(kid) if hold else self.recall(kid)) is None:
                 return kid, not hold

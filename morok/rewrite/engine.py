@@ -204,13 +204,17 @@ def rewrite_all(
     flags, checked, path = config.REWRITING.values
     if trace is None:
         trace = traces.current_or(path)
-    program = _program(
-        dialect,
-        _NO_RULES if rules is None else rules.matcher_under(flags, checked),
-        None if before is None else before.matcher_under(flags, checked),
-        None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
-        positions,
-    )
+    program: _Program | None = None if rules is None or before is not None else rules.programs.get((flags, checked, positions))
+    if program is None:
+        program = _program(
+            dialect,
+            _NO_RULES if rules is None else rules.matcher_under(flags, checked),
+            None if before is None else before.matcher_under(flags, checked),
+            None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
+            positions,
+        )
+        if rules is not None and before is None:
+            rules.programs[flags, checked, positions] = program
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
     own = contextual or known is not None or trace is not None

@@ -148,6 +148,8 @@ class RuleSet:
 
     blocks  the same rules as smaller sets, where some of these are large: each has a matcher of its own, which others share
     whole   rules that see nests of one op as a whole, before its nodes are finished (morok.rewrite.nests)
+
+    `programs` is the engine's: what it made of these rules, by what else that depends on.
     """
 
     def __init__(self, parts: Sequence[Part], blocks: Sequence[RuleSet] = (), whole: RuleSet | None = None) -> None:
@@ -163,6 +165,7 @@ class RuleSet:
         self.has_context = any(p.has_context for p in parts)
         self.identity: Hashable = tuple(p.identity for p in parts)
         self._matchers: dict[tuple[frozenset[str], bool], Matcher] = {}
+        self.programs: dict[Hashable, Any] = {}
 
     @staticmethod
     def of(rules: Sequence[CheckedRule]) -> RuleSet:
