@@ -86,7 +86,7 @@ class _Morok:
         "type": "{n}.dtype",
         "scalar": "{n}.dtype.scalar()",
         "same": "{a} is {b}",
-        "stands_for": "{b}.src == {a}.src and {b}.op is {a}.op",
+        "stands_for": "{b}.op is {a}.op and {b}.src == {a}.src",
         "vmin": "{n}.vmin",
         "vmax": "{n}.vmax",
         "invalid": "{n}.invalid",

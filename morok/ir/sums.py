@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import gcd
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus, times
@@ -30,6 +31,7 @@ _NEG: Final = Op.Neg
 _CONST: Final = Op.Const
 LINEAR: Final = frozenset({_ADD, _SUB, _MUL, _NEG})  # what a sum consists of
 _FORM: Final = "terms"
+_RANK: Final = attrgetter("rank")
 
 
 # Taking apart, putting together.
@@ -79,10 +81,10 @@ def build(parts: Iterable[tuple[UOp, int]], k: int, dtype: DType) -> UOp:
         return UOp.const(k, dtype)
     out: UOp | None = None
     for _, v, c in sorted(factors, key=_by_order) if len(factors) > 1 else factors:
-        term = v if c == 1 else v * UOp.const(c, dtype)
-        out = term if out is None else out + term
+        term = v if c == 1 else binary(_MUL, v, UOp.const(c, dtype))
+        out = term if out is None else binary(_ADD, out, term)
     assert out is not None
-    return out if k == 0 else out + UOp.const(k, dtype)
+    return out if k == 0 else binary(_ADD, out, UOp.const(k, dtype))
 
 
 def _by_order(entry: tuple[Rank, UOp, int]) -> tuple[object, ...]:
@@ -178,7 +180,10 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
         if (b.rank or order(b)) < (a.rank or order(a)):
             kept = [b, a]
     elif len(kept) > 2:
-        kept.sort(key=order)
+        for term in kept:
+            if term.rank is None:
+                order(term)
+        kept.sort(key=_RANK)
     for term in kept:
         base = term if base is None else binary(_ADD, base, term)
     if k:

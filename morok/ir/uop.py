@@ -133,7 +133,11 @@ def _make(table: _Table, key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], a
     if origin is None:
         frame = user_frame()
         origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    return _entered(table, key, _filled(op, dtype, src, arg, origin, next(_serials)))
+    node = _filled(op, dtype, src, arg, origin, next(_serials))
+    entry = _Entry(node, _forget)
+    entry.table = table
+    entry.key = key
+    return node if table.setdefault(key, entry) is entry else _entered(table, key, node)
 
 
 def _entered(table: _Table, key: Any, node: UOp) -> UOp:
@@ -609,7 +613,8 @@ def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
     found = table.get(src)
     if found is not None and (known := found()) is not None:
         return known
-    if not _alike(src, node.src):
+    old = node.src
+    if src[0].dtype is not old[0].dtype or src[-1].dtype is not old[-1].dtype or (len(src) > 2 and not _alike(src, old)):
         return rebuilt(node, src)
     return _filled(op, node.dtype, src, None, origin, 0)
 

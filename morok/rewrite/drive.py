@@ -46,7 +46,8 @@ Planned = tuple["Match | None", "Held | None", "Match | None"]
 class Program(Protocol):
     """What calls with the same rules share.
 
-    plan     by op key: the match function, which operands are held, and the match function for whole nests; of every key
+    plan     by op key: the match function, which operands are held, and the match function for whole nests
+    others   the same for the keys of which nothing is said
     whole    the rules that see whole nests of one op
     sketch   (node, operands): the node over other operands for these rules to look at, and nobody else
     silent   the op keys whose nodes, if they have no operands, are final as they are
@@ -72,6 +73,8 @@ class Program(Protocol):
     @property
     def plan(self) -> Mapping[Hashable, Planned]: ...
     @property
+    def others(self) -> Planned: ...
+    @property
     def silent(self) -> Container[Hashable]: ...
     @property
     def new_map(self) -> Callable[[], Any]: ...
@@ -80,7 +83,8 @@ class Program(Protocol):
 class Job:
     """One call's state.
 
-    done       the final form of every node that was finished, and PENDING for those in the making
+    done       the final form of every node that was finished, and PENDING for those that a rule has replaced, until it is known:
+               whoever needs his own final form comes by one of them
     held       the same for nodes in positions where no rule fires
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
     fired      how many rules have fired
@@ -233,7 +237,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     lookup = done.get
     held = job.held
     program = job.program
-    plan = program.plan
+    planned, others = program.plan.get, program.others
     silent = program.silent
     before = program.before
     context = job.context
@@ -249,6 +253,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     fires = True
     original = before is not None
     gathered = False
+    below = True  # whether rules fire on the next operand
     pending: Any = None  # None where `at` has not been looked at
     while True:
         hit: Any = None
@@ -263,7 +268,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                         hit = (hit[0], hit[1] + _BEFORE)
             if hit is None:
                 op = opkey(at)
-                match, holds, whole = plan[op]
+                match, holds, whole = planned(op, others)
                 kids = operands(at)
                 changed = False
                 nest = None
@@ -285,7 +290,6 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     pending = _with_holds(kids, holds)
         if hit is None:
             if holds is None or nest is not None:
-                below = True
                 for kid in pending:
                     new = lookup(kid)
                     if new is kid:
@@ -309,18 +313,18 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
             else:
                 kid, below = job.waiting(pending)
             if kid is not None:  # come back when it is finished
-                (done if fires else held)[at] = PENDING
                 stack.append((node, at, trail, fires, pending, changed, nest, kids, holds, match))
                 node = at = kid
                 trail = ()
                 fires = below
                 original = below and before is not None
+                below = True
                 gathered = False
                 pending = None
                 continue
             if nest is not None:
                 if len(nest) > 1:
-                    hit = program.gather(job, nest, plan[opkey(at)][2], match)
+                    hit = program.gather(job, nest, planned(opkey(at), others)[2], match)
                 if hit is None:
                     nest = None
                     changed = False
@@ -338,7 +342,6 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                 elif changed:
                     fresh = (done[kids[0]], done[kids[1]]) if len(kids) == 2 else tuple(map(lookup, kids))
                 if changed:
-                    (done if fires else held)[at] = PENDING
                     trail += (at, _REBUILT)
                     op = opkey(at)
                     at = rebuild(at, fresh)
@@ -360,7 +363,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                         pending = None
                         continue
                     elif opkey(at) is not op:  # a constructor chose another op
-                        match = plan[opkey(at)][0]
+                        match = planned(opkey(at), others)[0]
                 if match is not None and fires:  # stage 1: the node over finished operands
                     hit = match(at, context)
                 if hit is None:  # `at` is final

@@ -58,16 +58,9 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
     return found[1]
 
 
-class _Plan(dict[Hashable, Planned]):
-    """By op key: the match function, and which operands are held. An op that no rule names has the rules for every op."""
-
-    def __init__(self, after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> None:
-        found = {k: (after.table.get(k, after.default), held.get(k), whole.table.get(k)) for k in {*keys, *after.table, *held}}
-        super().__init__(found)
-        self.other: Planned = (after.default, None, None)
-
-    def __missing__(self, key: Hashable) -> Planned:
-        return self.setdefault(key, self.other)
+def _plan(after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> dict[Hashable, Planned]:
+    """By op key: the match functions, and which operands are held. An op that no rule names has the rules for every op."""
+    return {k: (after.table.get(k, after.default), held.get(k), whole.table.get(k)) for k in {*keys, *after.table, *held}}
 
 
 class _Program:
@@ -82,7 +75,8 @@ class _Program:
         self.whole = whole
         # rules that see nodes as they were given see those inside a nest too
         seen = whole if whole is not None and before is None and isinstance(dialect, Nests) else _NO_RULES
-        self.plan = _Plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
+        self.plan = _plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
+        self.others: Planned = (after.default, None, None)
         self.silent = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
         self.memo_key = _memo_key(_what(after, before, whole, fires))
         self.drive = _for(drive, dialect)

@@ -58,8 +58,12 @@ def gather(job: Job, nest: list[Node], whole: Match, match: Match | None) -> tup
     lookup = done.get
     sketch = job.program.sketch
     made = job.program.new_map()
-    for node in reversed(nest):
-        made[node] = sketch(node, tuple([made[s] if (known := lookup(s)) is None else known for s in operands(node)]))
+    for node in nest[::-1]:
+        fresh = []
+        for s in operands(node):
+            known = lookup(s)
+            fresh.append(made[s] if known is None else known)
+        made[node] = sketch(node, tuple(fresh))
     root = nest[0]
     hit = whole(made[root], context)
     if hit is None:
