@@ -262,7 +262,7 @@ class StructureMaker(Maker):
             buffer = self.nodes[p.name]
         else:
             buffer = self.bind(p, self.shaped(self.scalar(p), 1 if every else len(patterns)))
-        sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
+        sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape] or [ELEMENTS]
         if every:
             patterns = [S.PVar("_") for _ in sizes]
         elif len(patterns) != len(sizes):
