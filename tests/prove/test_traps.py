@@ -6,6 +6,7 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
+from morok.prove.encoding.unrolled import TERMS
 from morok.prove.obligations import is_definition
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict, exit_status
@@ -350,3 +351,35 @@ def test_a_vector_of_so_many_lanes_is_no_sequence_of_that_number() -> None:
     assert verdict("Gep(x, ls) let c = size(x) if lanes(x) == 2 ~> Gep(x, [l * c // 2 for l in ls])", SIZE.format("any")).usable
     wrong = "Gep(x, ls) let c = size([lanes(x)]) if lanes(x) == 2 ~> Gep(x, [l * c // 2 for l in ls])"
     assert verdict(wrong, SIZE.format("seq")).verdict == "refuted"
+
+
+HALVES = """\
+helpers "nowhere"
+extern half(n: int) -> (h: int)?
+    requires n % 2 == 0
+    ensures n == 2 * h
+"""
+
+
+def test_a_helper_inside_an_expression_says_how_to_mend_it() -> None:
+    found = verdict("Mul(x: index, @const(c)) if c % 2 == 0 => Mul(Mul(x, 2), half(c))", HALVES)
+    assert found.verdict == "unknown"
+    assert "`let h = half(c)` before it" in found.message
+    assert verdict("Mul(x: index, @const(c)) if c % 2 == 0 let h = half(c) => Mul(Mul(x, 2), h)", HALVES).verdict == "proved"
+
+
+def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
+    found = verdict("Mod(x: i32, Neg(y)) ~> Mod(x, y)", budget=100_000)  # the remainder of the least number by -1 has no value
+    assert found.verdict == "refuted"
+    assert found.counterexample is not None
+    assert found.counterexample["confirmed"] is True
+
+
+def test_terms_of_one_reading_are_forgotten_with_it() -> None:
+    text = "Unroll { src: Unroll { src: x, axes: [] }, axes: a } ~> Unroll { src: x, axes: a }"
+    assert verdict(text).verdict == "bounded"
+    size = len(TERMS.entries)
+    assert size > 0
+    assert verdict(text).verdict == "bounded"
+    assert len(TERMS.entries) == size
+    assert set(TERMS.numbers.values()) == set(range(size))

@@ -26,6 +26,12 @@ class Facts(Pointwise):
             for a in e.args:
                 self.expression(a)
             return Truth(self.world.fresh(e.name, smt.BoolSort()))
+        if handler is None and e.name in self.rule.externs:
+            results = ", ".join(r.name for r in self.rule.externs[e.name].results)
+            given = ", ".join(a.name if isinstance(a, S.EName) else ".." for a in e.args)
+            wanted = f"({results})" if "," in results else results
+            mend = f"`let {wanted} = {e.name}({given})` before it mends that"
+            raise Unsupported(f"the helper {e.name} inside an expression: {mend}")
         if handler is None:
             raise Unsupported(f"the function {e.name}")
         return handler(*e.args) if e.name != "eval" else self.call_eval(e)

@@ -30,8 +30,8 @@ SCOPE: Final = (
 LAUNCH: Final = (
     "a kernel is done for every iteration that is launched, in no order but that of barriers, and none of these ranges is empty"
 )
-TRUE, FALSE = U.constant("true"), U.constant("false")
-NOWHERE: Final = U.constant("nowhere")  # a place behind a gate that is closed
+TRUE, FALSE = U.TERMS.always("true"), U.TERMS.always("false")
+NOWHERE: Final = U.TERMS.always("nowhere")  # a place behind a gate that is closed
 MAKES: Final = ("counts", "renames", "told_apart")  # of helpers' contracts: what says what a result is
 COMPUTED: Final = frozenset({"Add", "Sub", "Mul", "Idiv", "Mod", "Eq", "Ne", "Lt", "Le", "Gt", "Ge"})
 

@@ -104,9 +104,13 @@ class Statement:
 
 
 class Terms:
-    """Terms, each once: one is the number of its entry, and equal terms are equal numbers."""
+    """Terms, each once: one is the number of its entry, and equal terms are equal numbers.
+
+    lasting   so many are there for good; the others are of one reading
+    """
 
     def __init__(self) -> None:
+        self.lasting = 0
         self.entries: list[tuple[str, tuple[Term, ...]]] = []
         self.numbers: dict[tuple[str, tuple[Term, ...]], Term] = {}
 
@@ -117,6 +121,18 @@ class Terms:
             found = self.numbers[key] = len(self.entries)
             self.entries.append(key)
         return found
+
+    def always(self, name: str) -> Term:
+        """A constant that every reading has."""
+        found = self.of(name)
+        self.lasting = max(self.lasting, found + 1)
+        return found
+
+    def forget(self) -> None:
+        """Begin anew: nothing that was read before is used any more."""
+        for key in self.entries[self.lasting :]:
+            del self.numbers[key]
+        del self.entries[self.lasting :]
 
     def expression(self, t: Term) -> Expr:
         """A term as the solver's: functions and constants about which it knows nothing."""

@@ -40,6 +40,7 @@ class UnrollingEncoder:
         self.rule, self.instance, self.world = rule, instance, world
 
     def encode(self) -> Obligation:
+        U.TERMS.forget()
         out, memo, picks, claims = Obligation(), Memo(), Choices(), []
         while True:
             picks.restart()
