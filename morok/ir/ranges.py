@@ -35,11 +35,20 @@ def open_ranges(root: UOp) -> frozenset[UOp]:
     return found | {root} if root.op is _RANGE else found
 
 
+def know_open_ranges(nodes: Iterable[UOp]) -> None:
+    """Find the open ranges of nodes that come operands first, all at once: asking each is quick from there on."""
+    for node in nodes:
+        if _memo not in node.memo:
+            remember(node, _memo, _compute(node))
+
+
 def _compute(node: UOp) -> frozenset[UOp]:
     """The open ranges of `node`, without itself."""
     merged = _NONE
     for s in node.src:
-        below = _of(s)
+        below: frozenset[UOp] = s.memo[_memo]
+        if s.op is _RANGE:
+            below = below | {s}
         if below is not merged and not below <= merged:
             merged = merged | below if merged and not merged <= below else below
     return merged - closed_by(node) if node.op in CLOSES else merged

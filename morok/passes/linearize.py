@@ -11,7 +11,7 @@ from morok.errors import LoweringError, Place
 from morok.ir import provenance
 from morok.ir.graph import rebuild, toposort
 from morok.ir.op import NO_INSTRUCTION, Op
-from morok.ir.ranges import open_ranges
+from morok.ir.ranges import know_open_ranges
 from morok.ir.uop import UOp
 
 # Lower comes first among instructions that run equally often.
@@ -45,6 +45,7 @@ def order_loops(root: UOp) -> UOp:
             raise _closed_twice(n)
     if not ends:
         return root
+    know_open_ranges(nodes)
     parent = _parents(nodes, ends)
     # units of each loop: the effects directly inside it, loops standing for all they contain
     units: dict[UOp | None, list[UOp]] = {}
@@ -158,7 +159,7 @@ def linearize(root: UOp) -> list[UOp]:
     waiting: list[int] = []
     runs: dict[frozenset[UOp], int] = {}
     keys: list[tuple[int, int, int, int]] = []  # the last one tells which node it is
-    open_ranges(root)  # known of every node from here on
+    know_open_ranges(nodes)
     for i, n in enumerate(nodes):
         op = n.op
         distinct = set(n.src)
