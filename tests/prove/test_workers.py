@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -121,3 +123,16 @@ def test_one_process_measures_while_another_proves(tmp_path: Path, monkeypatch: 
     *measured, proved = workers.prove_all(rules(), 1, 2, False)
     assert len({v.message for v in measured}) == 1
     assert proved.message != measured[0].message
+
+
+def test_a_process_that_keeps_its_memory_grows_by_large_pages_where_there_are_any() -> None:
+    program = (
+        "import ctypes, mmap, pathlib\n"
+        "from morok.prove.workers import keep_memory\n"
+        "keep_memory()\n"
+        "maps = pathlib.Path('/proc/self/smaps')\n"
+        "wanted = hasattr(mmap, 'MADV_HUGEPAGE') and hasattr(ctypes.CDLL(None), 'mallopt') and maps.exists()\n"
+        "large = [f.split() for f in maps.read_text().splitlines() if f.startswith('VmFlags')] if wanted else [['hg']]\n"
+        "assert any('hg' in flags for flags in large)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
