@@ -1,28 +1,38 @@
-"""What is asked of one rule many times while it is proved, and answered once."""
+"""What is asked of one rule, or of what it is written as, many times while it is proved, and answered once."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
+from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 
+K = TypeVar("K")
 T = TypeVar("T")
-KEPT: Final = 8
 
 
 def once_a_rule(ask: Callable[[CheckedRule], T]) -> Callable[[CheckedRule], T]:
     """A function of a rule that remembers what it said of the last few. A rule does not change."""
-    answered: dict[int, tuple[CheckedRule, T]] = {}  # with the rule, so that nothing else is where it is
+    return _once(ask, 8)
+
+
+def once_a_tree(ask: Callable[[S.Syntax], T]) -> Callable[[S.Syntax], T]:
+    """The same of a syntax tree: of the parts of a few rules."""
+    return _once(ask, 128)
+
+
+def _once(ask: Callable[[K], T], kept: int) -> Callable[[K], T]:
+    answered: dict[int, tuple[K, T]] = {}  # with what was asked about, so that nothing else comes to be where it is
 
     @functools.wraps(ask)
-    def asked(rule: CheckedRule) -> T:
-        found = answered.get(id(rule))
+    def asked(of: K) -> T:
+        found = answered.get(id(of))
         if found is None:
-            if len(answered) == KEPT:
+            if len(answered) == kept:
                 del answered[next(iter(answered))]
-            found = answered[id(rule)] = (rule, ask(rule))
+            found = answered[id(of)] = (of, ask(of))
         return found[1]
 
     return asked

@@ -9,7 +9,7 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.prove import sources
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.asked_of_rules import once_a_rule, once_a_tree
 from morok.prove.stamp import digest
 
 
@@ -46,7 +46,8 @@ _END: Final = _Mark(")")
 _CLOSE: Final = _Mark("]")
 
 
-def names_in(tree: S.Syntax) -> set[str]:
+@once_a_tree
+def names_in(tree: S.Syntax) -> frozenset[str]:
     """Every string in a syntax tree, among them the names of ops and helpers."""
     found: set[str] = set()
     todo: list[Any] = [tree]
@@ -60,7 +61,7 @@ def names_in(tree: S.Syntax) -> set[str]:
             todo.extend(at)
         elif isinstance(at, str):
             found.add(at)
-    return found
+    return frozenset(found)
 
 
 @once_a_rule

@@ -82,7 +82,8 @@ class Sort:
         found = _MADE.get(key)
         if found is None:
             found = _MADE[key] = (_kept(_numeral(CTX, str(value).encode(), self.at), self, self.numeral),)
-        return cast(Built, found[0])
+        kept: Built = found[0]
+        return kept
 
     def take(self, value: Any) -> Built:
         """A value as a term of this sort, as the library would have it."""
@@ -176,7 +177,10 @@ def term(at: int | None) -> Any:
 
 def adopted(e: Expr) -> Built:
     """An expression of the library as a term that is kept."""
-    return e if isinstance(e, Built) else cast(Built, term(e.ast.value))
+    if isinstance(e, Built):
+        return e
+    kept: Built = term(e.ast.value)
+    return kept
 
 
 def sort(ref: Any) -> Sort:
@@ -191,7 +195,8 @@ def once(key: tuple[Any, ...], make: Callable[[], int | None], *operands: Any, o
     found = _MADE.get(key)
     if found is None:
         found = _MADE[key] = (_kept(make(), of), operands)
-    return cast(Built, found[0])
+    kept: Built = found[0]
+    return kept
 
 
 def made(function: Making, of: Sort, *operands: Built) -> Built:
@@ -201,7 +206,8 @@ def made(function: Making, of: Sort, *operands: Built) -> Built:
     found = _MADE.get(key)
     if found is None:
         found = _MADE[key] = (_kept(function(CTX, *at), of), operands)
-    return cast(Built, found[0])
+    kept: Built = found[0]
+    return kept
 
 
 def made_of_two(function: Making, of: Sort, a: Built, b: Built) -> Built:
@@ -209,7 +215,8 @@ def made_of_two(function: Making, of: Sort, a: Built, b: Built) -> Built:
     found = _MADE.get(key)
     if found is None:
         found = _MADE[key] = (_kept(function(CTX, a.at, b.at), of), a, b)
-    return cast(Built, found[0])
+    kept: Built = found[0]
+    return kept
 
 
 def made_of_many(function: Making, of: Sort, *operands: Built) -> Built:
@@ -219,7 +226,8 @@ def made_of_many(function: Making, of: Sort, *operands: Built) -> Built:
     found = _MADE.get(key)
     if found is None:
         found = _MADE[key] = (_kept(function(CTX, len(at), (Address * len(at))(*at)), of), operands)
-    return cast(Built, found[0])
+    kept: Built = found[0]
+    return kept
 
 
 # operators

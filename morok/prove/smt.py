@@ -50,8 +50,12 @@ def RealSort() -> Any:
 
 
 @functools.cache
+def _bits(width: int) -> Sort:
+    return sort(z3.BitVecSort(width))
+
+
 def BitVecSort(width: int) -> Any:
-    return sort(z3.BitVecSort(width)).ref
+    return _bits(width).ref
 
 
 @functools.cache
@@ -97,7 +101,7 @@ def IntVal(value: int) -> Expr:
 
 def BitVecVal(value: int, width: Any) -> Expr:
     """The numeral of a width, or of a sort of bit vectors; a number that it does not hold is taken modulo 2^width."""
-    return sort(BitVecSort(width) if isinstance(width, int) else width).take(int(value))
+    return (_bits(width) if isinstance(width, int) else sort(width)).take(int(value))
 
 
 class Applicable:
@@ -242,8 +246,7 @@ ULE = _on_bits("bvule", truth=True)
 
 def _wider(function: Any, n: int, a: Expr) -> Expr:
     a = adopted(a)
-    of = sort(BitVecSort(a.of.width + n))
-    return once((id(function), n, a.at), lambda: function(CTX, n, a.at), a, of=of)
+    return once((id(function), n, a.at), lambda: function(CTX, n, a.at), a, of=_bits(a.of.width + n))
 
 
 def SignExt(n: int, a: Expr) -> Expr:
@@ -256,12 +259,12 @@ def ZeroExt(n: int, a: Expr) -> Expr:
 
 def Extract(high: int, low: int, a: Expr) -> Expr:
     a = adopted(a)
-    return once(("extracted", high, low, a.at), lambda: _extracted(CTX, high, low, a.at), a, of=sort(BitVecSort(high - low + 1)))
+    return once(("extracted", high, low, a.at), lambda: _extracted(CTX, high, low, a.at), a, of=_bits(high - low + 1))
 
 
 def Concat(a: Expr, b: Expr) -> Expr:
     a, b = adopted(a), adopted(b)
-    return made_of_two(_concat, sort(BitVecSort(a.of.width + b.of.width)), a, b)
+    return made_of_two(_concat, _bits(a.of.width + b.of.width), a, b)
 
 
 # floats
