@@ -15,7 +15,7 @@ from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError,
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
-from morok.rewrite.ruleset import Part, RuleSet, check_node
+from morok.rewrite.ruleset import Part, RuleSet, check_context, check_node
 from morok.rewrite.tiers import SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
 
@@ -222,6 +222,7 @@ def rewrite(
         hint = "load_rules(..) makes a set of rules"
         raise UsageError(f"rewrite() with {type(rules).__name__}", place=caller(), expected="rules", hint=hint)
     check_node(rules.dialect, graph)
+    check_context(rules, context)
     return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from morok import config
 from morok.caller import caller
 from morok.dialect import Dialect, Node
-from morok.errors import IRTypeError, UnknownRuleError
+from morok.errors import IRTypeError, UnknownRuleError, UsageError
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -24,6 +24,17 @@ def check_node(dialect: Dialect, node: Any) -> None:
         hint = "its graph is in its `uop`" if hasattr(node, "uop") else ""
         what = f"{type(node).__name__} is no node that rules could rewrite"
         raise IRTypeError(what, place=caller(), expected=f"a {kind.__name__}", hint=hint)
+
+
+def check_context(rules: RuleSet, context: Any) -> None:
+    """UsageError where the helpers of these rules take a context, and there is none."""
+    if context is not None or not rules.has_context:
+        return
+    for rule in rules.rules:
+        if rule.context is not None and rule.externs:
+            what = f"{rule.name} is of a group with a context, and there is none"
+            hint = f"rewrite(.., context=..): an object that its helpers ({', '.join(sorted(rule.externs))}) take last"
+            raise UsageError(what, place=caller(), expected=f"a {rule.context}", hint=hint)
 
 
 class Matcher(NamedTuple):
@@ -284,6 +295,7 @@ class SingleRule:
     def apply(self, node: Node, context: Any = None) -> Node | None:
         """What the rule makes of `node`, once, at the root; None where it does not apply."""
         check_node(self._set.dialect, node)
+        check_context(self._set, context)
         hit = self._set.rewrite_node(node, context)
         return None if hit is None else hit[0]
 

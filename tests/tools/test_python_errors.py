@@ -49,6 +49,8 @@ WRONG: dict[str, tuple[str, Callable[[], Any]]] = {
     "no such setting": ("MRK901", lambda: morok.settings(thread=1).__enter__()),
     "no such device": ("MRK602", lambda: Tensor([1.0], device="GPU")),
     "no such stage": ("MRK902", lambda: morok.append_rules(40, group("boolean")).__enter__()),
+    "rules without their context": ("MRK902", lambda: morok.rewrite(X, group("split_store"))),
+    "a rule without its context": ("MRK902", lambda: group("split_store")["split_store.end"].apply(X)),
     "an op of numbers": ("MRK401", lambda: UOp.new(Op.Add, (1, 2))),  # type: ignore[arg-type]
     "an op of operands in a list": ("MRK401", lambda: UOp.new(Op.Add, [X, X])),  # type: ignore[arg-type]
     "an op of a list": ("MRK401", lambda: UOp.new(Op.Add, ([1], X))),  # type: ignore[arg-type]
