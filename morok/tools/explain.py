@@ -91,6 +91,14 @@ def _sources(name: str) -> list[dict[str, str]]:
     return [{"id": e.id, "section": e.section, "text": e.text, "decision": e.decision, "reason": e.reason} for e in cited]
 
 
+def _whose(rule: CheckedRule, variable: str) -> str:
+    """A dtype variable as a reader knows it: one that the rule does not name by the nodes that have it."""
+    if not variable.startswith("$"):
+        return variable
+    nodes = [name for name, b in rule.bindings.items() if b.type is not None and b.type.element == variable]
+    return ", ".join(nodes) or variable
+
+
 def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
     from morok.dsl.format import format_rule
     from morok.prove import ledger
@@ -112,7 +120,7 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
         "text": format_rule(syntax),
         "meaning": syntax.doc,
         "place": f"{file}:{rule.line}",
-        "dtypes": {variable: list(names) for variable, names in rule.domains.items()},
+        "dtypes": {_whose(rule, variable): list(names) for variable, names in rule.domains.items()},
         "assuming": list(syntax.assuming),
         "helpers": sorted(rule.externs),
         "verdict": "unproved" if verdict is None else verdict.verdict,
@@ -133,8 +141,8 @@ def _show(row: dict[str, Any]) -> None:
     if row["meaning"]:
         lines.append(f"  {row['meaning']}")
     lines.append(f"  {row['name']} at {row['place']}")
-    for variable, names in row["dtypes"].items():  # a variable that the rule does not name has a number
-        lines.append(f"  {'at' if variable.startswith('$') else variable + ':'} {', '.join(names)}")
+    for variable, names in row["dtypes"].items():
+        lines.append(f"  {variable + ' ' if len(row['dtypes']) > 1 else ''}at {', '.join(names)}")
     for key in ("assuming", "helpers"):
         if row[key]:
             lines.append(f"  {key} {', '.join(row[key])}")

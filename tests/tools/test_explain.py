@@ -48,6 +48,17 @@ def test_names_for_parts_and_for_values(tmp_path: Path, capsys: Captured) -> Non
     assert row["premises"] == ["the pattern has a value", "d has a value: 0 - c", "y stands for Add(x, d)", "d > 0"]
 
 
+def test_which_nodes_have_which_dtypes(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "my.rules"
+    file.write_text("group g\n\na: Where(Lt(x: (i8 | i16), y), t: (f16 | bool), f) ~> Where(Ge(x, y), f, t)\n", encoding="utf-8")
+    assert main(["explain", "a", "--rules", str(file)]) == 0
+    said = capsys.readouterr().out
+    assert "  x, y at i8, i16\n  t, f at bool, f16\n" in said
+    assert main(["explain", "a", "--rules", str(file), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rules"]
+    assert row["dtypes"] == {"x, y": ["i8", "i16"], "t, f": ["bool", "f16"]}
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
