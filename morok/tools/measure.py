@@ -14,14 +14,17 @@ import fnmatch
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from morok.errors import UsageError
+from morok.tools.output import emit_json
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
     from morok.prove.measure import Subject
     from morok.prove.measured import Measurement
+
+FLOATS: Final = ("f16", "bf16", "f32", "f64")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", metavar="D", help="only this dtype")
     parser.add_argument("--all", action="store_true", help="every operand, not a sample")
     parser.add_argument("--write", action="store_true", help="record what was measured beside the ledger")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _files(paths: list[str]) -> list[tuple[Path, str]]:
@@ -50,8 +54,8 @@ def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterato
                     yield found
 
 
-def _row(s: Subject, found: Measurement) -> tuple[str, bool]:
-    """A line about one measurement, and whether all is well."""
+def _judged(s: Subject, found: Measurement) -> tuple[list[str], bool]:
+    """What is to be said of one measurement, and whether all is well."""
     from morok.prove import measure, measured
 
     promised = s.rule.syntax.within
@@ -71,14 +75,24 @@ def _row(s: Subject, found: Measurement) -> tuple[str, bool]:
         worse = [b for b, w in found.worst.items() if b in kept.worst and w.ulp > kept.worst[b].ulp + measure.SLACK]
         well = well and not worse
         remarks.append("worse than recorded" if worse else "as recorded")
-    return f"{s.rule.name:<32} {measure.describe(s, found)} ({'; '.join(remarks)})", well
+    return remarks, well
+
+
+def _row(s: Subject, found: Measurement, remarks: list[str], well: bool) -> dict[str, object]:
+    worst = {build: {"ulp": w.ulp, "at": list(w.at)} for build, w in found.worst.items()}
+    operands = {"operands": found.count, "everything": found.everything}
+    return {"name": s.rule.name, "dtype": found.dtype, **operands, "worst": worst, "promised": s.rule.syntax.within, "kept": well,
+            "remarks": remarks}  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
     from morok.dsl.check import check_file
     from morok.prove import ledger, measure, measured
 
-    status, count = 0, 0
+    if args.dtype is not None and args.dtype not in FLOATS:
+        raise UsageError(f"there is no dtype {args.dtype!r} to measure at", expected=", ".join(FLOATS))
+    status = 0
+    rows: list[dict[str, object]] = []
     for file, pack in _files(args.paths):
         if b"within" not in file.read_bytes():
             continue
@@ -86,15 +100,21 @@ def run(args: argparse.Namespace) -> int:
         found = []
         for s in _subjects(rules, args.only, args.dtype):
             m = measure.measure(s, args.all)
-            text, well = _row(s, m)
-            print(text)
-            sys.stdout.flush()
+            remarks, well = _judged(s, m)
+            if not args.json:
+                print(f"{s.rule.name:<32} {measure.describe(s, m)} ({'; '.join(remarks)})")
+                sys.stdout.flush()
             found.append(m)
+            rows.append(_row(s, m, remarks, well))
             status |= not well
-        count += len(found)
         if args.write and found:
             measured.write(file, found, [ledger.own_name(r) for r in rules])
-    if not count:
+    if not rows:
+        which = f" of {', '.join(args.paths)}" if args.paths else ""
+        only = "" if args.only == "*" else f" called {args.only!r}"
         at = "" if args.dtype is None else f" at {args.dtype}"
-        raise UsageError(f"no rule `within N ulp` matches {args.only!r}{at}", hint="`morok rules` lists the rules")
+        hint = "what is exact is not measured but proved: `morok prove`"
+        raise UsageError(f"no rule{only}{which} says `within N ulp`{at}", hint=hint)
+    if args.json:
+        emit_json({"measured": rows})
     return status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -182,4 +183,19 @@ def test_the_command_says_when_a_promise_is_broken(tmp_path: Path, capsys: pytes
     pack.write_text("group g\n\n" + TEXT[TEXT.index("signs:") :])
     assert main(["measure", str(pack)]) == 1
     assert "promised: 4 ulp" in capsys.readouterr().out
-    assert main(["measure", str(pack), "--only", "nothing"]) == 2
+    assert main(["measure", str(pack), "--json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["measured"]
+    assert (row["name"], row["kept"], row["promised"]) == ("pack.g.signs", False, 4)
+    assert max(w["ulp"] for w in row["worst"].values()) > 4
+
+
+def test_what_the_command_cannot_measure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pack = tmp_path / "pack.rules"
+    pack.write_text("group g\n\na: Neg(Neg(x)) ~> x\n")
+    for arguments, message in (
+        ([str(pack)], f"no rule of {pack} says `within N ulp`"),
+        (["--only", "nothing", str(pack)], "no rule called 'nothing' of"),
+        (["--dtype", "f31"], "there is no dtype 'f31' to measure at"),
+    ):
+        assert main(["measure", *arguments]) == 2
+        assert message in capsys.readouterr().err
