@@ -391,6 +391,9 @@ def _run_example(rule: CheckedRule, example: S.Example, rules: Any, load: Any) -
         source, wanted = load(example.source), load(example.result)
     except MorokError as e:
         return ExampleError(f"an example of {rule.name} cannot be read: {e.message}", place=place, hint=e.hint)
+    if rule.context is not None and rule.externs:
+        hint = "leave it out; `morok docs` makes examples of such rules too"
+        return ExampleError(f"an example of {rule.name} cannot be run: its helpers take a context", place=place, hint=hint)
     found = rules.rewrite_node(source, None)
     if found is None:
         return ExampleError(

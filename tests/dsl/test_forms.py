@@ -393,3 +393,22 @@ def test_bindings_that_do_not_fit_have_a_line_each() -> None:
         *(f"        a_binding_with_a_long_name_{i} = Add(x, {i})" + "," * (i < 3) for i in (1, 2, 3)),
     ]
     assert format_text(text) == text
+
+
+def test_an_example_that_would_need_a_context() -> None:
+    from morok.dsl.check import run_examples
+
+    text = """\
+helpers "nowhere"
+extern place(x: index) -> (n: const)?
+group g "with a context"
+@context Plan;
+r: Neg(x: index)
+    let n = place(x)
+    => Sub(n, x)
+    "n comes from a plan"
+    example Neg(x: index) ~> Sub(0, x: index)
+"""
+    (error,) = run_examples(check_text(text, "f.rules")).errors
+    assert error.code == "MRK107"
+    assert "its helpers take a context" in str(error)
