@@ -19,6 +19,7 @@ from morok.codegen.llvm import unrolled
 from morok.codegen.llvm.addresses import addresses
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import columns, join
+from morok.codegen.llvm.folded import folded_loops
 from morok.codegen.llvm.memory import ALIGNMENT, Memory, element_of
 from morok.codegen.llvm.nests import parts_of, work_of
 from morok.codegen.llvm.ops import OPS, Emit
@@ -72,14 +73,16 @@ class Renderer(Memory):
     """The state of rendering one list.
 
     loops, branches  those that are open
-    short            how many loops LLVM is to write out
     columns          the columns of tiles, with their rows and lanes
+    folded           loops that LLVM must not vectorize
+    marked           for each loop of which LLVM is told something, what
     """
 
     loops: list[_Loop] = field(default_factory=list)
     branches: list[_Branch] = field(default_factory=list)
-    short: int = 0
     columns: dict[UOp, tuple[list[UOp], int]] = field(default_factory=dict)
+    folded: frozenset[UOp] = frozenset()
+    marked: list[str] = field(default_factory=list)
     shuffles: dict[tuple[str, str, str, tuple[int, ...]], str] = field(default_factory=dict)
 
     def compute(self, u: UOp) -> None:
@@ -149,13 +152,17 @@ class Renderer(Memory):
         following = b.emit(f"add nuw{' nsw' if loop.range.dtype.is_signed else ''} {t} {loop.counter}, 1")
         grown = [b.emit(further) for _, _, further in loop.grow]
         latch = b.block
+        short = (
+            not loop.tested_first and self.loops and loop.innermost and unrolled.is_short(loop.range, len(b.lines) - loop.patch)
+        )
+        asked = unrolled.FULL if short else unrolled.NO_VECTORS if loop.range in self.folded else None
+        said = "" if asked is None else unrolled.mark(len(self.marked))
+        self.marked += [] if asked is None else [asked]
         if loop.tested_first:
-            b.do(f"br label %{loop.header}")
+            b.do(f"br label %{loop.header}{said}")
         else:
             more = b.emit(f"icmp {'slt' if loop.range.dtype.is_signed else 'ult'} {t} {following}, {loop.end}")
-            short = self.loops and loop.innermost and unrolled.is_short(loop.range, len(b.lines) - loop.patch)
-            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}{unrolled.mark(self.short) if short else ''}")
-            self.short += bool(short)
+            b.do(f"br i1 {more}, label %{loop.header}, label %{loop.exit}{said}")
         for around in self.loops:
             around.innermost = False
         lines = [f"  {loop.counter} = phi {t} [ {loop.begin}, %{loop.before} ], [ {following}, %{latch} ]"]
@@ -333,7 +340,7 @@ class Renderer(Memory):
                 "  %first = icmp eq i64 %part, 0",
             ]
         out += [*self.streams.entry(), *self.b.lines, *self.streams.leave()]
-        return [*out, "  ret void", "}", "", *self.streams.metadata(), *unrolled.metadata(self.short)]
+        return [*out, "  ret void", "}", "", *self.streams.metadata(), *unrolled.metadata(self.marked)]
 
 
 # The op table names the method of an op; what it leaves unnamed is order.
@@ -366,7 +373,10 @@ def render(
     registers = analyze(instructions, found)
     tiles = columns(instructions)
     plan = addresses(instructions, tiles, registers.slots, registers.shared)
-    renderer = Renderer(name, builder, registers, Streams(streamed(found)), loads_ahead(found), plan, columns=tiles)
+    folded = folded_loops(instructions)
+    renderer = Renderer(
+        name, builder, registers, Streams(streamed(found)), loads_ahead(found), plan, columns=tiles, folded=folded
+    )
     renderer.run(instructions)
     text = "\n".join(renderer.globals() + renderer.function())
     return Rendered(

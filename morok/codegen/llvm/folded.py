@@ -1,0 +1,40 @@
+"""Loops whose counter is folded in an address: `x[(i + 3) & 63]`, as a roll along an axis reads.
+
+LLVM's loop vectorizer (22.1) takes such a counter for one that goes straight on, behind a check that it does not wrap which is
+wrong where the loop runs exactly as often as the counter has values: it reads past the row. These loops ask not to be vectorized.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+
+_WORKED_OUT: Final = frozenset((Op.Load, Op.Index, Op.DefineGlobal, Op.DefineLocal, Op.DefineReg))  # no part of the arithmetic
+
+
+def folded_loops(instructions: Sequence[UOp]) -> frozenset[UOp]:
+    """The ranges of which an address in the list keeps the low bits only."""
+    found: set[UOp] = set()
+    seen: set[UOp] = set()
+    for place in instructions:
+        if place.op is not Op.Index:
+            continue
+        todo = list(place.src[1:])
+        while todo:
+            u = todo.pop()
+            if u in seen or u.op in _WORKED_OUT:
+                continue
+            seen.add(u)
+            if _keeps_low_bits(u):
+                found.update(u.ranges)
+            todo += u.src
+    return frozenset(found)
+
+
+def _keeps_low_bits(u: UOp) -> bool:
+    if u.op is Op.And:
+        return any(s.op is Op.Const and s.arg > 0 and s.arg & (s.arg + 1) == 0 for s in u.src)
+    return u.op is Op.Cast and u.dtype.is_int and u.src[0].dtype.is_int and u.dtype.itemsize < u.src[0].dtype.itemsize
