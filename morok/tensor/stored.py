@@ -85,15 +85,22 @@ def wanted(tensors: Sequence[Lazy]) -> list[UOp]:
     roots = dict.fromkeys(
         content(t.uop) for t in tensors if stored_buffer(t.uop) is None and constant(t.uop) is None and not is_empty(t.shape)
     )
-    overwritten = {content(n.src[0]) for n in toposort(roots) if n.op is Op.Assign}
-    if not overwritten:
-        return list(roots)
-    # whoever still has to read what an assignment overwrites is computed with it, and reads it first
-    readers = dict.fromkeys(
-        root
-        for t in registry.tensors()
-        if (root := content(t.uop)) not in roots and not is_empty(t.shape) and _reads(root, overwritten)
-    )
+    # whoever still has to read what an assignment overwrites is computed with it, and reads it first; what that one reads may be
+    # assigned too, and have readers of its own
+    readers: dict[UOp, None] = {}
+    known: set[UOp] = set()
+    new: dict[UOp, None] = roots
+    while overwritten := {content(n.src[0]) for n in toposort(new) if n.op is Op.Assign} - known:
+        known |= overwritten
+        new = dict.fromkeys(
+            root
+            for t in registry.tensors()
+            if (root := content(t.uop)) not in roots
+            and root not in readers
+            and not is_empty(t.shape)
+            and _reads(root, overwritten)
+        )
+        readers = {**new, **readers}
     return [*readers, *roots]
 
 

@@ -131,6 +131,19 @@ def test_what_reads_between_two_assignments_reads_in_between() -> None:
     np.testing.assert_allclose(middle.numpy(), (source + 1)[::-1] * 3)
 
 
+def test_readers_of_what_a_reader_assigns_are_computed_too() -> None:
+    x, y = Tensor([1.0, 2.0]).realize(), Tensor([3.0, 4.0]).realize()
+    before_x, before_y = x + x, y + y
+    x.assign(x * 10)
+    y.assign(y * 10)
+    both = before_x * y  # has to be computed with x, and assigns y
+    x.realize()
+    assert before_y.tolist() == [6.0, 8.0]
+    assert before_x.tolist() == [2.0, 4.0]
+    assert both.tolist() == [60.0, 160.0]
+    assert (x.tolist(), y.tolist()) == ([10.0, 20.0], [30.0, 40.0])
+
+
 def test_assigning_what_keeps_rows_inside_its_kernel() -> None:
     """A softmax has a buffer of its own in the kernel that assigns it; what it reads there is ordered too."""
     x = np.random.default_rng(2).standard_normal((5, 40)).astype(np.float32)
