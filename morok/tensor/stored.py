@@ -50,8 +50,16 @@ def _is_constant(uop: UOp) -> bool:
 
 
 def content(uop: UOp) -> UOp:
-    """What has to be stored for a tensor: its node without the views that leave the elements where they are."""
-    while uop.op is Op.Reshape or (uop.op is Op.Shrink and _is_front(uop)):
+    """What has to be stored for a tensor: its node without the views that leave the elements where they are.
+
+    Contiguous of an assigned buffer is that buffer: were it stored as something else, the assignment would be done once for it
+    and once more for who assigned.
+    """
+    while (
+        uop.op is Op.Reshape
+        or (uop.op is Op.Shrink and _is_front(uop))
+        or (uop.op is Op.Contiguous and uop.src[0].op in (Op.Assign, Op.Contiguous))
+    ):
         uop = uop.src[0]
     return uop
 

@@ -144,6 +144,18 @@ def test_readers_of_what_a_reader_assigns_are_computed_too() -> None:
     assert (x.tolist(), y.tolist()) == ([10.0, 20.0], [30.0, 40.0])
 
 
+def test_what_is_contiguous_already_assigns_once() -> None:
+    for copies in (Tensor.contiguous, lambda t: t.contiguous().contiguous()):
+        x = Tensor([1.0, 2.0]).realize()
+        x.assign(x + 1)
+        c = copies(x)
+        product = c * x
+        c.realize()
+        assert c.tolist() == [2.0, 3.0]
+        assert x.tolist() == [2.0, 3.0]
+        assert product.tolist() == [4.0, 9.0]
+
+
 def test_assigning_what_keeps_rows_inside_its_kernel() -> None:
     """A softmax has a buffer of its own in the kernel that assigns it; what it reads there is ordered too."""
     x = np.random.default_rng(2).standard_normal((5, 40)).astype(np.float32)
