@@ -123,13 +123,15 @@ class ExecutionPlan:
 class _Records:
     """A CPU plan in memory as `team` walks it: a record a step, in the order of the groups. With threads, the kernels of a group
     that divide themselves come first, then those too small for a thread of their own, then those that run side by side.
+
+    They know nothing of the plan, which knows them: a circle would keep its buffers until Python looks for circles.
     """
 
     def __init__(self, plan: ExecutionPlan) -> None:
-        self.plan = plan
+        self.kernels, self.threads = plan.kernels, plan.threads
         groups = [self._arranged(g) for g in plan.parallel_groups]
         self.order = [i for group, _ in groups for i in group]
-        steps = plan.kernels
+        steps = self.kernels
         self.places: dict[int, list[int]] = {}  # buffer -> its entries in `args`
         self.scratch: list[Block] = []
         alone = {i for group in plan.parallel_groups if len(group) == 1 for i in group}
@@ -166,24 +168,24 @@ class _Records:
             kernel = steps[i].kernel
             assert isinstance(kernel, CPUKernel)
             r = kernel.rendered
-            words, parts = (r.words, r.parts * plan.threads) if r.parts and plan.threads > 1 else (0, beside[row])
+            words, parts = (r.words, r.parts * self.threads) if r.parts and self.threads > 1 else (0, beside[row])
             rows.append((kernel.address, args_at + 8 * starts[row], vars_at + variable_starts[row], words, r.scratch, parts))
         self.rows = np.array(rows, np.uint64).reshape(-1, WORDS)
         self.base: int = self.rows.ctypes.data
         self.bound = not any(s.kernel.rendered.vars for s in steps)
-        self.job = Job(self.base, len(self.order), plan.threads)
+        self.job = Job(self.base, len(self.order), self.threads)
         self.run = self.job.run
 
     def _scratch_bytes(self, step: int) -> int:
         """The working memory of a step, for all threads that share it."""
-        rendered = self.plan.kernels[step].kernel.rendered
-        return rendered.scratch * (self.plan.threads if rendered.parts else 1)
+        rendered = self.kernels[step].kernel.rendered
+        return rendered.scratch * (self.threads if rendered.parts else 1)
 
     def _arranged(self, group: Sequence[int]) -> tuple[list[int], list[int]]:
         """A group's steps in the order of their records, and for the last of them how many run side by side from there on."""
-        if self.plan.threads <= 1 or len(group) == 1:
+        if self.threads <= 1 or len(group) == 1:
             return list(group), []
-        rendered = {i: self.plan.kernels[i].kernel.rendered for i in group}
+        rendered = {i: self.kernels[i].kernel.rendered for i in group}
         divided = [i for i in group if rendered[i].parts]
         small = [i for i in group if i not in divided and rendered[i].work < SIDE_BY_SIDE]
         side = [i for i in group if i not in divided and i not in small]
@@ -197,7 +199,7 @@ class _Records:
         if self.bound and not values:
             return
         for row, i in enumerate(self.order):
-            step = self.plan.kernels[i]
+            step = self.kernels[i]
             variables = step.kernel.rendered.vars
             if variables:
                 slots = pack(step.kernel.name, variables, {**step.fixedvars, **(values or {})})
@@ -208,9 +210,9 @@ class _Records:
     def profile(self) -> list[KernelTime]:
         times = np.zeros((len(self.order), 2), np.int64)
         begin = time.monotonic_ns()
-        Job(self.base, len(self.order), self.plan.threads, times).run()
+        Job(self.base, len(self.order), self.threads, times).run()
         found = {
-            i: KernelTime(self.plan.kernels[i].kernel.name, (int(start) - begin) / 1e9, int(end - start) / 1e9)
+            i: KernelTime(self.kernels[i].kernel.name, (int(start) - begin) / 1e9, int(end - start) / 1e9)
             for i, (start, end) in zip(self.order, times, strict=True)
         }
         return [found[i] for i in sorted(found)]
