@@ -12,7 +12,6 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
-from morok.ir.dtype import BY_NAME
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
@@ -445,8 +444,8 @@ def probe(o: Obligation, world: Any, progress: Progress) -> Any:
         if dtype in ("any", "void"):  # values that the rule does not look at
             return None
         values: tuple[Any, ...] = PROBES["float" if world.is_float(dtype) else "int"] if dtype != "bool" else (False, True)
-        if (known := BY_NAME.get(dtype)) is not None and known.is_int and known.is_signed:
-            values = (*values, known.min)  # which has no negative
+        if z3.is_bv(term.value):
+            values = (*values, -(1 << (term.value.size() - 1)))  # the least signed one has no negative
         options.append([(term.value, world.constant(dtype, v).value) for v in values])
         plain += [(term.defined, TRUE)] if term.defined.num_args() == 0 and not is_true(term.defined) else []
         plain += [(term.invalid, FALSE)] if term.invalid.num_args() == 0 and not is_false(term.invalid) else []
