@@ -262,7 +262,9 @@ class StructureMaker(Maker):
             buffer = self.nodes[p.name]
         else:
             buffer = self.bind(p, self.shaped(self.scalar(p), 1 if every else len(patterns)))
-        sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape] or [ELEMENTS]
+        sizes = [n if isinstance(n, int) else int(n.arg) for n in buffer.shape]
+        if not sizes and buffer.op is not Op.Index:  # kernels' storage has no shape; a place in it has none either, nor elements
+            sizes = [ELEMENTS]
         if every:
             patterns = [S.PVar("_") for _ in sizes]
         elif len(patterns) != len(sizes):
