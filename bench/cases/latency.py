@@ -1,5 +1,6 @@
 """Compile latency: from a lazy graph to the first result, in a fresh process with cold caches, less the time of a second run,
-which finds everything compiled. Imports and a warm-up on another program are not counted.
+which finds everything compiled. Imports and a warm-up on another program are not counted. Both results are kept, so that both
+runs write to memory that is new to the process: who hands out freed memory again would be charged for its pages the first time.
 
 A peer may live in an environment of its own: BENCH_TINYGRAD names a Python that has it (BENCH_JAX likewise). One that cannot
 run its warm-up is left out: tinygrad needs a program `clang`.
@@ -93,19 +94,19 @@ def _code(who: str, program: Program) -> str:
     """A Python program that prints the seconds of a first run less those of a second."""
     names = ", ".join(program.arrays)
     if who == "jax":
-        prepare, run = f"f = jax.jit(lambda {names}: {program.jax})", f"jax.block_until_ready(f({names}))"
+        prepare, result = f"f = jax.jit(lambda {names}: {program.jax})", f"jax.block_until_ready(f({names}))"
     else:
         prepare = f"{names}, = [Tensor(x).realize() for x in ({names},)]"
-        run = f"({program.lazy}).realize()"
+        result = f"({program.lazy}).realize()"
     return "\n".join(
         (
             "import time, numpy as np",
             SETUP[who],
             *(f"{name} = np.ones({shape}, np.float32)" for name, shape in program.arrays.items()),
             prepare,
-            "times = [time.perf_counter()]",
+            "kept, times = [], [time.perf_counter()]",
             "for _ in range(2):",
-            f"    {run}",
+            f"    kept.append({result})",
             "    times.append(time.perf_counter())",
             "print(2 * times[1] - times[0] - times[2])",
         )
