@@ -101,7 +101,8 @@ def own_name(rule: CheckedRule) -> str:
     """A rule's name without its pack's: what the ledger knows it by, whoever loads its file and however."""
     parts = rule.name.split(".")
     written = rule.syntax.name
-    from_template = parts[-1] != written or parts[-2] == written  # group.rule.Op
+    # group.rule.Op; a template may be called as one of its ops, and a group as its rule
+    from_template = parts[-1] != written or (parts[-2] == written and written in rule.dialect.ops)
     return ".".join(parts[-3 if from_template else -2 :])
 
 

@@ -347,3 +347,20 @@ def test_damaged_obligations_are_an_error_with_their_place(pack: Path) -> None:
     store.write_bytes(b"no archive")
     with pytest.raises(LedgerError, match="holds no obligations"):
         api.prove(pack, jobs=1, write=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ('group double "g"\n\ndouble: Add(x: i32, x) ~> Mul(x, 2)\n', "double.double"),
+        ('group twice "g"\n\ndouble: Add(x: i32, x) ~> Mul(x, 2)\n', "twice.double"),
+        ('group g "g"\n\nfor op in binary [Add, Mul] {\n    swap: op(x: i32, y) ~> op(y, x)\n}\n', "g.swap.Add"),
+        ('group g "g"\n\nfor op in binary [Add, Mul] {\n    Add: op(x: i32, y) ~> op(y, x)\n}\n', "g.Add.Add"),
+    ],
+)
+def test_the_ledger_knows_a_rule_by_its_name_without_the_packs(text: str, own: str) -> None:
+    """A group may be called as its rule, and a template as one of its ops."""
+    for pack in ("", "mine", "a.b"):
+        first = next(iter(check_text(text, pack=pack).rules()))
+        assert first.name == (f"{pack}.{own}" if pack else own)
+        assert ledger.own_name(first) == own
