@@ -334,7 +334,7 @@ class Scheduler:
             raise OptError(f"{opt}: buffer {opt.axis} is written", expected="the slot of an input")
         if not all(map(packing.is_plain, reads)):
             raise OptError(
-                f"{opt}: buffer {opt.axis} is read behind a gate, or where another read says",
+                f"{opt}: buffer {opt.axis} is read behind a gate, where another read says, or in blocks of an ordered loop",
                 expected="reads at places known before",
             )
         loops = self.output_ranges
@@ -434,8 +434,9 @@ class Scheduler:
                 f = REDUCE_WITH_BOOL.get(n.arg, n.arg) if n.dtype.is_bool else n.arg
                 done[n] = UOp.new(f, (substitute((now,), {r: first})[0], self._renamed(now, r, rest + at, ())))
                 continue
-            order = sorted(n.src[1:], key=nesting)
-            outer, inner = order[: order.index(r)], order[order.index(r) + 1 :]
+            order = sorted([x for x in n.src[1:] if x.op is Op.Range], key=nesting)
+            lanes = [x for x in n.src[1:] if x.op is not Op.Range]  # of a loop in blocks: inside every loop
+            outer, inner = order[: order.index(r)], order[order.index(r) + 1 :] + lanes
             body = now.src[0]
             a = substitute((body,), {r: first})[0].end(*inner, first)
             b = self._renamed(body.end(*inner), r, rest + at, inner).end(rest)

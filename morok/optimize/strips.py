@@ -39,7 +39,7 @@ def the_fold(ast: UOp, r: UOp, what: str) -> UOp:
         fold.dtype.count > 1
         or fold.dtype.is_bool
         or fold.dtype.is_index
-        or any(n.op is Op.Reduce for n in fold.src[0].toposort())
+        or any(n.op in (Op.Reduce, Op.Unroll) for n in fold.src[0].toposort())
     ):
         raise OptError(f"{what}: the fold is one of vectors, conditions, places, or other folds", expected="STRIP before UPCAST")
     if any(x.arg[1] not in _LOOPS for x in fold.ranges) or any(x.op is not Op.Range or len(x.src) > 1 for x in fold.src[1:]):

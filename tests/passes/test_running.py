@@ -55,6 +55,7 @@ OPTS = [
     [Opt(OptOp.UNROLL, 0, 8), Opt(OptOp.UPCAST, 0, 2)],
     [Opt(OptOp.THREAD, 0, 0), Opt(OptOp.UNROLL, 0, 4)],
     [Opt(OptOp.THREAD, 0, 2)],
+    [Opt(OptOp.UNROLL, 0, 8), Opt(OptOp.UPCAST, 0, 3)],  # of 4 rows, 3 beside each other and one left
 ]
 
 
@@ -88,6 +89,24 @@ def test_what_would_break_the_order_is_refused() -> None:
     s.apply(Opt(OptOp.UNROLL, 0, 4))
     with pytest.raises(OptError, match="in blocks already"):
         s.apply(Opt(OptOp.UNROLL, 0, 2))
+
+
+def test_blocks_are_no_ranges_to_copy_or_keep_over() -> None:
+    """Where a loop is in blocks of lanes, neither a copy of what it reads nor a strip of sums over its lanes would hold all."""
+    packed = Scheduler(after(6, K.scan(1, 8), THREADS), THREADS)
+    packed.apply(Opt(OptOp.UNROLL, 0, 8))
+    i, k, j, c = K.loop(3, 0), K.loop(8, 1), K.fold(8, 2), K.fold(5, 3)
+    a, b = K.buffer(1, 24), K.buffer(2, 3 * 5 * 8)
+    scanned = j.le(k).where(a.index(i * 8 + j), UOp.const(-0.0, dtypes.f32)).reduce(Op.Add, j)
+    summed = b.index((i * 5 + c) * 8 + k).reduce(Op.Add, c)
+    kept = Scheduler(after(6, K.kernel(K.buffer(0, 24).index(i * 8 + k).store(scanned * summed).end(i, k)), THREADS), THREADS)
+    kept.apply(Opt(OptOp.UNROLL, kept.reduced_ranges.index(kept.ordered_ranges[0]), 8))
+    for s, opts in ((packed, [Opt(OptOp.PACK, 1, 0)]), (kept, [Opt(OptOp.STRIP, 0, 0), Opt(OptOp.PACK, 2, 0)])):
+        for opt in opts:
+            before = s.ast
+            with pytest.raises(OptError, match=r"in blocks|conditions"):
+                s.apply(opt)
+            assert s.ast is before
 
 
 def masked(condition: UOp, value: UOp, j: UOp, k: UOp, n: int, other: float = -0.0) -> UOp:

@@ -37,6 +37,7 @@ PROGRAMS: dict[str, Callable[[], Tensor]] = {
     "softmax": lambda: Tensor(A).softmax(-1),
     "conv": lambda: Tensor(IMAGE).conv2d(Tensor(WEIGHT), padding=1),
     "transpose": lambda: Tensor(A).transpose(0, 1).contiguous(),
+    "running sums": lambda: Tensor(A).cumsum(1) + Tensor(B).sum(1, keepdim=True),
     "pad": lambda: Tensor(A).pad(((1, 2), (3, 4))) * 2,
 }
 
