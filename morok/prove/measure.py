@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from morok import config
 from morok.dsl import syntax as S
@@ -43,13 +43,39 @@ SLACK: Final = 1e-6  # ulp: by how much C libraries differ
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One rule at one dtype: what is measured. `rules` are those that its op becomes code by: it, and its companions."""
+    """One rule at one dtype: what is measured. `rules` are those that its op becomes code by: it, and its companions.
+
+    pattern  the op over operands, or over ops of operands and numbers
+    names    of the operands
+    """
 
     rule: CheckedRule
     rules: RuleSet
     op: Op
     dtype: DType
-    operands: int
+    pattern: S.POp
+    names: tuple[str, ...]
+
+    @property
+    def operands(self) -> int:
+        return len(self.names)
+
+    def of(self, operands: Sequence[UOp]) -> UOp:
+        """The pattern of these operands."""
+        from morok.ir.op import Op
+        from morok.ir.uop import UOp
+
+        known = dict(zip(self.names, operands, strict=True))
+
+        def made(p: S.Pattern) -> UOp:
+            if isinstance(p, S.POp):
+                return UOp.new(Op[p.ops[0]], tuple([made(a) for a in p.args]))
+            if isinstance(p, S.PVar):
+                return known[p.name]
+            assert isinstance(p, S.PLiteral)
+            return UOp.const(p.value, self.dtype)
+
+        return made(self.pattern)
 
 
 class NotMeasurableError(Exception):
@@ -57,23 +83,32 @@ class NotMeasurableError(Exception):
 
 
 def subject(rule: CheckedRule, instance: Instance) -> Subject:
-    """The op and the dtype of a rule's pattern, which is one op over plain operands of one dtype."""
+    """What to measure of a rule whose pattern is one op over operands of its dtype, or over ops of such and numbers."""
     from morok.ir.dtype import dtypes
     from morok.ir.op import Op
 
     p = rule.syntax.pattern
     while isinstance(p, S.PBind):
         p = p.inner
-    if rule.dialect.name != "morok" or not isinstance(p, S.POp) or len(p.ops) != 1 or rule.context is not None:
+    if rule.dialect.name != "morok" or not _one_op(p) or rule.context is not None:
         raise NotMeasurableError("only a pattern of one op can be measured")
-    names = [a.name for a in p.args if isinstance(a, S.PVar)]
-    if len(set(names)) != len(p.args):
-        raise NotMeasurableError("only an op over operands of any value can be measured: op(x, y)")
-    elements = {instance.element(rule.type_of(a)) for a in (p, *p.args)}
+    inner = [a for a in p.args if not isinstance(a, S.PVar)]
+    leaves = [x for a in p.args for x in (a.args if _one_op(a) else (a,))]
+    names = tuple([x.name for x in leaves if isinstance(x, S.PVar)])
+    plain = all(isinstance(x, S.PVar | S.PLiteral) for x in leaves) and all(map(_one_op, inner))
+    if not plain or not names or len(set(names)) != len(names):
+        raise NotMeasurableError("only an op over operands of any value can be measured: op(x, y), or op(other(x, 1))")
+    elements = {instance.element(rule.type_of(a)) for a in (p, *inner, *leaves)}
     if len(elements) != 1:
         raise NotMeasurableError(f"operands and result have different dtypes: {', '.join(sorted(elements))}")
     d: DType = getattr(dtypes, elements.pop())
-    return Subject(rule, _rules(rule), Op[p.ops[0]], d, len(names))
+    if inner and d is dtypes.f64:
+        raise NotMeasurableError("at f64 only an op over plain operands can be measured: op(x, y)")
+    return Subject(rule, _rules(rule), Op[p.ops[0]], d, p, names)
+
+
+def _one_op(p: S.Pattern) -> TypeGuard[S.POp]:
+    return isinstance(p, S.POp) and len(p.ops) == 1
 
 
 # The program
@@ -99,8 +134,7 @@ def _kernel(s: Subject, n: int) -> UOp:
 
     r = UOp.range(n, 0, AxisType.Loop, True)
     data = [UOp.new(Op.DefineGlobal, (), slot, s.dtype.ptr(n)).index(r) for slot in range(s.operands + 1)]
-    value = UOp.new(s.op, tuple(data[1:]))
-    return UOp.sink(data[0].store(value).end(r), info=KernelInfo(f"{s.op.name.lower()}_{s.dtype}"))
+    return UOp.sink(data[0].store(s.of(data[1:])).end(r), info=KernelInfo(f"{s.op.name.lower()}_{s.dtype}"))
 
 
 def instructions(s: Subject, n: int, target: Target, build: str, rules: RuleSet | None) -> list[UOp]:
@@ -386,7 +420,7 @@ def _applies(s: Subject) -> bool:
     from morok.rewrite.ruleset import RuleSet
 
     xs = tuple(UOp.new(Op.DefineGlobal, (), i, s.dtype.ptr(1)).index(0) for i in range(s.operands))
-    return RuleSet.of((s.rule,)).rewrite_node(UOp.new(s.op, xs)) is not None
+    return RuleSet.of((s.rule,)).rewrite_node(s.of(xs)) is not None
 
 
 def _point(s: Subject, w: Worst) -> str:

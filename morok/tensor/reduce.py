@@ -154,13 +154,13 @@ class Reduce(Activation):
         Halves are computed as f32 and rounded once. One division a sum: its reciprocal neither over- nor underflows, as the
         greatest element adds 1 to it.
         """
-        e = self._wide()._shifted(axis).exp()
+        e = self._wide()._shifted(axis)._exp_low()
         return (e * e.sum(axis, keepdim=True).reciprocal())._rounded_to(self)
 
     def log_softmax(self, axis: int = -1) -> Self:
         """The logarithm of softmax()."""
         s = self._shifted(axis)
-        return s - s.exp().sum(axis, keepdim=True).log()
+        return s - s._exp_low().sum(axis, keepdim=True).log()
 
     def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Self:
         """log(sum(exp(x))) along `axis`, kept from overflow."""
@@ -168,6 +168,10 @@ class Reduce(Activation):
         m = m.isfinite().where(m, 0.0)
         total = (self - m).exp().sum(axis, keepdim).log()
         return total + (m if keepdim else m.reshape(total.shape))
+
+    def _exp_low(self) -> Self:
+        """exp(x) of what is known to be at most 0, and says so: its code is shorter."""
+        return self.minimum(0.0).exp()
 
     def _shifted(self, axis: int) -> Self:
         x = self._like(self._float())

@@ -31,6 +31,14 @@ guarded: Exp2(x: f16) if bits(dtype(x)) == 32 ~> Cast(Exp2(Cast(x, f32)), f16) w
     "never applies"
 narrow: Exp2(Cast(x: f16, f32)) ~> Exp2(Cast(x, f32)) within 0.51 ulp
     "of no plain operand"
+below: Exp2(Min[x: f16, 0.0]) ~> Cast(Exp2(Min(Cast(x, f32), 0.0)), f16) within 0.51 ulp
+    "of an op of an operand and a number"
+above: Exp2(Min[x: f16, 0.0]) ~> Cast(Exp2(Cast(x, f32)), f16) within 0.51 ulp
+    "wrong above 0"
+double: Exp2(Min[x: f64, 0.0]) ~> Cast(Exp2(Cast(Min(x, 0.0), f32)), f64) within 1 ulp
+    "exact values of f64 are of one op alone"
+deep: Exp2(Min[Max[x: f16, -4.0], 0.0]) ~> Cast(Exp2(Min(Max(Cast(x, f32), -4.0), 0.0)), f16) within 0.51 ulp
+    "an op of an op"
 sound: Exp2(x: f16) ~> Cast(Exp2(Cast(x, f32)), f16) within 0.51 ulp
     "through f32"
 signs: Tan(x: f16) ~> Cast(Tan(Abs(Cast(x, f32))), f16) within 4 ulp
@@ -87,6 +95,10 @@ def test_the_samples_are_what_they_are_said_to_be() -> None:
         ("exact", "refuted", "Sqrt is exact"),
         ("guarded", "inapplicable", "does not apply"),
         ("narrow", "unknown", "op(x, y)"),
+        ("below", "approximate", ""),
+        ("above", "refuted", "ulp off"),
+        ("double", "unknown", "op(x, y)"),
+        ("deep", "unknown", "op(x, y)"),
         ("signs", "refuted", "inf ulp off"),
         ("sound", "approximate", ""),
     ],

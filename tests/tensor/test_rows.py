@@ -48,6 +48,28 @@ PROGRAMS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Array], Array]]]
 }
 
 
+def test_exponentials_of_what_is_not_above_0_have_code_of_their_own() -> None:
+    """The general one halves the exponent of its power of two, which may be too large for a float."""
+    halves = [
+        any(u.op is Op.Shr for k in t.schedule() for u in pipeline.lower(k.ast, host()))
+        for t in (Tensor(data(4, 64)).softmax(), Tensor(data(4, 64)).exp())
+    ]
+    assert halves == [False, True]
+
+
+def test_softmax_at_the_edges() -> None:
+    inf, most = np.inf, np.finfo(np.float32).max
+    x = np.array(
+        [[0, -inf, -88, -103, -104, -3e38], [most, -most, 0, most, 1, most], [-inf] * 6, [inf, 0, 1, 2, 3, 4]], np.float32
+    )
+    odd = np.array([[0x7FC00001, 0, 0, 0, 0, 0], [0xFFFFFFFF, 0, 0, 0, 0, 0]], np.uint32).view(np.float32)
+    with np.errstate(all="ignore"):
+        expected = softmax(np.concatenate([x, odd]))
+    found = Tensor(np.concatenate([x, odd])).softmax(-1).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=2e-45)
+    assert np.isnan(found[2:]).all()
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_one_kernel_a_row(program: str, shape: tuple[int, ...]) -> None:
