@@ -135,7 +135,7 @@ def arange(start: float, stop: float | None, step: float, dtype: Any) -> UOp:
 def linspace(start: float, stop: float, num: int, endpoint: bool, dtype: Any) -> UOp:
     """`num` values evenly from start to stop."""
     d = as_dtype(dtype or DEFAULT_FLOAT)
-    if num <= 0:
+    if num == 0:
         return expanded(UOp.const(0, d), (0,))
     work = d if d in (dtypes.f32, dtypes.f64) else dtypes.f32
     step = (stop - start) / max(num - 1 if endpoint else num, 1)

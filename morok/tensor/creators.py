@@ -9,8 +9,9 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor import creation
+from morok.tensor.arguments import whole
 from morok.tensor.loss import Loss
-from morok.tensor.movement import shape_argument
+from morok.tensor.movement import new_shape
 from morok.tensor.stored import stored_buffer
 
 
@@ -22,22 +23,22 @@ class Creators(Loss):
     @classmethod
     def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
         """`value` in every place."""
-        dims = shape_argument((shape,) if isinstance(shape, (int, UOp)) else tuple(shape))
+        dims = new_shape((shape,) if isinstance(shape, (int, UOp)) else tuple(shape))
         return cls._make(creation.full(dims, value, dtype), creation.default_device(device))
 
     @classmethod
     def zeros(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
-        return cls.full(shape_argument(shape), 0, dtype, device)
+        return cls.full(new_shape(shape), 0, dtype, device)
 
     @classmethod
     def ones(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
-        return cls.full(shape_argument(shape), 1, dtype, device)
+        return cls.full(new_shape(shape), 1, dtype, device)
 
     @classmethod
     def empty(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
         """Memory of arbitrary contents."""
         name = creation.default_device(device)
-        return cls._make(creation.empty(shape_argument(shape), dtype, name), name)
+        return cls._make(creation.empty(new_shape(shape), dtype, name), name)
 
     @classmethod
     def arange(
@@ -51,12 +52,15 @@ class Creators(Loss):
         cls, start: float, stop: float, num: int, dtype: Any = None, device: str | None = None, endpoint: bool = True
     ) -> Self:
         """`num` values evenly from `start` to `stop`."""
-        return cls._make(creation.linspace(start, stop, num, endpoint, dtype), creation.default_device(device))
+        count = whole(num, "num", 0)
+        return cls._make(creation.linspace(start, stop, count, endpoint, dtype), creation.default_device(device))
 
     @classmethod
     def eye(cls, n_rows: int, n_cols: int | None = None, dtype: Any = None, device: str | None = None) -> Self:
         """1 on the diagonal, 0 elsewhere."""
-        return cls._make(creation.eye(n_rows, n_rows if n_cols is None else n_cols, dtype), creation.default_device(device))
+        rows = whole(n_rows, "n_rows", 0)
+        columns = rows if n_cols is None else whole(n_cols, "n_cols", 0)
+        return cls._make(creation.eye(rows, columns, dtype), creation.default_device(device))
 
     def full_like(self, value: bool | int | float, dtype: Any = None) -> Self:
         return self._like(creation.full(self.shape, value, dtype or self.dtype))

@@ -28,6 +28,14 @@ def shape_argument(shape: tuple[Any, ...]) -> Shape:
         raise ShapeError(f"{shape} is no shape", place=caller(), expected="whole numbers, or variables") from None
 
 
+def new_shape(shape: tuple[Any, ...]) -> Shape:
+    """The shape of a tensor that is made: as shape_argument(), and no size below 0."""
+    sizes = shape_argument(shape)
+    if any(isinstance(d, int) and d < 0 for d in sizes):
+        raise ShapeError(f"a tensor of shape {show(sizes)}", place=caller(), expected="sizes of at least 0")
+    return sizes
+
+
 def broadcast_shapes(*shapes: Shape) -> Shape:
     """The shape that all of these broadcast to, by NumPy's rules; ShapeError showing the shapes if there is none."""
     if len(shapes) == 2 and (shapes[0] == shapes[1] or not shapes[1]):
@@ -235,6 +243,8 @@ class Movement(Lazy):
         return self._like(UOp.new(Op.Pad, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
 
     def _edges(self, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:
+        if not isinstance(pairs, (tuple, list)):
+            raise ShapeError(f"{what} was given {pairs!r}", place=caller(), expected="a list of pairs, or None, one an axis")
         wrong = [p for p in pairs if p is not None and not (isinstance(p, (tuple, list)) and len(p) == 2)]
         if wrong:
             raise ShapeError(f"{what} was given {wrong[0]!r}", place=caller(), expected="pairs, or None, one an axis")

@@ -22,7 +22,7 @@ from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.arguments import whole
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, prod
-from morok.tensor.movement import expanded, reshaped, shape_argument
+from morok.tensor.movement import expanded, new_shape, reshaped
 from morok.tensor.writing import Writing
 
 
@@ -84,7 +84,7 @@ class Random(Writing):
         """Floats evenly in [0, 1): every multiple of 2^-p, the dtype's precision p."""
         d = _float_dtype(dtype, "rand")
         digits = FLOAT_FORMAT[d][0]
-        return cls._bits(shape_argument(shape), creation.default_device(device))._fraction(digits, d).contiguous()
+        return cls._bits(new_shape(shape), creation.default_device(device))._fraction(digits, d).contiguous()
 
     @classmethod
     def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
@@ -93,7 +93,7 @@ class Random(Writing):
             raise ShapeError(f"uniform from {low} to {high}", place=caller(), expected="finite low <= high")
         d = _float_dtype(dtype, "uniform")
         digits = FLOAT_FORMAT[d][0]
-        fraction = cls._bits(shape_argument(shape), creation.default_device(device))._fraction(digits, d)
+        fraction = cls._bits(new_shape(shape), creation.default_device(device))._fraction(digits, d)
         return (fraction * (high - low) + low).contiguous()
 
     @classmethod
@@ -105,7 +105,7 @@ class Random(Writing):
         low, high = whole(low, "low", int(d.min)), whole(high, "high", int(d.min))
         if not low < high <= d.max + 1:
             raise ShapeError(f"randint from {low} to {high} of {d}", place=caller(), expected=f"low < high <= {d.max + 1}")
-        bits = cls._bits(shape_argument(shape), creation.default_device(device))
+        bits = cls._bits(new_shape(shape), creation.default_device(device))
         span = high - low
         if span < 1 << 64:
             bits = cls._make(UOp.new(Op.Mod, (bits.uop, UOp.const(span, dtypes.u64))), bits.device)
@@ -122,7 +122,7 @@ class Random(Writing):
         d = _float_dtype(dtype, "normal")
         if not std >= 0:
             raise ShapeError(f"normal with a standard deviation of {std}", place=caller(), expected="0 or more")
-        sizes, name = shape_argument(shape), creation.default_device(device)
+        sizes, name = new_shape(shape), creation.default_device(device)
         bits = cls._bits(sizes, name)
         if d is dtypes.f64:
             first, second = bits._fraction(53, d), cls._bits(sizes, name)._fraction(53, d)
