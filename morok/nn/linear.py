@@ -32,7 +32,7 @@ class Linear(Module):
 class Embedding(Module):
     """[..] of integers below `num_embeddings` -> [.., embedding_dim]: rows of the weight, which begins normally distributed.
 
-    Numbers outside have a row of zeros.
+    Negative numbers count from the end, as in Tensor.take(); numbers outside have a row of zeros.
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:

@@ -9,7 +9,7 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.nn.module import Module
 from morok.tensor.arguments import each, whole
-from morok.tensor.base import show
+from morok.tensor.base import prod, show
 from morok.tensor.tensor import Tensor
 
 
@@ -94,8 +94,16 @@ class BatchNorm(Module):
             raise ShapeError(f"BatchNorm of shape {show(x.shape)}", place=caller(), expected=f"[N, {self.num_features}, ..]")
         if not self.training:
             return x.batchnorm(self.weight, self.bias, self.running_mean, self.running_var, self.eps)
-        x = x.contiguous()
         others = (0, *range(2, x.ndim))
+        count = prod(tuple(x.shape[a] for a in others))
+        if isinstance(count, int) and count < 2:
+            raise ShapeError(
+                f"BatchNorm in training, of shape {show(x.shape)}",
+                place=caller(),
+                expected="two values of each channel or more: one has no variance",
+                hint="eval() uses the running ones",
+            )
+        x = x.contiguous()
         mean, var = x.mean(others), x.var(others)
         spread = x.var(others, correction=1)
         m = self.momentum

@@ -96,6 +96,7 @@ def test_batch_norm() -> None:
         (lambda: nn.GroupNorm(4, 6), "divisor of 6"),
         (lambda: nn.LayerNorm(5)(Tensor(data(2, 4))), "last axes"),
         (lambda: nn.BatchNorm(5)(Tensor(data(2, 4))), r"\[N, 5"),
+        (lambda: nn.BatchNorm(4).train()(Tensor(data(1, 4))), "two values of each channel"),
         (lambda: nn.Embedding(3, 0), "at least 1"),
     ],
 )
