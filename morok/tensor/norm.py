@@ -42,7 +42,7 @@ class Norm(Pool):
     ) -> Self:
         """(x - mean) / sqrt(var + eps) * weight + bias, each of shape [C] along `axis`.
 
-        Without `mean` and `var` they are those of x over all other axes (the biased variance).
+        Where `mean` or `var` is not given it is that of x over all other axes (the variance biased, around the mean of x).
         """
         a = self._axis(axis)
         size = self.shape[a]
@@ -58,8 +58,9 @@ class Norm(Pool):
         x = self._wide()
         along = tuple(size if k == a else 1 for k in range(self.ndim))
         others = tuple(k for k in range(self.ndim) if k != a)
-        centred = x - (x.mean(others, keepdim=True) if mean is None else mean._wide().reshape(along))
-        spread = (centred * centred).mean(others, keepdim=True) if var is None else var._wide().reshape(along)
+        own = x - x.mean(others, keepdim=True)
+        centred = own if mean is None else x - mean._wide().reshape(along)
+        spread = (own * own).mean(others, keepdim=True) if var is None else var._wide().reshape(along)
         out = centred * (spread + eps).rsqrt()
         shaped = [None if t is None else t.reshape(along) for t in (weight, bias)]
         return out._affine(*shaped)._rounded_to(self)

@@ -51,6 +51,8 @@ def test_batchnorm() -> None:
     close(inference, (x - m[along]) / np.sqrt(v[along] + 1e-5) * w[along] + b[along])
     close(Tensor(x).batchnorm(Tensor(w), Tensor(b)), normed(x, (0, 2, 3)) * w[along] + b[along])
     close(Tensor(x).batchnorm(axis=-1), normed(x, (0, 1, 2)))
+    var = x.var((0, 2, 3))  # around the mean of x, whatever mean is given
+    close(Tensor(x).batchnorm(mean=Tensor(m)), (x - m[along]) / np.sqrt(var[along] + 1e-5))
     with pytest.raises(ShapeError, match=r"\(6,\)"):
         Tensor(x).batchnorm(Tensor(w[:5]))
     with pytest.raises(ShapeError, match="axis 4"):
