@@ -50,10 +50,11 @@ class Split:
     bindings: dict[UOp, list[UOp]] = field(default_factory=dict)
 
 
-def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0) -> Split:
+def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0, views: Collection[UOp] = ()) -> Split:
     """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers.
 
-    No kernel gets more than `most_buffers` because it stores several values, unless that is 0.
+    No kernel gets more than `most_buffers` because it stores several values, unless that is 0. A root that turns out to be what
+    another buffer holds gets memory of its own all the same, but for those in `views`.
     """
     out = Split()
     holders = out.holders
@@ -61,7 +62,10 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0) -> Sp
     contents: dict[UOp, UOp] = {}  # Buffer -> After(Buffer, Kernel), the last that assigned to it
     order = in_order(sink)
     overwritten = {assigned(n) for n in order if n.src[0].op is Op.Assign}
-    together = {} if overwritten else _together(order, set(sink.src), most_buffers)
+    results = set(sink.src)
+    values = results.difference(views)
+    together = {} if overwritten else _together(order, results, most_buffers)
+    inner: set[UOp] = set()  # the buffers made here that hold no result yet
     outer = maker.origin
     try:
         for node in order:
@@ -69,8 +73,10 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0) -> Sp
                 continue  # another kernel has stored it
             maker.origin = node.origin
             alias = _copied(node, holders)
-            if alias is not None and base(alias) not in overwritten:
+            if alias is not None and base(alias) not in overwritten and (node not in values or base(alias) in inner):
                 holders[node] = alias
+                if node in results:
+                    inner.discard(base(alias))
                 continue
             nodes = together.get(node, [node])
             kernel, targets = _kernel(nodes, holders, new_buffer, readers, contents, out)
@@ -79,6 +85,8 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0) -> Sp
                 holders[stored] = UOp.new(Op.After, (target, kernel))
             if node.src[0].op is Op.Assign:
                 contents[targets[0]] = holders[node]
+            else:
+                inner.update(t for n, t in zip(nodes, targets, strict=True) if n not in results)
     finally:
         maker.origin = outer
     out.sink = UOp.sink(*[holders.get(root, root) for root in sink.src])

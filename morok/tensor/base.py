@@ -85,6 +85,10 @@ class Lazy:
     def _like(self, uop: UOp) -> Self:
         return self._make(uop, self.device)
 
+    def _same(self) -> Self:
+        """Another tensor of the same elements: assigning to one of the two leaves the other as it is."""
+        return self._make(self.uop, self.device)
+
     @property
     def shape(self) -> Shape:
         """One number a dimension; () for a scalar. A symbolic dimension is a node of dtype index."""

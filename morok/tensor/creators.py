@@ -72,5 +72,5 @@ class Creators(Loss):
         return self.full_like(1, dtype)
 
     def contiguous(self) -> Self:
-        """The same elements with memory of their own."""
-        return self if stored_buffer(self.uop) is not None else self._like(UOp.new(Op.Contiguous, (self.uop,)))
+        """The same elements, in memory in their order."""
+        return self._same() if stored_buffer(self.uop) is not None else self._like(UOp.new(Op.Contiguous, (self.uop,)))

@@ -86,7 +86,7 @@ class Functions(Math):
         return signs + 0.0 if self.dtype.is_float else signs  # adding 0 turns -0 into 0 and nothing else into something else
 
     def _rounded(self, op: Op) -> Self:
-        return self._like(UOp.new(op, (self.uop,))) if self.dtype.is_float else self
+        return self._like(UOp.new(op, (self.uop,))) if self.dtype.is_float else self._same()
 
     def floor(self) -> Self:
         return self._rounded(Op.Floor)

@@ -39,7 +39,8 @@ class Indexing(Scan):
         parts = list(key) if isinstance(key, tuple) else [key]
         if any(is_array(p) for p in parts):
             return self._chosen_by_arrays(parts)
-        return self._basic_index(parts)
+        chosen = self._basic_index(parts)
+        return self._same() if chosen is self else chosen
 
     def _chosen_by_arrays(self, parts: list[Any]) -> Self:
         """Positions for several axes, broadcast together, once the other parts are applied."""

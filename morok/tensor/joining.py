@@ -125,7 +125,7 @@ class Joining(Creators):
         if axis is None:
             return self.flatten().roll(shift, 0).reshape(self.shape)
         axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-        x = self
+        x = self._same()
         for step, named in zip(each(shift, len(axes), "shift", -(1 << 63)), axes, strict=True):
             a = x._axis(named)
             n = known(x, a, "roll")
@@ -139,7 +139,7 @@ class Joining(Creators):
     def diff(self, axis: int = -1, n: int = 1) -> Self:
         """What each element has more than the one before it along `axis`, `n` times over; one element less each time."""
         a = self._axis(axis)
-        x = self
+        x = self._same()
         for _ in range(min(whole(n, "n", 0), known(self, a, "diff"))):
             size = known(x, a, "diff")
             later, earlier = (

@@ -314,7 +314,7 @@ class Math(Movement):
         return self._numeric(Op.Neg)
 
     def __pos__(self) -> Self:
-        return self
+        return self._same()
 
     def __invert__(self) -> Self:
         if self.dtype.is_float:
@@ -322,7 +322,7 @@ class Math(Movement):
         return self._like(~self.uop)
 
     def __abs__(self) -> Self:
-        return self if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
+        return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
 
     def __lt__(self, other: Any) -> Self:
         return self._binary(Op.Lt, other)
@@ -416,7 +416,7 @@ class Math(Movement):
         A float that does not fit becomes the low bits of the least i32 (of the least i64 for i64, u32 and u64), as on x86.
         """
         d = as_dtype(dtype)
-        return self if d is self.dtype else self._like(cast_to(self.uop, d))
+        return self._same() if d is self.dtype else self._like(cast_to(self.uop, d))
 
     def astype(self, dtype: Any, copy: bool = True) -> Self:
         return self.cast(dtype)

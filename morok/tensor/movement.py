@@ -165,7 +165,7 @@ class Movement(Lazy):
                 expected=f"0..{self.ndim}, each once",
             )
         if wanted == tuple(range(self.ndim)):
-            return self
+            return self._same()
         uop = self.uop
         if uop.op is Op.Permute:
             below: tuple[int, ...] = uop.arg
@@ -210,7 +210,7 @@ class Movement(Lazy):
         named = axis[0] if len(axis) == 1 and (axis[0] is None or isinstance(axis[0], (tuple, list))) else axis or None
         axes = self._axes(named)
         if not axes:
-            return self
+            return self._same()
         return self._like(UOp.new(Op.Flip, (self.uop,), tuple(a in axes for a in range(self.ndim))))
 
     def shrink(self, bounds: Sequence[tuple[Dim, Dim] | None]) -> Self:
@@ -225,7 +225,7 @@ class Movement(Lazy):
                     expected="0 <= begin <= end <= size",
                 )
         if all(b == 0 and e == d for (b, e), d in zip(full, self.shape, strict=True)):
-            return self
+            return self._same()
         return self._like(UOp.new(Op.Shrink, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
 
     def _pad_zero(self, padding: Sequence[tuple[Dim, Dim] | None]) -> Self:
@@ -236,7 +236,7 @@ class Movement(Lazy):
                 f"shape {show(self.shape)} cannot be padded by {list(padding)}", place=caller(), hint="shrink takes away"
             )
         if all(b == 0 and e == 0 for b, e in full):
-            return self
+            return self._same()
         if 0 in self.shape:  # nothing but zeros, and no element to find a place for
             wide = tuple(b + d + e for (b, e), d in zip(full, self.shape, strict=True))
             return self._like(expanded(UOp.const(0, self.dtype), wide))

@@ -19,7 +19,7 @@ from morok.tensor.base import Lazy, prod
 from morok.tensor.movement import reshaped
 from morok.tensor.plans import planned
 from morok.tensor.schedule import Prepared, placeholder, with_memory
-from morok.tensor.stored import by_device, content, is_empty, memory_of, stored_buffer, wanted
+from morok.tensor.stored import by_device, constant, content, is_empty, memory_of, stored_buffer, waiting, wanted
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
@@ -52,10 +52,10 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
     for t in tensors:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
             t.uop = reshaped(registry.new_buffer(t.dtype, 0, device), t.shape)
-    asked = [(t, content(t.uop), t.shape) for t in tensors]
     roots = wanted(tensors)
     if not roots:
         return
+    asked = [(t, content(t.uop), t.shape) for t in tensors]
     prepared = with_memory(roots, device)
     numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
     plan = planned(prepared, numbers.values())
@@ -108,8 +108,9 @@ def _extent(shape: Shape) -> UOp:
 
 
 def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
-    """The plan that computes these tensors, compiled; executing it reads the inputs anew each time. DeviceError unless they are
-    on one device."""
+    """The plan that computes these tensors, compiled; executing it reads the inputs anew each time. Whoever has elements that it
+    will overwrite is computed now. DeviceError unless they are on one device.
+    """
     from morok.runtime.plan import ExecutionPlan
 
     devices = list(by_device(tensors))
@@ -117,6 +118,9 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
         raise DeviceError(
             f"one plan for {' and '.join(devices)}", place=caller(), expected="tensors on one device", hint="use .to()"
         )
+    tensors = [t if constant(t.uop) is None else t._like(UOp.new(Op.Contiguous, (t.uop,))) for t in tensors]
+    while others := waiting(tensors):
+        realize(others)
     roots = wanted(tensors)
     if roots:
         return planned(with_memory(roots, devices[0]))

@@ -71,14 +71,19 @@ def put(tensor: Lazy, uop: UOp) -> None:
         tensor.uop = uop
 
 
+def replace(tensor: Lazy, old: UOp, new: UOp) -> None:
+    """Put `new` in the place of `old`, unless another thread was here in the meantime, and knows better."""
+    with _lock:
+        if tensor.uop is old:
+            tensor.uop = new
+
+
 def become(mapping: Mapping[UOp, UOp]) -> None:
     """Replace nodes in the graphs of all live tensors."""
     alive = [(t, uop) for t in tensors() if not _is_stored(uop := t.uop)]
     # tensors share their graphs, so one substitution over all of them touches each node once
     for (tensor, old), new in zip(alive, substitute([uop for _, uop in alive], mapping), strict=True):
-        with _lock:
-            if tensor.uop is old:  # else another thread was here in the meantime, and knows better
-                tensor.uop = new
+        replace(tensor, old, new)
 
 
 def _is_stored(uop: UOp) -> bool:

@@ -72,7 +72,7 @@ class Scan(Joining):
     def _scanned(self, op: Op, axis: int) -> Self:
         a = self._axis(axis)
         if known(self, a, "a scan") < 2 or 0 in self.shape:
-            return self
+            return self._same()
         if self.dtype.is_bool:
             return self.cast(dtypes.u8)._scanned(op, a).cast(dtypes.bool)
         if self.dtype is not (d := arithmetic(self.dtype)):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
 from morok.caller import caller
-from morok.errors import BindError
+from morok.errors import BindError, UsageError
 from morok.ir.dtype import DType
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
@@ -23,6 +23,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
+from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor.base import Lazy
 from morok.tensor.stored import by_device, memory_of, wanted
 
@@ -194,7 +195,9 @@ def scheduled(normal: Normal, device: str) -> Schedule:
         observe = printed()
     state = rangeify(normal.roots, device, observe, most_buffers, nested=not find_device(device).target.has_local)
     assert state.sink is not None
-    split = split_kernels(state.sink, new_buffer, most_buffers)
+    # what is computed is a value of its own, which writing to an input's memory must not change in NumPy's hands
+    views = [stored for root, stored in zip(normal.roots, state.sink.src, strict=True) if _is_view(root)]
+    split = split_kernels(state.sink, new_buffer, most_buffers, views)
     before = dependencies(split.kernels)
     groups = parallel_groups(before)
     steps = tuple(Step(k, tuple(number_of(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
@@ -210,6 +213,13 @@ def scheduled(normal: Normal, device: str) -> Schedule:
     schedule = Schedule(normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner)
     _schedules.put(key, schedule)
     return schedule
+
+
+def _is_view(root: UOp) -> bool:
+    """Whether a node does nothing but show a buffer's elements in other places."""
+    while root.op in MOVEMENT:
+        root = root.src[0]
+    return root.op is Op.Buffer
 
 
 def _most_buffers(device: str) -> int:
@@ -247,8 +257,25 @@ def with_memory(roots: Sequence[UOp], device: str) -> Prepared:
     schedule = scheduled(normal, device)
     target = find_device(device)
     memory = [found for node in normal.buffers if (found := memory_of(node, device)) is not None]
+    _refuse_overlaps(memory, {s.buffers[0] for s in schedule.steps if s.buffers[0] < schedule.inputs})
     memory += [Buffer(target, d, n) for d, n in schedule.made]
     return Prepared(schedule, target, normal.buffers, memory, normal.values)
+
+
+def _refuse_overlaps(memory: Sequence[Buffer], written: set[int]) -> None:
+    """UsageError where two tensors over one array are used together and one is assigned to: nothing orders what is read and what
+    is written.
+    """
+    places = [(m.address, m.address + m.nbytes) for m in memory] if written else []
+    for k in written:
+        begin, end = places[k]
+        if any(b < end and begin < e for other, (b, e) in enumerate(places) if other != k):
+            raise UsageError(
+                "a tensor is assigned to while another one over the same array is read",
+                place=caller(),
+                expected="one tensor over an array that is written to",
+                hint="Tensor(array.copy())",
+            )
 
 
 def create_schedule(tensors: Sequence[Lazy]) -> list[ScheduleItem]:

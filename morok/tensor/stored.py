@@ -52,16 +52,37 @@ def _is_constant(uop: UOp) -> bool:
 def content(uop: UOp) -> UOp:
     """What has to be stored for a tensor: its node without the views that leave the elements where they are.
 
-    Contiguous of an assigned buffer is that buffer: were it stored as something else, the assignment would be done once for it
-    and once more for who assigned.
+    Contiguous of memory, or of an assigned buffer, is that: were it stored as something else, the assignment would be done once
+    for it and once more for who assigned.
     """
     while (
         uop.op is Op.Reshape
         or (uop.op is Op.Shrink and _is_front(uop))
-        or (uop.op is Op.Contiguous and uop.src[0].op in (Op.Assign, Op.Contiguous))
+        or (uop.op is Op.Contiguous and _in_order(uop.src[0]).op in (Op.Assign, Op.Contiguous, Op.Copy, Op.Buffer))
     ):
         uop = uop.src[0]
     return uop
+
+
+def _in_order(uop: UOp) -> UOp:
+    """What a node is a view of in row-major order."""
+    while uop.op is Op.Reshape:
+        uop = uop.src[0]
+    return uop
+
+
+def memory(uop: UOp) -> UOp:
+    """What has a tensor's elements in order, once all that is assigned to it is: a Buffer if it has been computed."""
+    node = content(uop)
+    while node.op is Op.Assign:
+        node = content(node.src[0])
+    return node
+
+
+def owner(uop: UOp) -> Lazy | None:
+    """Whose memory a tensor's elements lie in: of all tensors with these elements in order, the one that was made first."""
+    node = memory(uop)
+    return next((t for t in registry.tensors() if memory(t.uop) is node), None)
 
 
 def _is_front(uop: UOp) -> bool:
@@ -89,31 +110,62 @@ def memory_of(uop: UOp, device: str) -> Buffer | None:
 
 
 def wanted(tensors: Sequence[Lazy]) -> list[UOp]:
-    """The nodes to be computed for these tensors, each once; nothing for what is memory, constant or empty."""
-    roots = dict.fromkeys(
+    """The nodes to be computed for these tensors, each once; nothing for what is memory, constant or empty. Those of `waiting`
+    come first.
+    """
+    others, asked = _gathered(tensors)
+    return list(dict.fromkeys([*(content(t.uop) for t in others), *asked]))
+
+
+def waiting(tensors: Sequence[Lazy]) -> list[Lazy]:
+    """The tensors to be computed before these, because they have elements, or still have to read some, that computing these
+    overwrites. What they read may be assigned too, and have readers of its own.
+
+    A tensor is a value: what has the memory that another is assigned in gets a copy of its elements.
+    """
+    return _gathered(tensors)[0]
+
+
+def _gathered(tensors: Sequence[Lazy]) -> tuple[list[Lazy], dict[UOp, None]]:
+    """What waits for these tensors, and the nodes to be computed for them."""
+    found: dict[int, Lazy] = {}
+    known: set[UOp] = set()
+    assignments: set[UOp] = set()
+    asked = _asked(tensors)
+    new = list(asked)
+    while True:
+        assignments.update(n for n in toposort(new) if n.op is Op.Assign)
+        overwritten = {content(n.src[0]) for n in assignments} - known
+        if not overwritten:
+            return list(found.values()), asked
+        known |= overwritten
+        alive = [t for t in registry.tensors() if not is_empty(t.shape)]
+        for t in alive:
+            _keep_elements(t, overwritten)
+        asked = _asked(tensors)
+        others = [t for t in alive if id(t) not in found and content(t.uop) not in asked]
+        more = {id(t): t for t in others if _reads(content(t.uop), overwritten, assignments)}
+        found = {**more, **found}
+        new = [content(t.uop) for t in more.values()]
+
+
+def _asked(tensors: Sequence[Lazy]) -> dict[UOp, None]:
+    return dict.fromkeys(
         content(t.uop) for t in tensors if stored_buffer(t.uop) is None and constant(t.uop) is None and not is_empty(t.shape)
     )
-    # whoever still has to read what an assignment overwrites is computed with it, and reads it first; what that one reads may be
-    # assigned too, and have readers of its own
-    readers: dict[UOp, None] = {}
-    known: set[UOp] = set()
-    new: dict[UOp, None] = roots
-    while overwritten := {content(n.src[0]) for n in toposort(new) if n.op is Op.Assign} - known:
-        known |= overwritten
-        new = dict.fromkeys(
-            root
-            for t in registry.tensors()
-            if (root := content(t.uop)) not in roots
-            and root not in readers
-            and not is_empty(t.shape)
-            and _reads(root, overwritten)
-        )
-        readers = {**new, **readers}
-    return [*readers, *roots]
 
 
-def _reads(root: UOp, contents: set[UOp]) -> bool:
-    """Whether a lazy node reads one of these: a buffer as it is now, or as one assignment leaves it."""
+def _keep_elements(t: Lazy, overwritten: set[UOp]) -> None:
+    """Let a tensor whose elements are overwritten be a copy of them."""
+    uop = t.uop
+    if content(uop) in overwritten:
+        registry.replace(t, uop, UOp.new(Op.Copy, (uop, UOp.new(Op.Device, (), t.device))))
+
+
+def _reads(root: UOp, contents: set[UOp], assignments: set[UOp]) -> bool:
+    """Whether a lazy node reads one of these: a buffer as it is now, or as one assignment leaves it. What `assignments` read is
+    read in time.
+    """
     if root.op is Op.Buffer:
         return False
     seen: set[UOp] = {root}
@@ -122,8 +174,7 @@ def _reads(root: UOp, contents: set[UOp]) -> bool:
         node = stack.pop()
         if node in contents:
             return True
-        # an assignment that nothing overwrites: what it reads is read in time
-        below = [s for s in node.src if s not in seen] if node.op is not Op.Assign else []
+        below = [s for s in node.src if s not in seen] if node not in assignments else []
         stack.extend(below)
         seen.update(below)
     return False

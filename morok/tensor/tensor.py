@@ -24,7 +24,7 @@ from morok.tensor.movement import expanded
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.random import Random
 from morok.tensor.schedule import ScheduleItem, create_schedule
-from morok.tensor.writing import is_view_of_another, shares_memory
+from morok.tensor.writing import is_view_of_another
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,7 +49,9 @@ class Tensor(Random):
     `uop` is the graph that describes it, `device` where it will be computed; `shape` and `dtype` come from the graph. Equal
     expressions over the same tensors are the same graph: `(a + b).uop is (a + b).uop`.
 
-    data    a number, nested lists, an ndarray (used without a copy where its layout allows: C order, writable), a tensor
+    data    a number, nested lists, an ndarray, a tensor. An ndarray is used without a copy where its layout allows (C order,
+            writable, its own dtype, on the CPU): what is written to it is seen, and what is assigned to the tensor is written
+            to it, as with torch.from_numpy; Tensor(array.copy()) has nothing to do with the array
     dtype   of the elements; by default NumPy's for arrays, and bool, i64 and f32 for Python's bool, int and float
     device  "CPU", "CUDA" or "NULL" (compiles, runs nothing); by default MOROK_DEVICE
     """
@@ -80,7 +82,7 @@ class Tensor(Random):
 
     @classmethod
     def from_numpy(cls, array: Array) -> Self:
-        """A tensor over an ndarray, without a copy where its layout allows."""
+        """A tensor over an ndarray, as Tensor(array) makes it."""
         return cls(array)
 
     @classmethod
@@ -136,7 +138,7 @@ class Tensor(Random):
         return kernels(self, device)
 
     def detach(self) -> Self:
-        return self
+        return self._same()
 
     def clone(self) -> Self:
         """A copy with memory of its own."""
@@ -145,12 +147,16 @@ class Tensor(Random):
     def to(self, device: str) -> Self:
         """This tensor on another device."""
         name = creation.default_device(device)
-        return self if name == self.device else type(self)(self.numpy(), device=name)
+        return self._same() if name == self.device else type(self)(self.numpy(), device=name)
 
     def assign(self, value: Any) -> Self:
-        """Write `value` into this tensor's memory when it is computed; whoever reads the old elements reads them before.
+        """Write `value` into this tensor's memory when it is computed.
 
-        ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype.
+        No other tensor changes: whoever reads the old elements reads them before, and whoever shares the memory, a reshaped
+        tensor or an equal one, gets a copy of them.
+
+        ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype; UsageError for a view
+        of a tensor in use, which would not see what is written.
         """
         new = value if isinstance(value, Tensor) else type(self)(value, self.dtype, self.device)
         if new.dtype is not self.dtype:
@@ -159,31 +165,28 @@ class Tensor(Random):
             )
         if new.shape != self.shape:
             new = new.expand(*self.shape)
+        self._refuse_view()
         uop = self.uop
         if uop.op is not Op.Assign and stored.stored_buffer(uop) is None:
             if stored.constant(uop) is not None:
                 self.uop = UOp.new(Op.Contiguous, (uop,))
             self.realize()
             uop = self.uop
-        self.uop, self._compiled = UOp.new(Op.Assign, (uop, expanded(new.uop, self.shape))), None
+        changed = expanded(new.uop, self.shape)
+        mine = stored.owner(uop) is self
+        self.uop, self._compiled = UOp.new(Op.Assign, (uop, changed)) if mine else changed, None
         return self
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write `value`, cast to this dtype, to the elements that `key` chooses: whatever __getitem__ takes.
 
-        Memory that has been computed is overwritten when this tensor is computed, as by `assign`; at once where another tensor in
-        use has the same memory. A tensor that is still lazy is described anew. Views made before keep their elements.
+        Memory that has been computed is overwritten when this tensor is computed, as by `assign`; a tensor that is still lazy is
+        described anew. No other tensor changes, views made before keep their elements.
 
         UsageError for a view of a tensor in use, which would not see what is written; ShapeError unless `value` broadcasts to the
         elements.
         """
-        if is_view_of_another(self):
-            raise UsageError(
-                f"{show(self.shape)} is a view of another tensor, which would not see what is written",
-                place=caller(),
-                expected="a tensor with elements of its own",
-                hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .contiguous()",
-            )
+        self._refuse_view()
         changed = self._with(key, value)
         if changed is self:
             return
@@ -191,8 +194,16 @@ class Tensor(Random):
             self.uop, self._compiled = changed.uop, None
             return
         self.assign(changed)
-        if shares_memory(self):
-            self.realize()
+
+    def _refuse_view(self) -> None:
+        """UsageError for a view of a tensor in use."""
+        if is_view_of_another(self):
+            raise UsageError(
+                f"{show(self.shape)} is a view of another tensor, which would not see what is written",
+                place=caller(),
+                expected="a tensor with elements of its own",
+                hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .clone()",
+            )
 
     def numpy(self) -> Array:
         """The elements as an ndarray; on the CPU a view of the tensor's memory."""

@@ -23,6 +23,7 @@ from morok.tensor.base import UNKNOWN_TO_NUMPY, Lazy, dim_node, numpy_name, prod
 from morok.tensor.indexing import is_array, is_mask
 from morok.tensor.movement import broadcast_shapes, expanded
 from morok.tensor.searching import Searching
+from morok.tensor.stored import content, owner, stored_buffer
 
 
 class Writing(Searching):
@@ -180,30 +181,16 @@ def _is_whole(part: slice, size: int | UOp) -> bool:
     return part == slice(None) or (isinstance(size, int) and range(*part.indices(size)) == range(size))
 
 
-def _content(uop: UOp) -> UOp:
-    """What a node is a view of in row-major order."""
-    while uop.op is Op.Reshape:
-        uop = uop.src[0]
-    return uop
-
-
 def is_view_of_another(x: Lazy) -> bool:
-    """Whether a tensor in use has elements that `x` is a view of, but not one of all of them in their order in memory."""
+    """Whether a tensor in use has elements that `x` is a view of, but not one of all of them in their order and shape."""
     above: set[UOp] = set()
     node = x.uop
     while node.op in MOVEMENT:
         node = node.src[0]
-        above.add(_content(node))
-    if node.op is Op.Const or (node.op is Op.Buffer and _content(x.uop) is node):
+        above.add(content(node))
+    if node.op is Op.Const:
         return False
-    return any(_content(t.uop) in above for t in registry.tensors() if t is not x)
-
-
-def shares_memory(x: Lazy) -> bool:
-    """Whether another tensor in use is what `x` is once its pending assignments are done: Tensor(x), or a reshaped one."""
-    node = x.uop
-    contents: set[UOp] = set()
-    while node.op in (Op.Reshape, Op.Assign):
-        node = node.src[0]
-        contents.add(node)
-    return any(_content(t.uop) in contents for t in registry.tensors() if t is not x)
+    if stored_buffer(x.uop) is not None:
+        first = owner(x.uop)
+        return first is not None and first is not x and first.uop is not x.uop
+    return any(content(t.uop) in above for t in registry.tensors() if t is not x)

@@ -199,11 +199,12 @@ def test_dependencies() -> None:
     np.testing.assert_array_equal(b.numpy(), was_a + was_b)
     np.testing.assert_array_equal(a.numpy(), was_a + was_b)
     a, b = data(4), data(4, seed=1)
-    x, y = Tensor(a), Tensor(b)
-    x.assign(b.flip(0))
-    y.assign(a.flip(0))
+    old_a, old_b = a.flip(0), b.flip(0)
+    a.assign(old_b)
+    b.assign(old_a)
+    del old_a, old_b  # each alone would be read before it is overwritten
     with pytest.raises(IRError, match="circle"):
-        Tensor.realize_batch([x, y])
+        Tensor.realize_batch([a, b])
     first, second = ((data(4) + 1).contiguous().flip(0) * 2).schedule()
     (read,) = [s for s in second.kernel.src if s.op is Op.After]
     assert read.src[1] is first.kernel

@@ -75,7 +75,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
         if not own or (inner is not None and src[0].op is Op.Index and inner.gates):
             return src[0]
         return conjunction(own).where(src[0], UOp.const(0, node.dtype))
-    if op in MOVEMENT or op is Op.Contiguous:
+    if op in MOVEMENT or op in (Op.Contiguous, Op.Copy):
         return src[0]
     if op is Op.ReduceAxis:
         return src[0].reduce(node.arg[0], *demand.ranges) if demand.ranges else src[0]
