@@ -1,39 +1,40 @@
-"""Compiling one kernel on a thread of its own: LLVM works outside of Python's lock, so the next kernel is lowered meanwhile."""
+"""Work on a thread of its own: LLVM works outside of Python's lock, so the next kernel is lowered while one is compiled.
+
+Such a thread should be little but one foreign call. Python's lock, once given back, is had again only when the thread that works
+meanwhile is made to let go of it, every 5 ms: work of many short calls would wait for most of that thread's.
+"""
 
 from __future__ import annotations
 
 import contextvars
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
-    from morok.runtime.device import Device
-    from morok.runtime.kernel import Kernel
+T = TypeVar("T")
 
 
-class Compiling(threading.Thread):
-    """A kernel that is being compiled, under the settings of the thread that began it."""
+class Aside(threading.Thread, Generic[T]):
+    """Work that is being done, under the settings of the thread that began it."""
 
-    def __init__(self, device: Device, instructions: Sequence[UOp], name: str) -> None:
-        super().__init__(name=f"compile {name}")
-        self._work = (contextvars.copy_context(), device, instructions, name)
-        self._kernel: Kernel | None = None
+    def __init__(self, work: Callable[[], T], name: str) -> None:
+        super().__init__(name=name)
+        self._work: tuple[contextvars.Context, Callable[[], T]] | None = (contextvars.copy_context(), work)
+        self._done: list[T] = []
         self._problem: BaseException | None = None
         self.start()
 
     def run(self) -> None:
-        context, device, instructions, name = self._work
+        assert self._work is not None
+        (context, work), self._work = self._work, None
         try:
-            self._kernel = context.run(device.compile, instructions, name)
+            self._done.append(context.run(work))
         except BaseException as problem:
             self._problem = problem
 
-    def result(self) -> Kernel:
-        """The kernel, once it is there; raises what compiling it raised."""
+    def result(self) -> T:
+        """What the work came to, once it is done; raises what it raised."""
         self.join()
         if self._problem is not None:
             raise self._problem
-        assert self._kernel is not None
-        return self._kernel
+        return self._done[0]

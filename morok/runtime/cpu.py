@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from morok.passes.target import Target
 from morok.runtime.buffer import BITS, Block, Buffer
 from morok.runtime.cache import disk_cache
 from morok.runtime.device import Device
-from morok.runtime.jit import Code, compile_text, llvm_version
+from morok.runtime.jit import Code, begin_text, compile_text, llvm_version
 from morok.runtime.kernel import NOTHING, Kernel, Vars, pack
 
 FUNCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -110,13 +110,18 @@ class CPUDevice(Device):
         fp16, avx512 = machine.has("avx512fp16"), machine.has("avx512f")
         return render(instructions, name, config.FAST_MATH.value, host().fma, fp16, machine.is_arm, avx512)
 
-    def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
+    def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
         if config.CPU_BACKEND.value == "interpreter":
-            return InterpretedKernel(self.render(instructions, name), instructions)
-        return super().compile(instructions, name)
+            interpreted = InterpretedKernel(self.render(instructions, name), instructions)
+            return lambda: interpreted
+        return super().begin(instructions, name, aside)
 
     def load(self, rendered: Rendered) -> Kernel:
         return CPUKernel(rendered, compile_text(rendered.text, rendered.symbol, rendered.scalar_loops, disk_cache()))
+
+    def start(self, rendered: Rendered) -> Callable[[], Kernel]:
+        code = begin_text(rendered.text, rendered.symbol, rendered.scalar_loops, disk_cache())
+        return lambda: CPUKernel(rendered, code())
 
     def allocate(self, nbytes: int) -> tuple[Any, int]:
         block = Block(nbytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
@@ -15,6 +15,7 @@ from morok.errors import DeviceError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.target import Target
+from morok.runtime.compiling import Aside
 from morok.runtime.jit import COUNTERS
 from morok.runtime.kernel import Kernel
 
@@ -39,6 +40,7 @@ class Device(ABC):
 
     def __init__(self) -> None:
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
+        self._begun: dict[Any, Callable[[], Kernel]] = {}
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -77,22 +79,39 @@ class Device(ABC):
     def synchronize(self) -> None:
         """Wait until everything launched is done."""
 
+    def start(self, rendered: Rendered) -> Callable[[], Kernel]:
+        """Begin to compile text on another thread; what is returned waits for the kernel. CompileError, DeviceError."""
+        return Aside(lambda: self.load(rendered), f"compile {rendered.name}").result
+
     def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
         """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once: nodes are
         hash-consed, so that lists are equal exactly when the programs are.
         """
+        return self.begin(instructions, name, aside=False)()
+
+    def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
+        """Render a kernel and begin to compile it, on another thread if `aside`; what is returned waits for it, as `compile`."""
         key = (tuple(u for u in instructions if u.op is not Op.Sink), config.FAST_MATH.value)
         with self._lock:
             found = self._kernels.get(key)
-            if found is not None:
-                self._kernels.move_to_end(key)
+            if found is not None or key in self._begun:
                 COUNTERS.from_memory += 1
-                return found
-            kernel = self.load(self.render(instructions, name))
-            self._kernels[key] = kernel
-            while len(self._kernels) > _REMEMBERED:
-                self._kernels.popitem(last=False)
-            return kernel
+            elif aside:
+                self._begun[key] = self.start(self.render(instructions, name))
+
+        def finish() -> Kernel:
+            with self._lock:
+                kernel = self._kernels.get(key)
+                if kernel is None:
+                    begun = self._begun.pop(key, None)  # none where it was not begun, or failed
+                    kernel = self.load(self.render(instructions, name)) if begun is None else begun()
+                self._kernels[key] = kernel
+                self._kernels.move_to_end(key)
+                while len(self._kernels) > _REMEMBERED:
+                    self._kernels.popitem(last=False)
+                return kernel
+
+        return finish
 
 
 class NullDevice(Device):

@@ -8,11 +8,10 @@ time, and kernels are as fast without. Objects are kept on disk by what they wer
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from morok.codegen.llvm import half, unrolled
 from morok.codegen.targets import Machine, host_machine
 from morok.errors import CompileError
 from morok.runtime.cache import DiskCache
+from morok.runtime.compiling import Aside
 
 _GENERATION: Final = "2"  # changes with the way objects are made from text
 _LONG: Final = 20_000  # lines of IR from which on code is generated quickly: LLVM's scheduler takes quadratic time in a block
@@ -103,42 +103,57 @@ def parse(text: str) -> Any:
     return module
 
 
-@contextlib.contextmanager
-def _few_passes() -> Iterator[None]:
-    """Leave those passes out meanwhile. LLVM's settings are the whole process's: another user of LLVM that comes in between gets
-    code that is as right, and a little slower.
+_are_left_out = False
+
+
+def _leave_out(few: bool) -> None:
+    """Leave those passes out, or put them back. LLVM's settings are the whole process's: another user of LLVM that comes in
+    between gets code that is as right, and a little slower.
     """
-    llvm = _binding()
-    for leave_out, _ in _LEFT_OUT:
-        llvm.set_option("morok", leave_out)
-    try:
-        yield
-    finally:
-        for _, put_back in _LEFT_OUT:
-            llvm.set_option("morok", put_back)
+    global _are_left_out
+    with _lock:
+        if few is not _are_left_out:
+            for leave_out, put_back in _LEFT_OUT:
+                _binding().set_option("morok", leave_out if few else put_back)
+            _are_left_out = few
 
 
 def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
     """The object code of IR `text` for `m` (the host); `optimize` runs LLVM's middle end, else the loops that the text asks for
     are unrolled, and no more."""
-    m = m or host_machine()
+    return _emission(text, m or host_machine(), optimize)()
+
+
+def _emission(text: str, m: Machine, optimize: bool) -> Callable[[], bytes]:
+    """Read `text`, and have LLVM's settings as its code needs them; what is returned makes the code, on any thread."""
     with _lock:
         llvm = _binding()
         module = parse(text)
         machine = _machine(m, 0 if text.count("\n") > _LONG else 2 if optimize else 1)
+        options = llvm.create_pipeline_tuning_options(speed_level=2)
+        options.loop_vectorization = options.slp_vectorization = optimize
+        builder = llvm.create_pass_builder(machine, options)
         if optimize:
-            options = llvm.create_pipeline_tuning_options(speed_level=2)
-            options.loop_vectorization = True
-            options.slp_vectorization = True
-            builder = llvm.create_pass_builder(machine, options)
-            builder.getModulePassManager().run(module, builder)
+            passes = builder.getModulePassManager()
         elif unrolled.ASKED in text:
             passes = llvm.create_new_module_pass_manager()
             passes.add_loop_unroll_pass()
-            passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2)))
-        with contextlib.nullcontext() if optimize else _few_passes():
-            code: bytes = machine.emit_object(module)
-        return code
+        else:
+            passes = None
+        _leave_out(not optimize)
+
+    def make() -> bytes:
+        with _lock:
+            try:
+                _leave_out(not optimize)  # nothing is left to do, but where another kernel has been read or made since
+                if passes is not None:
+                    passes.run(module, builder)
+                code: bytes = machine.emit_object(module)
+                return code
+            finally:
+                _leave_out(False)
+
+    return make
 
 
 _loaded = 0
@@ -176,14 +191,30 @@ def load(code: bytes, name: str) -> Code:
 
 def compile_text(text: str, name: str, optimize: bool, cache: DiskCache | None) -> Code:
     """The function `name` of IR `text` for the host, from `cache` if it holds it."""
+    return _begun(text, name, optimize, cache, lambda work: work)()
+
+
+def begin_text(text: str, name: str, optimize: bool, cache: DiskCache | None) -> Callable[[], Code]:
+    """`compile_text`, with its code made on another thread; what is returned waits for it."""
+    return _begun(text, name, optimize, cache, lambda work: Aside(work, f"compile {name}").result)
+
+
+def _begun(
+    text: str, name: str, optimize: bool, cache: DiskCache | None, how: Callable[[Callable[[], bytes]], Callable[[], bytes]]
+) -> Callable[[], Code]:
     key = digest(text, host_machine(), optimize)
     if cache is not None and (found := cache.get(key)) is not None:
         with _lock:
             COUNTERS.from_disk += 1
-        return load(found, name)
-    code = emit(text, None, optimize)
-    with _lock:
-        COUNTERS.compiled += 1
-    if cache is not None:
-        cache.put(key, code)
-    return load(code, name)
+        return functools.partial(load, found, name)
+    emission = how(_emission(text, host_machine(), optimize))
+
+    def finish() -> Code:
+        code = emission()
+        with _lock:
+            COUNTERS.compiled += 1
+        if cache is not None:
+            cache.put(key, code)
+        return load(code, name)
+
+    return finish

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -56,12 +56,11 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
     """The kernels of these ASTs, each lowered and compiled once; under MOROK_CHECK once more, if it was not checked then. While
     one is compiled, the next is lowered.
     """
-    from morok.runtime.compiling import Compiling
     from morok.runtime.progress import shown
 
     settings = (device.name, config.code_key(), config.CHECK.value, appended_key())
     kernels: dict[UOp, Kernel] = {}
-    pending: tuple[UOp, Compiling] | None = None
+    pending: tuple[UOp, Callable[[], Kernel]] | None = None
 
     def keep(ast: UOp, kernel: Kernel) -> None:
         kernels[ast] = kernel
@@ -76,14 +75,14 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
             continue
         instructions = _lower(ast, device)
         if pending is not None:
-            keep(pending[0], pending[1].result())
+            keep(pending[0], pending[1]())
             pending = None
         if i == len(asts) - 1:  # nothing is left to do meanwhile
             keep(ast, device.compile(instructions, ast.arg.name))
         else:
-            pending = ast, Compiling(device, instructions, ast.arg.name)
+            pending = ast, device.begin(instructions, ast.arg.name)
     if pending is not None:
-        keep(pending[0], pending[1].result())
+        keep(pending[0], pending[1]())
     return [kernels[ast] for ast in asts]
 
 

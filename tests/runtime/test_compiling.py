@@ -6,42 +6,33 @@ import threading
 
 import numpy as np
 import pytest
+from programs import affine
 
 import morok
 from morok import Tensor, config
 from morok.errors import CompileError
-from morok.runtime.compiling import Compiling
+from morok.runtime import jit
+from morok.runtime.compiling import Aside
 from morok.runtime.device import device
 from morok.tensor import plans, schedule
 
 
-class Recorder:
-    """A device that says what it was asked for, where, and under which settings."""
-
-    def __init__(self, problem: Exception | None = None) -> None:
-        self.problem = problem
-        self.seen: list[tuple[object, ...]] = []
-
-    def compile(self, instructions, name):
-        self.seen.append((instructions, name, config.NOOPT.value, threading.current_thread()))
-        if self.problem is not None:
-            raise self.problem
-        return f"kernel {name}"
-
-
-def test_it_is_compiled_on_another_thread_under_the_callers_settings():
-    recorder = Recorder()
+def test_it_is_done_on_another_thread_under_the_callers_settings():
+    seen = []
     with morok.settings(noopt=True):
-        pending = Compiling(recorder, [], "k")
-        assert pending.result() == "kernel k"
-    assert recorder.seen == [([], "k", True, pending)]
+        work = Aside(lambda: seen.append((config.NOOPT.value, threading.current_thread())) or "done", "work")
+        assert work.result() == "done"
+    assert seen == [(True, work)]
 
 
 def test_its_error_is_the_callers():
     problem = CompileError("no")
-    pending = Compiling(Recorder(problem), [], "k")
+
+    def fail():
+        raise problem
+
     with pytest.raises(CompileError) as caught:
-        pending.result()
+        Aside(fail, "work").result()
     assert caught.value is problem
 
 
@@ -70,17 +61,47 @@ def test_each_kernel_is_lowered_and_compiled_once(three):
 def test_one_that_fails_leaves_the_others(three, monkeypatch):
     asts, t, total = three
     cpu = device("CPU")
-    compile = cpu.compile
+    begin = cpu.begin
     names = [ast.arg.name for ast in asts]
 
-    def failing(instructions, name):
+    def failing(instructions, name, aside=True):
         if name == names[1]:
             raise CompileError("on purpose")
-        return compile(instructions, name)
+        return begin(instructions, name, aside)
 
     plans.forget_kernels()
     with monkeypatch.context() as patched:
-        patched.setattr(cpu, "compile", failing)
+        patched.setattr(cpu, "begin", failing)
         with pytest.raises(CompileError, match="on purpose"):
             plans.compiled(asts, cpu)
     assert t.numpy() == total
+
+
+def test_one_begun_twice_is_compiled_once():
+    cpu = device("CPU")
+    program = affine(3.5, 1.25)
+    compiled = jit.COUNTERS.compiled + jit.COUNTERS.from_disk
+    first, second = cpu.begin(program, "begun"), cpu.begin(program, "begun")
+    kernel = second()
+    assert first() is kernel
+    assert cpu.compile(program, "begun") is kernel
+    assert jit.COUNTERS.compiled + jit.COUNTERS.from_disk == compiled + 1
+
+
+def test_what_fails_may_be_compiled_again(monkeypatch):
+    cpu = device("CPU")
+    program = affine(-3.5, 0.75)
+    with monkeypatch.context() as patched:
+        patched.setattr(cpu, "start", lambda rendered: Aside(lambda: 1 // 0, "fails").result)
+        finish = cpu.begin(program, "again")
+    with pytest.raises(ZeroDivisionError):
+        finish()
+    assert finish() is cpu.compile(program, "again")
+
+
+def test_all_of_llvms_passes_are_there_again_after_compiling():
+    cpu = device("CPU")
+    pending = [cpu.begin(affine(scale, 0.5), "several") for scale in (0.1, 0.2, 0.3)]
+    for finish in pending:
+        finish()
+    assert not jit._are_left_out
