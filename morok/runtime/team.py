@@ -346,10 +346,21 @@ def text() -> str:
 
 
 @functools.cache
-def _code() -> tuple[Callable[[int], None], Code, Code]:
-    """`run` as a function, and what keeps it and `member` loaded."""
+def _loaded() -> tuple[Callable[[int], None], Code, Code]:
     run, member = [compile_text(text(), name, False, disk_cache()) for name in ("run", "member")]
     return _RUN(run.address), run, member
+
+
+_loading = threading.Lock()
+
+
+def _code() -> tuple[Callable[[int], None], Code, Code]:
+    """`run` as a function, and what keeps it and `member` loaded: once a process, since workers stay in what they began with.
+
+    Two threads that both asked first would both load it, and what one of them got would be unloaded under its workers.
+    """
+    with _loading:
+        return _loaded()
 
 
 @functools.cache
@@ -421,8 +432,8 @@ team = Team()
 
 def _forget() -> None:
     """In a forked child there are no workers, and a caller that had them will never give them back."""
-    global team
-    team = Team()
+    global team, _loading
+    team, _loading = Team(), threading.Lock()
 
 
 def _dismiss() -> None:

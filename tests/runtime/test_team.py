@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import random
 import signal
@@ -25,6 +26,7 @@ from morok.runtime import team
 from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUKernel
 from morok.runtime.device import device
+from morok.runtime.jit import Code, compile_text
 from morok.runtime.plan import ExecutionPlan, PreparedKernel
 
 CPU = device("CPU")
@@ -221,3 +223,29 @@ def test_the_setting() -> None:
         assert CPU.target.threads == 1
     with config.settings(threads=5):
         assert CPU.target.threads == 5
+
+
+def test_threads_that_ask_first_load_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another thread loaded over it would be unloaded under its workers: a crash where they were woken."""
+    loads: list[str] = []
+
+    def slowly(text: str, name: str, optimize: bool, cache: object) -> Code:
+        loads.append(name)
+        time.sleep(0.02)
+        return compile_text(text, name, optimize, None)
+
+    loaded = team._loaded
+    monkeypatch.setattr(team, "compile_text", slowly)
+    monkeypatch.setattr(team, "_loaded", functools.cache(loaded.__wrapped__))
+    start = threading.Barrier(4)
+
+    def ask() -> None:
+        start.wait()
+        team._code()
+
+    asking = [threading.Thread(target=ask) for _ in range(4)]
+    for t in asking:
+        t.start()
+    for t in asking:
+        t.join()
+    assert loads == ["run", "member"]
