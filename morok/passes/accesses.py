@@ -224,7 +224,7 @@ def _is_wanted_whole(x: UOp, w: Widths) -> bool:
 
 
 def _is_folded(node: UOp, w: Widths) -> bool:
-    """Whether a node is arithmetic on registers and nothing else, in one vector."""
+    """Whether a node is arithmetic on registers and nothing else, in vectors."""
     known = w.folded
     stack = [node]
     while stack:
@@ -232,7 +232,7 @@ def _is_folded(node: UOp, w: Widths) -> bool:
         if n in known:
             stack.pop()
             continue
-        arithmetic = 1 < n.dtype.count <= w.limit and n.op in PARAMS
+        arithmetic = n.dtype.count > 1 and n.op in PARAMS
         inner = [s.src[0] if s.op is Op.Gep else s for s in n.src] if arithmetic else []
         below = [s for s in inner if not _is_accumulator(s)]
         missing = [s for s in below if s not in known]

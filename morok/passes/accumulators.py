@@ -52,6 +52,14 @@ def register_lanes(n: UOp, found: Accumulators) -> int:
     return native_lanes(found.target, n.dtype)
 
 
+def results_at_once(n: UOp, s: UOp, found: Accumulators) -> int:
+    """How many results of a Reduce `n` of `s` one accumulator holds. Where an iteration adds to each of them once, all: stage 19
+    cuts it, with what is added to it, into the target's registers.
+    """
+    whole = found.target.vector_bytes > 0 and s.dtype.count == n.dtype.count
+    return n.dtype.count if whole else native_lanes(found.target, n.dtype)
+
+
 def accumulator(n: UOp, s: UOp, found: Accumulators) -> UOp:
     """A register for values like `n`, one in each iteration of the loops that n stands in."""
     found.next += 1

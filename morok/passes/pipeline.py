@@ -110,7 +110,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
     Stage(17, "Pre-matcher",          (),                                      DOWN, adds="pre_matcher"),
     Stage(18, "Decompositions",       LATE,                                    DOWN),
-    Stage(19, "Final rewrite",        FINAL,                                   DOWN, adds="extra_matcher"),
+    Stage(19, "Final rewrite",        FINAL,                                   DOWN, steps.cut_registers, adds="extra_matcher"),
     Stage(20, "Add control flow",     (),                                      "-",  steps.order_loops),
     Stage(21, "Linearize",            (),                                      "-",  steps.linearize),
     Stage(22, "Cleanup IF/ENDIF",     ("branches",),                           LINES),

@@ -9,7 +9,7 @@ from morok import config
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler
-from morok.passes import cutting, local, ranges, reduce, running
+from morok.passes import cutting, local, ranges, reduce, registers, running
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.accesses import Widths
@@ -145,6 +145,10 @@ def lower_names(ast: UOp, target: Target) -> UOp:
 
 def names(ast: UOp, target: Target) -> Known | None:
     return _lower_index.names(ast)
+
+
+def cut_registers(ast: UOp, target: Target) -> UOp:
+    return registers.cut_registers(ast, target)
 
 
 def order_loops(ast: UOp, target: Target) -> UOp:

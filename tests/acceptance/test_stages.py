@@ -175,8 +175,10 @@ def test_stage_11_remove_reduce(op: Op, start: float) -> None:
     assert [n.src[1].arg for n in out.toposort() if n.op is Op.Store and n.src[1].op is Op.Const] == [start]
     # 8 lanes in registers of 4: two partial sums of 4, which become one number after the loop
     narrow = replace(K.SCALAR, vector_bytes=16, memory_bytes=16)
-    out = after(11, optimized(K.total(64, op), narrow, Opt(OptOp.UNROLL, 0, 8)), narrow)
-    assert registers(out) == [f32.vec(4)] * 2
+    unrolled = optimized(K.total(64, op), narrow, Opt(OptOp.UNROLL, 0, 8))
+    out = after(11, unrolled, narrow)
+    assert registers(out) == [f32.vec(8)]
+    assert registers(after(19, unrolled, narrow)) == [f32.vec(4)] * 2
     values = [0.5 + k % 2 * 1.5 for k in range(64)]
     held = {0: [0.0], 1: values}
     interpret.run(out, held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
+from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.pipeline import STAGES, Program, lower, run
 from morok.passes.target import Target
@@ -46,7 +47,9 @@ def memory(node: UOp) -> PtrType:
 
 
 def registers(program: Program) -> list[DType]:
-    return [memory(n).base for n in nodes(program) if n.op is Op.DefineReg]
+    """What is stored to each place of each register."""
+    stores = [n for n in nodes(program) if n.op is Op.Store and storage(n.src[0]).op is Op.DefineReg]
+    return list({(storage(n.src[0]), *n.src[0].src[1:]): n.src[1].dtype for n in stores}.values())
 
 
 def arguments(ast: UOp) -> dict[int, PtrType]:

@@ -12,7 +12,7 @@ from morok.ir.dialect import MOROK
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.accumulators import Accumulators, accumulator, partial_results, register_lanes
+from morok.passes.accumulators import Accumulators, accumulator, partial_results, register_lanes, results_at_once
 from morok.passes.reduce import separate_loops
 from morok.passes.target import Target
 from morok.rewrite import library
@@ -45,6 +45,14 @@ def test_partial_results_divide_what_is_folded() -> None:
             assert folded % partial_results(n, s, Accumulators(FOUR, 0)) == 0
     assert register_lanes(UOp.var("x", dtypes.f64), Accumulators(FOUR, 0)) == 2
     assert register_lanes(UOp.var("x", dtypes.i8), Accumulators(FOUR, 0)) == 4  # arithmetic widens it
+
+
+def test_one_accumulator_holds_all_results_that_each_get_one_term() -> None:
+    """Stage 19 cuts it. Where lanes are folded, or arithmetic is scalar, results are apart from the start."""
+    n, s, two = (UOp.var(name, dtypes.f32.vec(k)) for name, k in (("n", 12), ("s", 12), ("t", 24)))
+    assert results_at_once(n, s, Accumulators(FOUR, 0)) == 12
+    assert results_at_once(n, two, Accumulators(FOUR, 0)) == 4
+    assert results_at_once(n, s, Accumulators(K.SCALAR, 0)) == 1
 
 
 def test_what_is_added_to_a_product_of_matrices_its_instruction_adds() -> None:

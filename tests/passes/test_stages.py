@@ -173,12 +173,13 @@ def test_reductions_that_do_not_wait_for_each_other_share_a_loop() -> None:
 
 
 def test_unrolled_sum_keeps_partial_sums() -> None:
-    """8 lanes over registers of 4: two vectors accumulate, and are folded after the loop."""
+    """8 lanes over registers of 4: two vectors accumulate, one until the last stages, and are folded after the loop."""
     target = K.Target("LLVM", vector_bytes=16, memory_bytes=16)
     scheduler = Scheduler(K.total(64), target)
     scheduler.apply(Opt(OptOp.UNROLL, 0, 8))
     out = stage(11, stage(9, scheduler.kernel()), target)
-    assert registers(out) == [f32.vec(4), f32.vec(4)]
+    assert registers(out) == [f32.vec(8)]
+    assert registers(stage(19, stage(13, out, target), target)) == [f32.vec(4), f32.vec(4)]
 
 
 def test_gpu_dimensions() -> None:

@@ -1,0 +1,225 @@
+"""Stage 19: accumulators as the target's registers hold them.
+
+From stage 11 on an accumulator is one vector of all results of a fold, and what an iteration adds to it another: a tile of a
+matrix product is one DefineReg and one MulAcc, however many registers it takes. Here they become as many as it takes: the lanes
+that a register holds are computed from those lanes of the operands, and who reads some lanes reads the registers that have them.
+All accesses of a register change together, so that no rule, which sees one node at a time, could do it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.ir.dtype import PtrType
+from morok.ir.graph import toposort
+from morok.ir.maker import maker
+from morok.ir.op import Op
+from morok.ir.places import passed
+from morok.ir.typecheck import PARAMS
+from morok.ir.uop import UOp, intern
+from morok.passes.accesses import arithmetic_lanes
+from morok.passes.accumulators import native_lanes
+from morok.passes.lanes import take
+from morok.passes.target import Target
+
+Lanes = tuple[int, ...]
+
+_REG: Final = Op.DefineReg
+_INDEX: Final = Op.Index
+_LOAD: Final = Op.Load
+_STORE: Final = Op.Store
+_GEP: Final = Op.Gep
+_CAT: Final = Op.Cat
+_VECTORIZE: Final = Op.Vectorize
+_CONSTANTS: Final = frozenset({Op.Const, Op.VConst})
+_LANEWISE: Final = frozenset({*PARAMS, Op.Bitcast})
+
+
+def cut_registers(root: UOp, target: Target) -> UOp:
+    """`root` with accumulators, and what is added to them, no wider than the target's registers."""
+    wide: dict[UOp, int] = {}
+    for n in toposort((root,)):
+        if n.op is _REG and isinstance(n.dtype, PtrType) and n.dtype.size == 1:
+            lanes = native_lanes(target, n.dtype.base)
+            if 1 < lanes < n.dtype.base.count:
+                wide[n] = lanes
+    if not wide:
+        return root
+    origin = maker.origin
+    try:
+        return _Cutter(wide, arithmetic_lanes(target)).cut(root)
+    finally:
+        maker.origin = origin
+
+
+class _Cutter:
+    """What has become of nodes, and of some of their lanes. What is `missing` an operand is made again once that is made.
+
+    wide   the registers to cut, and how many lanes each part has
+    limit  lanes that arithmetic elsewhere has at most
+    """
+
+    def __init__(self, wide: dict[UOp, int], limit: int) -> None:
+        self.wide = wide
+        self.limit = limit
+        self.nodes: dict[UOp, UOp] = {}
+        self.parts: dict[tuple[UOp, Lanes], UOp] = {}
+        self.owners: dict[tuple[UOp, ...], list[tuple[UOp, int]]] = {}  # of each lane of a Cat, where it is from
+        self.missing: list[tuple[UOp, Lanes | None]] = []
+
+    def cut(self, root: UOp) -> UOp:
+        """`root`, made of parts."""
+        nodes, parts, missing = self.nodes, self.parts, self.missing
+        stack: list[tuple[UOp, Lanes | None]] = [(root, None)]
+        while stack:
+            node, lanes = wanted = stack[-1]
+            if node in nodes if lanes is None else wanted in parts:
+                stack.pop()
+                continue
+            maker.origin = node.origin
+            made = self.node(node) if lanes is None else self.part(node, lanes)
+            if made is None:
+                missing.reverse()
+                stack += missing
+                missing.clear()
+                continue
+            stack.pop()
+            if lanes is None:
+                nodes[node] = made
+            else:
+                parts[node, lanes] = made
+        return nodes[root]
+
+    def all_of(self, wanted: list[tuple[UOp, Lanes | None]]) -> list[UOp] | None:
+        """What these have become; None where something is missing."""
+        out: list[UOp] = []
+        for node, lanes in wanted:
+            made = self.nodes.get(node) if lanes is None else self.parts.get((node, lanes))
+            if made is None:
+                self.missing.append((node, lanes))
+            else:
+                out.append(made)
+        return None if self.missing else out
+
+    def whole(self, src: tuple[UOp, ...]) -> tuple[UOp, ...] | None:
+        """All of these; None where something is missing."""
+        nodes = self.nodes
+        if src[0] in nodes and all(s in nodes for s in src):
+            return tuple([nodes[s] for s in src])
+        self.missing += [(s, None) for s in src if s not in nodes]
+        return None
+
+    def register(self, node: UOp) -> UOp | None:
+        """The wide register that a Load or Store is of."""
+        place = node.src[0]
+        if place.op is not _INDEX or place.dtype.count == 1:
+            return None
+        kept = passed(place.src[0])
+        return kept if kept in self.wide else None
+
+    def node(self, node: UOp) -> UOp | None:
+        """All of a node."""
+        op, src = node.op, node.src
+        if not src:
+            return self.renamed(node) if node in self.wide else node
+        if op is _GEP:
+            return self.lanes_of(src[0], node.arg)
+        if (op is _LOAD or op is _STORE) and (kept := self.register(node)) is not None:
+            return self.stored(node, kept) if op is _STORE else self.loaded(node, kept, tuple(range(node.dtype.count)))
+        new = self.whole(src)
+        return None if new is None else node if new == src else node.replace(new)
+
+    def renamed(self, register: UOp) -> UOp:
+        """A register for as many elements as `register` has lanes: each part is some of them."""
+        d = register.dtype
+        assert isinstance(d, PtrType)
+        return UOp.new(_REG, (), register.arg, d.base.scalar().ptr(d.base.count, d.space))
+
+    def at(self, place: UOp, pointer: UOp, start: int) -> UOp:
+        """The place of the element number `start`, for that of all of them."""
+        return intern(_INDEX, place.dtype.scalar(), (pointer, UOp.const(start, place.src[1].dtype)), False)
+
+    def chunks(self, count: int, kept: UOp) -> list[Lanes]:
+        size = self.wide[kept]
+        return [tuple(range(k, min(k + size, count))) for k in range(0, count, size)]
+
+    def stored(self, store: UOp, kept: UOp) -> UOp | None:
+        """A Store to a wide register: one to each part."""
+        place, value = store.src
+        chunks = self.chunks(value.dtype.count, kept)
+        made = self.all_of([(place.src[0], None), *[(value, lanes) for lanes in chunks]])
+        if made is None:
+            return None
+        pointer, *parts = made
+        void = store.dtype
+        steps = [intern(_STORE, void, (self.at(place, pointer, c[0]), p), None) for c, p in zip(chunks, parts, strict=True)]
+        return intern(Op.Group, void, tuple(steps), None)
+
+    def loaded(self, load: UOp, kept: UOp, lanes: Lanes) -> UOp | None:
+        """Lanes of what a wide register holds."""
+        place = load.src[0]
+        pointer = self.nodes.get(place.src[0])
+        if pointer is None:
+            self.missing.append((place.src[0], None))
+            return None
+        size, d = self.wide[kept], load.dtype
+        starts = dict.fromkeys([lane - lane % size for lane in lanes])
+        parts = {k: intern(_LOAD, d.scalar().vec(min(size, d.count - k)), (self.at(place, pointer, k),), None) for k in starts}
+        return _joined([(parts[lane - lane % size], lane % size) for lane in lanes])
+
+    def lanes_of(self, x: UOp, lanes: Lanes) -> UOp | None:
+        """Lanes that a Gep takes. What is computed at once stays so, and is not computed once more from those lanes."""
+        if x.op in _LANEWISE and x.dtype.count <= self.limit:
+            return self.taken(x, lanes)
+        made = self.all_of([(x, lanes)])
+        return None if made is None else made[0]
+
+    def taken(self, x: UOp, lanes: Lanes) -> UOp | None:
+        """Lanes out of all of a node."""
+        made = self.whole((x,))
+        return None if made is None else take(made[0], lanes)
+
+    def part(self, x: UOp, lanes: Lanes) -> UOp | None:
+        """Some lanes of a node."""
+        op, src, count = x.op, x.src, x.dtype.count
+        if op in _CONSTANTS:
+            return take(x, lanes)
+        if op is _GEP:
+            inner = x.arg
+            return self.lanes_of(src[0], tuple([inner[i] for i in lanes]))
+        if op is _VECTORIZE:
+            elements = self.whole(tuple([src[i] for i in lanes]))
+            return None if elements is None else UOp.vectorize(*elements)
+        if op is _CAT:
+            return self.part_of_cat(src, lanes)
+        if op is _LOAD and (kept := self.register(x)) is not None:
+            return self.loaded(x, kept, lanes)
+        if op in _LANEWISE and len(lanes) < count and all(s.dtype.count == count or s.dtype.count == 1 for s in src):
+            if len(lanes) > 1 and all(i == lanes[0] for i in lanes):
+                made = self.all_of([(x, lanes[:1])])
+                return None if made is None else UOp.vectorize(*made * len(lanes))
+            made = self.all_of([(s, lanes if s.dtype.count > 1 else None) for s in src])
+            return None if made is None else intern(op, x.dtype.scalar().vec(len(lanes)), tuple(made), x.arg)
+        return self.taken(x, lanes)
+
+    def part_of_cat(self, src: tuple[UOp, ...], lanes: Lanes) -> UOp | None:
+        """Lanes of vectors side by side, of one or of several."""
+        owners = self.owners.get(src)
+        if owners is None:
+            owners = self.owners[src] = [(s, i) for s in src for i in range(s.dtype.count)]
+        taken = [owners[i] for i in lanes]
+        first = taken[0][0]
+        if all(s is first for s, _ in taken):
+            return self.lanes_of(first, tuple([i for _, i in taken]))
+        if self.whole(tuple(dict.fromkeys([s for s, _ in taken]))) is None:
+            return None
+        return _joined([(self.nodes[s], i) for s, i in taken])
+
+
+def _joined(lanes: list[tuple[UOp, int]]) -> UOp:
+    """A vector of lanes, each with the vector that it is from."""
+    first = lanes[0][0]
+    if all(s is first for s, _ in lanes):
+        return take(first, tuple([i for _, i in lanes]))
+    one = {(s, i): take(s, (i,)) for s, i in lanes}
+    return UOp.vectorize(*[one[s, i] for s, i in lanes])
