@@ -17,7 +17,7 @@ from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry, stored
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known
-from morok.tensor.base import UNKNOWN_TO_NUMPY, numpy_name, show
+from morok.tensor.base import UNKNOWN_TO_NUMPY, show
 from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
 from morok.tensor.movement import expanded
@@ -206,15 +206,18 @@ class Tensor(Random):
             )
 
     def numpy(self) -> Array:
-        """The elements as an ndarray; on the CPU a view of the tensor's memory."""
-        import numpy as np
-
+        """The elements as an ndarray; on the CPU a view of the tensor's memory. OutOfMemoryError if there is not enough."""
         if self.dtype in UNKNOWN_TO_NUMPY:
             return self.cast(dtypes.f32).numpy()
         fixed = stored.constant(self.uop)
         shape = self._sizes()
         if fixed is not None:
-            return np.full(shape, fixed.arg, numpy_name(self.dtype))
+            from morok.runtime.buffer import Buffer
+            from morok.runtime.device import device
+
+            filled = Buffer(device("CPU"), self.dtype, math.prod(shape)).numpy().reshape(shape)
+            filled.fill(fixed.arg)
+            return filled
         self.realize()
         memory = stored.memory_of(self.uop, self.device)
         assert memory is not None
