@@ -200,9 +200,13 @@ def _try(node: UOp, at: UOp, reach: int, size: int, stage: int) -> None:
     leaves = [n for n in at.toposort() if n.op in (Op.Range, Op.Special, Op.DefineVar)]
     if any(n.op in (Op.Load, Op.Index) for n in at.toposort()):
         _refuse(node, stage, f"an index from memory, in {at.vmin}..={at.vmax}, may be outside of {size} elements")
+    loops = [n for n in leaves if n.op is Op.Range and n.src[0].op is not Op.Const]
     for given in _assignments([_values(n) for n in leaves]):
+        values = dict(zip(leaves, given, strict=True))
         try:
-            found = evaluate(at, dict(zip(leaves, given, strict=True)))
+            if any(values[r] >= evaluate(r.src[0], values) for r in loops):  # a shorter loop, of a smaller variable
+                continue
+            found = evaluate(at, values)
         except (UndefinedError, IRError):
             continue
         for i in found if isinstance(found, tuple) else (found,):

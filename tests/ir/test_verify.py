@@ -111,6 +111,15 @@ def test_places_are_inside_or_gated() -> None:
         verify(kernel(from_memory, i, size=10), 8)
 
 
+def test_a_loop_ends_where_its_variable_says() -> None:
+    """The last element first, of as many as there are at run time."""
+    n = UOp.var("n", index, 1, 8)
+    i = UOp.range(n, 0)
+    verify(kernel(param(1, 8).index(n - 1 - i), i), 8)
+    with pytest.raises(VerifyError, match="element -1 of 8"):
+        verify(kernel(param(1, 8).index(n - 2 - i), i), 8)
+
+
 def test_places_of_many_loops_are_sampled() -> None:
     loops = [UOp.range(20, k) for k in range(5)]
     at = loops[0]
