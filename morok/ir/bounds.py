@@ -70,10 +70,12 @@ def add(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     if d.is_float:
         return UNBOUNDED
     a, b = src
-    lo, c = a.vmin, b.vmin
-    lo = plus(lo, c) if lo.__class__ is float or c.__class__ is float else lo + c
-    hi, c = a.vmax, b.vmax
-    hi = plus(hi, c) if hi.__class__ is float or c.__class__ is float else hi + c
+    try:
+        lo, hi = a.vmin + b.vmin, a.vmax + b.vmax
+    except OverflowError:  # inf and a number that no float holds
+        lo = hi = inf
+    if lo.__class__ is float or hi.__class__ is float:
+        lo, hi = plus(a.vmin, b.vmin), plus(a.vmax, b.vmax)
     return (lo, hi) if d.is_index or (d.min <= lo and hi <= d.max) else (d.min, d.max)
 
 
@@ -98,6 +100,8 @@ def mul(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
         lo, hi = sorted((times(a.vmin, a.vmin), times(a.vmax, a.vmax)))
         return fit(d, 0 if a.vmin <= 0 <= a.vmax else lo, hi)
     if a.vmin >= 0 and b.vmin >= 0:
+        if d.is_index and a.vmax.__class__ is not float and b.vmax.__class__ is not float:
+            return a.vmin * b.vmin, a.vmax * b.vmax
         return fit(d, times(a.vmin, b.vmin), times(a.vmax, b.vmax))
     corners = (times(a.vmin, b.vmin), times(a.vmin, b.vmax), times(a.vmax, b.vmin), times(a.vmax, b.vmax))
     return fit(d, min(corners), max(corners))
@@ -151,8 +155,9 @@ def mod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
     n = _single(b)
     if n and _natural(a, b):
-        q = a.vmin // n
-        return (a.vmin - q * n, a.vmax - q * n) if q == a.vmax // n else (0, min(n - 1, a.vmax))
+        lo, hi = a.vmin, a.vmax
+        q = lo // n
+        return (lo - q * n, hi - q * n) if q == hi // n else (0, n - 1 if n <= hi else hi)
     # one bucket of quotients: the remainder runs along with the dividend
     if n and _finite(a) and tdiv(a.vmin, n) == tdiv(a.vmax, n) and (a.vmin >= 0 or a.vmax <= 0):
         return a.vmin - tdiv(a.vmin, n) * n, a.vmax - tdiv(a.vmax, n) * n

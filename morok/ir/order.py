@@ -47,15 +47,8 @@ def precedes(a: UOp, b: UOp) -> bool:
 
 def order(node: UOp) -> Rank:
     """The sort key of a node. What asks often looks at `node.rank` first."""
-    found = node.rank
-    if found is not None:
-        return found
-    for s in node.src:
-        if s.rank is None:
-            break
-    else:  # as most often: what is below is older, and was asked for
-        found = _rank(node)
-        _set_rank(node, found)
+    found = node.rank or _rank(node)
+    if found is not None:  # as most often: what is below is older, and was asked for
         return found
     stack = [node]
     while stack:
@@ -66,7 +59,6 @@ def order(node: UOp) -> Rank:
         if stack[-1] is at:
             stack.pop()
             found = _rank(at)
-            _set_rank(at, found)
     assert found is not None
     return found
 
@@ -74,8 +66,8 @@ def order(node: UOp) -> Rank:
 _type_codes: dict[DType, int] = {}  # the same in every process
 
 
-def _rank(node: UOp) -> Rank:
-    """The rank of a node whose operands have theirs."""
+def _rank(node: UOp) -> Rank | None:
+    """The rank of a node, kept on it from now on; None where an operand has none yet."""
     op = node.op
     src = node.src
     arg = node.arg
@@ -84,38 +76,49 @@ def _rank(node: UOp) -> Rank:
     typed = _type_codes.get(dtype)
     if typed is None:
         typed = _type_codes[dtype] = crc32(dtype.name.encode())
-    below: Any
+    found: Rank
     if arg is None and len(src) == 2:
         a, b = src
-        below = a.rank, b.rank
-        structure = hash((code, typed, 0, below[0][4], below[1][4]))
+        first, second = a.rank, b.rank
+        if first is None or second is None:
+            return None
+        structure = hash((code, typed, 0, first[4], second[4]))
+        if op is _ADD:
+            found = (_SUM, 1, code, structure, structure)
+        elif b.op is not _CONST:
+            found = (_PRODUCT if op is _MUL else _OTHER, 1, code, structure, structure)
+        elif op is _MUL:
+            found = (first[0], b.arg, first[2], first[3], structure)
+        elif op is _IDIV or op is _MOD:
+            kind, about, divisor = first[0]
+            if kind < 2 or kind > 7:  # sums, products and constants have places of their own in a chain
+                kind, about = 4, f"{first[4]:x}"
+            if divisor < 1:
+                divisor = 1
+            found = ((kind, about, divisor * abs(b.arg) if op is _IDIV else divisor), 1, code, structure, structure)
+        else:
+            found = (_OTHER, 1, code, structure, structure)
     else:
-        below = [s.rank for s in src]  # all are known
-        structure = hash((code, typed, 0 if arg is None else _stable(arg), *[r[4] for r in below]))
-    if op is _ADD:
-        return (_SUM, 1, code, structure, structure)
-    if op is _MUL:
-        if src[1].op is _CONST:
-            head, _, inner, bare, _ = below[0]
-            return (head, src[1].arg, inner, bare, structure)
-        return (_PRODUCT, 1, code, structure, structure)
-    if op is _CONST:
-        return (_NUMBER, arg, code, structure, structure)
-    if op is _VCONST:
-        return (_NUMBERS, 1, code, structure, structure)
-    if op in _NAMED:
-        return ((2, str(node.field("name")), 0), 1, code, structure, structure)
-    if op is _RANGE:
-        return ((3, f"{arg[0]:08d}" if isinstance(arg[0], int) else str(arg[0]), 0), 1, code, structure, structure)
-    if (op is _IDIV or op is _MOD) and src[1].op is _CONST:
-        (kind, about, divisor), _, _, _, inside = below[0]
-        if kind < 2 or kind > 7:  # sums, products and constants have places of their own in a chain
-            kind, about = 4, f"{inside:x}"
-        divisor = max(divisor, 1)
-        return ((kind, about, divisor * abs(src[1].arg) if op is _IDIV else divisor), 1, code, structure, structure)
-    if op is _WHERE:  # choices by one condition stand together
-        return ((6, f"{below[0][4]:x}", 0), 1, code, structure, structure)
-    return (_OTHER, 1, code, structure, structure)
+        below: list[int] = []
+        for s in src:
+            if s.rank is None:
+                return None
+            below.append(s.rank[4])
+        structure = hash((code, typed, 0 if arg is None else _stable(arg), *below))
+        if op is _CONST:
+            found = (_NUMBER, arg, code, structure, structure)
+        elif op is _VCONST:
+            found = (_NUMBERS, 1, code, structure, structure)
+        elif op in _NAMED:
+            found = ((2, str(node.field("name")), 0), 1, code, structure, structure)
+        elif op is _RANGE:
+            found = ((3, f"{arg[0]:08d}" if isinstance(arg[0], int) else str(arg[0]), 0), 1, code, structure, structure)
+        elif op is _WHERE:  # choices by one condition stand together
+            found = ((6, f"{below[0]:x}", 0), 1, code, structure, structure)
+        else:
+            found = (_OTHER, 1, code, structure, structure)
+    _set_rank(node, found)
+    return found
 
 
 def _stable(arg: Any) -> int:

@@ -53,6 +53,12 @@ def residue(x: UOp, d: int) -> UOp | None:
     if x.op not in LINEAR and x.op is not _MOD:
         return None
     parts, k = terms(x)
+    if 0 <= k < d:
+        for v, c in parts:
+            if not 0 < c < d or v.op is _MOD:
+                break
+        else:  # as most often: all is reduced, and a share that is not k were greater
+            return None
     total: dict[UOp, int] = {}
     changed = False
     work = list(parts)
@@ -83,16 +89,18 @@ def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     if x.op not in LINEAR:
         return None
     parts, k = terms(x)
+    for _, c in parts:
+        if not -d < 2 * c <= d:
+            break
+    else:  # as most often: all coefficients are the nearest
+        return None
     low: Num = k
     high: Num = k
     rest: list[tuple[UOp, int]] = []
-    changed = False
     for v, c in parts:
         r = c % d
         if 2 * r > d:
             r -= d
-        if r != c:
-            changed = True
         if r == 0:
             continue
         rest.append((v, r))
@@ -100,7 +108,7 @@ def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
         low, high = plus(low, times(a, r)), plus(high, times(b, r))
         if isinstance(low, float) or isinstance(high, float) or high - low >= d:
             return None
-    if not changed or low // d != high // d:
+    if low // d != high // d:
         return None
     coefficients = dict(rest)
     whole = [(v, (c - coefficients.get(v, 0)) // d) for v, c in parts]
@@ -109,7 +117,7 @@ def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
 
 def two_values(x: UOp) -> tuple[UOp, int, int, int] | None:
     """(v, low, first, second): x is `first` where v is low, and `second` where v is low + 1, its only other value."""
-    parts, k = terms(x)
+    parts, k = terms(x) if x.op in LINEAR else (((x, 1),), 0)
     if len(parts) != 1:
         return None
     v, c = parts[0]
@@ -121,9 +129,7 @@ def two_values(x: UOp) -> tuple[UOp, int, int, int] | None:
 
 def exact_factor(x: UOp, d: int) -> tuple[int, UOp] | None:
     """(g, n) with x = g*n, g the greatest common factor of the terms of x and of d, greater than 1."""
-    if x.op not in LINEAR:
-        return None
-    if not _factors(x, d):
+    if x.op not in LINEAR or not _factors(x, d):
         return None
     parts, k = terms(x)
     g = gcd(d, k, *[c for _, c in parts])
@@ -198,6 +204,8 @@ def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
             rest.append((v, 1))
         else:
             rest.append((v, c))
+    if not whole and 0 <= k < d:  # as most often: a share that is not k were greater
+        return None
     share = _share(k, d, span(rest)[0])
     if share is None or (not whole and share >= k):
         return None
@@ -209,7 +217,7 @@ def mirrored(x: UOp, d: int) -> tuple[int, UOp] | None:
     if x.op not in LINEAR:
         return None
     parts, k = terms(x)
-    if not parts or any(c > 0 for _, c in parts):
+    if not parts or parts[0][1] > 0 or any(c > 0 for _, c in parts):
         return None
     return k // d, build([(v, -c) for v, c in parts], d - 1 - k % d, x.dtype)
 

@@ -45,6 +45,41 @@ def terms(x: UOp) -> tuple[Terms, int]:
     found: tuple[Terms, int] | None = x.memo.get(_FORM)
     if found is not None:
         return found
+    form = _of_chain(x) or _of_any(x)
+    parts = form[0]
+    if len(parts) != 1 or parts[0][0] is not x:  # a product is its own only term; a fact that holds the node would keep it alive
+        remember(x, _FORM, form)
+    return form
+
+
+def _of_chain(x: UOp) -> tuple[Terms, int] | None:
+    """`terms` of a chain of distinct c*v and constants, as simplified sums are; None of any other."""
+    found: list[tuple[UOp, int]] = []
+    constant = 0
+    node: UOp | None = x
+    while node is not None:
+        node, term = node.src if node.op is _ADD else (None, node)
+        op = term.op
+        if op is _CONST:
+            constant += term.arg
+        elif op not in LINEAR:
+            found.append((term, 1))
+        elif op is _MUL:
+            v, c = term.src
+            if c.op is not _CONST or v.op in LINEAR or not c.arg:
+                return None
+            found.append((v, c.arg))
+        else:
+            return None
+    if len(found) > 1:
+        if len(dict(found)) < len(found):
+            return None
+        found.reverse()
+    return tuple(found), constant
+
+
+def _of_any(x: UOp) -> tuple[Terms, int]:
+    """`terms` of whatever is made of sums, differences and products."""
     total: dict[UOp, int] = {}
     constant = 0
     stack = [(x, 1)]
@@ -68,10 +103,7 @@ def terms(x: UOp) -> tuple[Terms, int]:
             stack.append((src[0], -factor))
         else:
             total[node] = total.get(node, 0) + factor
-    form = tuple([(v, c) for v, c in total.items() if c]), constant
-    if x not in total:  # a product is its own only term; a fact that holds the node would keep it alive
-        remember(x, _FORM, form)
-    return form
+    return tuple([(v, c) for v, c in total.items() if c]), constant
 
 
 def build(parts: Iterable[tuple[UOp, int]], k: int, dtype: DType) -> UOp:
@@ -163,10 +195,13 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
         if op is _CONST:
             k += term.arg
             continue
+        v, c = term, 1
         if op is _MUL:
-            v, c = _term(term)
-        else:
-            v, c = term, 1
+            a, b = term.src
+            if b.op is _CONST:
+                v, c = a, b.arg
+            elif a.op is _CONST:
+                v, c = b, a.arg
         if v in total:
             total[v] += c
             as_is = False
@@ -215,8 +250,21 @@ def gathered(x: UOp, y: UOp) -> UOp:
 
 
 def scaled(x: UOp, c: int) -> UOp:
-    """x * c, c multiplied into the terms of the sum x."""
-    return _chain(None, _flat(x), c, x.dtype)
+    """x * c, c multiplied into the terms of the sum x: in order, if those of x are and are distinct."""
+    if c <= 0:  # terms of one kind are in order by their factors: they turn round
+        return _chain(None, _flat(x), c, x.dtype)
+    dtype = x.dtype
+    out: UOp | None = None
+    for term in _flat(x):
+        if term.op is _CONST:
+            term = UOp.const(term.arg * c, dtype)
+        else:
+            v, factor = _term(term)
+            factor *= c
+            term = v if factor == 1 else binary(_MUL, v, UOp.const(factor, dtype))
+        out = term if out is None else binary(_ADD, out, term)
+    assert out is not None
+    return out
 
 
 def span(parts: Iterable[tuple[UOp, int]]) -> tuple[Num, Num]:

@@ -67,7 +67,7 @@ class Program(Protocol):
     @property
     def sketch(self) -> Callable[[Node, tuple[Node, ...]], Node]: ...
     @property
-    def unfold(self) -> Callable[..., tuple[list[Node], list[Node]]]: ...
+    def unfold(self) -> Callable[..., list[Node]]: ...
     @property
     def gather(self) -> Callable[..., tuple[Node, int] | None]: ...
     @property
@@ -227,8 +227,8 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
 
     The operands of a node are gone through one after the other, by an iterator. At one that is not finished the node's frame is
     left on the stack, to be taken up again behind that operand. In a frame are the node as it was given, its present form, its
-    trail, whether rules fire on it, the iterator, whether an operand before it has changed, the nodes of its nest (if the
-    iterator is over the terms of one), its operands, which of them are held, its match function.
+    trail, whether rules fire on it, the iterator, whether an operand before it has changed, the terms of its nest (if the
+    iterator is over them), its operands, which of them are held, its match function.
 
     rebuild  (node, operands): the node over other operands, perhaps a draft that nobody knows yet
     settle   (node): what stands for a draft for good, where no rule has replaced it
@@ -281,8 +281,8 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     )
                     and nests(at)
                 ):  # its terms are finished first, whatever their depth
-                    nest, terms = program.unfold(job, at, trail)
-                    pending = reversed(terms)
+                    nest = program.unfold(job, at, trail)
+                    pending = reversed(nest)
                 elif holds is None or len(kids) <= holds[2]:
                     holds = None
                     pending = iter(kids)
@@ -323,8 +323,8 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                 pending = None
                 continue
             if nest is not None:
-                if len(nest) > 1:
-                    hit = program.gather(job, nest, planned(opkey(at), others)[2], match)
+                if len(nest) > len(kids):
+                    hit = program.gather(job, at, nest, planned(opkey(at), others)[2], match)
                 if hit is None:
                     nest = None
                     changed = False

@@ -20,52 +20,47 @@ if TYPE_CHECKING:
     from morok.rewrite.drive import Job
 
 
-def unfold(job: Job, root: Node, trail: tuple[Any, ...]) -> tuple[list[Node], list[Node]]:
-    """The nodes of a nest, each before those inside it, and those of its terms that are not finished, the last one first. What is
-    inside two nests, or twice in one, is a term but for the first time: it will be finished once, and be a term that is known.
+def unfold(job: Job, root: Node, trail: tuple[Any, ...]) -> list[Node]:
+    """The terms of a nest, the last one first, finished or not. What is inside two nests, or twice in one, is a term but for the
+    first time: it will be finished once, and be a term that is known.
     """
     done, inside, silent, key = job.done, job.inside, job.program.silent, job.memo_key
     lookup = done.get
     op = opkey(root)
-    nest = [root]
-    unfinished = []
-    terms = [*operands(root)]
-    while terms:
-        term = terms.pop()
+    terms = []
+    stack = [*operands(root)]
+    while stack:
+        term = stack.pop()
         known = lookup(term)
-        if known is not None:
-            if known is PENDING:
-                raise job.circle(term, trail)
-            continue
-        if key is not None and (kept := recall(term).get(key)) is not None:
-            known = term if kept is True else kept()
-        if known is not None:
-            done[term] = done[known] = known
-        elif opkey(term) is op and term not in inside:
-            inside[term] = True
-            nest.append(term)
-            terms += operands(term)
-        elif opkey(term) in silent and not operands(term):
-            done[term] = term
-        else:
-            unfinished.append(term)
-    return nest, unfinished
+        if known is None:
+            if opkey(term) in silent and not operands(term):
+                done[term] = term
+            else:
+                if key is not None and (kept := recall(term).get(key)) is not None:
+                    known = term if kept is True else kept()
+                if known is not None:
+                    done[term] = done[known] = known
+                elif opkey(term) is op and term not in inside:
+                    inside[term] = True
+                    stack += operands(term)
+                    continue
+        elif known is PENDING:
+            raise job.circle(term, trail)
+        terms.append(term)
+    return terms
 
 
-def gather(job: Job, nest: list[Node], whole: Match, match: Match | None) -> tuple[Node, int] | None:
-    """What a rule for whole nests makes of this one, whose terms are finished, and its number. It sees a sketch."""
+def gather(job: Job, root: Node, terms: list[Node], whole: Match, match: Match | None) -> tuple[Node, int] | None:
+    """What a rule for whole nests makes of this one, whose terms are finished, and its number. It sees a sketch, which leans to
+    the left.
+    """
     done, inside, key, context = job.done, job.inside, job.memo_key, job.context
     lookup = done.get
     sketch = job.program.sketch
-    made = job.program.new_map()
-    for node in nest[::-1]:
-        fresh = []
-        for s in operands(node):
-            known = lookup(s)
-            fresh.append(made[s] if known is None else known)
-        made[node] = sketch(node, tuple(fresh))
-    root = nest[0]
-    hit = whole(made[root], context)
+    made = lookup(terms[-1])
+    for term in terms[-2::-1]:
+        made = sketch(root, (made, lookup(term)))
+    hit = whole(made, context)
     if hit is None:
         return None
     new = hit[0]

@@ -166,6 +166,15 @@ def test_infinity_never_becomes_finite() -> None:
     assert UOp.new(Op.Neg, (n,)).vmin == -math.inf
 
 
+def test_infinity_meets_numbers_that_no_float_holds() -> None:
+    huge = UOp.var("huge", D.index, 10**400, 10**401)
+    up = UOp.var("up", D.index, -3, math.inf)
+    for total in (huge + up, up + huge):
+        assert (total.vmin, total.vmax) == (10**400 - 3, math.inf)
+    assert (huge * up).vmax == math.inf
+    assert (huge + huge).vmax == 2 * 10**401
+
+
 def test_wrapping_loses_the_bounds() -> None:
     x = UOp.var("x", D.i8, 100, 120)
     assert ((x + 20).vmin, (x + 20).vmax) == (-128, 127)

@@ -153,6 +153,17 @@ def sketched(x: UOp) -> UOp:
     return sketch(x, tuple([sketched(s) for s in x.src])) if x.op is Op.Add else rw(x)
 
 
+@given(NESTED_SUM)
+def test_terms_are_distinct_and_no_sums(x: UOp) -> None:
+    """Of a sum as it was written, and of the chain that it becomes, which they make again."""
+    chain = rw(x)
+    for y in (x, chain):
+        parts, _ = sums.terms(y)
+        assert len({v for v, _ in parts}) == len(parts)
+        assert all(c and v.op not in (Op.Add, Op.Sub, Op.Neg, Op.Const) for v, c in parts)
+    assert sums.build(*sums.terms(chain), x.dtype) is chain
+
+
 def test_a_sum_that_is_shared_is_gathered_once() -> None:
     a = UOp.var("a", dtypes.index, 0, 3)
     twice = a
