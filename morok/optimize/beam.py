@@ -111,7 +111,8 @@ def _within(s: Scheduler, limits: Limits) -> bool:
 def _kernel(s: Scheduler) -> UOp:
     """The kernel as it is compiled, without the way to it, so that equal kernels are one node."""
     info = s.ast.arg if isinstance(s.ast.arg, KernelInfo) else KernelInfo()
-    return UOp.new(Op.Sink, s.ast.src, replace(info, opts=()))
+    kept = tuple([o for o in s.applied if o.op is OptOp.LANES])  # which is no part of the graph
+    return UOp.new(Op.Sink, s.ast.src, replace(info, opts=kept))
 
 
 def successors(ast: UOp, target: Target, kept: Sequence[Candidate], limits: Limits, seen: set[UOp]) -> list[Candidate]:

@@ -398,17 +398,22 @@ def _tile(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | N
     if near:  # twice as many rows, which are near, and half as many columns, which are less so
         vectors = max(1, vectors // 2)
     wide = _widest(_length(column), lanes, vectors)
-    if wide % lanes:  # of lanes that are no power of two registers are put together one by one
+    # A row that fills most of a register, and is all there is, has one of its own. Of other lanes that are no power of two
+    # registers are put together one by one.
+    narrow = lanes // 2 < wide < lanes and 4 * lanes == s.target.vector_bytes and not (near or lying or slot is not None)
+    if wide % lanes and not narrow:
         wide = 1 << (wide.bit_length() - 1)
     outside = s.output_ranges.index(row) if near else s.output_ranges.index(column) + (wide < _length(column))
     used = min(vectors, -(-wide // lanes))
-    tile = TILE // 2 if 2 * wide == lanes else TILE // used  # eight rows of half a vector keep as many registers busy
+    tile = TILE // 2 if wide < lanes <= 2 * wide else TILE // used  # eight rows of less than a vector keep as many registers busy
     most = min(max(1, MAX_LANES // (wide * s.lanes(row))), max(2, (s.target.registers - 4) // used), tile)
     best = [m for m in range(most, 1, -1) if rows % m == 0]
     tall = best[0] if best and best[0] >= 4 else min(rows, most)
     # What becomes lanes last are neighbours in registers: columns where rows could be as well.
     for r, amount in ((row, tall), (column, wide)) if lying else ((column, wide), (row, tall)):
         _vectorize(s, r, amount)
+    if narrow:
+        s.apply(Opt(OptOp.LANES, None, wide))
     if slot is not None:
         s.apply(Opt(OptOp.PACK, slot, outside))
         if near and turned is not None:  # the rows of a block, side by side

@@ -1,7 +1,8 @@
 """Optimizations of one kernel: what can be done to its loops, checked and applied (stage 7).
 
 A Scheduler holds a kernel and its ranges in nesting order. Each Opt names a range by its number in that order (UPCAST, LOCAL,
-THREAD, SWAP, PADTO, STRIP, BLOCK), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot.
+THREAD, SWAP, PADTO, STRIP, BLOCK), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot,
+and LANES nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class OptOp(enum.Enum):
     GROUPTOP reduce in two steps through shared memory; THREAD a range over CPU threads; NOLOCALS no blocks of threads; SWAP two
     global ranges; PADTO a multiple. PACK copies what is read of a buffer inside its `arg` outermost loops into a local one. STRIP
     keeps the results of a fold for `arg` iterations of a range in a local buffer, the loop over them inside that of the fold.
-    BLOCK runs a range in blocks of `arg` iterations, the loop over those of a block inside all others over outputs."""
+    BLOCK runs a range in blocks of `arg` iterations, the loop over those of a block inside all others over outputs. LANES makes
+    vectors of `arg` numbers of 32 bits, fewer than a register holds: of what has rows as long, none is put together from two."""
 
     __hash__ = object.__hash__  # that of Enum is a Python function
 
@@ -44,6 +46,7 @@ class OptOp(enum.Enum):
     PACK = enum.auto()
     STRIP = enum.auto()
     BLOCK = enum.auto()
+    LANES = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,13 @@ REDUCE_WITH_BOOL: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min:
 _PARALLEL: Final = frozenset({AxisType.Global, AxisType.Loop, AxisType.Outer})
 _REDUCED: Final = frozenset({AxisType.Reduce, AxisType.GroupReduce})
 MAX_LANES: Final = 256  # lanes of all vectorized axes of one kernel together
+
+
+def vectors(ast: UOp, target: Target) -> Target:
+    """The target with vectors of as many lanes as the optimizations of a kernel say (LANES)."""
+    opts = (isinstance(ast.arg, KernelInfo) and ast.arg.opts) or ()
+    lanes = [o.arg for o in opts if isinstance(o, Opt) and o.op is OptOp.LANES]
+    return replace(target, vector_bytes=4 * lanes[0]) if lanes else target
 
 
 class Scheduler:
@@ -169,6 +179,7 @@ class Scheduler:
             OptOp.PACK: self._pack,
             OptOp.STRIP: self._strip,
             OptOp.BLOCK: self._block,
+            OptOp.LANES: self._lanes,
             OptOp.GROUP: self._group,
             OptOp.GROUPTOP: self._group,
             OptOp.PADTO: self._pad,
@@ -378,6 +389,16 @@ class Scheduler:
         if amount == const_end(r):
             raise OptError(f"{opt}: all of axis {opt.axis} is one block", expected="a smaller one")
         self.split(r, amount, r.arg[1])
+
+    def _lanes(self, opt: Opt) -> None:
+        """Nothing changes in the kernel before its vectors are cut."""
+        most = self.target.vector_bytes // 4
+        if most <= 2:
+            raise OptError(f"{opt}: {self.target.name} computes with no vectors", expected="a CPU that does")
+        if not 2 <= opt.arg < most:
+            raise OptError(f"{opt}: vectors of {opt.arg} lanes", expected=f"a number in 2..{most}")
+        if any(o.op is OptOp.LANES for o in self.applied):
+            raise OptError(f"{opt}: vectors have lanes already", expected="LANES once")
 
     def _range(self, opt: Opt, among: list[UOp]) -> UOp:
         if opt.axis is None or not 0 <= opt.axis < len(among):

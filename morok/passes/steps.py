@@ -8,7 +8,7 @@ from typing import Any
 from morok import config
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
-from morok.optimize.opts import Opt, Scheduler
+from morok.optimize.opts import Opt, Scheduler, vectors
 from morok.passes import cutting, local, ranges, reduce, registers, running
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
@@ -114,7 +114,7 @@ def separate_loops(ast: UOp, target: Target) -> UOp:
 
 
 def accumulators(ast: UOp, target: Target) -> Accumulators | None:
-    return Accumulators.of(ast, target)
+    return Accumulators.of(ast, vectors(ast, target))
 
 
 def share_loops(ast: UOp, target: Target) -> UOp:
@@ -136,7 +136,7 @@ def split_accesses(ast: UOp, target: Target) -> UOp:
 
 
 def widths(ast: UOp, target: Target) -> Widths:
-    return Widths.of(ast, target, simplify, config.DEVECTORIZE.value)
+    return Widths.of(ast, vectors(ast, target), simplify, config.DEVECTORIZE.value)
 
 
 def lower_names(ast: UOp, target: Target) -> UOp:

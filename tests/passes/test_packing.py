@@ -179,15 +179,6 @@ def test_blocks_run_inside_all_other_loops() -> None:
         filled.apply(Opt(OptOp.BLOCK, 0, 3))
 
 
-def test_columns_of_no_power_of_two_are_divided() -> None:
-    """Ten columns in vectors of 16 lanes would put each register together element by element."""
-    assert opts_of(K.matmul(512, 128, 10)) == ["UPCAST(1, 8)", "UPCAST(1, 2)", "UPCAST(0, 8)"]
-    assert opts_of(K.matmul(512, 128, 16)) == ["UPCAST(1, 16)", "UPCAST(0, 16)"]
-    for n in (9, 10, 12, 15, 23):
-        a, b = (np.arange(m * k, dtype=np.float32).reshape(m, k) % 7 for m, k in ((33, 20), (20, n)))
-        np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).numpy(), a @ b)
-
-
 def test_a_bias_is_no_factor() -> None:
     """What is added to every row is read along columns too, but once a column."""
     x, w, b = (Tensor(np.ones(shape, np.float32)) for shape in ((64, 256), (256, 128), (128,)))

@@ -54,6 +54,7 @@ def drawn(ast: UOp, draw: random.Random) -> tuple[Opt, ...]:
     ]
     more += [Opt(OptOp.STRIP, a, n) for a in range(3) for n in (0, 4)]
     more += [Opt(OptOp.BLOCK, a, n) for a in range(3) for n in (2, 4)]
+    more += [Opt(OptOp.LANES, None, n) for n in (2, 3, 5, 7)]
     choices = [a for a in (*actions(CPU.target), *more) if a.op not in (OptOp.LOCAL, OptOp.GROUP, OptOp.GROUPTOP, OptOp.TC)]
     for _ in range(40):
         before = scheduler.ast
