@@ -65,6 +65,7 @@ LEGAL: dict[str, tuple[UOp, Target, tuple[Opt, ...], AxisType]] = {
     "UPCAST": (K.elementwise(64), CPU, (Opt(UPCAST, 0, 4),), AxisType.Upcast),
     "UPCAST, whole": (K.elementwise(8), CPU, (Opt(UPCAST, 0, 0),), AxisType.Upcast),
     "UPCAST with a remainder": (K.elementwise(37), CPU, (Opt(UPCAST, 0, 8),), AxisType.Upcast),
+    "UPCAST with a remainder, of a scan in lanes": (K.scan(5, 8), CPU, (Opt(UNROLL, 0, 0), Opt(UPCAST, 0, 2)), AxisType.Upcast),
     "UPCAST twice": (K.spread(8, 12), CPU, (Opt(UPCAST, 1, 4), Opt(UPCAST, 0, 2)), AxisType.Upcast),
     "UPCAST of a matmul": (K.matmul(8, 4, 8), CPU, (Opt(UPCAST, 1, 8), Opt(UPCAST, 0, 4)), AxisType.Upcast),
     "UPCAST around two reductions": (K.normalize(4, 12), CPU, (Opt(UPCAST, 1, 4),), AxisType.Upcast),
