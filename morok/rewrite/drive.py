@@ -253,119 +253,124 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     fires = True
     original = before is not None
     gathered = False
-    below = True  # whether rules fire on the next operand
-    pending: Any = None  # None where `at` has not been looked at
-    while True:
-        hit: Any = None
-        if pending is None:
-            if original:  # stage 0: the node as it was given
-                original = False
-                assert before is not None
-                match = before.table.get(opkey(at), before.default)
-                if match is not None:
-                    hit = match(at, context)
-                    if hit is not None:
-                        hit = (hit[0], hit[1] + _BEFORE)
-            if hit is None:
-                op = opkey(at)
-                match, holds, whole = planned(op, others)
-                kids = operands(at)
-                changed = False
-                nest = None
-                if (
-                    whole is not None
-                    and not gathered
-                    and fires
-                    and (
-                        (opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None)
-                    )
-                    and nests(at)
-                ):  # its terms are finished first, whatever their depth
-                    nest = program.unfold(job, at, trail)
-                    pending = reversed(nest)
-                elif holds is None or len(kids) <= holds[2]:
-                    holds = None
-                    pending = iter(kids)
-                else:
-                    pending = _with_holds(kids, holds)
-        if hit is None:
-            if holds is None or nest is not None:
-                for kid in pending:
-                    new = lookup(kid)
+    hit: Any = None
+    pending: Any
+    while True:  # `at` has not been looked at
+        op = opkey(at)
+        kids = operands(at)
+        changed = False
+        nest = None
+        match, holds, whole = planned(op, others)
+        if original:  # stage 0: the node as it was given
+            original = False
+            assert before is not None
+            first = before.table.get(op, before.default)
+            if first is not None:
+                hit = first(at, context)
+        if hit is not None:
+            hit = (hit[0], hit[1] + _BEFORE)
+            holds = None
+            pending = ()
+        elif (
+            whole is not None
+            and not gathered
+            and fires
+            and ((opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None))
+            and nests(at)
+        ):  # its terms are finished first, whatever their depth
+            nest = program.unfold(job, at, trail)
+            holds = None
+            pending = reversed(nest)
+        elif holds is None or len(kids) <= holds[2]:
+            holds = None
+            pending = iter(kids)
+        else:
+            pending = _with_holds(kids, holds)
+        while True:  # what is pending of the operands, and behind them `at` itself
+            if holds is not None:
+                kid, below = job.waiting(pending)
+                if kid is not None:
+                    stack.append((node, at, trail, fires, pending, changed, None, kids, holds, match))
+                    node = at = kid
+                    trail = ()
+                    fires = below
+                    original = below and before is not None
+                    gathered = False
+                    break
+            for kid in pending:
+                new = lookup(kid)
+                if new is kid:
+                    continue
+                if new is None:
+                    if not operands(kid) and opkey(kid) in silent:
+                        done[kid] = kid
+                        continue
+                    if key is not None and (kept := recall(kid).get(key)) is not None:
+                        new = kid if kept is True else kept()
+                    if new is None:  # come back when it is finished
+                        stack.append((node, at, trail, fires, pending, changed, nest, kids, None, match))
+                        node = at = kid
+                        trail = ()
+                        fires = True
+                        original = before is not None
+                        gathered = False
+                        break
+                    done[kid] = done[new] = new
                     if new is kid:
                         continue
-                    if new is None:
-                        if opkey(kid) in silent and not operands(kid):
-                            done[kid] = kid
-                            continue
-                        if key is not None and (kept := recall(kid).get(key)) is not None:
-                            new = kid if kept is True else kept()
-                        if new is None:
-                            break
-                        done[kid] = done[new] = new
-                        if new is kid:
-                            continue
-                    if new is PENDING:
-                        raise job.circle(kid, trail)
-                    changed = True
-                else:
-                    kid = None
-            else:
-                kid, below = job.waiting(pending)
-            if kid is not None:  # come back when it is finished
-                stack.append((node, at, trail, fires, pending, changed, nest, kids, holds, match))
-                node = at = kid
-                trail = ()
-                fires = below
-                original = below and before is not None
-                below = True
-                gathered = False
-                pending = None
-                continue
-            if nest is not None:
-                if len(nest) > len(kids):
-                    hit = program.gather(job, at, nest, planned(opkey(at), others)[2], match)
-                if hit is None:
-                    nest = None
-                    changed = False
-                    pending = iter(kids)
-                    continue
-                hit = (hit[0], hit[1] + _WHOLE)
-            else:
-                if holds is not None:
-                    fresh = job.finals_of(kids, holds)
-                    for kid, new in zip(kids, fresh, strict=True):
-                        if new is PENDING:
-                            raise job.circle(kid, trail)
-                        if new is not kid:
-                            changed = True
-                elif changed:
-                    fresh = (done[kids[0]], done[kids[1]]) if len(kids) == 2 else tuple(map(lookup, kids))
-                if changed:
-                    trail += (at, _REBUILT)
-                    op = opkey(at)
-                    at = rebuild(at, fresh)
-                    if not fires:
-                        known = held.get(at)
-                    else:
-                        known = lookup(at)
-                        if known is None and key is not None and (kept := recall(at).get(key)) is not None:
-                            known = at if kept is True else kept()
-                            if known is not None:
-                                done[at] = done[known] = known
-                    if known is not None:
-                        if known is PENDING:
-                            raise job.circle(at, trail)
-                        at = known
-                        match = None
-                    elif before is not None and fires:
-                        original = True
-                        pending = None
+                if new is PENDING:
+                    raise job.circle(kid, trail)
+                changed = True
+            else:  # all are finished
+                if hit is not None:
+                    pass
+                elif nest is not None:
+                    if len(nest) > len(kids):
+                        hit = program.gather(job, at, nest, planned(opkey(at), others)[2], match)
+                    if hit is None:
+                        nest = None
+                        changed = False
+                        pending = iter(kids)
                         continue
-                    elif opkey(at) is not op:  # a constructor chose another op
-                        match = planned(opkey(at), others)[0]
-                if match is not None and fires:  # stage 1: the node over finished operands
-                    hit = match(at, context)
+                    hit = (hit[0], hit[1] + _WHOLE)
+                else:
+                    if holds is not None:
+                        fresh = job.finals_of(kids, holds)
+                        for kid, new in zip(kids, fresh, strict=True):
+                            if new is PENDING:
+                                raise job.circle(kid, trail)
+                            if new is not kid:
+                                changed = True
+                    if changed:
+                        if holds is None:
+                            if len(kids) == 2:
+                                a, b = kids
+                                fresh = (done[a], done[b])
+                            else:
+                                fresh = tuple(map(lookup, kids))
+                        trail += (at, _REBUILT)
+                        op = opkey(at)
+                        at = rebuild(at, fresh)
+                        if not fires:
+                            known = held.get(at)
+                        else:
+                            known = lookup(at)
+                            if known is None and key is not None and (kept := recall(at).get(key)) is not None:
+                                known = at if kept is True else kept()
+                                if known is not None:
+                                    done[at] = done[known] = known
+                        if known is not None:
+                            if known is PENDING:
+                                raise job.circle(at, trail)
+                            at = known
+                            match = None
+                        elif before is not None and fires:
+                            original = True
+                            break
+                        elif opkey(at) is not op:  # a constructor chose another op
+                            match = planned(opkey(at), others)[0]
+                    if match is not None and fires:  # stage 1: the node over finished operands
+                        hit = match(at, context)
                 if hit is None:  # `at` is final
                     if changed:
                         at = settle(at)
@@ -377,43 +382,47 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                         held[at] = at
                         for form in trail[::2]:
                             held[form] = at
-        if hit is not None:
-            new, number = hit
-            fired += 1
-            trail += (at, number)
-            if tracing:
-                job.record(number, at, new)
-            if fired >= allowed:
-                job.fired = fired
-                allowed = job.allow(trail)
-            if len(trail) > longest:
-                raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
-            known = lookup(new)
-            if known is None:
-                if opkey(new) in silent and not operands(new):
-                    known = new
-                elif key is None or (kept := recall(new).get(key)) is None or (known := new if kept is True else kept()) is None:
-                    done[at] = PENDING
-                    at = new
-                    original = before is not None
-                    gathered = number >= _WHOLE
-                    pending = None
-                    continue
-                done[new] = done[known] = known
-            elif known is PENDING:
-                raise job.circle(new, trail)
-            at = known
-        if trail and fires:
-            done[node] = at
-            if len(trail) > 2:
-                for form in trail[2::2]:
-                    done[form] = at
-            if key is not None:
-                recall(node)[key] = ref(at)
-        if not stack:
-            job.fired = fired
-            return at
-        moved = at is not node
-        node, at, trail, fires, pending, changed, nest, kids, holds, match = stack.pop()
-        if moved:
-            changed = True
+                else:
+                    new, number = hit
+                    hit = None
+                    fired += 1
+                    trail += (at, number)
+                    if tracing:
+                        job.record(number, at, new)
+                    if fired >= allowed:
+                        job.fired = fired
+                        allowed = job.allow(trail)
+                    if len(trail) > longest:
+                        raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
+                    known = lookup(new)
+                    if known is None:
+                        if not operands(new) and opkey(new) in silent:
+                            known = new
+                        elif key is not None and (kept := recall(new).get(key)) is not None:
+                            known = new if kept is True else kept()
+                        if known is None:
+                            done[at] = PENDING
+                            at = new
+                            original = before is not None
+                            gathered = number >= _WHOLE
+                            break
+                        done[new] = done[known] = known
+                    elif known is PENDING:
+                        raise job.circle(new, trail)
+                    at = known
+                if trail and fires:
+                    done[node] = at
+                    if len(trail) > 2:
+                        for form in trail[2::2]:
+                            done[form] = at
+                    if key is not None:
+                        recall(node)[key] = ref(at)
+                if not stack:
+                    job.fired = fired
+                    return at
+                moved = at is not node
+                node, at, trail, fires, pending, changed, nest, kids, holds, match = stack.pop()
+                if moved:
+                    changed = True
+                continue
+            break
