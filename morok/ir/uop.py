@@ -27,6 +27,7 @@ from morok.ir.ranges import open_ranges
 from morok.ir.typecheck import PARAMS, check_arity, check_nodes, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
+    from morok.ir.op import Bounds
     from morok.ir.order import Rank
     from morok.ir.provenance import Origin
 
@@ -79,71 +80,79 @@ class _Cell:
 class _Entry(weakref.ref["UOp"]):
     """A weak reference that knows where it stands in the cache."""
 
-    __slots__ = ("table", "key")
-    table: _Table
+    __slots__ = ("key",)
     key: Any
 
 
-_Table = dict[Any, _Entry]
-# The cache. Of pointwise ops but Cast the operands say all: each has a table, by operands. All others are in one.
+class _Table(dict[Any, _Entry]):
+    """A part of the cache.
+
+    forget  called with the `_Entry` of a node of this part that has died
+    """
+
+    __slots__ = ("forget",)
+    forget: Callable[[Any], None]
+
+    def __init__(self) -> None:
+        def forget(entry: Any) -> None:
+            _remove_dead_weakref(self, entry.key)
+
+        self.forget = forget
+
+
+# The cache. Of pointwise ops but Cast the operands say all: each has a table, by operands. Constants of dtype index have one, by
+# value. All others are in one.
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
-_KEYED_BY_OPERANDS: Final[dict[Op, _Table]] = {op: {} for op in PARAMS if op is not _CAST}
-_others: Final[_Table] = {}
+_KEYED_BY_OPERANDS: Final[dict[Op, _Table]] = {op: _Table() for op in PARAMS if op is not _CAST}
+_numbers: Final = _Table()
+_others: Final = _Table()
 _serials: Final = itertools.count(1)  # `next` of it is one atomic step
-
-
-def _forget(entry: Any) -> None:
-    """Called with the `_Entry` of a node that has died."""
-    _remove_dead_weakref(entry.table, entry.key)
 
 
 def live() -> int:
     """How many nodes are alive."""
-    return sum(map(len, _KEYED_BY_OPERANDS.values()), len(_others))
+    return sum(map(len, _KEYED_BY_OPERANDS.values()), len(_numbers) + len(_others))
 
 
-def _filled(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None, serial: int) -> UOp:
-    """A node that the cache does not know."""
+def _make(
+    table: _Table | None, key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None
+) -> UOp:
+    """The node behind `key`, made if it is not alive; without a table a draft, which the cache does not know."""
+    if origin is None:
+        origin = maker.origin
+        if origin is None:
+            frame = user_frame()
+            origin = None if frame is None else (frame.f_code, frame.f_lasti)
     cell: Any = _new_cell(_Cell)
     cell.op = op
     cell.dtype = dtype
     cell.src = src
     cell.arg = arg
-    bounds = _BOUNDS[op]
-    cell.vmin, cell.vmax = (dtype.min, dtype.max) if bounds is None else bounds(dtype, src, arg)
-    invalid = op is _INVALID
+    cell.vmin, cell.vmax = _BOUNDS[op](dtype, src, arg)
+    cell.invalid = op is _INVALID
     if dtype.is_index:  # comparisons of what is Invalid are undefined, a load there is a number
         for s in src:
             if s.invalid:  # arithmetic is strict in it
-                invalid = op is not _WHERE or src[1].invalid or src[2].invalid
+                cell.invalid = op is not _WHERE or src[1].invalid or src[2].invalid
                 break
-    cell.invalid = invalid
     cell.rank = None
     cell.memo = {}  # made here, so that two threads never make one each
     cell.origin = origin
-    cell.serial = serial
-    cell.__class__ = UOp  # from here on immutable
     node: UOp = cell
-    return node
-
-
-def _make(table: _Table, key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
-    """The node behind `key`, made if it is not alive."""
-    origin = maker.origin
-    if origin is None:
-        frame = user_frame()
-        origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    node = _filled(op, dtype, src, arg, origin, next(_serials))
-    entry = _Entry(node, _forget)
-    entry.table = table
+    if table is None:
+        cell.serial = 0
+        cell.__class__ = UOp  # from here on immutable
+        return node
+    cell.serial = next(_serials)
+    cell.__class__ = UOp
+    entry = _Entry(node, table.forget)
     entry.key = key
     return node if table.setdefault(key, entry) is entry else _entered(table, key, node)
 
 
 def _entered(table: _Table, key: Any, node: UOp) -> UOp:
     """The node behind `key`: this one, unless another is alive."""
-    entry = _Entry(node, _forget)
-    entry.table = table
+    entry = _Entry(node, table.forget)
     entry.key = key
     while True:
         found = table.setdefault(key, entry)  # one atomic step
@@ -152,7 +161,7 @@ def _entered(table: _Table, key: Any, node: UOp) -> UOp:
         other = found()
         if other is not None:  # another thread was faster
             return other
-        _remove_dead_weakref(table, key)  # it has died, and `_forget` was not called yet
+        _remove_dead_weakref(table, key)  # it has died, and was not forgotten yet
 
 
 class UOp(_Cell):
@@ -235,16 +244,17 @@ class UOp(_Cell):
         At a vector dtype every lane is `value`; a sequence gives the lanes one by one.
         """
         if dtype is _INDEX and value.__class__ is int:  # the most frequent case, said once more
-            key = (_CONST, dtype, value)
-            found = _others.get(key)
+            found = _numbers.get(value)
             if found is not None and (node := found()) is not None:
                 return node
-            return _make(_others, key, _CONST, dtype, (), value)
+            return _make(_numbers, value, _CONST, dtype, (), value)
         if isinstance(value, (tuple, list)):
             return vconst(_default_dtype(value[0] if value else 0) if dtype is None else dtype.scalar(), value)
         if dtype is None:
             dtype = _default_dtype(value)
         scalar = dtype.scalar()
+        if dtype is _INDEX:
+            return UOp.const(value if value.__class__ is int else _coerced(scalar, value), dtype)
         if value.__class__ is int and scalar.is_integral:
             if scalar is not _INDEX:
                 value = number.wrap(scalar, value)
@@ -616,7 +626,7 @@ def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
     old = node.src
     if src[0].dtype is not old[0].dtype or src[-1].dtype is not old[-1].dtype or (len(src) > 2 and not _alike(src, old)):
         return rebuilt(node, src)
-    return _filled(op, node.dtype, src, None, origin, 0)
+    return _make(None, None, op, node.dtype, src, None, origin)
 
 
 def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
@@ -649,6 +659,11 @@ def settled(node: UOp) -> UOp:
     return _entered(table, src, node)
 
 
+def _any_value(dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+    """The bounds of an op that has no bounds of its own."""
+    return dtype.min, dtype.max
+
+
 def _arg_key(arg: Any) -> Any:
     """`arg` as part of a cache key: True, 1 and 1.0 are equal in Python and different arguments here."""
     kind = arg.__class__
@@ -661,7 +676,7 @@ _set_serial: Final = _Cell.__dict__["serial"].__set__
 # Says anew where a node came from: a rule's target may be a node that was there before (`x + 0 ~> x`).
 came_from: Final[Callable[[UOp, Origin | None], None]] = _Cell.__dict__["origin"].__set__
 _new_cell: Final[Callable[[type], Any]] = object.__new__  # what it gives becomes a UOp when it is filled
-_BOUNDS: Final = {op: e.bounds for op, e in _DEFS.items()}
+_BOUNDS: Final = {op: _any_value if e.bounds is None else e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
 _PLAIN: Final = _arguments.PLAIN
