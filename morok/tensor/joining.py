@@ -23,6 +23,10 @@ class Joining(Creators):
 
     def cat(self: T, *others: T, axis: int = 0) -> T:
         """Tensors behind each other along `axis`; `a.cat(b, c)` or `Tensor.concat([a, b, c])`."""
+        if not isinstance(self, Joining):
+            raise ShapeError(
+                f"cat of {type(self).__name__}", place=caller(), expected="a tensor", hint="Tensor.concat takes a list"
+            )
         return type(self).concat([self, *others], axis)
 
     @classmethod

@@ -143,7 +143,12 @@ class Movement(Lazy):
         wanted = shape_argument(shape)
         padded = (1,) * (len(wanted) - self.ndim) + self.shape
         full = tuple(p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False))
-        if len(padded) != len(wanted) or any(p != w and p != 1 for p, w in zip(padded, full, strict=True)):
+        new = wanted[: max(0, len(wanted) - self.ndim)]  # of which none is there to be left as it is
+        if (
+            len(padded) != len(wanted)
+            or any(isinstance(w, int) and w < 0 for w in (*new, *full))
+            or any(p != w and p != 1 for p, w in zip(padded, full, strict=True))
+        ):
             raise ShapeError(
                 f"shape {show(self.shape)} cannot be expanded to {show(wanted)}",
                 place=caller(),

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from morok.caller import caller
-from morok.errors import DTypeError
+from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.activation import Activation
-from morok.tensor.base import DEFAULT_INT, arithmetic, as_dtype, dim_node, prod
+from morok.tensor.base import DEFAULT_INT, arithmetic, as_dtype, dim_node, prod, show
 from morok.tensor.movement import expanded, reshaped
 
 Axis = int | Sequence[int] | None
@@ -117,11 +117,11 @@ class Reduce(Activation):
         return self.var(axis, keepdim, correction).sqrt()
 
     def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position of the first greatest element (the first NaN, if there is one), as i64."""
+        """The position of the first greatest element (the first NaN, if there is one), as i64. ShapeError where there is none."""
         return self._position(Op.Max, axis, keepdim)
 
     def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
-        """The position of the first least element (the first NaN, if there is one), as i64."""
+        """The position of the first least element (the first NaN, if there is one), as i64. ShapeError where there is none."""
         return self._position(Op.Min, axis, keepdim)
 
     def _position(self, op: Op, axis: int | None, keepdim: bool) -> Self:
@@ -131,6 +131,12 @@ class Reduce(Activation):
         a = self._axis(axis)
         x = self.cast(dtypes.u8) if self.dtype.is_bool else self
         size = self.shape[a]
+        if size == 0:
+            raise ShapeError(
+                f"shape {show(self.shape)} has no element along axis {a} whose position could be told",
+                place=caller(),
+                expected="at least one",
+            )
         best = x._reduce(op, a, keepdim=True)
         hit = x == best
         if x.dtype.is_float:

@@ -68,6 +68,7 @@ def test_grids() -> None:
     [
         lambda t: Tensor.concat([]),
         lambda t: Tensor.concat(t),
+        lambda t: Tensor.cat([t, t]),
         lambda t: Tensor.concat([t, t[0]]),
         lambda t: Tensor.concat([t, t[:, 1:]], 2),
         lambda t: Tensor.concat([t, t], 3),

@@ -262,6 +262,10 @@ def test_mistakes_are_shape_errors() -> None:
         lambda: t.reshape(-1, 4),
         lambda: t.permute(0, 0),
         lambda: t.expand(3, 3),
+        lambda: t.expand(-1, -1, -1),  # nothing there to be left as it is
+        lambda: t[:1].expand(-5, 3),
+        lambda: t[:, :0].argmax(1),
+        lambda: t[:0].argmin(),
         lambda: t.shrink(((0, 3), (0, 1))),
         lambda: t.pad(((-1, 0), (0, 0))),
         lambda: t.squeeze(0),
@@ -281,6 +285,7 @@ def test_shapes_with_zero_and_one() -> None:
     assert compute(none.sum(0)).tolist() == [0, 0, 0]
     assert compute(none.max(0)).tolist() == [-math.inf] * 3
     assert compute(none.prod()) == 1
+    assert none.argmax(1).numpy().shape == (0,)
     assert compute(Tensor(np.zeros((0, 3), np.int32)).min(0)).tolist() == [2**31 - 1] * 3
     assert compute((none.T @ none) + 0.0).tolist() == np.zeros((3, 3)).tolist()
     assert compute(Tensor(np.ones((1, 1, 1), np.float32)).sum() + 1) == 2
