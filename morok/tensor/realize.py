@@ -123,6 +123,19 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
         realize(others)
     roots = wanted(tensors)
     if roots:
-        return planned(with_memory(roots, devices[0]))
+        return _that_returns(tensors[0], planned(with_memory(roots, devices[0])))
     realize(tensors)
     return ExecutionPlan([], [], [m for t in tensors if (m := memory_of(t.uop, t.device)) is not None])
+
+
+def _that_returns(first: Lazy, plan: ExecutionPlan) -> ExecutionPlan:
+    """`plan`, whose output is the memory of `first` where that is not computed but there already."""
+    if is_empty(first.shape):
+        realize([first])
+    memory = memory_of(first.uop, first.device)
+    if memory is not None:
+        number = next((k for k, b in enumerate(plan.buffers) if b is memory), len(plan.buffers))
+        if number == len(plan.buffers):
+            plan.buffers.append(memory)
+        plan.output_buffer_idx = number
+    return plan

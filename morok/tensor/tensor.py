@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -16,7 +16,7 @@ from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry, stored
 from morok.tensor import realize as realization
-from morok.tensor.arguments import known
+from morok.tensor.arguments import known, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, show
 from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
@@ -36,6 +36,15 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 T = TypeVar("T", bound="Tensor")
+
+
+def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
+    """The tensors that were given together; DTypeError for anything else."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):
+        raise DTypeError(f"{what} of {type(tensors).__name__}", place=caller(), expected="a list of tensors")
+    several = list(tensors)
+    only_tensors(several, what, Tensor)
+    return several
 
 
 def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
@@ -114,8 +123,7 @@ class Tensor(Random):
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
         """Compute several tensors together; what they share is computed once."""
-        if tensors:
-            realization.realize(tensors)
+        realization.realize(_several(tensors, "realize_batch"))
 
     def prepare(self, config: OptimizerConfig | None = None) -> ExecutionPlan:
         """Compile once, run many times: `plan.execute()` computes this tensor's value anew from its inputs' memory. `config` says
@@ -126,8 +134,11 @@ class Tensor(Random):
 
     @staticmethod
     def prepare_batch(tensors: Sequence[Tensor]) -> ExecutionPlan:
-        """One plan for several tensors."""
-        return realization.prepare(tensors)
+        """One plan for several tensors, one at least; what it returns is the first of them."""
+        several = _several(tensors, "prepare_batch")
+        if not several:
+            raise DTypeError("prepare_batch() of nothing", place=caller(), expected="at least one tensor")
+        return realization.prepare(several)
 
     def schedule(self) -> list[ScheduleItem]:
         """The kernels that would compute this tensor."""

@@ -14,6 +14,7 @@ from interpreted import run
 from morok import Tensor, Variable, config, dtypes
 from morok.codegen.cuda import render as render_cuda
 from morok.codegen.targets import CUDA
+from morok.errors import DTypeError
 from morok.ir.op import Op
 from morok.passes.pipeline import lower
 from morok.runtime.buffer import NUMPY
@@ -154,3 +155,21 @@ def test_a_thousand_outputs() -> None:
     x = Tensor(data(4))
     many = [x.cast(dtypes.f64) * float(k) for k in range(2, 1002)]
     assert kernels(*many) < 150  # seven results and what they read are eight buffers
+
+
+def test_a_plan_returns_the_first() -> None:
+    """Also where that is memory already, or has no elements, and only others are computed."""
+    a = Tensor(data(4))
+    for first, second in ((a, a + 1), (a + 1, a), (Tensor(data(0, 4)), a + 1), (a[:0] * 2, a + 1)):
+        found = Tensor.prepare_batch([first, second]).execute().numpy()
+        np.testing.assert_array_equal(found, first.numpy().reshape(-1))
+
+
+@pytest.mark.parametrize("given", [[1], [None], 3, Tensor([1.0]), [Tensor([1.0]), np.ones(1)]], ids=str)
+def test_only_tensors_are_computed_together(given: Any) -> None:
+    for wrong in (Tensor.realize_batch, Tensor.prepare_batch):
+        with pytest.raises(DTypeError, match="expected: "):
+            wrong(given)
+    with pytest.raises(DTypeError, match="nothing"):
+        Tensor.prepare_batch([])
+    Tensor.realize_batch([])
