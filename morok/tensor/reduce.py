@@ -107,9 +107,10 @@ class Reduce(Activation):
         x = self._like(self._float())
         centred = x - x.mean(axis, keepdim=True)
         count = self._count(axis)
-        if isinstance(count, UOp):
-            return (centred * centred).sum(axis, keepdim)._over(count)
         total = (centred * centred).sum(axis, keepdim)
+        if isinstance(count, UOp):
+            left = count.cast(total.dtype) - UOp.const(float(correction), total.dtype)
+            return self._like(total.uop / left.max(UOp.const(0.0, total.dtype)))
         return total / max(count - correction, 0.0)
 
     def std(self, axis: Axis = None, keepdim: bool = False, correction: float = 0) -> Self:

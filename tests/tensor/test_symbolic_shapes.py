@@ -41,3 +41,10 @@ def test_equal_sizes(name: str) -> None:
 def test_other_sizes(shape: tuple[object, ...]) -> None:
     with pytest.raises(ShapeError, match="does not fit"):
         rows().reshape(*shape)
+
+
+@pytest.mark.parametrize("correction", [0, 1, 0.5, 7, 9])
+def test_spread_over_fewer_than_there_are(correction: float) -> None:
+    """As for known sizes: over 0 where the correction leaves nothing."""
+    found = rows().var(0, correction=correction).numpy()
+    np.testing.assert_allclose(found, Tensor(DATA[:7]).var(0, correction=correction).numpy(), rtol=1e-5)
