@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from typing import Any
+
 from morok.caller import caller
 from morok.errors import BindError
 from morok.ir.dtype import dtypes
@@ -15,20 +18,34 @@ class Variable:
     __slots__ = ("name", "vmin", "vmax", "node")
 
     def __init__(self, name: str, vmin: int, vmax: int) -> None:
-        if not 0 <= vmin <= vmax:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise BindError(
+                f"{name!r} is no name of a variable", place=caller(), expected="letters, digits and _, no digit first"
+            )
+        low, high = _whole(vmin), _whole(vmax)
+        if low is None or high is None or not 0 <= low <= high:
             raise BindError(
                 f"variable {name}: {vmin}..={vmax} are no bounds of a dimension", place=caller(), expected="0 <= vmin <= vmax"
             )
         self.name = name
-        self.vmin = vmin
-        self.vmax = vmax
-        self.node = UOp.var(name, dtypes.index, vmin, vmax)
+        self.vmin = low
+        self.vmax = high
+        self.node = UOp.var(name, dtypes.index, low, high)
 
     def __repr__(self) -> str:
         return f"Variable({self.name!r}, {self.vmin}, {self.vmax})"
 
     def bind(self, value: int) -> UOp:
         """The dimension whose size is `value`; BindError outside the bounds."""
-        if not self.vmin <= value <= self.vmax:
+        number = _whole(value)
+        if number is None or not self.vmin <= number <= self.vmax:
             raise BindError(f"{self.name} = {value}", place=caller(), expected=f"a value in {self.vmin}..={self.vmax}")
-        return UOp.new(Op.Bind, (self.node, UOp.const(value, dtypes.index)))
+        return UOp.new(Op.Bind, (self.node, UOp.const(number, dtypes.index)))
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number as Python has it; None for anything else."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 from morok import Tensor, Variable
-from morok.errors import ShapeError
+from morok.errors import BindError, ShapeError
 
 DATA = np.arange(64 * 12, dtype=np.float32).reshape(64, 12)
 N = Variable("n", 1, 64).bind(7)
@@ -48,3 +49,18 @@ def test_spread_over_fewer_than_there_are(correction: float) -> None:
     """As for known sizes: over 0 where the correction leaves nothing."""
     found = rows().var(0, correction=correction).numpy()
     np.testing.assert_allclose(found, Tensor(DATA[:7]).var(0, correction=correction).numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", ["a", None, 2.0, True, 0, 65])
+def test_values_that_no_dimension_has(value: Any) -> None:
+    with pytest.raises(BindError, match="n = "):
+        Variable("n", 1, 64).bind(value)
+
+
+@pytest.mark.parametrize("given", [("", 1, 2), ("a b", 1, 2), (3, 1, 2), ("n", "1", 2), ("n", 1.5, 2), ("n", 2, 1), ("n", -1, 1)])
+def test_names_and_bounds(given: tuple[Any, Any, Any]) -> None:
+    with pytest.raises(BindError):
+        Variable(*given)
+    wide = Variable("n", np.int64(1), np.int32(4))  # type: ignore[arg-type]
+    assert type(wide.vmin) is type(wide.vmax) is int
+    wide.bind(np.int8(3))  # type: ignore[arg-type]
