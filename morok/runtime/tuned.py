@@ -12,6 +12,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,16 +21,27 @@ from morok.ir.pickling import table
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
 
-_GENERATION: Final = 1  # changes with the meaning of what is kept
+_GENERATION: Final = 2  # changes with the meaning of what is kept
 _SCHEMA: Final = "create table if not exists found (key text primary key, opts text not null, made real not null)"
 
 
 def key(ast: UOp, *particulars: Any) -> str:
     """A digest of the kernel's structure, without names, and of whatever else the best optimizations depend on."""
-    digest = hashlib.sha256(repr((_GENERATION, particulars)).encode())
+    digest = hashlib.sha256(_said((_GENERATION, particulars)).encode())
     for op, dtype, src, arg in table(ast):
         digest.update(repr((op.name, str(dtype), src, None if op is Op.Sink else arg)).encode())
     return digest.hexdigest()
+
+
+def _said(value: Any) -> str:
+    """`value` as every process writes it: Python's text of a set has an order that changes from one to the next."""
+    if isinstance(value, frozenset):
+        return "{" + ", ".join(sorted(map(_said, value))) + "}"
+    if isinstance(value, tuple):
+        return "(" + ", ".join(map(_said, value)) + ")"
+    if is_dataclass(value):
+        return type(value).__name__ + _said(tuple([getattr(value, f.name) for f in fields(value)]))
+    return repr(value)
 
 
 def text(opts: Sequence[Opt]) -> str:

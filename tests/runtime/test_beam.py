@@ -6,6 +6,9 @@ import math
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -168,6 +171,24 @@ def test_the_second_run_times_nothing(quick: list[int]) -> None:
         with config.settings(beam_upcast_max=2):  # another search
             program().kernels()
         assert quick
+
+
+def test_another_process_finds_what_was_found() -> None:
+    text = """
+        from morok import config
+        from morok.runtime import tune, tuned
+        from morok.runtime.device import device
+        from tests.passes import kernels as K
+
+        cpu = device("CPU")
+        with config.settings(fast_math="contract,nsz,arcp,afn"):
+            print(tuned.key(K.matmul(4, 4, 4), cpu.identity, cpu.target, config.code_key(), tune.limits()))
+    """
+    keys = set()
+    for seed in "123":  # of Python's hashes, which give sets their order
+        command = [sys.executable, "-c", textwrap.dedent(text)]
+        keys.add(subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True).stdout)
+    assert len(keys) == 1
 
 
 def test_results_of_a_search(quick: list[int]) -> None:
