@@ -6,9 +6,12 @@ Types come as a base ("float") and a number of lanes, so that a helper is writte
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from morok.codegen.llvm.types import splat, suffix, vector
 from morok.codegen.rendered import CONTRACT
+
+MOST_LINES: Final = 1000  # of a block
 
 
 @dataclass(slots=True)
@@ -19,6 +22,7 @@ class Builder:
     lines     instructions so far; a loop's phi nodes are patched in when the loop closes
     entry     instructions of the entry block that must come first (memory of registers and locals)
     block     the label of the block being filled
+    begun     the number of lines before it
     declared  functions used, and their declarations
     fma       whether the target multiplies and adds in one instruction; half_fma: at f16 too
     ieee_extremes  whether it has IEEE maximum and minimum of vectors in one
@@ -33,6 +37,7 @@ class Builder:
     lines: list[str] = field(default_factory=list)
     entry: list[str] = field(default_factory=list)
     block: str = "entry"
+    begun: int = 0
     declared: dict[str, str] = field(default_factory=dict)
     count: int = 0
     fast: str = ""
@@ -54,6 +59,14 @@ class Builder:
         """Begin the block `label`; the one before has its terminator."""
         self.lines.append(f"{label}:")
         self.block = label
+        self.begun = len(self.lines)
+
+    def divide(self) -> None:
+        """Go on in a block of its own where this one is very long: LLVM takes quadratic time in a block."""
+        if len(self.lines) - self.begun >= MOST_LINES:
+            label = self.label("next")
+            self.do(f"br label %{label}")
+            self.start(label)
 
     def emit(self, text: str) -> str:
         """An instruction with a result."""

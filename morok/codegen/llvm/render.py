@@ -295,6 +295,7 @@ class Renderer(Memory):
         for u in instructions:
             if u not in unneeded:
                 self._instruction(u)
+                self.b.divide()
             if u in wide:
                 self.in_64_bits(u)
             for base in pointers.get(u, ()):
