@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 
 WHOLE: Final = 1 << 32  # the part of a kernel's THREAD axes that is all of them: part 0 of 1, as `Rendered.parts` says it
+# What LLVM has to do for a kernel: code of the text as it stands; code in good order; vectors of its scalar loops first.
+Effort = Literal["plain", "code", "all"]
 CONTRACT: Final = frozenset({"contract"})  # a * b + c may be rounded once; nothing else may change
 
 
@@ -48,6 +50,7 @@ class Rendered:
                   the buffers and working memory: which part to run in the lower 32 bits, of how many in the upper
     work          instructions that a run executes, roughly
     scalar_loops  whether an innermost loop works on scalars, so that LLVM's vectorizer has something to do
+    waits         whether it does little but read and write memory by vectors, so that its speed is the memory's
     overwritable  the slots of inputs in whose memory the only output may lie: each is read before it is overwritten (LLVM)
     narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" where `text` has none (CUDA)
     grid, block   a GPU launch: ends of the block and thread axes, constants or expressions of `vars`
@@ -62,6 +65,7 @@ class Rendered:
     parts: int = 0
     work: int = 0
     scalar_loops: bool = False
+    waits: bool = False
     overwritable: frozenset[int] = frozenset()
     narrow: str = ""
     grid: tuple[UOp, ...] = ()
@@ -70,6 +74,11 @@ class Rendered:
     @property
     def symbol(self) -> str:
         return symbol(self.name)
+
+    @property
+    def effort(self) -> Effort:
+        """What LLVM has to do for it."""
+        return "all" if self.scalar_loops else "plain" if self.waits else "code"
 
     @property
     def slots(self) -> int:

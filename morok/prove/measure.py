@@ -208,7 +208,7 @@ def _compile(listing: Sequence[UOp], name: str, build: str) -> CPUKernel:
     from morok.runtime.jit import compile_text
 
     made = _text(listing, name, build)
-    return CPUKernel(made, compile_text(made.text, made.symbol, made.scalar_loops, None))
+    return CPUKernel(made, compile_text(made.text, made.symbol, made.effort, None))
 
 
 class Runner:

@@ -117,10 +117,10 @@ class CPUDevice(Device):
         return super().begin(instructions, name, aside)
 
     def load(self, rendered: Rendered) -> Kernel:
-        return CPUKernel(rendered, compile_text(rendered.text, rendered.symbol, rendered.scalar_loops, disk_cache()))
+        return CPUKernel(rendered, compile_text(rendered.text, rendered.symbol, rendered.effort, disk_cache()))
 
     def start(self, rendered: Rendered) -> Callable[[], Kernel]:
-        code = begin_text(rendered.text, rendered.symbol, rendered.scalar_loops, disk_cache())
+        code = begin_text(rendered.text, rendered.symbol, rendered.effort, disk_cache())
         return lambda: CPUKernel(rendered, code())
 
     def allocate(self, nbytes: int) -> tuple[Any, int]:

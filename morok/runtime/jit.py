@@ -3,7 +3,9 @@
 Explicit vectors leave the middle end nothing to do, so code is generated straight from the text; only where a scalar loop
 remains does LLVM's own pipeline (O2, with its vectorizer) run. The text has its addresses in the form that machines take and its
 instructions in a good order, so that the passes of code generation that look for these are left out: they take a third of the
-time, and kernels are as fast without. Objects are kept on disk by what they were made from.
+time, and kernels are as fast without. A kernel that waits for memory needs no more of them than give its values registers; where
+values are multiplied and added in one instruction, the others are what keeps these from being copied about. Objects are kept on
+disk by what they were made from.
 """
 
 from __future__ import annotations
@@ -16,19 +18,30 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from morok.codegen.llvm import half, unrolled
+from morok.codegen.rendered import Effort
 from morok.codegen.targets import Machine, host_machine
 from morok.errors import CompileError
 from morok.runtime.cache import DiskCache
 from morok.runtime.compiling import Aside
 
-_GENERATION: Final = "2"  # changes with the way objects are made from text
+_GENERATION: Final = "3"  # changes with the way objects are made from text
 _LONG: Final = 20_000  # lines of IR from which on code is generated quickly, in a quarter of the time
-# Loop strength reduction, sinking addresses to their uses, and ordering instructions: what leaves them out, and puts them back.
-_LEFT_OUT: Final = (
-    ("-disable-lsr=true", "-disable-lsr=false"),
-    ("-disable-cgp=true", "-disable-cgp=false"),
-    ("-enable-misched=false", "-enable-misched=true"),
-)
+# LLVM's settings as other users of it have them. The last two it has by itself, but at level 0, where they cost speed for haste.
+_USUAL: Final = {
+    "disable-lsr": "false",
+    "disable-cgp": "false",
+    "enable-misched": "true",
+    "fast-isel": "false",
+    "optimize-regalloc": "true",
+}
+# What is set otherwise meanwhile: without loop strength reduction, sinking addresses to their uses, and ordering instructions.
+_SETTINGS: Final[dict[str, dict[str, str]]] = {
+    "all": {},
+    "code": {"disable-lsr": "true", "disable-cgp": "true", "enable-misched": "false"},
+    "plain": {"enable-misched": "false"},
+    "long": {"fast-isel": "true", "optimize-regalloc": "false"},
+}
+_LEVELS: Final = {"all": 2, "code": 1, "plain": 0, "long": 0}
 _lock: Final = threading.RLock()
 
 
@@ -85,9 +98,9 @@ def _versions() -> str:
     return f"{_GENERATION}/{llvmlite.__version__}/{llvm_version()}"
 
 
-def digest(text: str, m: Machine, optimize: bool) -> str:
+def digest(text: str, m: Machine, effort: Effort) -> str:
     """The key of the object made from `text`: everything that it depends on."""
-    parts = (_versions(), m.triple, m.cpu, m.features, str(optimize), text)
+    parts = (_versions(), m.triple, m.cpu, m.features, effort, text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -103,55 +116,60 @@ def parse(text: str) -> Any:
     return module
 
 
-_are_left_out = False
+_settings: dict[str, str] = {}
 
 
-def _leave_out(few: bool) -> None:
-    """Leave those passes out, or put them back. LLVM's settings are the whole process's: another user of LLVM that comes in
-    between gets code that is as right, and a little slower.
+def _settle(how: str) -> None:
+    """Have LLVM's settings so. They are the whole process's: another user of LLVM that comes in between gets code that is as
+    right, and a little slower.
     """
-    global _are_left_out
     with _lock:
-        if few is not _are_left_out:
-            for leave_out, put_back in _LEFT_OUT:
-                _binding().set_option("morok", leave_out if few else put_back)
-            _are_left_out = few
+        for name, value in (_USUAL | _SETTINGS[how]).items():
+            if _settings.get(name) != value:
+                _binding().set_option("morok", f"-{name}={value}")
+                _settings[name] = value
 
 
-def emit(text: str, m: Machine | None = None, optimize: bool = False) -> bytes:
-    """The object code of IR `text` for `m` (the host); `optimize` runs LLVM's middle end, else the loops that the text asks for
-    are unrolled, and no more."""
-    return _emission(text, m or host_machine(), optimize)()
+def emit(text: str, m: Machine | None = None, effort: Effort = "code") -> bytes:
+    """The object code of IR `text` for `m` (the host). "all" runs LLVM's middle end; else the loops that the text asks for are
+    unrolled, and no more.
+    """
+    return _emission(text, m or host_machine(), effort)()
 
 
-def _emission(text: str, m: Machine, optimize: bool) -> Callable[[], bytes]:
+def _emission(text: str, m: Machine, effort: Effort) -> Callable[[], bytes]:
     """Read `text`, and have LLVM's settings as its code needs them; what is returned makes the code, on any thread."""
+    how: str = effort
+    if effort != "all" and text.count("\n") > _LONG:
+        how = "long"
+    elif effort == "plain" and m.is_arm:
+        how = "code"  # level 0 is another code generator there
     with _lock:
         llvm = _binding()
         module = parse(text)
-        machine = _machine(m, 0 if text.count("\n") > _LONG else 2 if optimize else 1)
+        machine = _machine(m, _LEVELS[how])
         options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = options.slp_vectorization = optimize
+        options.loop_vectorization = options.slp_vectorization = effort == "all"
         builder = llvm.create_pass_builder(machine, options)
-        if optimize:
+        if effort == "all":
             passes = builder.getModulePassManager()
         elif unrolled.ASKED in text:
             passes = llvm.create_new_module_pass_manager()
             passes.add_loop_unroll_pass()
         else:
             passes = None
-        _leave_out(not optimize)
+        _settle(how)
 
     def make() -> bytes:
         with _lock:
             try:
-                _leave_out(not optimize)  # nothing is left to do, but where another kernel has been read or made since
+                _settle(how)  # nothing is left to do, but where another kernel has been read or made since
                 if passes is not None:
                     passes.run(module, builder)
                 code: bytes = machine.emit_object(module)
                 return code
             finally:
-                _leave_out(False)
+                _settle("all")
 
     return make
 
@@ -189,25 +207,25 @@ def load(code: bytes, name: str) -> Code:
         return Code(tracker[name], len(code), tracker)
 
 
-def compile_text(text: str, name: str, optimize: bool, cache: DiskCache | None) -> Code:
+def compile_text(text: str, name: str, effort: Effort, cache: DiskCache | None) -> Code:
     """The function `name` of IR `text` for the host, from `cache` if it holds it."""
-    return _begun(text, name, optimize, cache, lambda work: work)()
+    return _begun(text, name, effort, cache, lambda work: work)()
 
 
-def begin_text(text: str, name: str, optimize: bool, cache: DiskCache | None) -> Callable[[], Code]:
+def begin_text(text: str, name: str, effort: Effort, cache: DiskCache | None) -> Callable[[], Code]:
     """`compile_text`, with its code made on another thread; what is returned waits for it."""
-    return _begun(text, name, optimize, cache, lambda work: Aside(work, f"compile {name}").result)
+    return _begun(text, name, effort, cache, lambda work: Aside(work, f"compile {name}").result)
 
 
 def _begun(
-    text: str, name: str, optimize: bool, cache: DiskCache | None, how: Callable[[Callable[[], bytes]], Callable[[], bytes]]
+    text: str, name: str, effort: Effort, cache: DiskCache | None, how: Callable[[Callable[[], bytes]], Callable[[], bytes]]
 ) -> Callable[[], Code]:
-    key = digest(text, host_machine(), optimize)
+    key = digest(text, host_machine(), effort)
     if cache is not None and (found := cache.get(key)) is not None:
         with _lock:
             COUNTERS.from_disk += 1
         return functools.partial(load, found, name)
-    emission = how(_emission(text, host_machine(), optimize))
+    emission = how(_emission(text, host_machine(), effort))
 
     def finish() -> Code:
         code = emission()

@@ -347,7 +347,7 @@ def text() -> str:
 
 @functools.cache
 def _loaded() -> tuple[Callable[[int], None], Code, Code]:
-    run, member = [compile_text(text(), name, False, disk_cache()) for name in ("run", "member")]
+    run, member = [compile_text(text(), name, "code", disk_cache()) for name in ("run", "member")]
     return _RUN(run.address), run, member
 
 

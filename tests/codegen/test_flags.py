@@ -97,3 +97,40 @@ def test_loops_carry_only_what_they_read_before_they_set_it() -> None:
     text = render(EXAMPLES["nested_reductions_restart"]().listing.list, "k").text
     assert text.count(" phi i64") == 3
     assert text.count(" phi float") == 2  # the inner sum in the inner loop, the maximum in the outer
+
+
+def copied(n: int, more: int) -> list[UOp]:
+    """out[i] = in[i], and `more` steps of arithmetic on it, by vectors of four."""
+    b = Listing()
+    out, x = b.buffer(0, f32, n), b.buffer(1, f32, n)
+    r = b.range(n // 4)
+    at = b.add(r * 4)
+    value = b.load(x, at, f32.vec(4))
+    for _ in range(more):
+        value = b.add(value + value)
+    b.store(out, at, value)
+    b.end(r)
+    return b.list
+
+
+def summed(n: int) -> list[UOp]:
+    """out[i] = a[i] * b[i] + c[i], by vectors of four."""
+    b = Listing()
+    out, *operands = [b.buffer(slot, f32, n) for slot in range(4)]
+    r = b.range(n // 4)
+    at = b.add(r * 4)
+    b.store(out, at, b.add(UOp.new(Op.MulAcc, tuple([b.load(x, at, f32.vec(4)) for x in operands]))))
+    b.end(r)
+    return b.list
+
+
+@pytest.mark.parametrize(("listing", "effort"), [
+    (copied(1024, 0), "plain"),
+    (copied(1024, 2), "plain"),
+    (copied(1024, 40), "code"),
+    (summed(1024), "code"),
+    (scalar_loop(1000), "all"),
+    (scalar_loop(4), "code"),
+])  # fmt: skip
+def test_what_waits_for_memory_is_left_as_it_stands(listing: list[UOp], effort: str) -> None:
+    assert render(listing, "k").effort == effort

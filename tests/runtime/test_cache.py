@@ -66,11 +66,11 @@ def test_another_process_finds_the_object_on_disk(cache: Path) -> None:
 def test_the_key_names_everything_an_object_depends_on() -> None:
     host = host_machine()
     keys = {
-        digest("a", host, False),
-        digest("b", host, False),
-        digest("a", host, True),
-        digest("a", machine("haswell", host.features), False),
-        digest("a", machine(host.cpu, "+avx2"), False),
+        digest("a", host, "code"),
+        digest("b", host, "code"),
+        digest("a", host, "all"),
+        digest("a", machine("haswell", host.features), "code"),
+        digest("a", machine(host.cpu, "+avx2"), "code"),
     }
     assert len(keys) == 5
 

@@ -10,6 +10,7 @@ from programs import affine
 
 import morok
 from morok import Tensor, config
+from morok.codegen.targets import host_machine
 from morok.errors import CompileError
 from morok.runtime import jit
 from morok.runtime.compiling import Aside
@@ -99,9 +100,9 @@ def test_what_fails_may_be_compiled_again(monkeypatch):
     assert finish() is cpu.compile(program, "again")
 
 
-def test_all_of_llvms_passes_are_there_again_after_compiling():
-    cpu = device("CPU")
-    pending = [cpu.begin(affine(scale, 0.5), "several") for scale in (0.1, 0.2, 0.3)]
-    for finish in pending:
-        finish()
-    assert not jit._are_left_out
+def test_llvm_is_set_as_usual_after_compiling():
+    text = device("CPU").render(affine(0.1, 0.5), "several").text
+    made = [jit._emission(text, host_machine(), effort) for effort in ("plain", "code", "all", "plain")]
+    for make in made:
+        assert make()
+        assert jit._settings == jit._USUAL

@@ -1,4 +1,4 @@
-"""What the loops of an instruction list amount to: parts for threads, work, and whether LLVM's vectorizer has something to do."""
+"""What the loops of an instruction list amount to: parts for threads, work, and what LLVM has to do for them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from morok.ir.uop import UOp
 PARTS: Final = 4  # of a THREAD axis, a thread
 LONG: Final = 8  # iterations from which on a loop is worth vectors
 SHARE: Final = 16  # of a kernel's work: less in scalar loops is not worth LLVM's pipeline, which takes longer than all the rest
+COMPUTED: Final = 3  # values for each access to memory by vectors: with no more, memory is what a kernel waits for
 _RANGE: Final = Op.Range
 _END: Final = Op.End
 _LOAD: Final = Op.Load
 _STORE: Final = Op.Store
 _REG: Final = Op.DefineReg
+_MULACC: Final = Op.MulAcc
 _THREAD: Final = AxisType.Thread
-_COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {Op.Bitcast, Op.Load, Op.Store}
+_COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.pointwise) | {Op.Bitcast}
 
 
 def parts_of(instructions: Sequence[UOp]) -> int:
@@ -40,21 +42,27 @@ def parts_of(instructions: Sequence[UOp]) -> int:
 
 @dataclass(slots=True)
 class _Loop:
-    """An open loop: its iterations in one of the kernel's runs, and its own instructions and what they are."""
+    """An open loop: its iterations in one of the kernel's runs, and its own instructions and what they are; `wide` are accesses
+    to memory by vectors, `computed` what is no access.
+    """
 
     end: int
     times: int
     count: int = 0
+    computed: int = 0
+    wide: int = 0
     innermost: bool = True
     vectors: bool = False
     memory: bool = False
 
 
-def work_of(instructions: Sequence[UOp]) -> tuple[int, bool]:
-    """How many instructions one run of the kernel executes, constants and addresses not counted; and whether a noticeable share
-    of them is in innermost loops of many iterations that read or write memory and have no vector in them.
+def work_of(instructions: Sequence[UOp]) -> tuple[int, bool, bool]:
+    """How many instructions one run of the kernel executes, constants and addresses not counted; whether a noticeable share of
+    them is in innermost loops of many iterations that read or write memory and have no vector in them; and whether they do little
+    but read and write memory by vectors.
     """
-    total = scalar = 0
+    total = scalar = computed = wide = 0
+    products = False
     loop = _Loop(1, 1)
     open_ = [loop]
     for u in instructions:
@@ -65,17 +73,28 @@ def work_of(instructions: Sequence[UOp]) -> tuple[int, bool]:
             loop = _Loop(end, loop.times * end)
             open_.append(loop)
         elif op is _END and len(open_) > 1:
-            total += loop.count * loop.times
             if loop.innermost and loop.memory and not loop.vectors and loop.end > LONG:
                 scalar += loop.count * loop.times
+            total += loop.count * loop.times
+            computed += loop.computed * loop.times
+            wide += loop.wide * loop.times
             open_.pop()
             loop = open_[-1]
+        elif op is _LOAD or op is _STORE:
+            lanes = u.dtype.count if op is _LOAD else u.src[1].dtype.count
+            loop.count += 1
+            loop.vectors = loop.vectors or lanes > 1
+            if storage(u.src[0]).op is not _REG:
+                loop.wide += lanes > 1
+                loop.memory = loop.memory or lanes == 1
         else:
             if op in _COUNTED:
                 loop.count += 1
+                loop.computed += 1
+                products = products or op is _MULACC
             if u.dtype.count > 1:
                 loop.vectors = True
-            elif not loop.memory and (op is _LOAD or op is _STORE) and storage(u.src[0]).op is not _REG:
-                loop.memory = True
-    total += sum(loop.count * loop.times for loop in open_)
-    return total, scalar * SHARE > total
+    total += sum(o.count * o.times for o in open_)
+    computed += sum(o.computed * o.times for o in open_)
+    wide += sum(o.wide * o.times for o in open_)
+    return total, scalar * SHARE > total, wide > 0 and not products and computed <= COMPUTED * wide
