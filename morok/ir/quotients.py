@@ -327,16 +327,6 @@ def split_by(x: UOp, y: UOp) -> tuple[UOp, UOp] | None:
 # Putting divisions and remainders together.
 
 
-def _divided(term: UOp) -> tuple[UOp, int] | None:
-    """A quotient or remainder by a positive constant, and its coefficient."""
-    c = 1
-    if term.op is _MUL and term.src[1].op is _CONST:
-        term, c = term.src[0], term.src[1].arg
-    if (term.op is _MOD or term.op is _IDIV) and term.src[1].op is _CONST and term.src[1].arg > 0:
-        return term, c
-    return None
-
-
 def _congruent(x: UOp, y: UOp, n: int) -> bool:
     """Whether x - y is a multiple of n, term by term."""
     if x is y:
@@ -353,39 +343,53 @@ def _congruent(x: UOp, y: UOp, n: int) -> bool:
 
 def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
     """(rest, k, n, x, y) with s = rest + k*(y mod n) + k*n*(x div n), where n divides x - y and s ends in one of the two."""
-    end = s.src[1]
-    op = end.src[0].op if end.op is _MUL else end.op
-    if op is not _MOD and op is not _IDIV:
-        return None
-    found = _divided(end)
-    if found is None:
-        return None
-    last, c = found
-    n = last.src[1].arg
-    is_mod = last.op is _MOD
-    sought = _IDIV if is_mod else _MOD
-    node = s.src[0]
-    passed: list[UOp] = []
-    while True:
-        term = node.src[1] if node.op is _ADD else node
-        if (term.src[0] if term.op is _MUL else term).op is sought and (other := _divided(term)) is not None:
-            partner, e = other
-            if partner.src[1].arg == n and (e == c * n if is_mod else c == e * n):
-                x, y = (partner.src[0], last.src[0]) if is_mod else (last.src[0], partner.src[0])
-                if _congruent(x, y, n):
-                    return _remaining(node, passed, s.dtype), c if is_mod else e, n, x, y
-        if node.op is not _ADD:
+    end, c = s.src[1], 1
+    if end.op is _MUL:
+        end, factor = end.src
+        if factor.op is not _CONST:
             return None
-        passed.append(term)
+        c = factor.arg
+    is_mod = end.op is _MOD
+    if not is_mod and end.op is not _IDIV:
+        return None
+    divisor = end.src[1]
+    if divisor.op is not _CONST or divisor.arg <= 0:
+        return None
+    n = divisor.arg
+    if is_mod:
+        sought, e = _IDIV, c * n
+    elif c % n == 0:
+        sought, e = _MOD, c // n
+    else:  # as most often: no remainder has a coefficient to go with this quotient
+        return None
+    node = s.src[0]
+    while True:
+        inner, term = node.src if node.op is _ADD else (None, node)
+        if term.op is _MUL:
+            v, factor = term.src
+            fits = factor.op is _CONST and factor.arg == e
+        else:
+            v, fits = term, e == 1
+        if fits and v.op is sought and v.src[1] is divisor:
+            x, y = (v.src[0], end.src[0]) if is_mod else (end.src[0], v.src[0])
+            if _congruent(x, y, n):
+                return _remaining(s.src[0], node), c if is_mod else e, n, x, y
+        if inner is None:
+            return None
+        node = inner
+
+
+def _remaining(chain: UOp, at: UOp) -> UOp:
+    """The chain without the term where it is as far as `at`."""
+    passed: list[UOp] = []
+    node = chain
+    while node is not at:
+        passed.append(node.src[1])
         node = node.src[0]
-
-
-def _remaining(node: UOp, passed: list[UOp], dtype: DType) -> UOp:
-    """The chain without its last term and without the right end of `node`."""
-    out: UOp | None = node.src[0] if node.op is _ADD else None
+    out: UOp | None = at.src[0] if at.op is _ADD else None
     for term in reversed(passed):
         out = term if out is None else out + term
-    return UOp.const(0, dtype) if out is None else out
+    return UOp.const(0, chain.dtype) if out is None else out
 
 
 __all__ = [

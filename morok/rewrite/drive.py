@@ -326,7 +326,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     pass
                 elif nest is not None:
                     if len(nest) > len(kids):
-                        hit = program.gather(job, at, nest, planned(opkey(at), others)[2], match)
+                        hit = program.gather(job, at, nest, not trail, planned(opkey(at), others)[2], match)
                     if hit is None:
                         nest = None
                         changed = False

@@ -50,44 +50,53 @@ def unfold(job: Job, root: Node, trail: tuple[Any, ...]) -> list[Node]:
     return terms
 
 
-def gather(job: Job, root: Node, terms: list[Node], whole: Match, match: Match | None) -> tuple[Node, int] | None:
+def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match, match: Match | None) -> tuple[Node, int] | None:
     """What a rule for whole nests makes of this one, whose terms are finished, and its number. It sees a sketch, which leans to
     the left.
+
+    written  whether the nest stands as it was given: what a rule made is in order most often, which its nodes show one by one
     """
     done, inside, key, context = job.done, job.inside, job.memo_key, job.context
     lookup = done.get
-    sketch = job.program.sketch
-    made = lookup(terms[-1])
-    for term in terms[-2::-1]:
-        made = sketch(root, (made, lookup(term)))
-    hit = whole(made, context)
-    if hit is None:
-        return None
-    new = hit[0]
-    # The result is a nest again, each node the first operand of the next: finished from the inside out, while no rule fires.
-    op = opkey(root)
-    chain = []
-    node = new
-    while opkey(node) is op and lookup(node) is None:
-        chain.append(node)
-        node = operands(node)[0]
     silent = job.program.silent
-    while len(chain) > 1:
-        node = chain[-1]
-        for s in operands(node):
-            if lookup(s) is not s:
-                if opkey(s) in silent and not operands(s):
-                    done[s] = s
-                else:
-                    break
-        else:
-            if match is None or match(node, context) is None:
-                done[node] = node
-                if key is not None:
-                    recall(node)[key] = True
-                chain.pop()
-                continue
-        break
+    sketch = job.program.sketch
+    op = opkey(root)
+    new = root
+    hit = None
+    while True:
+        if written:
+            made = lookup(terms[-1])
+            for term in terms[-2::-1]:
+                made = sketch(root, (made, lookup(term)))
+            hit = whole(made, context)
+            if hit is None:
+                return None
+            new = hit[0]
+        # A nest each of whose nodes is the first operand of the next: finished from the inside out, while no rule fires.
+        chain = []
+        node = new
+        while opkey(node) is op and lookup(node) is None:
+            chain.append(node)
+            node = operands(node)[0]
+        while len(chain) > 1:
+            node = chain[-1]
+            for s in operands(node):
+                if lookup(s) is not s:
+                    if opkey(s) in silent and not operands(s):
+                        done[s] = s
+                    else:
+                        break
+            else:
+                if match is None or match(node, context) is None:
+                    done[node] = node
+                    if key is not None:
+                        recall(node)[key] = True
+                    chain.pop()
+                    continue
+            break
+        if written or len(chain) <= 1:
+            break
+        written = True
     for node in chain[1:]:  # these are finished one by one
         inside[node] = True
     return None if new is root else hit
