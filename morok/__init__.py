@@ -50,4 +50,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME, *_PACKAGES])
+    return sorted({*globals(), *_HOME, *_PACKAGES})

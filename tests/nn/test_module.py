@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import morok
 from morok import Tensor, nn
 from morok.errors import StateError
 
@@ -118,7 +119,9 @@ def test_the_package_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-    assert "Linear" in dir(nn)
+    for package, used in ((nn, "Linear"), (morok, "Tensor")):
+        assert getattr(package, used)
+        assert dir(package).count(used) == 1
     with pytest.raises(AttributeError, match="Lineal"):
         nn.__getattr__("Lineal")
 
