@@ -1,18 +1,28 @@
-"""Run a program, with its own arguments, as `python FILE.py` would."""
+"""Run a program, with its own arguments, as `python FILE.py` would.
+
+With --json one document says which kernels ran, and what the program prints goes to stderr.
+"""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import runpy
 import sys
 import traceback
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import TracebackType
+from typing import TYPE_CHECKING
 
-from morok.tools.output import existing_file
+from morok.tools.output import emit_json, existing_file
+
+if TYPE_CHECKING:
+    from morok.runtime.buffer import Buffer
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
     parser.add_argument("file", metavar="FILE.py")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
 
@@ -33,6 +43,31 @@ def execute(file: str, arguments: list[str]) -> None:
     runpy.run_path(file, run_name="__main__")
 
 
+@contextlib.contextmanager
+def printing(elsewhere: bool) -> Iterator[None]:
+    """What the program prints goes to stderr, if our document is alone on stdout."""
+    with contextlib.redirect_stdout(sys.stderr) if elsewhere else contextlib.nullcontext():
+        yield
+
+
 def run(args: argparse.Namespace) -> int:
-    execute(args.file, args.args)
+    if not args.json:
+        execute(args.file, args.args)
+        return 0
+    from morok.tensor.realize import watching
+    from morok.tensor.schedule import Prepared
+
+    kernels: list[dict[str, str]] = []
+
+    def look(prepared: Prepared) -> Callable[[Sequence[Buffer]], None]:
+        kernels.extend({"name": s.ast.arg.name, "device": prepared.device.name} for s in prepared.schedule.steps)
+        return lambda memory: None
+
+    try:
+        with printing(True), watching(look):
+            execute(args.file, args.args)
+    except SystemExit:  # the program says itself how it ends
+        emit_json({"file": args.file, "kernels": kernels})
+        raise
+    emit_json({"file": args.file, "kernels": kernels})
     return 0

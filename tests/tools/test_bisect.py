@@ -13,6 +13,7 @@ import pytest
 from morok import dtypes
 from morok.codegen.rendered import Rendered
 from morok.dsl.check import check_text
+from morok.errors import CompileError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes import pipeline
@@ -22,6 +23,7 @@ from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.runtime.cpu import CPUDevice
 from morok.runtime.device import device
+from morok.runtime.kernel import Kernel
 from morok.tools.bisect import wrong_firing
 from morok.tools.cli import main
 
@@ -75,6 +77,44 @@ def test_a_false_algorithm(program: str, monkeypatch: pytest.MonkeyPatch, capsys
     assert "the value changes in stage 5: Simplify ranges: element 0 of buffer" in said
     assert "by its algorithm, drop_a_constant" in said
     assert "1 change their value" in said
+
+
+def test_false_code(program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every stage is right, and what becomes of the instructions is not; or nothing becomes of them."""
+    cpu = type(device("CPU"))
+    render, compile_ = cpu.render, cpu.compile
+
+    def wrong(self: CPUDevice, instructions: Sequence[UOp], name: str) -> Rendered:
+        rendered = render(self, instructions, name)
+        return dataclasses.replace(rendered, text=rendered.text.replace("fadd", "fsub"))
+
+    with monkeypatch.context() as here:
+        here.setattr(cpu, "render", wrong)
+        here.setattr(cpu, "compile", lambda self, instructions, name: self.load(self.render(instructions, name)))
+        assert main(["bisect", program]) == 1
+        assert "right after every stage and wrong on the machine: in code generation: element 0 of" in capsys.readouterr().out
+        assert main(["bisect", "--json", program]) == 1
+        (change,) = json.loads(capsys.readouterr().out)["changes"]
+        assert (change["stage"], change["name"], change["culprit"]) == (23, "code generation", None)
+
+    def once(self: CPUDevice, instructions: Sequence[UOp], name: str) -> Kernel:
+        if name in seen:
+            raise CompileError("LLVM rejects it")
+        seen.add(name)
+        return compile_(self, instructions, name)
+
+    seen: set[str] = set()
+    monkeypatch.setattr(cpu, "compile", once)
+    assert main(["bisect", program]) == 1
+    assert "in code generation: it cannot be compiled: LLVM rejects it" in capsys.readouterr().out
+
+
+def test_every_dtype_goes_to_the_machine_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"(Tensor([1.0, 2.0, 0.5], dtype=dtypes.{d}) * 2 + 1).realize()" for d in ("f8e4m3", "bf16", "f16", "f64", "u8")]
+    file = tmp_path / "program.py"
+    file.write_text("\n".join(["from morok import Tensor, dtypes", *lines, "(Tensor([True, False]) & True).realize()"]))
+    assert main(["bisect", str(file)]) == 0
+    assert "0 change their value" in capsys.readouterr().out
 
 
 def test_large_kernels_are_passed_over(program: str, capsys: pytest.CaptureFixture[str]) -> None:
