@@ -255,16 +255,16 @@ def _check_accesses(ast: UOp, program: Program) -> None:
     """OutOfBoundsError if a place that the kernel reads or writes can be outside of its buffer; only here a solver is loaded."""
     from morok.prove.inside import check
 
-    check(program, _kernel_name(ast))
+    check(program, kernel_name(ast))
 
 
-def _kernel_name(ast: UOp) -> str:
+def kernel_name(ast: UOp) -> str:
     return (ast.arg.name if isinstance(ast.arg, KernelInfo) else "") or "kernel"
 
 
 def section(ast: UOp, stage: Stage, before: Program, after: Program) -> str:
     """One stage as MOROK_DEBUG=ir prints it."""
-    title = f"=== {_kernel_name(ast)}: stage {stage.number}: {stage.name}"
+    title = f"=== {kernel_name(ast)}: stage {stage.number}: {stage.name}"
     if before is after or before == after:
         return f"{title} (no change)"
     return f"{title}\n{listing(after) if isinstance(after, list) else after.tree()}"

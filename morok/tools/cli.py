@@ -90,7 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         module = importlib.import_module(f"morok.tools.{name}")
         parser = _Parser(prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
         module.arguments(parser)
-        status = module.run(parser.parse_args(args[1:]))
+        options = parser.parse_args(args[1:])
+        as_json = getattr(options, "json", False)
+        status = module.run(options)
         sys.stdout.flush()
         return int(status)
     except MorokError as problem:
