@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 import subprocess
 import sys
@@ -230,6 +231,20 @@ def test_a_rule_is_called_the_same_before_and_after_it_was_proved(pack: Path) ->
     folder = [v.name for v in api.prove(pack.parent)]
     assert folder == [v.name for v in api.prove(pack.parent)] == list(load_rules(pack.parent).names)
     assert folder == [f"{pack.parent.name}.pack.double", f"{pack.parent.name}.pack.bounded"]
+
+
+def test_what_was_measured_in_code_of_rules_that_are_not_proved_now_is_not_proved(tmp_path: Path) -> None:
+    """After a change of the prover every rule is unproved; the catalogue says so."""
+    code = (
+        "from morok.prove import sources, stamp\n"
+        "sources.core_digest = stamp.source_bytes = lambda: 'another'\n"
+        "from morok.rewrite import library\n"
+        "file = next(library.rules_dir().rglob('transcendental.rules'))\n"
+        "print(set(library._verdicts(library._built_in(file).file).values()))\n"
+    )
+    environment = {**os.environ, "MOROK_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("set()", 0), done.stderr
 
 
 def test_own_names() -> None:
