@@ -39,6 +39,12 @@ def _guide(args: argparse.Namespace) -> int:
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", expected="the guide's folder: docs in a checkout")
     changed = refresh(folder)
+    if changed is None:
+        raise UsageError(
+            f"{folder} has no page with a generated part",
+            expected="the guide's folder: docs in a checkout",
+            hint="a part stands between `<!-- part NAME -->` and `<!-- end -->`",
+        )
     if args.json:
         emit_json({"folder": str(folder), "changed": [p.name for p in changed]})
     else:

@@ -82,3 +82,9 @@ def test_the_command_writes_what_is_stale(tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(UsageError, match="nonsense"):
         guide.refreshed("<!-- part nonsense -->\n<!-- end -->", guide.all_parts(tmp_path))
     assert main(["docs", "--guide", str(tmp_path / "none")]) == 2
+
+
+def test_a_folder_without_the_guide(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page.md").write_text("# Nothing generated\n")
+    assert main(["docs", "--guide", str(tmp_path)]) == 2
+    assert "no page with a generated part" in capsys.readouterr().err

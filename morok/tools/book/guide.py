@@ -32,12 +32,14 @@ def refreshed(text: str, parts: Mapping[str, Callable[[], str]]) -> str:
     return _PART.sub(made, text)
 
 
-def refresh(folder: Path) -> list[Path]:
-    """Write the pages of a folder anew; those that changed."""
+def refresh(folder: Path) -> list[Path] | None:
+    """Write the pages of a folder anew; those that changed. None if no page has a generated part."""
+    texts = {page: page.read_text(encoding="utf-8") for page in sorted(folder.glob("*.md"))}
+    if not any(map(_PART.search, texts.values())):
+        return None
     parts = all_parts(folder.resolve().parent)
     changed: list[Path] = []
-    for page in sorted(folder.glob("*.md")):
-        before = page.read_text(encoding="utf-8")
+    for page, before in texts.items():
         after = refreshed(before, parts)
         if after != before:
             page.write_text(after, encoding="utf-8")
