@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, islice, pairwise
+from operator import lt
 from typing import Final
 
 from morok import config
@@ -17,8 +19,14 @@ from morok.passes.target import Target
 Lanes = tuple[int, ...]
 
 WIDEST: Final = 1 << 10  # lanes of a vector that is left whole
+_CONST: Final = Op.Const
+_VCONST: Final = Op.VConst
+_VECTORIZE: Final = Op.Vectorize
+_GEP: Final = Op.Gep
+_LOAD: Final = Op.Load
+_INDEX: Final = Op.Index
 _LANEWISE: Final = frozenset({Op.Bitcast, Op.Precast})
-_IN_LANES: Final = frozenset({Op.Vectorize, Op.VConst, Op.Const})
+_IN_LANES: Final = frozenset({_VECTORIZE, _VCONST, _CONST})
 
 SMALL: Final = Target("", vector_bytes=16)  # where no machine is named
 
@@ -99,7 +107,7 @@ def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
     found = lane_offsets(i)
     if found is not None:
         return found[0].node(i), found[1]
-    if i.op is not Op.Vectorize:
+    if i.op is not _VECTORIZE:
         return None
     sums = [linear(w.simplify(s)) for s in i.src]
     if any(s.terms != sums[0].terms for s in sums):
@@ -124,9 +132,9 @@ def in_lanes(x: UOp, w: Widths) -> int:
 
 def alike(g: UOp, w: Widths) -> Lanes | None:
     """For each lane the first one that is the same; None where lanes cannot be compared."""
-    if g.op is Op.Const:
+    if g.op is _CONST:
         return (0,) * g.dtype.count
-    lanes = g.src if g.op is Op.Vectorize else g.arg if g.op is Op.VConst else None
+    lanes = g.src if g.op is _VECTORIZE else g.arg if g.op is _VCONST else None
     if lanes is None:
         return None
     first: dict[object, int] = {}
@@ -139,6 +147,9 @@ def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -
 
     same  a number for each lane; only lanes of one number are in one run. None at all: all may be
     """
+    if not same and all(map(lt, at, islice(at, 1, None))):  # rising, as most vectors are: where it is, each lane stays
+        ends = list(accumulate(size for _, size in accesses(w, n.dtype, base, at)))
+        return tuple([tuple(range(*cut)) for cut in pairwise([0, *ends])]), tuple(range(len(at)))
     found: list[Lanes] = []
     where = [0] * len(at)
     count = 0
@@ -155,8 +166,7 @@ def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -
 
 def last_runs(at: Sequence[int], same: Sequence[int], base: UOp, v: UOp, w: Widths) -> tuple[Lanes, ...] | None:
     """Runs as `runs` has them, of lanes that go to one place the last one; None where lanes of two numbers share a place."""
-    groups = _by_offset(at, same)
-    if sum(map(len, groups)) != len(set(at)):
+    if same and sum(map(len, _by_offset(at, same))) != len(set(at)):
         return None
     return runs(at, same, base, v, w)[0]
 
@@ -189,7 +199,7 @@ def accesses(w: Widths, d: DType, base: UOp, at: Sequence[int]) -> list[tuple[in
 
 def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | None:
     """Lanes whose indices differ by numbers together, and where each lane then is; None where that says nothing new."""
-    if i.op is not Op.Vectorize:
+    if i.op is not _VECTORIZE:
         return None
     groups: dict[object, list[int]] = {}
     for lane, s in enumerate(i.src):
@@ -208,9 +218,11 @@ def at_once(x: UOp, w: Widths) -> int:
     return w.limit if lanewise and not _is_wanted_whole(x, w) else 0
 
 
-def few(wanted: Sequence[int], w: Widths) -> int:
-    """Whether so many lanes are computed at once: 1, else 0. More are never wanted together, and need not be put together."""
-    return int(len(wanted) <= arithmetic_lanes(w.target))
+def one_by_one(x: UOp, wanted: Sequence[int], w: Widths) -> int:
+    """Whether lanes of vectors side by side are taken from each of these: 1, else 0. Only as many as are computed at once: more
+    are never wanted together. Vectors from memory can stay as they are, nothing is computed of their lanes: stage 19 takes them.
+    """
+    return int(len(wanted) <= arithmetic_lanes(w.target) and any(s.op is not _LOAD for s in x.src))
 
 
 def widest(n: UOp, w: Widths) -> int:
@@ -233,7 +245,7 @@ def _is_folded(node: UOp, w: Widths) -> bool:
             stack.pop()
             continue
         arithmetic = n.dtype.count > 1 and n.op in PARAMS
-        inner = [s.src[0] if s.op is Op.Gep else s for s in n.src] if arithmetic else []
+        inner = [s.src[0] if s.op is _GEP else s for s in n.src] if arithmetic else []
         below = [s for s in inner if not _is_accumulator(s)]
         missing = [s for s in below if s not in known]
         if missing:
@@ -245,7 +257,7 @@ def _is_folded(node: UOp, w: Widths) -> bool:
 
 def _is_accumulator(x: UOp) -> bool:
     """Whether a vector is what a register holds."""
-    if x.op is not Op.Load or x.src[0].op is not Op.Index:
+    if x.op is not _LOAD or x.src[0].op is not _INDEX:
         return False
     d = x.src[0].src[0].dtype
     return isinstance(d, PtrType) and d.space is AddrSpace.REG

@@ -8,9 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
+
+_ADD: Final = Op.Add
+_SUB: Final = Op.Sub
+_NEG: Final = Op.Neg
+_MUL: Final = Op.Mul
+_CONST: Final = Op.Const
+_VCONST: Final = Op.VConst
+_GEP: Final = Op.Gep
+_VECTORIZE: Final = Op.Vectorize
+_INDEX: Final = Op.Index
+_WHERE: Final = Op.Where
+_RANGE: Final = Op.Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +53,11 @@ class Linear:
 
 def known_factor(term: UOp) -> int:
     """A number that divides every value of a term that is no sum (at least 1)."""
-    if term.op is Op.Const:
+    if term.op is _CONST:
         return abs(int(term.arg)) or 1
-    if term.op is Op.Mul:
+    if term.op is _MUL:
         return (
-            known_factor(term.src[0]) * known_factor(term.src[1])
-            if term.src[0].op is Op.Const or term.src[1].op is Op.Const
-            else 1
+            known_factor(term.src[0]) * known_factor(term.src[1]) if term.src[0].op is _CONST or term.src[1].op is _CONST else 1
         )
     return 1
 
@@ -59,17 +70,17 @@ def linear(x: UOp) -> Linear:
     while stack:
         node, c = stack.pop()
         op, src = node.op, node.src
-        if op is Op.Add:
+        if op is _ADD:
             stack += [(src[1], c), (src[0], c)]
-        elif op is Op.Sub:
+        elif op is _SUB:
             stack += [(src[1], -c), (src[0], c)]
-        elif op is Op.Neg:
+        elif op is _NEG:
             stack.append((src[0], -c))
-        elif op is Op.Mul and src[1].op is Op.Const:
+        elif op is _MUL and src[1].op is _CONST:
             stack.append((src[0], c * int(src[1].arg)))
-        elif op is Op.Mul and src[0].op is Op.Const:
+        elif op is _MUL and src[0].op is _CONST:
             stack.append((src[1], c * int(src[0].arg)))
-        elif op is Op.Const:
+        elif op is _CONST:
             constant += c * int(node.arg)
         else:
             terms[node] = terms.get(node, 0) + c
@@ -85,24 +96,24 @@ def lane_offsets(x: UOp) -> tuple[Linear, tuple[int, ...]] | None:
     while stack:
         node, c, lanes = stack.pop()
         op, src = node.op, node.src
-        if op is Op.Add:
+        if op is _ADD:
             stack += [(src[1], c, lanes), (src[0], c, lanes)]
-        elif op is Op.Sub:
+        elif op is _SUB:
             stack += [(src[1], -c, lanes), (src[0], c, lanes)]
-        elif op is Op.Neg:
+        elif op is _NEG:
             stack.append((src[0], -c, lanes))
-        elif op is Op.Mul and src[1].op is Op.Const:
+        elif op is _MUL and src[1].op is _CONST:
             stack.append((src[0], c * int(src[1].arg), lanes))
-        elif op is Op.Mul and src[0].op is Op.Const:
+        elif op is _MUL and src[0].op is _CONST:
             stack.append((src[1], c * int(src[0].arg), lanes))
-        elif op is Op.Const:
+        elif op is _CONST:
             offsets = [o + c * int(node.arg) for o in offsets]
-        elif op is Op.VConst:
+        elif op is _VCONST:
             values = node.arg if lanes is None else [node.arg[i] for i in lanes]
             offsets = [o + c * v for o, v in zip(offsets, values, strict=True)]
-        elif op is Op.Gep:
+        elif op is _GEP:
             stack.append((src[0], c, node.arg if lanes is None else tuple(node.arg[i] for i in lanes)))
-        elif op is Op.Vectorize:
+        elif op is _VECTORIZE:
             chosen = src if lanes is None else [src[i] for i in lanes]
             parts = [linear(s) for s in dict.fromkeys(chosen)]
             if any(p.terms != parts[0].terms for p in parts[1:]):
@@ -125,9 +136,9 @@ def place_sums(nodes: Iterable[UOp]) -> list[tuple[UOp, Linear]]:
     """Every Index with one scalar index, and that index as a sum; a gate `Where(c, i, Invalid)` is looked through."""
     found: list[tuple[UOp, Linear]] = []
     for node in nodes:
-        if node.op is Op.Index and len(node.src) >= 2:
+        if node.op is _INDEX and len(node.src) >= 2:
             i = node.src[1]
-            while i.op is Op.Where:
+            while i.op is _WHERE:
                 i = i.src[1]
             if i.dtype.is_index and i.dtype.count == 1:
                 found.append((node, linear(i)))
@@ -141,5 +152,5 @@ def unit_stride_ids(nodes: Iterable[UOp]) -> frozenset[int]:
         term.arg[0]
         for _, total in place_sums(nodes)
         for term, c in total.terms.items()
-        if c == 1 and term.op is Op.Range and term.arg[1] in vector
+        if c == 1 and term.op is _RANGE and term.arg[1] in vector
     )

@@ -36,14 +36,17 @@ _LANEWISE: Final = frozenset({*PARAMS, Op.Bitcast})
 
 
 def cut_registers(root: UOp, target: Target) -> UOp:
-    """`root` with accumulators, and what is added to them, no wider than the target's registers."""
+    """`root` with accumulators, and what is added to them, no wider than the target's registers, and no Gep of a Cat."""
     wide: dict[UOp, int] = {}
+    joined = False
     for n in toposort((root,)):
-        if n.op is _REG and isinstance(n.dtype, PtrType) and n.dtype.size == 1:
+        if n.op is _CAT:
+            joined = True
+        elif n.op is _REG and isinstance(n.dtype, PtrType) and n.dtype.size == 1:
             lanes = native_lanes(target, n.dtype.base)
             if 1 < lanes < n.dtype.base.count:
                 wide[n] = lanes
-    if not wide:
+    if not wide and not joined:
         return root
     origin = maker.origin
     try:
@@ -104,10 +107,11 @@ class _Cutter:
     def whole(self, src: tuple[UOp, ...]) -> tuple[UOp, ...] | None:
         """All of these; None where something is missing."""
         nodes = self.nodes
-        if src[0] in nodes and all(s in nodes for s in src):
-            return tuple([nodes[s] for s in src])
-        self.missing += [(s, None) for s in src if s not in nodes]
-        return None
+        for s in src:
+            if s not in nodes:
+                self.missing += [(s, None) for s in src if s not in nodes]
+                return None
+        return tuple([nodes[s] for s in src])
 
     def register(self, node: UOp) -> UOp | None:
         """The wide register that a Load or Store is of."""

@@ -17,7 +17,7 @@ from morok.passes.accumulators import native_lanes
 from morok.passes.registers import cut_registers
 from morok.passes.target import Target
 from tests.passes import kernels as K
-from tests.passes.lowering import nodes, registers
+from tests.passes.lowering import after, nodes, ops, registers
 
 f32, f64, i32 = dtypes.f32, dtypes.f64, dtypes.i32
 FOUR = Target("LLVM", vector_bytes=16, memory_bytes=16)
@@ -119,6 +119,14 @@ def test_what_a_tile_adds_is_computed_in_registers() -> None:
     assert max(n.dtype.count for n in out) == 4
     floats = [n.op for n in out if n.dtype.is_float]
     assert [floats.count(op) for op in (Op.Mul, Op.Add, Op.Vectorize, Op.Gep)] == [4, 4, 2, 0]
+
+
+def test_lanes_of_vectors_from_memory_are_taken_last() -> None:
+    """Columns of 16 rows of 16 are lanes of the rows side by side; each lane is a node of its own from stage 19 on."""
+    programs = [after(k, K.transpose(64, 64), K.CPU) for k in (18, 19)]
+    taken = [[n.src[0].op for n in p.toposort() if n.op is Op.Gep] for p in programs]
+    assert taken == [[Op.Cat] * 16, [Op.Load] * 256]
+    assert Op.Cat not in ops(programs[1])
 
 
 def test_what_needs_no_cut_stays() -> None:
