@@ -49,6 +49,7 @@ class Widths:
     operands: frozenset[UOp] = frozenset()
     sizes: dict[DType, list[int]] = field(default_factory=dict)
     folded: dict[UOp, bool] = field(default_factory=dict)
+    accumulated: dict[UOp, bool] = field(default_factory=dict)
     known: dict[UOp, tuple[UOp, Lanes] | None] = field(default_factory=dict)
 
     @classmethod
@@ -213,9 +214,10 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
 
 def at_once(x: UOp, w: Widths) -> int:
     """How many lanes of a node are computed at once from lanes of its operands; 0 for what stays as it is. That is also
-    arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what accumulators were folded into."""
+    arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what accumulators were folded into; and
+    what is computed of accumulators that stage 19 cuts, and it with them."""
     lanewise = x.op in PARAMS or x.op in _LANEWISE
-    return w.limit if lanewise and not _is_wanted_whole(x, w) else 0
+    return w.limit if lanewise and not _is_wanted_whole(x, w) and not _is_accumulated(x, w) else 0
 
 
 def one_by_one(x: UOp, wanted: Sequence[int], w: Widths) -> int:
@@ -253,6 +255,34 @@ def _is_folded(node: UOp, w: Widths) -> bool:
             continue
         known[stack.pop()] = arithmetic and all(known[s] for s in below)
     return known[node]
+
+
+def _is_accumulated(node: UOp, w: Widths) -> bool:
+    """Whether a node is arithmetic on numbers in more lanes than the machine computes, some of them from registers. Nothing is
+    known of such numbers, so that lanes would not become simpler than others by being apart.
+    """
+    known = w.accumulated
+    stack = [node]
+    while stack:
+        n = stack[-1]
+        if n in known:
+            stack.pop()
+            continue
+        wide = n.dtype.count > w.limit and n.op in PARAMS and _is_number(n) and all(map(_is_number, n.src))
+        inner = [s.src[0] if s.op is _GEP else s for s in n.src] if wide else []
+        if any(map(_is_accumulator, inner)):
+            known[stack.pop()] = True
+            continue
+        missing = [s for s in inner if s not in known]
+        if missing:
+            stack += missing
+            continue
+        known[stack.pop()] = any(known[s] for s in inner)
+    return known[node]
+
+
+def _is_number(x: UOp) -> bool:
+    return not x.dtype.is_index and not x.dtype.is_bool
 
 
 def _is_accumulator(x: UOp) -> bool:

@@ -13,11 +13,12 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.places import storage
 from morok.ir.uop import UOp, vconst
+from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.accumulators import native_lanes
 from morok.passes.registers import cut_registers
 from morok.passes.target import Target
 from tests.passes import kernels as K
-from tests.passes.lowering import after, nodes, ops, registers
+from tests.passes.lowering import after, nodes, ops, programs, registers
 
 f32, f64, i32 = dtypes.f32, dtypes.f64, dtypes.i32
 FOUR = Target("LLVM", vector_bytes=16, memory_bytes=16)
@@ -119,6 +120,26 @@ def test_what_a_tile_adds_is_computed_in_registers() -> None:
     assert max(n.dtype.count for n in out) == 4
     floats = [n.op for n in out if n.dtype.is_float]
     assert [floats.count(op) for op in (Op.Mul, Op.Add, Op.Vectorize, Op.Gep)] == [4, 4, 2, 0]
+
+
+def test_what_is_computed_of_a_tile_is_one_vector_until_stage_19() -> None:
+    """max(a @ b + c, 0), in tiles of 4 x 8: one sum and one maximum of 32 lanes, then of 4 lanes each."""
+    i, j, k = K.loop(8, 0), K.loop(8, 1), K.fold(4, 2)
+    product = K.buffer(1, 32).index(i * 4 + k) * K.buffer(2, 32).index(k * 8 + j)
+    total = product.reduce(Op.Add, k) + K.buffer(3, 8).index(j)
+    ast = K.kernel(K.buffer(0, 64).index(i * 8 + j).store(total.max(total.like(0))).end(i, j))
+    scheduler = Scheduler(ast, FOUR)
+    for axis, amount in ((0, 4), (1, 8)):
+        scheduler.apply(Opt(OptOp.UPCAST, axis, amount))
+    opts = K.KernelInfo("k", tuple(scheduler.applied))
+    found = programs(UOp.new(Op.Sink, ast.src, opts), FOUR)
+    maxima = [[n.dtype.count for n in nodes(found[at - 1]) if n.op is Op.Max] for at in (14, 18, 19)]
+    assert maxima == [[32], [32], [4] * 8]
+    values = {slot: [float(v % 7 - 3) for v in range(64)] for slot in range(4)}
+    held = [{slot: list(v) for slot, v in values.items()} for _ in range(3)]
+    for program, at in zip((ast, found[17], found[18]), held, strict=True):
+        interpret.run(program, at)
+    assert held[0][0] == held[1][0] == held[2][0]
 
 
 def test_lanes_of_vectors_from_memory_are_taken_last() -> None:
