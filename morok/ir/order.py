@@ -36,6 +36,7 @@ _OTHER: Final = (5, "", 0)
 _NUMBERS: Final = (8, "", 0)
 _NUMBER: Final = (9, "", 0)
 _NAMED: Final = frozenset({Op.DefineVar, Op.Special})
+SHALLOW: Final = 8  # levels that are ranked by recursion
 # A number for each op that is the same in every process.
 _CODE: Final[dict[Op, int]] = {op: crc32(op.name.encode()) for op in Op}
 
@@ -47,7 +48,7 @@ def precedes(a: UOp, b: UOp) -> bool:
 
 def order(node: UOp) -> Rank:
     """The sort key of a node. What asks often looks at `node.rank` first."""
-    found = node.rank or _rank(node)
+    found = node.rank or _rank(node, SHALLOW)
     if found is not None:  # as most often: what is below is older, and was asked for
         return found
     stack = [node]
@@ -58,7 +59,7 @@ def order(node: UOp) -> Rank:
                 stack.append(s)
         if stack[-1] is at:
             stack.pop()
-            found = _rank(at)
+            found = _rank(at, 0)
     assert found is not None
     return found
 
@@ -66,8 +67,8 @@ def order(node: UOp) -> Rank:
 _type_codes: dict[DType, int] = {}  # the same in every process
 
 
-def _rank(node: UOp) -> Rank | None:
-    """The rank of a node, kept on it from now on; None where an operand has none yet."""
+def _rank(node: UOp, levels: int) -> Rank | None:
+    """The rank of a node, kept on it from now on; None where something without a rank lies more than so many levels below."""
     op = node.op
     src = node.src
     arg = node.arg
@@ -79,8 +80,11 @@ def _rank(node: UOp) -> Rank | None:
     found: Rank
     if arg is None and len(src) == 2:
         a, b = src
-        first, second = a.rank, b.rank
-        if first is None or second is None:
+        first = a.rank or (_rank(a, levels - 1) if levels else None)
+        if first is None:
+            return None
+        second = b.rank or (_rank(b, levels - 1) if levels else None)
+        if second is None:
             return None
         structure = hash((code, typed, 0, first[4], second[4]))
         if op is _ADD:
@@ -101,9 +105,10 @@ def _rank(node: UOp) -> Rank | None:
     else:
         below: list[int] = []
         for s in src:
-            if s.rank is None:
+            rank = s.rank or (_rank(s, levels - 1) if levels else None)
+            if rank is None:
                 return None
-            below.append(s.rank[4])
+            below.append(rank[4])
         structure = hash((code, typed, 0 if arg is None else _stable(arg), *below))
         if op is _CONST:
             found = (_NUMBER, arg, code, structure, structure)

@@ -278,7 +278,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
             and ((opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None))
             and nests(at)
         ):  # its terms are finished first, whatever their depth
-            nest = program.unfold(job, at, trail)
+            nest = program.unfold(job, at)
             holds = None
             pending = reversed(nest)
         elif holds is None or len(kids) <= holds[2]:

@@ -9,10 +9,9 @@ Written against a dialect's accessors: `morok.rewrite.specialize` puts its own i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from morok.dialect import Node
-from morok.rewrite.pending import PENDING
 from morok.rewrite.ruleset import Match
 from morok.rewrite.specialize import operands, opkey, recall
 
@@ -20,33 +19,26 @@ if TYPE_CHECKING:
     from morok.rewrite.drive import Job
 
 
-def unfold(job: Job, root: Node, trail: tuple[Any, ...]) -> list[Node]:
+def unfold(job: Job, root: Node) -> list[Node]:
     """The terms of a nest, the last one first, finished or not. What is inside two nests, or twice in one, is a term but for the
     first time: it will be finished once, and be a term that is known.
     """
-    done, inside, silent, key = job.done, job.inside, job.program.silent, job.memo_key
-    lookup = done.get
+    lookup, inside, key = job.done.get, job.inside, job.memo_key
     op = opkey(root)
     terms = []
     stack = [*operands(root)]
     while stack:
         term = stack.pop()
-        known = lookup(term)
-        if known is None:
-            if opkey(term) in silent and not operands(term):
-                done[term] = term
-            else:
-                if key is not None and (kept := recall(term).get(key)) is not None:
-                    known = term if kept is True else kept()
-                if known is not None:
-                    done[term] = done[known] = known
-                elif opkey(term) is op and term not in inside:
-                    inside[term] = True
-                    stack += operands(term)
-                    continue
-        elif known is PENDING:
-            raise job.circle(term, trail)
-        terms.append(term)
+        if (
+            opkey(term) is op
+            and term not in inside
+            and lookup(term) is None
+            and (key is None or (kept := recall(term).get(key)) is None or (kept is not True and kept() is None))
+        ):
+            inside[term] = True
+            stack += operands(term)
+        else:
+            terms.append(term)
     return terms
 
 
