@@ -148,7 +148,7 @@ def names(ast: UOp, target: Target) -> Known | None:
 
 
 def cut_registers(ast: UOp, target: Target) -> UOp:
-    return registers.cut_registers(ast, target)
+    return registers.cut_registers(ast, vectors(ast, target))
 
 
 def order_loops(ast: UOp, target: Target) -> UOp:
