@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
-from morok.collector import paused
+from morok.collector import paused, settle
 from morok.errors import UnprovedRuleError
 from morok.ir.maker import maker
 from morok.ir.op import Op
@@ -232,6 +232,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
     if target not in _prepared:
         prepare(target)
         _prepared.add(target)
+        settle()
     for stage in STAGES:
         before = program
         program = run(stage, program, target, trial if stage.number == DECOMPOSITIONS else None)
