@@ -135,14 +135,9 @@ def _finite(x: UOp) -> bool:
     return not isinstance(x.vmin, float) and not isinstance(x.vmax, float)
 
 
-def _natural(a: UOp, b: UOp) -> bool:
-    """Whether `a` is not negative, `b` is positive, and both are bounded: the usual case, said in one step."""
-    return b.vmin > 0 and a.vmin >= 0 and a.vmax.__class__ is int and b.vmax.__class__ is int
-
-
 def idiv(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
-    if _natural(a, b):
+    if a.vmax.__class__ is int and b.vmax.__class__ is int and a.vmin >= 0 and b.vmin > 0:  # the usual case, said in one step
         return a.vmin // b.vmax, a.vmax // b.vmin
     return _quotient(tdiv, d, src)
 
@@ -153,11 +148,12 @@ def floordiv(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 def mod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
-    n = _single(b)
-    if n and _natural(a, b):
-        lo, hi = a.vmin, a.vmax
+    n = b.vmin
+    lo, hi = a.vmin, a.vmax
+    if hi.__class__ is int and n.__class__ is int and n == b.vmax and n > 0 and lo >= 0:  # the usual case, said in one step
         q = lo // n
         return (lo - q * n, hi - q * n) if q == hi // n else (0, n - 1 if n <= hi else hi)
+    n = _single(b)
     # one bucket of quotients: the remainder runs along with the dividend
     if n and _finite(a) and tdiv(a.vmin, n) == tdiv(a.vmax, n) and (a.vmin >= 0 or a.vmax <= 0):
         return a.vmin - tdiv(a.vmin, n) * n, a.vmax - tdiv(a.vmax, n) * n
