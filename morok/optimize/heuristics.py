@@ -286,7 +286,7 @@ def _matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]
         return None
     found: list[tuple[UOp, UOp]] = []
     for s in accesses.loads:
-        columns = [r for r in outputs if s.terms.get(r) == 1 and _length(r) >= 8]
+        columns = [r for r in outputs if s.terms.get(r) == 1 and _length(r) >= 2]
         if not columns or not any(r in s.terms for r in reduced):
             continue
         rows = [
@@ -383,8 +383,12 @@ def _tile(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | N
     """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors, from a copy of the
     columns that a block is wide if buffer `slot` is to be copied.
     """
-    lanes = native(s)
+    lanes, length = native(s), _length(column)
     lying = _lying(accesses, row, column)
+    # A row shorter than a register, and all there is, has one of its own, and lies close enough to the others. Of other lanes
+    # that are no power of two registers are put together one by one.
+    narrow = length < lanes and length & (length - 1) > 0 and 4 * lanes == s.target.vector_bytes
+    slot = None if narrow else slot
     turned = _copyable(s, lying[0]) if len(lying) == 1 else None
     near = _near_columns(s, row, column, slot, bool(lying)) if slot is not None and (turned is not None or not lying) else 0
     # With a copy of few columns, the loop over rows is inside: it reads the copy again and again. One of many columns is made
@@ -398,26 +402,32 @@ def _tile(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | N
     if near:  # twice as many rows, which are near, and half as many columns, which are less so
         vectors = max(1, vectors // 2)
     wide = _widest(_length(column), lanes, vectors)
-    # A row that fills most of a register, and is all there is, has one of its own. Of other lanes that are no power of two
-    # registers are put together one by one.
-    narrow = lanes // 2 < wide < lanes and 4 * lanes == s.target.vector_bytes and not (near or lying or slot is not None)
     if wide % lanes and not narrow:
         wide = 1 << (wide.bit_length() - 1)
     outside = s.output_ranges.index(row) if near else s.output_ranges.index(column) + (wide < _length(column))
     used = min(vectors, -(-wide // lanes))
     tile = TILE // 2 if wide < lanes <= 2 * wide else TILE // used  # eight rows of less than a vector keep as many registers busy
     most = min(max(1, MAX_LANES // (wide * s.lanes(row))), max(2, (s.target.registers - 4) // used), tile)
-    best = [m for m in range(most, 1, -1) if rows % m == 0]
-    tall = best[0] if best and best[0] >= 4 else min(rows, most)
+    tall = _divided(rows, most)
+    before = set(s.ranges)
     # What becomes lanes last are neighbours in registers: columns where rows could be as well.
     for r, amount in ((row, tall), (column, wide)) if lying else ((column, wide), (row, tall)):
         _vectorize(s, r, amount)
+    for r in s.output_ranges:  # columns that remain have rows of their own where the loop over rows is inside
+        if r not in before and r is not row and _length(r) == rows and (width := s.lanes(r)) > 1:
+            _vectorize(s, r, _divided(rows, min(MAX_LANES // width, TILE // -(-width // lanes))))
     if narrow:
         s.apply(Opt(OptOp.LANES, None, wide))
     if slot is not None:
         s.apply(Opt(OptOp.PACK, slot, outside))
         if near and turned is not None:  # the rows of a block, side by side
             s.apply(Opt(OptOp.PACK, turned, outside + 1))
+
+
+def _divided(rows: int, most: int) -> int:
+    """How many rows of a tile that has at most so many: a divisor of all rows, but not one of few."""
+    best = next((m for m in range(most, 3, -1) if rows % m == 0), 0)
+    return best or min(rows, most)
 
 
 def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:

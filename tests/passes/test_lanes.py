@@ -1,4 +1,4 @@
-"""LANES: vectors as long as a row that fills most of a register, and not all of it."""
+"""LANES: vectors as long as a row that is shorter than a register."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ def widths(ast: UOp, op: Op) -> set[int]:
     return {u.dtype.count for u in lower(ast, K.CPU) if u.op is op}
 
 
-def test_columns_that_fill_most_of_a_register_have_one_of_their_own() -> None:
+def test_columns_fewer_than_a_register_holds_have_one_of_their_own() -> None:
     """In vectors of 16 lanes ten columns would be put together element by element, and divided they take two registers."""
     ten = ["UPCAST(1, 10)", "UPCAST(0, 8)", "LANES(10)"]
     assert chosen(K.matmul(512, 128, 10)) == ten
     assert widths(K.matmul(512, 128, 10), Op.MulAcc) == {10}
+    assert chosen(K.matmul(512, 2048, 10)) == ten  # lying so close, they need no copy
+    assert chosen(K.matmul(512, 128, 5)) == ["UPCAST(1, 5)", "UPCAST(0, 16)", "LANES(5)"]
+    assert chosen(K.matmul(512, 128, 2)) == ["UPCAST(1, 2)", "UPCAST(0, 16)"]
     assert chosen(K.matmul(512, 128, 8)) == ["UPCAST(1, 8)", "UPCAST(0, 8)"]
     assert chosen(K.matmul(512, 128, 16)) == ["UPCAST(1, 16)", "UPCAST(0, 16)"]
     assert chosen(K.matmul(512, 128, 20)) == ["UPCAST(1, 16)", "UPCAST(1, 4)", "UPCAST(0, 16)"]  # more than one
@@ -41,7 +44,23 @@ def test_columns_that_fill_most_of_a_register_have_one_of_their_own() -> None:
     assert chosen(K.matmul(512, 128, 10), half)[:2] == ["UPCAST(1, 8)", "UPCAST(1, 2)"]
 
 
-@pytest.mark.parametrize("columns", [9, 10, 13, 15])
+def test_columns_that_remain_have_tiles_too() -> None:
+    """Where the loop over rows is inside, they have one of their own: row by row, each sum would wait for itself."""
+    assert chosen(K.matmul(512, 1024, 20)) == [
+        "SWAP(0, 1)",
+        "UPCAST(0, 16)",
+        "UPCAST(1, 4)",
+        "UPCAST(0, 16)",
+        "UPCAST(1, 16)",
+        "PACK(2, 1)",
+    ]
+    rng = np.random.default_rng(0)
+    for m, k, n in ((34, 700, 20), (33, 700, 19), (40, 300, 1000)):
+        a, b = (rng.integers(-9, 10, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+        np.testing.assert_array_equal((Tensor(a) @ Tensor(b)).numpy(), a @ b)
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4, 7, 9, 10, 15])
 @pytest.mark.parametrize("rows", [2, 5, 24])
 def test_values(rows: int, columns: int) -> None:
     rng = np.random.default_rng(0)
