@@ -123,7 +123,7 @@ def _make(
         if origin is None:
             frame = user_frame()
             origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    cell: Any = _new_cell(_Cell)
+    cell: Any = _Cell()
     cell.op = op
     cell.dtype = dtype
     cell.src = src
@@ -631,7 +631,7 @@ def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """`node` over other operands, to be looked at and thrown away: no UOp, and without bounds."""
-    cell: Any = _new_cell(_Cell)
+    cell: Any = _Cell()
     cell.op = node.op
     cell.dtype = node.dtype
     cell.src = src
@@ -675,7 +675,6 @@ def _arg_key(arg: Any) -> Any:
 _set_serial: Final = _Cell.__dict__["serial"].__set__
 # Says anew where a node came from: a rule's target may be a node that was there before (`x + 0 ~> x`).
 came_from: Final[Callable[[UOp, Origin | None], None]] = _Cell.__dict__["origin"].__set__
-_new_cell: Final[Callable[[type], Any]] = object.__new__  # what it gives becomes a UOp when it is filled
 _BOUNDS: Final = {op: _any_value if e.bounds is None else e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}

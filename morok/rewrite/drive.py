@@ -46,8 +46,7 @@ Planned = tuple["Match | None", "Held | None", "Match | None"]
 class Program(Protocol):
     """What calls with the same rules share.
 
-    plan     by op key: the match function, which operands are held, and the match function for whole nests
-    others   the same for the keys of which nothing is said
+    plan     by op key, whatever it is: the match function, which operands are held, and the match function for whole nests
     whole    the rules that see whole nests of one op
     sketch   (node, operands): the node over other operands for these rules to look at, and nobody else
     silent   the op keys whose nodes, if they have no operands, are final as they are
@@ -73,8 +72,6 @@ class Program(Protocol):
     @property
     def plan(self) -> Mapping[Hashable, Planned]: ...
     @property
-    def others(self) -> Planned: ...
-    @property
     def silent(self) -> Container[Hashable]: ...
     @property
     def new_map(self) -> Callable[[], Any]: ...
@@ -92,8 +89,7 @@ class Job:
     """
 
     __slots__ = (
-        "program", "dialect", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "inside",
-        "size", "root", "stack",
+        "program", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "inside", "size", "root", "stack",
     )  # fmt: skip
 
     def __init__(
@@ -106,18 +102,18 @@ class Job:
         stage: str,
     ) -> None:
         self.program = program
-        self.dialect = program.dialect
         self.context = context
         self.limits = limits
         self.memo_key = memo_key
         self.trace = trace
         self.stage = stage
-        self.done = program.new_map()
-        self.held = program.new_map()
+        new_map = program.new_map
+        self.done = new_map()
+        self.held = new_map()
+        self.inside = new_map()
         self.fired = 0
-        self.inside = program.new_map()
         self.size: int | None = None
-        self.root: Node = None
+        self.root: Node = None  # `drive` says it
         self.stack: list[Any] = []
 
     def rule_name(self, number: int) -> str:
@@ -131,7 +127,7 @@ class Job:
 
     def record(self, number: int, before: Node, after: Node) -> None:
         assert self.trace is not None
-        self.trace.record(self.dialect, self.stage, self.rule_name(number), before, after)
+        self.trace.record(self.program.dialect, self.stage, self.rule_name(number), before, after)
 
     def recall(self, node: Node) -> Node | None:
         """The final form of a node if it is known: PENDING while it is in the making."""
@@ -165,7 +161,7 @@ class Job:
     def allow(self, trail: Trail) -> int:
         """Called when the count of firings reaches `limits.total`: the count to stop at, or RewriteLimitError."""
         if self.size is None:
-            self.size = _size(self.dialect, self.root)
+            self.size = _size(self.program.dialect, self.root)
         allowed = self.limits.total + self.limits.per_size * self.size
         if self.fired >= allowed:
             raise self.too_many(trail, f"{self.fired:,} rewritings did not settle a graph of {self.size:,} nodes")
@@ -178,7 +174,7 @@ class Job:
         at = trail[0] if trail else self.root
         return RewriteLimitError(
             f"{what}; the last rules to fire: {fired}",
-            excerpt=f"  at {brief(self.dialect, at)}",
+            excerpt=f"  at {brief(self.program.dialect, at)}",
             hint="make each rule produce something simpler, or raise Limits",
         )
 
@@ -194,7 +190,7 @@ class Job:
         rules = " then ".join(names)
         return RewriteLimitError(
             f"rewriting goes in a circle: {rules} lead{'s' if len(names) == 1 else ''} back to the same node",
-            excerpt=f"  at {brief(self.dialect, again)}",
+            excerpt=f"  at {brief(self.program.dialect, again)}",
             hint="two rules with opposite canonical forms; keep one, or guard both so that only one applies",
         )
 
@@ -237,7 +233,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     lookup = done.get
     held = job.held
     program = job.program
-    planned, others = program.plan.get, program.others
+    plan = program.plan
     silent = program.silent
     before = program.before
     context = job.context
@@ -248,7 +244,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
     fired = job.fired
     allowed = job.limits.total
     stack = job.stack
-    node = at = root
+    job.root = node = at = root
     trail: Trail = ()
     fires = True
     original = before is not None
@@ -260,7 +256,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
         kids = operands(at)
         changed = False
         nest = None
-        match, holds, whole = planned(op, others)
+        match, holds, whole = plan[op]
         if original:  # stage 0: the node as it was given
             original = False
             assert before is not None
@@ -305,7 +301,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     if not operands(kid) and opkey(kid) in silent:
                         done[kid] = kid
                         continue
-                    if key is not None and (kept := recall(kid).get(key)) is not None:
+                    if key is not None and (facts := recall(kid)) and (kept := facts.get(key)) is not None:
                         new = kid if kept is True else kept()
                     if new is None:  # come back when it is finished
                         stack.append((node, at, trail, fires, pending, changed, nest, kids, None, match))
@@ -326,7 +322,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     pass
                 elif nest is not None:
                     if len(nest) > len(kids):
-                        hit = program.gather(job, at, nest, not trail, planned(opkey(at), others)[2], match)
+                        hit = program.gather(job, at, nest, not trail, plan[opkey(at)][2], match)
                     if hit is None:
                         nest = None
                         changed = False
@@ -355,8 +351,9 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                             known = held.get(at)
                         else:
                             known = lookup(at)
-                            if known is None and key is not None and (kept := recall(at).get(key)) is not None:
-                                known = at if kept is True else kept()
+                            if known is None and key is not None and (facts := recall(at)):
+                                kept = facts.get(key)
+                                known = at if kept is True else None if kept is None else kept()
                                 if known is not None:
                                     done[at] = done[known] = known
                         if known is not None:
@@ -368,7 +365,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                             original = True
                             break
                         elif opkey(at) is not op:  # a constructor chose another op
-                            match = planned(opkey(at), others)[0]
+                            match = plan[opkey(at)][0]
                     if match is not None and fires:  # stage 1: the node over finished operands
                         hit = match(at, context)
                 if hit is None:  # `at` is final
@@ -398,7 +395,7 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     if known is None:
                         if not operands(new) and opkey(new) in silent:
                             known = new
-                        elif key is not None and (kept := recall(new).get(key)) is not None:
+                        elif key is not None and (facts := recall(new)) and (kept := facts.get(key)) is not None:
                             known = new if kept is True else kept()
                         if known is None:
                             done[at] = PENDING

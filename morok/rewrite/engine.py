@@ -24,6 +24,9 @@ DEFAULT_LIMITS: Final = Limits()
 FIRES: Final = frozenset({"value", "place", "order"})
 _NO_RULES: Final = Matcher({}, None, ())
 
+Rebuild = Callable[[Node, tuple[Node, ...]], Node]
+Settle = Callable[[Node], Node]
+
 _specialized: dict[tuple[Any, int], tuple[Dialect, Any]] = {}
 
 
@@ -58,9 +61,16 @@ def _positions(dialect: Dialect, fires: frozenset[str]) -> Mapping[Hashable, Hel
     return found[1]
 
 
-def _plan(after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> dict[Hashable, Planned]:
+class _Plan(dict[Hashable, Planned]):
     """By op key: the match functions, and which operands are held. An op that no rule names has the rules for every op."""
-    return {k: (after.table.get(k, after.default), held.get(k), whole.table.get(k)) for k in {*keys, *after.table, *held}}
+
+    def __init__(self, after: Matcher, whole: Matcher, held: Mapping[Hashable, Held], keys: Iterable[Hashable]) -> None:
+        self.others: Planned = (after.default, None, None)
+        for k in {*keys, *after.table, *held}:
+            self[k] = (after.table.get(k, after.default), held.get(k), whole.table.get(k))
+
+    def __missing__(self, key: Hashable) -> Planned:
+        return self.others
 
 
 class _Program:
@@ -75,8 +85,7 @@ class _Program:
         self.whole = whole
         # rules that see nodes as they were given see those inside a nest too
         seen = whole if whole is not None and before is None and isinstance(dialect, Nests) else _NO_RULES
-        self.plan = _plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
-        self.others: Planned = (after.default, None, None)
+        self.plan = _Plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
         self.silent = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
         self.memo_key = _memo_key(_what(after, before, whole, fires))
         self.drive = _for(drive, dialect)
@@ -86,10 +95,9 @@ class _Program:
         self.memory = dialect if isinstance(dialect, Remembers) else None
         self.new_map = map_of(dialect)
         self.history = dialect if isinstance(dialect, Traces) else None
-        self.drafts = dialect if isinstance(dialect, Drafts) else None
-
-
-Rebuild = Callable[[Node, tuple[Node, ...]], Node]
+        # what rebuilds nodes, and settles them: where firings are recorded, and where they are not
+        self.traced: tuple[Rebuild, Settle] = (dialect.rebuild, _itself)
+        self.untraced = (dialect.draft, dialect.settle) if isinstance(dialect, Drafts) else self.traced
 
 
 class Known(NamedTuple):
@@ -213,39 +221,35 @@ def rewrite_all(
     # a trace is to show every firing, so what is remembered from earlier calls is not used
     own = contextual or known is not None or trace is not None
     job = Job(program, context, limits, None if own or program.memory is None else program.memo_key, trace, stage)
+    rebuild, settle = program.untraced if trace is None else program.traced
     if known is not None:
         for node, form in known.forms.items():
             job.done[node] = form
         for node, form in known.held.items():
             job.held[node] = form
-    again = None if known is None else known.rebuild
+        rebuild = known.rebuild(rebuild)
     history = program.history
     if history is None:
-        return [_finish(program, job, root, again) for root in roots]
+        return [_finish(program, job, root, rebuild, settle) for root in roots]
     maker = history.maker
     origin, maker_stage = maker.origin, maker.stage
-    maker.stage = stage
     try:
+        if stage != maker_stage:
+            maker.stage = stage
         out = []
         for root in roots:
             maker.origin = history.origin(root)
-            out.append(_finish(program, job, root, again))
+            out.append(_finish(program, job, root, rebuild, settle))
         return out
     finally:
         maker.origin = origin
-        maker.stage = maker_stage
+        if stage != maker_stage:
+            maker.stage = maker_stage
 
 
-def _finish(program: _Program, job: Job, root: Node, again: Callable[[Rebuild], Rebuild] | None) -> Node:
-    job.root = root
+def _finish(program: _Program, job: Job, root: Node, rebuild: Rebuild, settle: Settle) -> Node:
     known = job.recall(root)
-    if known is not None:
-        return known
-    rebuild: Rebuild = program.dialect.rebuild
-    settle: Callable[[Node], Node] = _itself
-    if job.trace is None and program.drafts is not None:
-        rebuild, settle = program.drafts.draft, program.drafts.settle
-    return program.drive(job, root, rebuild if again is None else again(rebuild), settle)
+    return program.drive(job, root, rebuild, settle) if known is None else known
 
 
 def _itself(node: Node) -> Node:
