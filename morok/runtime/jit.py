@@ -148,16 +148,16 @@ def _emission(text: str, m: Machine, effort: Effort) -> Callable[[], bytes]:
         llvm = _binding()
         module = parse(text)
         machine = _machine(m, _LEVELS[how])
-        options = llvm.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = options.slp_vectorization = effort == "all"
-        builder = llvm.create_pass_builder(machine, options)
-        if effort == "all":
-            passes = builder.getModulePassManager()
-        elif unrolled.ASKED in text:
-            passes = llvm.create_new_module_pass_manager()
-            passes.add_loop_unroll_pass()
-        else:
-            passes = None
+        passes = builder = None
+        if effort == "all" or unrolled.ASKED in text:
+            options = llvm.create_pipeline_tuning_options(speed_level=2)
+            options.loop_vectorization = options.slp_vectorization = effort == "all"
+            builder = llvm.create_pass_builder(machine, options)
+            if effort == "all":
+                passes = builder.getModulePassManager()
+            else:
+                passes = llvm.create_new_module_pass_manager()
+                passes.add_loop_unroll_pass()
         _settle(how)
 
     def make() -> bytes:
