@@ -50,7 +50,8 @@ class Rendered:
                   the buffers and working memory: which part to run in the lower 32 bits, of how many in the upper
     work          instructions that a run executes, roughly
     scalar_loops  whether an innermost loop works on scalars, so that LLVM's vectorizer has something to do
-    waits         whether it does little but read and write memory by vectors, so that its speed is the memory's
+    waits         whether it does little but read and write memory by vectors, so that its speed is the memory's, or little
+                  at all
     overwritable  the slots of inputs in whose memory the only output may lie: each is read before it is overwritten (LLVM)
     narrow        the text without wide accesses, for buffers not aligned to 16 bytes; "" where `text` has none (CUDA)
     grid, block   a GPU launch: ends of the block and thread axes, constants or expressions of `vars`

@@ -130,7 +130,8 @@ def summed(n: int) -> list[UOp]:
     (copied(1024, 40), "code"),
     (summed(1024), "code"),
     (scalar_loop(1000), "all"),
-    (scalar_loop(4), "code"),
+    (scalar_loop(4), "plain"),
+    (summed(64), "plain"),
 ])  # fmt: skip
 def test_what_waits_for_memory_is_left_as_it_stands(listing: list[UOp], effort: str) -> None:
     assert render(listing, "k").effort == effort

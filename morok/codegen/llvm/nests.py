@@ -14,6 +14,7 @@ PARTS: Final = 4  # of a THREAD axis, a thread
 LONG: Final = 8  # iterations from which on a loop is worth vectors
 SHARE: Final = 16  # of a kernel's work: less in scalar loops is not worth LLVM's pipeline, which takes longer than all the rest
 COMPUTED: Final = 3  # values for each access to memory by vectors: with no more, memory is what a kernel waits for
+SMALL: Final = 1000  # instructions: what they take is less than what it costs to start a kernel
 _RANGE: Final = Op.Range
 _END: Final = Op.End
 _LOAD: Final = Op.Load
@@ -59,7 +60,7 @@ class _Loop:
 def work_of(instructions: Sequence[UOp]) -> tuple[int, bool, bool]:
     """How many instructions one run of the kernel executes, constants and addresses not counted; whether a noticeable share of
     them is in innermost loops of many iterations that read or write memory and have no vector in them; and whether they do little
-    but read and write memory by vectors.
+    but read and write memory by vectors, or little at all.
     """
     total = scalar = computed = wide = 0
     products = False
@@ -97,4 +98,5 @@ def work_of(instructions: Sequence[UOp]) -> tuple[int, bool, bool]:
     total += sum(o.count * o.times for o in open_)
     computed += sum(o.computed * o.times for o in open_)
     wide += sum(o.wide * o.times for o in open_)
-    return total, scalar * SHARE > total, wide > 0 and not products and computed <= COMPUTED * wide
+    waits = wide > 0 and not products and computed <= COMPUTED * wide
+    return total, scalar * SHARE > total, waits or total <= SMALL
