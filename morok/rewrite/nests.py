@@ -70,7 +70,8 @@ def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match,
         while opkey(node) is op and lookup(node) is None:
             chain.append(node)
             node = operands(node)[0]
-        while len(chain) > 1:
+        leans = written or len(chain) + 1 == len(terms)
+        while leans and len(chain) > 1:
             node = chain[-1]
             for s in operands(node):
                 if lookup(s) is not s:
@@ -86,7 +87,7 @@ def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match,
                     chain.pop()
                     continue
             break
-        if written or len(chain) <= 1:
+        if written or (leans and len(chain) == 1):
             break
         written = True
     for node in chain[1:]:  # these are finished one by one

@@ -118,6 +118,19 @@ def test_a_circle_through_a_nest_names_its_rules() -> None:
         graph_rewrite(variable(0).max(variable(1)), rules)
 
 
+@pytest.mark.parametrize(("made", "gathered"), [("Add(Add(x, y), 3)", 0), ("Add(3, Add(y, Add(x, y)))", 1)])
+def test_a_nest_that_a_rule_made_is_gathered_where_it_is_not_in_order(made: str, gathered: int) -> None:
+    found = rules_of(f"make: Max(x: index, y) ~> {made}")
+    rules = RuleSet((*groups(*SYMBOLIC).parts, *found.parts), (), groups("whole_sums"))
+    x, y = variable(0), variable(1)
+    with tracing(Trace()) as trace:
+        out = graph_rewrite(x.max(y), rules)
+    assert out is (x + y * 2 if gathered else x + y) + 3
+    fired = [f.rule for f in trace.firings]
+    assert fired.count("whole_sums.gather") == gathered
+    assert "commutative_canonicalization.sum" not in fired
+
+
 def test_contracts_are_asserted_of_whole_nests_too() -> None:
     with morok.settings(check=True):
         x = variable(2) + (variable(1) + (variable(0) + 3))
