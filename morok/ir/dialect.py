@@ -199,13 +199,13 @@ class _Morok:
         found: dict[UOp, tuple[UOp, ...]] = {}
         for n in node.toposort():
             count, op = n.dtype.count, n.op
-            if count == 1:
+            if count == 1 and op is not Op.Gep and not (TABLE.entries[op].pointwise and any(found[s] != (s,) for s in n.src)):
                 found[n] = (n,)
             elif op is Op.Const or op is Op.VConst:
                 values = n.arg if op is Op.VConst else (n.arg,) * count
                 found[n] = tuple([UOp.const(v, n.dtype.scalar()) for v in values])
             elif op is Op.Vectorize:
-                found[n] = n.src
+                found[n] = tuple([found[s][0] for s in n.src])
             elif op is Op.Cat:
                 found[n] = tuple([lane for s in n.src for lane in found[s]])
             elif op is Op.Gep:

@@ -52,6 +52,18 @@ def test_a_wrong_offset_breaks_the_contract() -> None:
         check_call(externs["offsets"], MOROK, (i,), (X, (0, 2)))
 
 
+def test_lanes_taken_out_of_a_vector_are_its_lanes() -> None:
+    """The contract is asserted on what they are, and not on any numbers within their bounds."""
+    thirds = (UOp.vectorize(*[X * 3] * 4) + vconst(index, range(4))) // 3
+    i = UOp.vectorize(thirds.gep(0) + 1, thirds.gep(3))
+    found = A.offsets(i, widths())
+    assert found is not None
+    assert found[1][0] == found[1][1]
+    check_call(externs["offsets"], MOROK, (i,), found)
+    with pytest.raises(HelperContractError, match="offsets"):
+        check_call(externs["offsets"], MOROK, (i,), (X, (1, 2)))
+
+
 def test_a_contract_that_names_no_lanes_is_about_any_of_them() -> None:
     """A sum of vectors is no sequence behind another."""
     merged = next(e for e in parse.parse_file(rules_dir() / "index" / "order.rules").externs if e.name == "merged")
