@@ -137,6 +137,15 @@ def test_recomputation_stays_bounded() -> None:
     assert max(len(i.ast.toposort()) for i in items) < 300
 
 
+def test_formulas_read_twice_are_stored_before_they_explode() -> None:
+    x, expected = Tensor.arange(13), np.arange(13)
+    for _ in range(40):  # each step reads the one before at two places: 2^40 terms, were none stored
+        x = (x + x.flip(0) % 7).contiguous()
+        expected = expected + expected[::-1] % 7
+    assert 1 < count(x) < 40
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
 def test_long_chains_and_wide_diamonds() -> None:
     x = data(4)
     for _ in range(3000):

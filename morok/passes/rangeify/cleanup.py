@@ -14,6 +14,7 @@ from morok.passes.rangeify.state import COSTLY, State, otherwise
 from morok.passes.rangeify.values import read
 
 _WORTH_STORING: Final = frozenset({Op.Index, Op.Reduce, *COSTLY})
+_LONG: Final = 256  # nodes of a value that is not worth computing anew
 
 
 def simplify_reductions(state: State) -> None:
@@ -106,7 +107,9 @@ def remove_buffers(state: State) -> None:
 
 
 def _worth_storing(source: UOp) -> bool:
-    """Anything that reads memory or reduces; arithmetic on positions is computed anew."""
+    """Anything that reads memory or reduces; arithmetic on positions is computed anew, unless it is long: what two readers
+    compute anew is twice as long for theirs (a sort of numbers that a formula gives has a hundred such steps).
+    """
     if source.src[0].op is Op.Assign:
         return True
     seen: set[UOp] = set()
@@ -118,6 +121,8 @@ def _worth_storing(source: UOp) -> bool:
         below = [s for s in node.src if s not in seen]
         stack += below
         seen.update(below)
+        if len(seen) > _LONG:
+            return True
     return False
 
 
