@@ -62,23 +62,28 @@ class Freedom(Encoder):
         return super().bind(name, value)
 
     def clause(self, clause: S.If | S.Let) -> None:
-        made = clause.value if isinstance(clause, S.Let) else None
-        if made is None or not isinstance(clause, S.Let):
+        if isinstance(clause, S.If):
             super().clause(clause)
-        elif isinstance(made, S.ECall) and made.name in self.rule.externs:
+        elif isinstance(clause.value, S.ECall) and clause.value.name in self.rule.externs:
             super().clause(clause)
-            given = frozenset(names_in(made) & self.names.keys())
-            for name in clause.names:
-                self.made_of[name] = given
-                self.varies[name] = tuple(dict.fromkeys(x for n in given for x in self.varies.get(n, ())))
+            self.returned(clause.names, clause.value)
         else:
             self.letting = True
             try:
                 super().clause(clause)
             finally:
                 self.letting = False
-            if isinstance(self.names[clause.names[0]], Node):
-                self.lets[clause.names[0]] = made
+            (name,) = clause.names
+            if isinstance(self.names[name], Node):
+                self.lets[name] = clause.value
+
+    def returned(self, names: Seq[str], call: S.ECall) -> None:
+        """What a helper returns depends on the loops that what it was given depends on."""
+        given = frozenset(names_in(call) & self.names.keys())
+        loops = tuple(dict.fromkeys(x for n in given for x in self.varies.get(n, ())))
+        for name in names:
+            self.made_of[name] = given
+            self.varies[name] = loops
 
     def value_here(self, name: str, found: Any) -> Any:
         """What a name stands for under the loops around it: another value than where it was bound, if it may depend on a loop
