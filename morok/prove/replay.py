@@ -101,7 +101,7 @@ class _Maker:
             return self.make(p.inner)
         if isinstance(p, S.PBind):
             if p.name not in self.nodes:
-                self.nodes[p.name] = self.make(p.inner)
+                self.nodes[p.name] = self.constant(p.inner, p.name) if isinstance(p.inner, S.PConst) else self.make(p.inner)
             return self.nodes[p.name]
         if isinstance(p, S.PVar):
             return self.variable(p)
@@ -210,14 +210,15 @@ class _Maker:
             self.nodes[p.name] = self.leaf(p.name, self.type_of(p, p.name))
         return self.nodes[p.name]
 
-    def constant(self, p: S.PConst) -> UOp:
+    def constant(self, p: S.PConst, node: str | None = None) -> UOp:
         d = self.dtype(self.type_of(p))
         fixed = {"zero": 0, "one": 1, "true": True, "false": False}
         if p.kind in fixed:
             return UOp.const(float(fixed[p.kind]) if d.is_float else fixed[p.kind], d)
-        if p.kind != "const" or p.name is None or p.name not in self.bindings:
+        name = p.name or node
+        if p.kind != "const" or name not in self.bindings:
             raise Unmakeable("a constant that the model does not name")
-        return UOp.const(self.bindings[p.name], d)
+        return UOp.const(self.bindings[name], d)
 
     def leaf(self, name: str, ty: Ty) -> UOp:
         d = self.dtype(ty)

@@ -183,3 +183,12 @@ def test_counterexamples_about_structure_are_run() -> None:
         if (found := verdict(rule).counterexample) is None or found["confirmed"] is not True
     }
     assert {name for name in unconfirmed if not name.startswith("accumulated.")} == NOT_RUN
+
+
+def test_counterexamples_call_constants_what_the_rule_calls_them() -> None:
+    for pattern in ("c @const", "@const(c)"):
+        (rule,) = check_text(f'group g "g"\n\nbad: Add(x: i32, {pattern}) ~> x\n').rules()
+        found = judge(rule, DEFAULT_BUDGET, False)
+        assert found.counterexample is not None
+        assert set(found.counterexample["bindings"]) == {"x", "c"}
+        assert found.counterexample["confirmed"] is True

@@ -48,7 +48,10 @@ class Patterns(Targets):
             dtype = self.dtype_of(p)
             return self.splat(self.world.constant(dtype, p.value), dtype, self.rule.type_of(p))
         if isinstance(p, S.PBind):
-            return self.bind(p.name, self.pattern(p.inner))
+            unnamed = isinstance(p.inner, S.PConst) and p.inner.kind == "const" and p.inner.name is None
+            return self.bind(
+                p.name, self.any_constant(None, self.rule.type_of(p.inner), p.name) if unnamed else self.pattern(p.inner)
+            )
         if isinstance(p, S.PAlternatives):
             return self.pattern(p.options[self.choices.pick(len(p.options))])
         if isinstance(p, S.POp):
@@ -113,13 +116,13 @@ class Patterns(Targets):
             return self.any_constant(p.name, ty)
         return self.vector_constant(p, ty)
 
-    def any_constant(self, name: str | None, ty: Ty) -> Node:
-        """`@const(v)`: any value of the dtype, the same in every lane."""
+    def any_constant(self, name: str | None, ty: Ty, node: str | None = None) -> Node:
+        """`@const(v)`: any value of the dtype, the same in every lane. Counterexamples call it by its own name, or the node's."""
         dtype = self.element(ty)
         if name is not None and isinstance(self.names.get(name), Constant):
             return self.splat(self.names[name].term, dtype, ty)
         self.unnamed += 1
-        label = name or f"_const{self.unnamed}"
+        label = name or node or f"_const{self.unnamed}"
         term = self.world.variable(label, dtype)
         self.out.variables.append((label, dtype, term))
         self.assume_flags(dtype, term)
