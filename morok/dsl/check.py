@@ -104,8 +104,7 @@ class _FileChecker:
                     )
                     continue
                 seen[name] = rule
-                full = ".".join(p for p in (self.pack, group.name, name) if p)
-                checker = _RuleChecker(self, rule, full, dialect, externs, group)
+                checker = _RuleChecker(self, rule, f"{group.name}.{name}", dialect, externs, group)
                 made = checker.check()
                 for e in checker.resolver.errors:
                     key = (e.place, type(e)) if op else (id(e),)
@@ -191,7 +190,7 @@ class _FileChecker:
 class _RuleChecker:
     file: _FileChecker
     rule: S.Rule
-    name: str
+    own: str
     dialect: Dialect
     externs: Mapping[str, S.Extern]
     group: S.Group
@@ -314,7 +313,8 @@ class _RuleChecker:
         for root, name in namer.elements.items():
             domains.setdefault(name, r.universe.members(r.types.masks[root]))
         return CheckedRule(
-            self.name,
+            f"{self.file.pack}.{self.own}" if self.file.pack else self.own,
+            self.own,
             self.file.file.path,
             rule.span.line,
             self.dialect,

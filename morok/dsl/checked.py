@@ -81,6 +81,7 @@ class CheckedRule:
     """A rule that makes sense.
 
     name        "group.rule", "group.rule.Add" from a template, with its pack's name in front outside the built-in rules
+    own         the same without the pack's: what the ledger knows the rule by, whoever loads its file and however
     syntax      after template expansion, and made explicit: every op name is an op of the dialect; `Invalid` is POp("Invalid") or
                 ECall("Invalid"); the B of `Cast(x, B)` is a PType or EType, as is every dtype name in an expression; an op
                 that is given fields is a PStruct or EStruct, so a POp or ECall holds operands only (and that last dtype); in a
@@ -96,6 +97,7 @@ class CheckedRule:
     """
 
     name: str
+    own: str
     file: str
     line: int
     dialect: Dialect

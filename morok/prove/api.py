@@ -83,7 +83,7 @@ def prove(
 
         pending.extend(check_file(file, pack=pack).rules())
     if only is not None:
-        pending = [r for r in pending if _wanted(only, r.name, ledger.own_name(r))]
+        pending = [r for r in pending if _wanted(only, r.name, r.own)]
     stored = {file: obligation_store.read(_store(file)) for file in dict.fromkeys(r.file for r in pending)} if write else {}
     fresh: list[Verdict] = []
     # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
@@ -155,11 +155,11 @@ def compare_with_ledger(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict
         records = {} if page is None else page.records
         sections = obligation_store.read(_store(file))
         for rule in (r for r in rules if r.file == file):
-            found, record = by_name[(file, rule.name)], records.get(ledger.own_name(rule))
+            found, record = by_name[(file, rule.name)], records.get(rule.own)
             if record is None:
                 differs(f"{rule.name}: {found.verdict}, and the ledger has no record of it")
                 continue
-            fresh = found.record(found.digest or ledger.rule_digest(rule), ledger.own_name(rule))
+            fresh = found.record(found.digest or ledger.rule_digest(rule), rule.own)
             for name in ("digest", "verdict", "scope", "solver", "resources"):
                 now, before = getattr(fresh, name), getattr(record, name)
                 if now != before:
@@ -184,11 +184,11 @@ def record_verdicts(
             records = {} if old is None or complete else dict(old.records)
             for rule in mine:
                 verdict = by_name[(file, rule.name)]
-                name = ledger.own_name(rule)
+                name = rule.own
                 records.pop(name, None)
                 if verdict.usable and verdict.final:
                     records[name] = verdict.record(digests[rule.name], name)
-            whole = complete and all(ledger.own_name(r) in records for r in mine) and Path(file).is_file()
+            whole = complete and all(r.own in records for r in mine) and Path(file).is_file()
             content = stamp.digest(Path(file).read_bytes()) if whole else ""
             page = ledger.Page(Path(file).name, content, ledger.sources_of(records), records)
             with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
@@ -198,7 +198,7 @@ def record_verdicts(
             sections = {} if complete else {n: s for n, s in kept.items() if n in records}
             for rule in mine:
                 verdict = by_name[(file, rule.name)]
-                name, digest = ledger.own_name(rule), digests[rule.name]
+                name, digest = rule.own, digests[rule.name]
                 if name in records:
                     section = _section(kept, name, digest) if verdict.recorded_earlier else Section(digest, script(verdict))
                     if section is not None:

@@ -30,4 +30,4 @@ def efforts(rules: Sequence[CheckedRule]) -> list[float]:
         found = known[file] = {name: len(s.script) / TEXT for name, s in texts.items()}
         for name, record in (page.records if page is not None else {}).items():
             found[name] = found.get(name, 0.0) + record.resources / RESOURCES
-    return [known.get(r.file, {}).get(ledger.own_name(r), 0.0) + len(r.instances) / INSTANCES for r in rules]
+    return [known.get(r.file, {}).get(r.own, 0.0) + len(r.instances) / INSTANCES for r in rules]

@@ -97,15 +97,6 @@ def pack_of(where: str | Path) -> str:
     return "" if is_built_in(where) else Path(where).resolve().stem
 
 
-def own_name(rule: CheckedRule) -> str:
-    """A rule's name without its pack's: what the ledger knows it by, whoever loads its file and however."""
-    parts = rule.name.split(".")
-    written = rule.syntax.name
-    # group.rule.Op; a template may be called as one of its ops, and a group as its rule
-    from_template = parts[-1] != written or (parts[-2] == written and written in rule.dialect.ops)
-    return ".".join(parts[-3 if from_template else -2 :])
-
-
 def machine_folder() -> Path:
     """Where this machine remembers what it proved itself."""
     return config.cache_dir() / "proofs"
@@ -203,7 +194,7 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
     except UnprovedRuleError:  # it was measured in code that rules make which nothing vouches for any more
         return None
     for page in pages:
-        found = page.records.get(own_name(rule))
+        found = page.records.get(rule.own)
         if found is not None and found.digest == wanted:
             return found
     return None
@@ -225,7 +216,7 @@ def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bo
 
         unproved = [r for r, record in missing if record is None]
         verdicts = {v.name: v for v in prove_now(unproved, remember=True)} if unproved else {}
-        missing = [(r, known or verdicts[r.name].record(rule_digest(r), own_name(r))) for r, known in missing]
+        missing = [(r, known or verdicts[r.name].record(rule_digest(r), r.own)) for r, known in missing]
         missing = [(r, known) for r, known in missing if known is None or known.verdict not in USABLE]
     if missing:
         _refuse(missing)

@@ -21,7 +21,6 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import MorokError
 from morok.prove import measured
-from morok.prove.ledger import own_name
 from morok.prove.measured import Measurement, Worst
 from morok.prove.verdict import Verdict
 
@@ -154,7 +153,7 @@ def _rules(rule: CheckedRule) -> RuleSet:
     """The rule and its companions, one object for as long as they are these, so that their matcher is made once."""
     from morok.rewrite.ruleset import RuleSet
 
-    wanted = (rule, *(r for r in companions(rule) if own_name(r) != own_name(rule)))
+    wanted = (rule, *(r for r in companions(rule) if r.own != rule.own))
     for known in _known:
         if len(known) == len(wanted) and all(a is b for a, b in zip(known.rules, wanted, strict=True)):
             return known
@@ -298,7 +297,7 @@ def measure(
         count += len(bits[0])
         if done is not None:
             done(count)
-    return Measurement(own_name(s.rule), str(s.dtype), code, count, is_everything(s, exhaustive), worst, compiler())
+    return Measurement(s.rule.own, str(s.dtype), code, count, is_everything(s, exhaustive), worst, compiler())
 
 
 def is_everything(s: Subject, exhaustive: bool) -> bool:

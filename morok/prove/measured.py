@@ -72,9 +72,7 @@ def read(file: str | Path) -> dict[tuple[str, str], Measurement]:
 
 def find(rule: CheckedRule, dtype: str) -> Measurement | None:
     """The recorded measurement of a rule at a dtype, of whatever code."""
-    from morok.prove.ledger import own_name
-
-    return read(rule.file).get((own_name(rule), dtype))
+    return read(rule.file).get((rule.own, dtype))
 
 
 def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) -> None:

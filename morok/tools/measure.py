@@ -87,7 +87,7 @@ def _row(s: Subject, found: Measurement, remarks: list[str], well: bool) -> dict
 
 def run(args: argparse.Namespace) -> int:
     from morok.dsl.check import check_file
-    from morok.prove import ledger, measure, measured
+    from morok.prove import measure, measured
 
     if args.dtype is not None and args.dtype not in FLOATS:
         raise UsageError(f"there is no dtype {args.dtype!r} to measure at", expected=", ".join(FLOATS))
@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
             rows.append(_row(s, m, remarks, well))
             status |= not well
         if args.write and found:
-            measured.write(file, found, [ledger.own_name(r) for r in rules])
+            measured.write(file, found, [r.own for r in rules])
     if not rows:
         which = f" of {', '.join(args.paths)}" if args.paths else ""
         only = "" if args.only == "*" else f" called {args.only!r}"

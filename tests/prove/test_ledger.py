@@ -258,7 +258,7 @@ Sub: Sub(x: i32, @zero) ~> x
 """
     own = ["g.fold.Add", "g.Add.Add", "g.fold.Mul", "g.Add.Mul", "g.Sub"]
     for name in ("", "p", "a.b"):
-        assert sorted(ledger.own_name(r) for r in check_text(text, pack=name).rules()) == sorted(own)
+        assert sorted(r.own for r in check_text(text, pack=name).rules()) == sorted(own)
 
 
 def test_a_broken_page_is_an_error_of_its_own(pack: Path) -> None:
@@ -378,4 +378,4 @@ def test_the_ledger_knows_a_rule_by_its_name_without_the_packs(text: str, own: s
     for pack in ("", "mine", "a.b"):
         first = next(iter(check_text(text, pack=pack).rules()))
         assert first.name == (f"{pack}.{own}" if pack else own)
-        assert ledger.own_name(first) == own
+        assert first.own == own

@@ -28,7 +28,7 @@ from morok.errors import (
     ShadowedRuleError,
 )
 from morok.prove import stamp
-from morok.prove.ledger import machine_folder, own_name
+from morok.prove.ledger import machine_folder
 
 # class, message, span, hint
 Finding = tuple[type[LintError], str, S.Span, str]
@@ -96,14 +96,14 @@ def _rules(group: CheckedGroup) -> Iterator[Finding]:
             yield SelfMatchingRuleError, message, rule.syntax.span, "add a guard that its target fails"
         for above in group.rules[:number]:
             if questions.covers(above, rule):
-                message = f"`{own}` never applies: `{own_name(above)}` (line {above.line}) applies wherever it would"
+                message = f"`{own}` never applies: `{above.own}` (line {above.line}) applies wherever it would"
                 yield ShadowedRuleError, message, rule.syntax.span, "put it first, or remove it"
                 break
 
 
 def _named(rule: CheckedRule, group: CheckedGroup, name: str) -> bool:
     """Whether a name of the file means a rule: its own, or that of its `for` block."""
-    own = own_name(rule).removeprefix(group.name + ".")
+    own = rule.own.removeprefix(group.name + ".")
     return own == name or own.startswith(name + ".")
 
 

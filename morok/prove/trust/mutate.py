@@ -18,7 +18,6 @@ from zlib import crc32
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import RuleError
 from morok.prove import workers
-from morok.prove.ledger import own_name
 from morok.prove.measure import code_digests, companions, judge_trial
 from morok.prove.trust import sieve
 from morok.prove.trust.mutants import Mutant, mutants, recheck
@@ -155,7 +154,7 @@ def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> O
     if rule.syntax.within is None:
         verdict = in_stages(rule, budget)
     else:
-        verdict = judge_trial(rule, [r for r in companions(original) if own_name(r) != own_name(original)])
+        verdict = judge_trial(rule, [r for r in companions(original) if r.own != original.own])
     kind, detail = verdict.verdict, verdict.message or "; ".join(verdict.scope)
     if shown.false:
         kind, detail = "disputed" if verdict.usable else "evaluated", shown.false
