@@ -1,0 +1,95 @@
+"""What the choice of optimizations asks of a kernel's loops, and does with one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from morok import config
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
+from morok.passes.affine import Linear, place_sums
+from morok.passes.ranges import const_end
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """Every scalar access of a kernel, as a sum of ranges; `places` are those that the loads read."""
+
+    places: list[UOp]
+    loads: list[Linear]
+    stores: list[Linear]
+    reduces: bool
+
+    @staticmethod
+    def of(ast: UOp) -> Accesses:
+        nodes = ast.toposort()
+        stored = {n.src[0] for n in nodes if n.op is Op.Store}
+        sums = place_sums(nodes)
+        read = [(p, s) for p, s in sums if p not in stored]
+        return Accesses(
+            [p for p, _ in read],
+            [s for _, s in read],
+            [s for p, s in sums if p in stored],
+            any(n.op is Op.Reduce for n in nodes),
+        )
+
+    def unit(self, r: UOp, stores: bool | None = None) -> int:
+        """How many accesses move by one element along `r`, less those that move by more. Stores count double, but not beside a
+        reduction, which reads much more than it writes."""
+        score = 0
+        for weight, sums in ((1, self.loads), (2 if stores or (stores is None and not self.reduces) else 0, self.stores)):
+            for s in sums:
+                c = s.terms.get(r, 0)
+                score += weight if c == 1 else -weight if c else 0
+        return score
+
+
+def native(s: Scheduler) -> int:
+    """Lanes of a register, for the widest numbers that the kernel computes with; narrow ones count as 32 bits."""
+    widest = max((n.dtype.scalar().itemsize for n in s.ast.toposort() if n.op in (Op.Reduce, Op.Index)), default=4)
+    return max(1, s.target.vector_bytes // max(4, widest))
+
+
+def apply(s: Scheduler, op: OptOp, r: UOp, amount: int) -> None:
+    among = s.reduced_ranges if op is OptOp.UNROLL else s.ranges
+    s.apply(Opt(op, among.index(r), amount))
+
+
+def length_of(r: UOp) -> int:
+    return const_end(r) or 0
+
+
+def widest(length: int, lanes: int, vectors: int) -> int:
+    """Lanes for a loop of this length: as many whole vectors as divide it, else one vector and a remainder, else all of it."""
+    for v in (vectors, *[1 << k for k in reversed(range(vectors.bit_length()))]):
+        if v <= vectors and length % (lanes * v) == 0:
+            return lanes * v
+    if length >= 2 * lanes:
+        return lanes * (vectors if length >= 8 * lanes * vectors else 1)
+    return length
+
+
+def upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
+    vectorize(s, r, widest(length_of(r), lanes, vectors))
+
+
+def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
+    """UPCAST by `amount`, and what remains of the range altogether, as far as lanes go; nothing where outputs are not to be
+    vectorized."""
+    rest = length_of(r) % amount
+    if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * s.lanes(r) > MAX_LANES:
+        return
+    before = set(s.ranges)
+    apply(s, OptOp.UPCAST, r, amount)
+    if rest > 1:
+        for x in s.output_ranges:
+            if x not in before and length_of(x) == rest and x.arg[1] is AxisType.Loop and rest * s.lanes(x) <= MAX_LANES:
+                apply(s, OptOp.UPCAST, x, rest)
+                return
+
+
+def unroll(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
+    amount = widest(length_of(r), lanes, vectors)
+    if amount * s.lanes(r) <= MAX_LANES:
+        apply(s, OptOp.UNROLL, r, amount)

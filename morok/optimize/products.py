@@ -1,0 +1,195 @@
+"""Sums of products, and what else is computed in tiles: which loops are rows and columns, how large a tile is, what is copied."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.optimize import packing
+from morok.optimize.loops import Accesses, apply, length_of, native, vectorize, widest
+from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
+from morok.passes.ranges import const_end
+
+LINE_BYTES: Final = 64  # of memory, which is read and written by lines
+PACK_BYTES: Final = 1 << 15  # a factor smaller than this stays in the nearest cache as it lies
+PACK_ROWS: Final = 32  # rows that a copy must serve to be worth its time
+NEAR_BYTES: Final = 1 << 20  # what a core's own cache keeps beside what passes through it
+NEAR_ROWS: Final = 512  # that a copy of many columns must serve: it is made and read further away than one of few
+TILE: Final = 16  # vectors of a matrix product's register tile
+
+
+def matmul(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> tuple[UOp, UOp] | None:
+    """The row and column ranges of a sum of products, one factor of which runs along columns element by element, and what is
+    stored if possible; else None."""
+    if len(outputs) < 2 or not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in ast.toposort()):
+        return None
+    found: list[tuple[UOp, UOp]] = []
+    for s in accesses.loads:
+        columns = [r for r in outputs if s.terms.get(r) == 1 and length_of(r) >= 2]
+        if not columns or not any(r in s.terms for r in reduced):
+            continue
+        rows = [
+            r
+            for r in outputs
+            if r not in s.terms and any(r in t.terms and columns[0] not in t.terms for t in accesses.loads) and length_of(r) >= 2
+        ]
+        if rows:
+            found.append((rows[-1], columns[0]))
+    stored = [(row, column) for row, column in found if any(s.terms.get(column) == 1 for s in accesses.stores)]
+    return next(iter(stored + found), None)
+
+
+def dot_products(ast: UOp, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int) -> tuple[UOp, UOp, UOp] | None:
+    """The row, column and reduced ranges of a sum of products both of whose factors run along the reduced range; else None."""
+    if not any(n.op is Op.Reduce and n.arg is Op.Add and _product(n.src[0]) for n in ast.toposort()):
+        return None
+    for k in reduced:
+        along = [s for s in accesses.loads if s.terms.get(k) == 1]
+        if len(along) == 2 and length_of(k) >= 2 * lanes:
+            a, b = ([r for r in outputs if r in s.terms] for s in along)
+            rows, columns = [r for r in a if r not in b], [r for r in b if r not in a]
+            if rows and columns:
+                stored = any(s.terms.get(rows[-1]) == 1 for s in accesses.stores)  # vectors are stored along columns
+                return (columns[-1], rows[-1], k) if stored else (rows[-1], columns[-1], k)
+    return None
+
+
+def transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp, UOp] | None:
+    """Where memory is read along one range and written along another, those: a tile of both is whole vectors on either side."""
+    for written in outputs:
+        if all(s.terms.get(written) == 1 for s in accesses.stores) and 2 * length_of(written) >= lanes > 1:
+            for read in outputs:
+                turned = [s for s in accesses.loads if s.terms.get(read) == 1 and s.terms.get(written, 1) != 1]
+                if read is not written and turned and length_of(read) >= lanes:
+                    return read, written
+    return None
+
+
+def turn(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
+    """A tile of vectors along `read` by whole lines of memory along `written`, so that what is written need not be read first;
+    tiles follow each other along `read`, in the order in which memory is read ahead."""
+    if read.arg[0] < written.arg[0]:
+        read, written = _swapped(s, read, written)
+    stored = max((n.src[1].dtype.itemsize for n in s.ast.toposort() if n.op is Op.Store), default=4)
+    vectorize(s, read, lanes)
+    vectorize(s, written, min(LINE_BYTES // stored, MAX_LANES // lanes, length_of(written)))
+
+
+def _product(x: UOp) -> bool:
+    while x.op is Op.Cast:
+        x = x.src[0]
+    return x.op is Op.Mul
+
+
+def _shared(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
+    """The places that are read again for every row: along columns and whatever is summed over."""
+    return [
+        p
+        for p, s in zip(accesses.places, accesses.loads, strict=True)
+        if column in s.terms and row not in s.terms and any(r.arg[1] is AxisType.Reduce for r in p.ranges)
+    ]
+
+
+def copied_slot(s: Scheduler, accesses: Accesses, row: UOp, column: UOp) -> int | None:
+    """The buffer of the factor that runs along columns, where rows read it often enough, and far enough apart, to copy it."""
+    found = _shared(accesses, row, column)
+    if len(found) != 1 or length_of(row) < PACK_ROWS:
+        return None
+    (place,) = found
+    outer = [r for r in s.output_ranges if r not in (row, column)]
+    return _copyable(s, place) if packing.copied_bytes(place, outer) > PACK_BYTES else None
+
+
+def _copyable(s: Scheduler, place: UOp) -> int | None:
+    """The slot of the buffer that a place is in, if a copy can stand for it: nothing else reads it, and it is known before."""
+    buffer = place.src[0]
+    if buffer.op is not Op.DefineGlobal or not packing.is_plain(place) or not all(map(const_end, place.ranges)):
+        return None
+    slot: int = buffer.arg
+    return slot if len(packing.reads_of(s.ast, slot)) == 1 and not packing.is_written(s.ast, slot) else None
+
+
+def _swapped(s: Scheduler, a: UOp, b: UOp) -> tuple[UOp, UOp]:
+    """The ranges `a` and `b` once each has the other's place in the nest."""
+    s.apply(Opt(OptOp.SWAP, s.ranges.index(a), s.ranges.index(b)))
+    first, second = (next(r for r in s.ranges if r.arg == (o.arg[0], *x.arg[1:])) for x, o in ((a, b), (b, a)))
+    return first, second
+
+
+def in_tiles(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int | None) -> None:
+    """A block of `row` x `column` outputs in registers: rows broadcast one element, columns load vectors, from a copy of the
+    columns that a block is wide if buffer `slot` is to be copied.
+    """
+    lanes, length = native(s), length_of(column)
+    lying = _lying(accesses, row, column)
+    # A row shorter than a register, and all there is, has one of its own, and lies close enough to the others. Of other lanes
+    # that are no power of two registers are put together one by one.
+    narrow = length < lanes and length & (length - 1) > 0 and 4 * lanes == s.target.vector_bytes
+    slot = None if narrow else slot
+    turned = _copyable(s, lying[0]) if len(lying) == 1 else None
+    near = _near_columns(s, row, column, slot, bool(lying)) if slot is not None and (turned is not None or not lying) else 0
+    # With a copy of few columns, the loop over rows is inside: it reads the copy again and again. One of many columns is made
+    # first, and the loop over them is inside: the rows of a block are read from afar once for all of them.
+    if slot is not None and (row.arg[0] < column.arg[0]) != (near == length_of(column)):
+        row, column = _swapped(s, row, column)
+    if 0 < near < length_of(column):
+        apply(s, OptOp.BLOCK, column, near)
+        column = s.output_ranges[-1]
+    rows, vectors = length_of(row), 4 if s.target.registers >= 32 else 2 if s.target.registers >= 16 else 1
+    if near:  # twice as many rows, which are near, and half as many columns, which are less so
+        vectors = max(1, vectors // 2)
+    wide = widest(length_of(column), lanes, vectors)
+    if wide % lanes and not narrow:
+        wide = 1 << (wide.bit_length() - 1)
+    outside = s.output_ranges.index(row) if near else s.output_ranges.index(column) + (wide < length_of(column))
+    used = min(vectors, -(-wide // lanes))
+    tile = TILE // 2 if wide < lanes <= 2 * wide else TILE // used  # eight rows of less than a vector keep as many registers busy
+    most = min(max(1, MAX_LANES // (wide * s.lanes(row))), max(2, (s.target.registers - 4) // used), tile)
+    tall = _divided(rows, most)
+    before = set(s.ranges)
+    # What becomes lanes last are neighbours in registers: columns where rows could be as well.
+    for r, amount in ((row, tall), (column, wide)) if lying else ((column, wide), (row, tall)):
+        vectorize(s, r, amount)
+    for r in s.output_ranges:  # columns that remain have rows of their own where the loop over rows is inside
+        if r not in before and r is not row and length_of(r) == rows and (width := s.lanes(r)) > 1:
+            vectorize(s, r, _divided(rows, min(MAX_LANES // width, TILE // -(-width // lanes))))
+    if narrow:
+        s.apply(Opt(OptOp.LANES, None, wide))
+    if slot is not None:
+        s.apply(Opt(OptOp.PACK, slot, outside))
+        if near and turned is not None:  # the rows of a block, side by side
+            s.apply(Opt(OptOp.PACK, turned, outside + 1))
+
+
+def _divided(rows: int, most: int) -> int:
+    """How many rows of a tile that has at most so many: a divisor of all rows, but not one of few."""
+    best = next((m for m in range(most, 3, -1) if rows % m == 0), 0)
+    return best or min(rows, most)
+
+
+def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
+    """The places of a factor whose rows lie across memory: it is read along rows element by element."""
+    return [
+        p
+        for p, t in zip(accesses.places, accesses.loads, strict=True)
+        if t.terms.get(row) == 1 and column not in t.terms and any(r.arg[1] is AxisType.Reduce for r in p.ranges)
+    ]
+
+
+def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int, lying: bool) -> int:
+    """How many columns of buffer `slot` to copy at once, so that rows are read from afar once for all of them: as many as a
+    core's own cache keeps, where it keeps not all rows too, and the nearest one keeps the rows of a block but not the columns of
+    one, or where rows are `lying` across memory. Else 0, as few as a block has. Threads would each make a copy.
+    """
+    lanes, (place,) = native(s), packing.reads_of(s.ast, slot)
+    if s.target.threads > 1 or s.target.registers < 32 or length_of(row) % (TILE // 2):
+        return 0
+    loops = s.output_ranges
+    outer = loops[: min(loops.index(row), loops.index(column))]
+    line = packing.copied_bytes(place, outer) // length_of(column)  # of either factor: as many elements are multiplied and summed
+    far = length_of(row) >= NEAR_ROWS and length_of(row) * line > NEAR_BYTES
+    if not lying and not (far and TILE // 2 * line < PACK_BYTES < 4 * lanes * line):
+        return 0
+    most = min(length_of(column), NEAR_BYTES // line)
+    return max((n for n in range(2 * lanes, most + 1, 2 * lanes) if length_of(column) % n == 0), default=0)
