@@ -177,7 +177,9 @@ def in_processes(
             yield task, work(task)
         return
     context = multiprocessing.get_context("fork")
-    gc.freeze()  # what there is now is shared by every process, and not copied by collections
+    froze = not gc.get_freeze_count()
+    if froze:
+        gc.freeze()  # what there is now is shared by every process, and not copied by collections
 
     workers: list[_Worker[T]] = []
     ended: list[Any] = []
@@ -232,6 +234,8 @@ def in_processes(
     finally:
         for process in [*ended, *map(_ended, workers)]:
             process.join()
+        if froze:
+            gc.unfreeze()
 
 
 def _ended(worker: _Worker[Any]) -> Any:

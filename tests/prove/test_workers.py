@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import subprocess
@@ -29,6 +30,11 @@ def test_verdicts_come_in_the_order_of_the_rules_and_are_heard_of() -> None:
     assert [v.name for v in found] == [f"g.r{i}" for i in range(4)]
     assert sorted(heard) == [v.name for v in found]
     assert all(v.verdict == "proved" for v in found)
+
+
+def test_the_process_that_asks_collects_its_garbage_afterwards() -> None:
+    workers.prove_all(rules(), 10_000, 2, False)
+    assert gc.get_freeze_count() == 0
 
 
 def test_a_process_that_dies_is_an_error_of_its_rule_alone(monkeypatch: pytest.MonkeyPatch) -> None:
