@@ -1,4 +1,4 @@
-"""Run a case and its peers in one process, in turn, warm, and compare medians.
+"""Run a case and its peers in one process, in turn, warm, and compare medians, or minima.
 
 A case is a function that yields `Contest`s. Each contestant is a callable without arguments whose outputs are allocated
 already. Contestants take turns, so that a slow moment of the machine hits all of them, and the ratio is that of the
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -27,6 +27,7 @@ class Contest:
     prepare called before every round, not timed
     warm    whether each contestant runs once before it counts
     reports whether the contestants return the seconds that count, because they measure in a process of their own
+    typical of the times of one contestant the one that counts: the median, or the least, of what a busy machine disturbs
     clock   the time that counts: by the clock on the wall, or of this thread alone (time.thread_time), which other programs
             on the machine do not lengthen; only where every contestant computes in the calling thread
     """
@@ -41,6 +42,7 @@ class Contest:
     prepare: Callable[[], object] | None = None
     warm: bool = True
     reports: bool = False
+    typical: Callable[[Sequence[float]], float] = statistics.median
     clock: Callable[[], float] = time.perf_counter
 
 
@@ -84,5 +86,5 @@ def contend(contest: Contest) -> Outcome:
             said = f()
             spent = contest.clock() - start
             times[name].append(float(said) if contest.reports and isinstance(said, float) else spent)
-    medians = {name: statistics.median(t) for name, t in times.items()}
+    medians = {name: contest.typical(t) for name, t in times.items()}
     return Outcome(contest.figure, medians.pop(""), medians, contest.goal, contest.against, contest.most)

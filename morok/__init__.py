@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from morok.ir.dtype import dtypes as dtypes
     from morok.ir.uop import UOp as UOp
+    from morok.marks import helper as helper
 
 # Names load with their modules on first use, so that `import morok` costs nothing.
 _HOME = {
@@ -26,11 +27,16 @@ _HOME = {
     "rewrite": "morok.rewrite.library",
     "append_rules": "morok.passes.appended",
     "prove": "morok.prove.api",
+    "jit": "morok.described.function",
+    "helper": "morok.marks",
     "settings": "morok.config",
     "OptimizerConfig": "morok.optimize.strategy",
     "Beam": "morok.optimize.strategy",
     "Heuristics": "morok.optimize.strategy",
     "Unoptimized": "morok.optimize.strategy",
+    "Explicit": "morok.optimize.strategy",
+    "Opt": "morok.optimize.opts",
+    "OptOp": "morok.optimize.opts",
 }
 _PACKAGES = frozenset({"errors", "ir", "nn"})
 __all__ = list(_HOME)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Final
 
 from morok.errors import Place
 
-_CONTEXTLIB: Final = contextlib.__file__
+_BETWEEN: Final = frozenset({contextlib.__file__, dataclasses.__file__})  # what calls us for the user
 _PACKAGE: Final = str(Path(__file__).resolve().parent) + os.sep
 
 
@@ -20,7 +21,7 @@ def user_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
-        ours = file.startswith(_PACKAGE) or file == _CONTEXTLIB
+        ours = file.startswith(_PACKAGE) or file in _BETWEEN
         if not ours and (file != "<string>" or not frame.f_globals.get("__name__", "").startswith("morok.")):
             break
         frame = frame.f_back

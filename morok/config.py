@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import os
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
+from morok.arguments import DEVICES, choice, path, real_or_none, several, shown
 from morok.errors import ConfigError, Place
 
 T = TypeVar("T")
@@ -112,6 +114,10 @@ def _one_of(*names: str) -> Callable[[str], str]:
     return parse
 
 
+def _file(text: str) -> Path | None:
+    return path(text, "a setting") if text else None
+
+
 def _mode(text: str) -> int:
     mode = int(text)
     if mode not in (0, 1, 2):
@@ -152,11 +158,27 @@ def _flags(text: str) -> frozenset[str]:
     return names
 
 
+def liberties(words: Any) -> frozenset[str]:
+    """A set of the words that MOROK_FAST_MATH takes; ConfigError for anything else."""
+    for word in several(words, "the liberties of float arithmetic", "a set of words", ConfigError):
+        choice(word, "a liberty of float arithmetic", _FLAGS, ConfigError)
+    return frozenset(words)
+
+
 def _buffers(text: str) -> int:
     most = int(text)
     if most and most < 4:  # what Where reads, and its result
         raise ValueError(text)
     return most
+
+
+_OPTS: Final = re.compile(r"\s*([A-Z]+\(-?\d+(, *-?\d+)?\)\s*)*")
+
+
+def _opts(text: str) -> str:
+    if _OPTS.fullmatch(text) is None:
+        raise ValueError(text)
+    return " ".join(text.split())
 
 
 DEBUG: Final = Setting("DEBUG", "", _one_of("", "ir"), '"ir" or nothing', "ir: print the program after each of the 22 stages")
@@ -169,7 +191,7 @@ DEVECTORIZE: Final = Setting(
     "what stage 14 splits to the widths of the target. 1: arithmetic, loads and stores; 0: loads and stores only; 2: nothing",
     bare=True,
 )
-DEVICE: Final = Setting("DEVICE", "CPU", _one_of("CPU", "CUDA", "NULL"), "CPU, CUDA or NULL", "where tensors are realized")
+DEVICE: Final = Setting("DEVICE", "CPU", _one_of(*DEVICES), "CPU, CUDA or NULL", "where tensors are realized")
 CHECK: Final = Setting(
     "CHECK",
     False,
@@ -181,10 +203,10 @@ MAX_BUFFERS: Final = Setting(
     "MAX_BUFFERS", 0, _buffers, "0, or a number from 4 on", "most buffers that one kernel may use; 0: as many as the device takes"
 )
 TRACE: Final[Setting[Path | None]] = Setting(
-    "TRACE", None, lambda text: Path(text) if text else None, "a file name", "write every rule that fires to this file, as JSON"
+    "TRACE", None, _file, "a file name", "write every rule that fires to this file, as JSON"
 )
 CACHE_DIR: Final[Setting[Path | None]] = Setting(
-    "CACHE_DIR", None, lambda text: Path(text) if text else None, "a folder", "where compiled matchers and kernels are kept"
+    "CACHE_DIR", None, _file, "a folder", "where compiled matchers and kernels are kept"
 )
 FAST_MATH: Final = Setting(
     "FAST_MATH",
@@ -201,6 +223,16 @@ THREADS: Final = Setting(
     "a number from 1 up",
     "threads of the CPU that share a kernel, or kernels that do not wait for each other; by default one a usable core. Results "
     "do not depend on it",
+)
+L1_BYTES: Final = Setting(
+    "L1_BYTES",
+    0,
+    _natural,
+    "a number from 0 up",
+    "of a core's first data cache, for which products are cut into tiles; 0: as found",
+)
+L2_BYTES: Final = Setting(
+    "L2_BYTES", 0, _natural, "a number from 0 up", "of a core's second cache, for which products are cut into tiles; 0: as found"
 )
 BEAM: Final = Setting(
     "BEAM", 0, _natural, "a number from 0 up", "optimize kernels by timing candidates and keeping so many; 0: by heuristics"
@@ -220,12 +252,19 @@ BEAM_UOPS_MAX: Final = Setting(
 BEAM_RUNS: Final = Setting(
     "BEAM_RUNS", 3, _count, "a number from 1 up", "how often a candidate of beam search is timed; the best counts", bare=True
 )
+SEARCH_CUTS: Final = Setting(
+    "SEARCH_CUTS",
+    0,
+    _natural,
+    "a number from 0 up",
+    "cut programs into kernels otherwise than by cost where that is faster: time so many of the closest decisions the other way",
+)
 IGNORE_BEAM_CACHE: Final = Setting(
     "IGNORE_BEAM_CACHE",
     False,
     _switch,
     "0 or 1",
-    "search again for what beam search has found before, and remember that instead",
+    "search again for what beam search, or the search for cuts, has found before, and remember that instead",
     bare=True,
 )
 K_VECTORIZE: Final = Setting(
@@ -237,6 +276,13 @@ K_VECTORIZE: Final = Setting(
 )
 NO_OUTPUT_UPCAST: Final = Setting(
     "NO_OUTPUT_UPCAST", False, _switch, "0 or 1", "neither heuristics nor beam search vectorize an axis of the output"
+)
+OPTS: Final = Setting(
+    "OPTS",
+    "",
+    _opts,
+    "optimizations as `kernels()` lists them, such as UPCAST(0, 4) LOCAL(1, 16); or nothing",
+    "the optimizations of every kernel, in place of those that heuristics or beam search choose",
 )
 CPU_BACKEND: Final = Setting(
     "CPU_BACKEND",
@@ -265,15 +311,19 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
     CACHE_DIR,
     FAST_MATH,
     THREADS,
+    L1_BYTES,
+    L2_BYTES,
     BEAM,
     BEAM_TIMEOUT,
     BEAM_UPCAST_MAX,
     BEAM_LOCAL_MAX,
     BEAM_UOPS_MAX,
     BEAM_RUNS,
+    SEARCH_CUTS,
     IGNORE_BEAM_CACHE,
     K_VECTORIZE,
     NO_OUTPUT_UPCAST,
+    OPTS,
     CPU_BACKEND,
     ALLOW_HALF8,
 )
@@ -282,15 +332,35 @@ ABSENT: Final[Mapping[str, str]] = MappingProxyType(
     {"MOROK_AMX": "there is no code for matrix coprocessors (AMX); matrix products run on vectors"}
 )
 # those that a kernel's code depends on
-CODE: Final = Together(NOOPT, DEVECTORIZE, FAST_MATH, THREADS, BEAM, K_VECTORIZE, NO_OUTPUT_UPCAST, CPU_BACKEND, ALLOW_HALF8)
+CODE: Final = Together(
+    NOOPT,
+    DEVECTORIZE,
+    FAST_MATH,
+    THREADS,
+    L1_BYTES,
+    L2_BYTES,
+    BEAM,
+    K_VECTORIZE,
+    NO_OUTPUT_UPCAST,
+    OPTS,
+    CPU_BACKEND,
+    ALLOW_HALF8,
+)
 # those that every rewriting looks at
 REWRITING: Final = Together(FAST_MATH, CHECK, TRACE)
 _BY_NAME: Final = {s.name: s for s in SETTINGS}
+_ALL_KEYS: Final = tuple(sorted(key for s in SETTINGS for key in s.keys))
 
 
 def code_key() -> tuple[Any, ...]:
     """The values of the settings that a kernel's code depends on."""
     return CODE.values
+
+
+def all_key() -> Hashable:
+    """What determines the values of all settings here and now."""
+    override = _overrides.get()
+    return (tuple(map(_SET.get, _ALL_KEYS)), () if override is _NOTHING else tuple(sorted(override.items(), key=str)))
 
 
 _warned: set[str] = set()  # not empty once the environment has been looked at
@@ -328,10 +398,17 @@ def _caller() -> Place | None:
 
 
 def _text(value: Any) -> str:
-    """A value as its variable would say it."""
+    """A value as its variable would say it; ValueError for what no variable says."""
     if isinstance(value, (set, frozenset, list, tuple)):
-        return ",".join(sorted(map(str, value)))
-    return str(int(value)) if isinstance(value, bool) else str(value)
+        if not all(isinstance(v, str) for v in value):
+            raise ValueError
+        return ",".join(sorted(value))
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    number = real_or_none(value)
+    if number is None:
+        raise ValueError
+    return str(number)
 
 
 @contextlib.contextmanager
@@ -354,7 +431,7 @@ def settings(**values: Any) -> Iterator[None]:
             try:
                 value = setting.parse(_text(value))
             except ValueError:
-                raise ConfigError(f"{name}={value!r} cannot be read", place=_caller(), expected=setting.takes) from None
+                raise ConfigError(f"{name}={shown(value)} cannot be read", place=_caller(), expected=setting.takes) from None
         new[setting.name] = value
     token = _overrides.set(new)
     try:

@@ -11,8 +11,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
+from morok.arguments import choice, flag, function, instance, mapping, mistyped, several, shown, text
+from morok.caller import caller
+from morok.errors import UnknownDialectError
+
 Node = Any
 DTypeLike = Hashable
+_POSITIONS: Final = ("value", "place", "binder", "order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,12 @@ class OperandInfo:
     position: str = "value"
     many: bool = False
     optional: bool = False
+
+    def __post_init__(self) -> None:
+        text(self.name, "the name of an operand")
+        choice(self.position, f"the position of operand {self.name}", _POSITIONS)
+        for name in ("many", "optional"):
+            object.__setattr__(self, name, flag(getattr(self, name), f"{name} of operand {self.name}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +58,39 @@ class OpInfo:
     fields: tuple[str, ...] = ()
     params: tuple[str, ...] = ()
     result: str = ""
-    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    domains: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     kind: str = ""
     commutative: bool = False
     comparison: bool = False
     evaluate: Callable[..., Any] | None = None
     solver: str = ""
+
+    def __post_init__(self) -> None:
+        of = f"of op {text(self.name, 'the name of an op')}"
+        try:
+            hash(self.key)
+        except TypeError:
+            raise mistyped(self.key, f"the key {of}", "something that has a hash") from None
+        operands = several(self.operands, f"the operands {of}", "a tuple of OperandInfo")
+        for o in operands:
+            instance(o, OperandInfo, f"an operand {of}", "an OperandInfo")
+        object.__setattr__(self, "operands", tuple(operands))
+        for name in ("fields", "params"):
+            object.__setattr__(self, name, _words(getattr(self, name), f"the {name} {of}"))
+        domains = mapping(self.domains, f"the domains {of}", "the names of dtypes by letters")
+        words = {text(letter, f"a letter {of}"): _words(names, f"a domain {of}") for letter, names in domains.items()}
+        object.__setattr__(self, "domains", words)
+        text(self.result, f"the result {of}")
+        choice(self.kind, f"the kind {of}", ("unary", "binary", "ternary", ""))
+        for name in ("commutative", "comparison"):
+            object.__setattr__(self, name, flag(getattr(self, name), f"{name} {of}"))
+        if self.evaluate is not None:
+            function(self.evaluate, f"evaluate {of}")
+        text(self.solver, f"the solver {of}")
+
+
+def _words(value: Any, what: str) -> tuple[str, ...]:
+    return tuple([text(w, f"one of {what}") for w in several(value, what, "a tuple of words")])
 
 
 @runtime_checkable
@@ -170,15 +208,25 @@ NOT_CONST: Final = _NotConst()
 _registry: Final[dict[str, Dialect]] = {}
 
 
+_METHODS: Final = ("opkey", "operands", "attr", "type", "same", "const_value", "const", "build", "rebuild")
+
+
 def register(dialect: Dialect) -> None:
     """Make `dialect` known by its name, so that `dialect NAME` in rule files finds it."""
-    _registry[dialect.name] = dialect
+    for method in _METHODS:  # and not isinstance(): facts may be found when they are first asked for
+        if not callable(getattr(dialect, method, None)):
+            raise mistyped(dialect, "what is registered", f"a dialect, which has a method {method}()")
+    _registry[text(getattr(dialect, "name", None), "the name of a dialect")] = dialect
 
 
 def find(name: str) -> Dialect:
-    """The dialect of that name; KeyError if none was registered. "morok" is the built-in one, loaded when first asked for."""
-    if name == "morok" and name not in _registry:
+    """The dialect of that name; UnknownDialectError if there is none. "morok" is built in, and loaded when first asked for."""
+    if text(name, "the name of a dialect", UnknownDialectError) == "morok" and name not in _registry:
         from morok.ir.dialect import MOROK
 
         register(MOROK)
-    return _registry[name]
+    found = _registry.get(name)
+    if found is None:
+        known = ", ".join(sorted({"morok", *_registry}))
+        raise UnknownDialectError(f"there is no dialect {shown(name)}", place=caller(), expected=known)
+    return found

@@ -1,5 +1,8 @@
 """Every error a user can meet: its code, where it happened, what was expected, and a hint.
 
+Each is an error of Python's too, of the class that NumPy and the standard library raise for the same mistake: `except ValueError`
+catches shapes that do not fit, `except IndexError` an index outside of its axis, `except TypeError` a dtype that cannot be.
+
 Codes are grouped: MRK1xx rule files, MRK2xx proofs, MRK3xx rewriting, MRK4xx graphs, MRK5xx tensors, MRK6xx compilation
 and devices, MRK9xx the command line. `morok explain CODE` prints the class's docstring.
 """
@@ -51,7 +54,7 @@ class MorokError(Exception):
 # Rule files
 
 
-class RuleError(MorokError):
+class RuleError(MorokError, ValueError):
     """A rule file cannot be used; `errors` holds every mistake found in it."""
 
     code = "MRK100"
@@ -111,7 +114,7 @@ class ExampleError(RuleError):
 # Findings of `morok check --strict`
 
 
-class LintError(MorokError):
+class LintError(MorokError, ValueError):
     """The base of findings about rules that are not wrong, but probably not meant."""
 
     code = "MRK110"
@@ -162,7 +165,7 @@ class EndlessGroupError(LintError):
 # Proofs
 
 
-class ProofError(MorokError):
+class ProofError(MorokError, ValueError):
     """The base of errors about proofs."""
 
     code = "MRK200"
@@ -192,10 +195,18 @@ class HelperContractError(ProofError):
     code = "MRK204"
 
 
+class UntrustedHelperError(UnprovedRuleError):
+    """Rules call Python functions of a module that nobody said to trust: they are not imported. `--trust-helpers`, or
+    `load_rules(.., trust_helpers=True)`, says so.
+    """
+
+    code = "MRK208"
+
+
 # Rewriting
 
 
-class RewriteLimitError(MorokError):
+class RewriteLimitError(MorokError, RuntimeError):
     """Rewriting did not settle within its limits; the message names the rules that cycle."""
 
     code = "MRK301"
@@ -207,16 +218,22 @@ class UnknownRuleError(MorokError, KeyError):
     code = "MRK302"
 
 
+class UnknownDialectError(MorokError, KeyError):
+    """No dialect of that name was registered."""
+
+    code = "MRK303"
+
+
 # Graphs
 
 
-class IRError(MorokError):
+class IRError(MorokError, ValueError):
     """The base of errors about graphs."""
 
     code = "MRK400"
 
 
-class IRTypeError(IRError):
+class IRTypeError(IRError, TypeError):
     """An op was given operands it cannot take."""
 
     code = "MRK401"
@@ -240,6 +257,12 @@ class UndefinedError(IRError):
     code = "MRK404"
 
 
+class FieldError(IRError, AttributeError):
+    """An op has no field of that name."""
+
+    code = "MRK405"
+
+
 # Tensors
 
 
@@ -249,64 +272,114 @@ class TensorError(MorokError):
     code = "MRK500"
 
 
-class ShapeError(TensorError):
+class ShapeError(TensorError, ValueError):
     """Shapes do not fit together; the message shows both."""
 
     code = "MRK501"
 
 
-class DTypeError(TensorError):
+class DTypeError(TensorError, TypeError):
     """A dtype does not fit an operation."""
 
     code = "MRK502"
 
 
-class BindError(TensorError):
+class BindError(TensorError, ValueError):
     """A variable was bound to a value outside its bounds, or not bound at all."""
 
     code = "MRK503"
 
 
-class StateError(TensorError):
+class StateError(TensorError, KeyError, ValueError):
     """A state dict does not fit a layer: names are missing or unknown, or a shape differs."""
 
     code = "MRK504"
 
 
+class AxisError(ShapeError, IndexError):
+    """A tensor has no such axis."""
+
+    code = "MRK505"
+
+
+class PositionError(ShapeError, IndexError):
+    """An index lies outside of its axis, has too many parts, or is none."""
+
+    code = "MRK506"
+
+
+class RangeError(DTypeError, OverflowError, ValueError):
+    """A Python number is none of a dtype's: an integer out of its range, or NaN for an integer dtype."""
+
+    code = "MRK507"
+
+
+class JitError(TensorError, RuntimeError):
+    """The base of errors about functions that `morok.jit` describes once."""
+
+    code = "MRK510"
+
+
+class JitArgumentError(JitError, TypeError):
+    """An argument of a jitted function can be no key of its plans: it has no hash, or contains itself."""
+
+    code = "MRK511"
+
+
+class JitValueError(JitError):
+    """A jitted function asks for the elements of what depends on its arguments: they are known when its plan runs, not when it
+    is described."""
+
+    code = "MRK512"
+
+
+class JitDifferenceError(JitError):
+    """Two descriptions of a jitted function, one after the other, differ: it depends on something that its plan would not see."""
+
+    code = "MRK513"
+
+
+class JitEffectError(JitError):
+    """A jitted function changes what its plan would not change again: an attribute, a list, a global, a tensor that it leaves
+    somewhere."""
+
+    code = "MRK514"
+
+
 # Compilation and devices
 
 
-class CompileError(MorokError):
+class CompileError(MorokError, RuntimeError):
     """A kernel could not be compiled."""
 
     code = "MRK601"
 
 
-class DeviceError(MorokError):
+class DeviceError(MorokError, ValueError):
     """A device does not exist or cannot be used on this machine."""
 
     code = "MRK602"
 
 
-class OutOfMemoryError(MorokError):
+class OutOfMemoryError(MorokError, MemoryError):
     """A buffer could not be allocated."""
 
     code = "MRK603"
 
 
-class OptError(MorokError):
+class OptError(MorokError, ValueError):
     """An optimization is not legal on this kernel."""
 
     code = "MRK604"
 
 
-class LoweringError(MorokError):
+class LoweringError(MorokError, RuntimeError):
     """A stage cannot lower a node; the message names both."""
 
     code = "MRK605"
 
 
-class OutOfBoundsError(LoweringError):
+class OutOfBoundsError(LoweringError, IndexError):
     """A kernel may read or write outside of a buffer; the message names kernel, buffer and index, and when it does."""
 
     code = "MRK606"
@@ -319,19 +392,25 @@ class CheckWarning(UserWarning):
 # The command line
 
 
-class ConfigError(MorokError):
+class ConfigError(MorokError, ValueError):
     """A setting has a value it cannot take."""
 
     code = "MRK901"
 
 
-class UsageError(MorokError):
+class UsageError(MorokError, ValueError):
     """A command, or a function of the package, was used wrongly."""
 
     code = "MRK902"
 
 
-class FileAccessError(MorokError):
+class ArgumentTypeError(ShapeError, DTypeError, UsageError):
+    """An argument is of a Python type that the function cannot take; the message shows it."""
+
+    code = "MRK508"
+
+
+class FileAccessError(MorokError, OSError):
     """A file or a folder cannot be read or written."""
 
     code = "MRK903"

@@ -41,6 +41,17 @@ def _keep_memory() -> None:
         mallopt(-4, 0)
 
 
+CONVOLUTIONS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, int]] = [
+    ("(8, 64, 56, 56) by 64 3x3", (8, 64, 56, 56), (64, 64, 3, 3), 1, 1),
+    ("(8, 64, 56, 56) by 64 1x1", (8, 64, 56, 56), (64, 64, 1, 1), 1, 1),
+    ("(8, 64, 56, 56) depthwise 3x3", (8, 64, 56, 56), (64, 1, 3, 3), 1, 64),
+    ("(8, 64, 56, 56) by 64 3x3, stride 2", (8, 64, 56, 56), (64, 64, 3, 3), 2, 1),
+    ("(1, 3, 224, 224) by 64 7x7, stride 2", (1, 3, 224, 224), (64, 3, 7, 7), 2, 1),
+    ("(1, 64, 28, 28) by 64 3x3", (1, 64, 28, 28), (64, 64, 3, 3), 1, 1),
+    ("(1, 128, 6, 6) by 256 3x3, stride 2", (1, 128, 6, 6), (256, 128, 3, 3), 2, 1),
+]  # of sides that are whole vectors, and others
+
+
 def _torch() -> Any:
     if importlib.util.find_spec("torch") is None:
         return None
@@ -238,15 +249,19 @@ def copies(p: Peers) -> Iterator[Contest]:
 def networks(p: Peers) -> Iterator[Contest]:
     from morok import Tensor
 
-    x, w = p.floats(8, 64, 56, 56), p.floats(64, 64, 3, 3)
-    others = p.of(
-        (x, w),
-        None,
-        lambda t, x, w: t.nn.functional.conv2d(x, w, padding=1),
-        lambda j, x, w: j.lax.conv_general_dilated(x, w, (1, 1), ((1, 1), (1, 1))),
-    )
-    ours = _plan(Tensor(x).conv2d(Tensor(w), padding=1))
-    yield contest("conv2d (8, 64, 56, 56) by 64 3x3", ours, others, goal=1.1, against="torch", rounds=5)
+    for name, image, weight, stride, groups in CONVOLUTIONS:
+        x, w, padding = p.floats(*image), p.floats(*weight), weight[-1] // 2
+        sizes = {"stride": stride, "padding": padding, "groups": groups}
+        others = p.of(
+            (x, w),
+            None,
+            lambda t, x, w, sizes=sizes: t.nn.functional.conv2d(x, w, **sizes),
+            lambda j, x, w, stride=stride, padding=padding, groups=groups: j.lax.conv_general_dilated(
+                x, w, (stride, stride), ((padding, padding),) * 2, feature_group_count=groups
+            ),
+        )
+        ours = _plan(Tensor(x).conv2d(Tensor(w), **sizes))
+        yield contest(f"conv2d {name}", ours, others, goal=1.1, against="torch", rounds=FEW)
 
     v, c, w, d = p.floats(784, 128), p.floats(128), p.floats(128, 10), p.floats(10)
     for batch in (1, 512):

@@ -22,10 +22,12 @@ def symbol(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A run-time value of a kernel: one 8-byte slot of `vars`, holding the value in its own dtype."""
+    """A run-time value of a kernel in least..=most: one 8-byte slot of `vars`, holding the value in its own dtype."""
 
     name: str
     dtype: DType
+    least: int | float
+    most: int | float
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
 
+from morok.errors import CompileError
 from morok.ir.op import Op
 from morok.passes.target import Target
 
+CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")
 # What stage 18 writes as arithmetic (rules/target/transcendental.rules), so that it vectorizes, and is the same on every machine.
 TRANSCENDENTAL: Final = frozenset({Op.Exp2, Op.Exp, Op.Log2, Op.Log, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf})
 
@@ -30,18 +33,25 @@ class Machine:
         return self.triple.startswith(("aarch64", "arm64"))
 
 
+def bindings() -> Any:
+    """LLVM's functions. CompileError where its library cannot be loaded."""
+    try:
+        from llvmlite import binding
+    except (OSError, ImportError) as problem:
+        hint = "is llvmlite installed, and is there memory for its library? it takes some 200 MB of addresses"
+        raise CompileError(f"LLVM cannot be loaded: {problem}", expected="the library of llvmlite", hint=hint) from None
+    return binding
+
+
 def machine(cpu: str, features: str = "") -> Machine:
     """A processor of this machine's architecture by name; `features` in LLVM's spelling ("+avx2,+fma")."""
-    from llvmlite import binding
-
-    return Machine(cpu, features, binding.get_process_triple())
+    return Machine(cpu, features, bindings().get_process_triple())
 
 
 @functools.cache
 def host_machine() -> Machine:
     """The processor that this program runs on."""
-    from llvmlite import binding
-
+    binding = bindings()
     return Machine(binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten(), binding.get_process_triple())
 
 
@@ -59,8 +69,21 @@ def llvm_target(m: Machine) -> Target:
 
 @functools.cache
 def host() -> Target:
-    """LLVM on this machine."""
-    return llvm_target(host_machine())
+    """LLVM on this machine, with the caches of its first core."""
+    return replace(llvm_target(host_machine()), caches=host_caches())
+
+
+def host_caches(folder: Path = CACHES) -> tuple[int, int]:
+    """Bytes of a core's first data cache and of its second one, as Linux says in `folder`; else of a common processor."""
+    found = dict(enumerate(Target("LLVM").caches, 1))
+    for entry in folder.glob("index*"):
+        try:
+            level, kind, size = [(entry / name).read_text().strip() for name in ("level", "type", "size")]
+            if kind != "Instruction" and int(level) in found:
+                found[int(level)] = int(size.removesuffix("K")) << 10
+        except (OSError, ValueError):  # another kernel's format
+            continue
+    return found[1], found[2]
 
 
 # Compute capability 8.0 and later: limits that every such GPU has.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,13 +17,24 @@ from morok.dialect import Dialect, find
 from morok.dsl import syntax as S
 from morok.dsl.checked import Binding, CheckedFile, CheckedGroup, CheckedRule, Instance, Ty
 from morok.dsl.expressions import Expressions
+from morok.dsl.functions import FUNCTIONS, SPECIAL
+from morok.dsl.helpers import Definition, Unreadable, definition, outline, several
 from morok.dsl.infer import Namer, T
 from morok.dsl.parse import excerpt, raise_all, read, recover, suggest
 from morok.dsl.patterns import Patterns
 from morok.dsl.resolve import Resolver, Stop
-from morok.dsl.scope import FLAGS, FUNCTIONS, SPECIAL_FUNCTIONS
+from morok.dsl.scope import FLAGS
 from morok.dsl.templates import expand, ops_of
-from morok.errors import DuplicateRuleError, ExampleError, MorokError, Place, RuleError, RuleTypeError, UnknownNameError
+from morok.errors import (
+    DuplicateRuleError,
+    ExampleError,
+    MorokError,
+    Place,
+    RuleError,
+    RuleTypeError,
+    UnknownNameError,
+    UntrustedHelperError,
+)
 
 MAX_INSTANCES: Final = 20_000
 _CONTRACT_TYPES: Final = ("const", "bool", "int", "dtype", "seq")
@@ -51,6 +62,8 @@ class _FileChecker:
         self.file = file
         self.pack = pack
         self.errors = errors
+        self.definitions: dict[str, Definition] = {}
+        self.miscounted: set[tuple[str, bool]] = set()
 
     def error(self, kind: type[RuleError], message: str, span: S.Span, expected: str = "", hint: str = "") -> RuleError:
         width = span.end_column - span.column if span.end_line == span.line else 1
@@ -141,12 +154,68 @@ class _FileChecker:
                     DuplicateRuleError, f"a second helper `{e.name}`", e, hint=f"the first is at line {found[e.name].span.line}"
                 )
                 continue
-            if e.name in FUNCTIONS or e.name in SPECIAL_FUNCTIONS or e.name in dialect.ops or e.name in dialect.facts:
+            if e.name in FUNCTIONS or e.name in SPECIAL or e.name in dialect.ops or e.name in dialect.facts:
                 self.add(DuplicateRuleError, f"`{e.name}` is a function of the language, or an op, already", e)
                 continue
             found[e.name] = e
             self._contract(e, dialect)
+        self._definitions(tuple(found.values()))
         return found
+
+    def _definitions(self, externs: Sequence[S.Extern]) -> None:
+        """What the text of the helpers' module says about each; mistakes are those of the declarations."""
+        module = self.file.helpers
+        for e in externs:
+            try:
+                if module is None:
+                    raise Unreadable("the rule file names no module of helpers", 'helpers "package.module", at its head')
+                self.definitions[e.name] = made = definition(module, e.name)
+            except Unreadable as problem:
+                hint, expected = problem.hint, "a function that its module marks with @morok.helper"
+                self.add(UnknownNameError, f"the helper {e.name}: {problem.message}", e, expected, hint)
+                if module is None or not self._readable(module):
+                    return  # it says the same of every helper
+                continue
+            self._signature(e, made)
+
+    def _readable(self, module: str) -> bool:
+        try:
+            outline(module)
+        except Unreadable:
+            return False
+        return True
+
+    def _signature(self, e: S.Extern, made: Definition) -> None:
+        """Whether the names and types in a `def` contradict a declaration."""
+        names = [p.name for p in e.params]
+        theirs = list(made.parameters[: len(names)])
+        where = f"{made.signature()}, {made.place}"
+        if names != theirs and sorted(names) == sorted(theirs):
+            self.add(RuleTypeError, f"`{e.name}` has its parameters in another order than {where}", e, ", ".join(theirs))
+        said = made.alternatives()
+        if said is None:
+            return
+        types, declines = said
+        if declines and not e.partial:
+            hint = "with `?` behind its results, or a function that always answers"
+            self.add(RuleTypeError, f"`{e.name}` may decline, says {made.place}, and its declaration does not", e, hint=hint)
+        counts = [c for t in types if (c := several(t)) is not None]
+        if len(e.results) > 1 and counts and len(e.results) not in counts:
+            what = f"`{e.name}` has {len(e.results)} results, and {counts[0]} in {made.place}"
+            self.add(RuleTypeError, what, e)
+
+    def called(self, e: S.Extern, context: str | None) -> None:
+        """Whether a helper takes as many arguments as the rules of a group give it."""
+        made = self.definitions.get(e.name)
+        count = len(e.params) + (context is not None)
+        if made is None or made.takes(count) or (e.name, context is None) in self.miscounted:
+            return
+        self.miscounted.add((e.name, context is None))
+        with_context = " and the group's context" if context is not None else ""
+        expected = f"a function of {count} arguments: {', '.join(p.name for p in e.params) or 'none'}{with_context}"
+        self.add(
+            RuleTypeError, f"`{e.name}` is called with {count} arguments, and is {made.signature()}, {made.place}", e, expected
+        )
 
     def _contract(self, extern: S.Extern, dialect: Dialect) -> None:
         resolver = Resolver(dialect, self.error)
@@ -176,7 +245,7 @@ class _FileChecker:
                     hint = suggest(node.name, scope) or ("results are not known yet in `requires`" if node.name in names else "")
                     self.add(UnknownNameError, f"`{node.name}` is no parameter of {extern.name}", node, hint=hint)
                 if isinstance(node, S.ECall):
-                    functions = {*FUNCTIONS, *SPECIAL_FUNCTIONS, *dialect.facts, *dialect.ops}
+                    functions = {*FUNCTIONS, *SPECIAL, *dialect.facts, *dialect.ops}
                     if node.name not in functions:
                         self.add(
                             UnknownNameError, f"there is no function `{node.name}`", node, hint=suggest(node.name, functions)
@@ -229,6 +298,8 @@ class _RuleChecker:
                 expressions.let(c) if isinstance(c, S.Let) else replace(c, condition=expressions.condition(c.condition))
             )
         target = expressions.operand(rule.target, T(root.elem, root.lanes), "the target")
+        for e in expressions.called.values():
+            self.file.called(e, self.group.context)
         partial = [e for e in expressions.called.values() if e.partial]
         if partial and not rule.partial:
             r.report(RuleTypeError, f"`{partial[0].name}` may decline, so this rule may", rule.target, "=> instead of ~>")
@@ -325,10 +396,16 @@ class _RuleChecker:
             domains,
             self._instances(namer, domains),
             expressions.called,
+            frozenset(id(e) for e, of in r.unbounded if any(self._may_be_unbounded(t) for t in of)),
             self.file.file.helpers,
             self.group.context,
             r.pointwise and not any(b.value.many for b in r.bound.values()),
         )
+
+    def _may_be_unbounded(self, t: T) -> bool:
+        """Whether the bounds of nodes of this type may be infinite: those of an index are, and those of a float tell nothing."""
+        u = self.resolver.universe
+        return not u.integral or bool(self.resolver.types.mask(t.elem) & (u.bits.get("index", 0) | u.floats | u.opaque))
 
     def _instances(self, namer: Namer, domains: Mapping[str, tuple[str, ...]]) -> tuple[Instance, ...]:
         r = self.resolver
@@ -394,7 +471,11 @@ def _run_example(rule: CheckedRule, example: S.Example, rules: Any, load: Any) -
     if rule.context is not None and rule.externs:
         hint = "leave it out; `morok docs` makes examples of such rules too"
         return ExampleError(f"an example of {rule.name} cannot be run: its helpers take a context", place=place, hint=hint)
-    found = rules.rewrite_node(source, None)
+    try:
+        found = rules.rewrite_node(source, None)
+    except UntrustedHelperError as e:
+        what = f"an example of {rule.name} cannot be run: {e.message}"
+        return ExampleError(what, place=place, hint="`--trust-helpers` runs it")
     if found is None:
         return ExampleError(
             f"{rule.name} does not apply to its example", place=place, excerpt=f"  {example.source}", expected=example.result

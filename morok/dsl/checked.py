@@ -90,6 +90,7 @@ class CheckedRule:
     types       dtype of every pattern and expression node of `syntax` that is a node or a constant, by `id(node)` of the
                 syntax node (the rule keeps its syntax alive, so ids are stable)
     sorts       what each expression of the clauses and the target yields, by id
+    unbounded   the expressions that may be an infinite bound of a node, or a sequence of such, by id
     domains     the scalar dtype names that each dtype variable may take
     instances   every admitted choice, in a fixed order; never empty
     externs     the helpers it calls, by name
@@ -108,6 +109,7 @@ class CheckedRule:
     domains: Mapping[str, tuple[str, ...]]
     instances: tuple[Instance, ...]
     externs: Mapping[str, S.Extern] = field(default_factory=dict)
+    unbounded: frozenset[int] = frozenset()
     helpers: str | None = None
     context: str | None = None
     pointwise: bool = True

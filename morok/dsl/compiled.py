@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from morok.dialect import NOT_CONST, Dialect
 from morok.dsl import values
-from morok.errors import UnknownNameError
+from morok.errors import UnknownNameError, UnprovedRuleError, UntrustedHelperError
+from morok.marks import MARK, trusted, vouched
 
 
 class Generated(NamedTuple):
@@ -91,19 +92,32 @@ def link(
     return found
 
 
-def _helper(home: str) -> tuple[str, Any]:
-    """The name of a helper and its function, by "module:function"; UnknownNameError where there is none."""
-    module, _, name = home.rpartition(":")
-    expected = f'a module with a function {name}, named at the head of the rule file: helpers "package.module"'
-    if module == "None":
-        raise UnknownNameError(f"the rule file of the helper {name} names no module", expected=expected)
+def helper_module(module: str) -> Any:
+    """The module of helpers, imported; UntrustedHelperError where nobody said that this process may run it."""
+    if not trusted(module):
+        what = f"the rules call helpers of {module}, Python code that nobody said to trust"
+        hint = "load_rules(.., trust_helpers=True), or `--trust-helpers`, tests their contracts and uses them"
+        raise UntrustedHelperError(what, expected="a module whose code may run here", hint=hint)
     try:
-        found = getattr(importlib.import_module(module), name, None)
+        return importlib.import_module(module)
     except ImportError as problem:
         hint = "it is imported as by any Python program: is it installed, or its folder in PYTHONPATH?"
-        raise UnknownNameError(f"the helper {name}: {problem}", expected=expected, hint=hint) from problem
-    if found is None:
-        raise UnknownNameError(f"{module} has no function {name}, which a rule file declares", expected=expected)
+        raise UnknownNameError(
+            f"the helpers of {module}: {problem}", expected="a module that can be imported", hint=hint
+        ) from problem
+
+
+def _helper(home: str) -> tuple[str, Any]:
+    """The name of a helper and its function, by "module:function"; UnknownNameError where there is none that is marked."""
+    module, _, name = home.rpartition(":")
+    found = getattr(helper_module(module), name, None)
+    if found is None or not hasattr(found, MARK):
+        what = f"{module} has no function {name}" if found is None else f"{name} of {module} is not marked as a helper"
+        expected = f"a function {name} that the module marks: `@morok.helper` above its `def`"
+        raise UnknownNameError(f"{what}, which a rule file declares", expected=expected)
+    if not vouched(home, found):
+        hint = "load the rules again: that tests what there is now"
+        raise UnprovedRuleError(f"{name} of {module} is not the function whose contract was tested", hint=hint)
     return name, found
 
 

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dsl import syntax as S
-from morok.dsl import values
-
-BINARY: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod, "&": operator.and_,
-    "|": operator.or_, "^": operator.xor, "<<": values.shl, ">>": values.shr,
-}  # fmt: skip
-COMPARE: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
-    "tdiv": values.tdiv, "tmod": values.tmod, "abs": abs, "min": min, "max": max, "gcd": math.gcd, "is_pow2": values.is_pow2,
-    "log2": values.log2, "len": len, "all": all, "any": any, "sum": sum, "width": values.width, "step": values.step,
-    "at": values.at, "zip": lambda *xs: tuple(zip(*xs, strict=True)),
-}  # fmt: skip
+from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, UNARY, Function
+from morok.dsl.values import Steps, finite, item, listed, numbers, sequence
 
 
 class Concrete:
@@ -32,10 +18,20 @@ class Concrete:
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self.names: dict[str, Any] = dict(names)
+        self.steps = Steps()
 
     def call(self, e: S.ECall) -> Any:
         """A function of compile-time values; KeyError for another."""
-        return FUNCTIONS[e.name](*[self.value(a) for a in e.args])
+        function = FUNCTIONS[e.name]
+        if function.fact:
+            raise KeyError(e.name)
+        return self.applied(function, *e.args)
+
+    def applied(self, function: Function, *operands: S.Expr) -> Any:
+        assert callable(function.value)
+        kinds = function.kinds(len(operands))
+        given = [finite(self.value(o)) if kind == "int" else self.value(o) for kind, o in zip(kinds, operands, strict=True)]
+        return function.value(*given)
 
     def value(self, e: S.Expr) -> Any:
         match e:
@@ -43,31 +39,39 @@ class Concrete:
                 return self.names[e.name]
             case S.ENumber():
                 return e.value
-            case S.EUnary(op="not"):
-                return not self.value(e.operand)
             case S.EUnary():
-                value = self.value(e.operand)
-                return -value if e.op == "-" else ~value
+                return self.applied(UNARY[e.op], e.operand)
             case S.EBinary(op="and"):
                 return self.value(e.left) and self.value(e.right)
             case S.EBinary(op="or"):
                 return self.value(e.left) or self.value(e.right)
             case S.EBinary():
-                return BINARY[e.op](self.value(e.left), self.value(e.right))
+                return self.applied(BINARY[e.op], e.left, e.right)
             case S.ECompare():
-                operands = [self.value(o) for o in e.operands]
-                return all(COMPARE[op](a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False))
+                return self.comparison(e)
             case S.ECall():
                 return self.call(e)
             case S.EIndex():
-                return self.value(e.sequence)[self.value(e.index)]
+                return item(self.value(e.sequence), finite(self.value(e.index)))
             case S.ERange():
-                return tuple(range(self.value(e.start), self.value(e.stop) + e.inclusive))
+                return tuple(numbers(finite(self.value(e.start)), finite(self.value(e.stop)) + e.inclusive))
             case S.EList():
-                return tuple(self.items(e.items))
+                return listed(tuple(self.items(e.items)))
             case S.EComprehension():
                 return tuple(self.comprehension(e))
         return self.other(e)
+
+    def comparison(self, e: S.ECompare) -> bool:
+        """Operands are computed from the left until one comparison fails, as in Python."""
+        left = self.value(e.operands[0])
+        for op, operand in zip(e.ops, e.operands[1:], strict=True):
+            right = self.value(operand)
+            compare = COMPARISONS[op].value
+            assert callable(compare)
+            if not compare(left, right):
+                return False
+            left = right
+        return True
 
     def other(self, e: S.Expr) -> Any:
         raise AssertionError(f"{type(e).__name__} among compile-time values")
@@ -85,9 +89,10 @@ class Concrete:
 
     def comprehension(self, e: S.EComprehension) -> list[Any]:
         out: list[Any] = []
-        sequence, outer = self.value(e.sequence), self.names
-        for item in sequence:
-            parts = item if len(e.names) > 1 else (item,)
+        outer = self.names
+        items = sequence(self.value(e.sequence))
+        for one in self.steps.taken(items) if len(e.names) == 1 else self.steps.parted(items, len(e.names)):
+            parts = one if len(e.names) > 1 else (one,)
             self.names = outer | dict(zip(e.names, parts, strict=True))
             if e.condition is None or self.value(e.condition):
                 out.append(self.value(e.body))
@@ -95,64 +100,122 @@ class Concrete:
         return out
 
 
-def compiled(e: S.Expr) -> Callable[[Mapping[str, Any]], Any]:
-    """An expression as a Python function of what its names stand for: the same as `Concrete` says, where many values are tried.
+Compiled = Callable[[Mapping[str, Any], Steps], Any]
 
-    `all` and `any` stop where they are decided.
+
+def compiled(e: S.Expr) -> Compiled:
+    """An expression as a Python function of what its names stand for, and of the steps that it may take: the same as `Concrete`
+    says, where many values are tried.
     """
     found = _compiled.get(id(e))
     if found is None:
         if len(_compiled) >= MOST_COMPILED:
             _compiled.clear()
-        made = eval(f"lambda names: {_text(e, frozenset())}", {**FUNCTIONS, "shl": values.shl, "shr": values.shr})
+        made = eval(f"lambda names, steps: {_Text(frozenset(), frozenset()).of(e)}", dict(_NAMES))
         found = _compiled[id(e)] = (e, made)  # the expression is kept, so that its id stays its own
     return found[1]
 
 
 MOST_COMPILED: Final = 4096  # many times what all contracts of the built-in rules have
-_compiled: dict[int, tuple[S.Expr, Callable[[Mapping[str, Any]], Any]]] = {}
+_compiled: dict[int, tuple[S.Expr, Compiled]] = {}
+_NAMES: Final[Mapping[str, Any]] = {
+    **{f"f_{name}": f.value for name, f in FUNCTIONS.items() if not f.fact},
+    "f_eq": COMPARISONS["=="].value, "f_ne": COMPARISONS["!="].value, "shl": BINARY["<<"].value, "shr": BINARY[">>"].value,
+    "item": item, "listed": listed, "numbers": numbers, "sequence": sequence,
+}  # fmt: skip
 
 
-def _text(e: S.Expr, own: frozenset[str]) -> str:
-    """The Python text of an expression; `own` are the names of comprehensions around it."""
+class _Text:
+    """The Python text of expressions.
 
-    def text(x: S.Expr) -> str:
-        return _text(x, own)
+    own       the names of comprehensions around it
+    counters  of these, those that run over numbers from 0 on
+    """
 
-    match e:
-        case S.EName(name=name):
-            return f"own_{name}" if name in own else f"names[{name!r}]"
-        case S.ENumber():
-            return f"({e.value!r})"
-        case S.EUnary():
-            return f"({e.op} {text(e.operand)})"
-        case S.EBinary(op="<<" | ">>"):
-            return f"{'shl' if e.op == '<<' else 'shr'}({text(e.left)}, {text(e.right)})"
-        case S.EBinary():
-            return f"({text(e.left)} {e.op} {text(e.right)})"
-        case S.ECompare():
-            rest = "".join(f" {op} {text(o)}" for op, o in zip(e.ops, e.operands[1:], strict=True))
-            return f"({text(e.operands[0])}{rest})"
-        case S.ECall() if e.name in FUNCTIONS:
-            if e.name in ("all", "any") and isinstance(e.args[0], S.EComprehension):
-                return f"{e.name}({_comprehension(e.args[0], own)})"
-            return f"{e.name}({', '.join(map(text, e.args))})"
-        case S.EIndex():
-            return f"{text(e.sequence)}[{text(e.index)}]"
-        case S.ERange():
-            return f"range({text(e.start)}, {text(e.stop)}{' + 1' if e.inclusive else ''})"
-        case S.EList():
-            items = [f"*{text(i.sequence)}" if isinstance(i, S.ESpread) else text(i) for i in e.items]
-            return f"({', '.join([*items, ''])})" if items else "()"
-        case S.EComprehension():
-            return f"tuple([{_comprehension(e, own)}])"
-    raise AssertionError(f"{type(e).__name__} among compile-time values")
+    def __init__(self, own: frozenset[str], counters: frozenset[str]) -> None:
+        self.own = own
+        self.counters = counters
+
+    def of(self, e: S.Expr) -> str:
+        match e:
+            case S.EName(name=name):
+                return f"own_{name}" if name in self.own else f"names[{name!r}]"
+            case S.ENumber():
+                return f"({e.value!r})"
+            case S.EUnary():
+                return f"({e.op} {self.of(e.operand)})"
+            case S.EBinary(op="<<" | ">>"):
+                return f"{'shl' if e.op == '<<' else 'shr'}({self.of(e.left)}, {self.of(e.right)})"
+            case S.EBinary():
+                return f"({self.of(e.left)} {e.op} {self.of(e.right)})"
+            case S.ECompare():
+                return self.comparison(e)
+            case S.ECall() if e.name in FUNCTIONS and not FUNCTIONS[e.name].fact:
+                return self.call(e, FUNCTIONS[e.name])
+            case S.EIndex(index=S.EName(name=name)) if name in self.counters:
+                return f"{self.of(e.sequence)}[own_{name}]"
+            case S.EIndex(index=S.ENumber(value=int(n))) if n >= 0:
+                return f"{self.of(e.sequence)}[{n}]"
+            case S.EIndex():
+                return f"item({self.of(e.sequence)}, {self.of(e.index)})"
+            case S.ERange():
+                return f"numbers({self.of(e.start)}, {self.of(e.stop)}{' + 1' if e.inclusive else ''})"
+            case S.EList():
+                items = [f"*{self.of(i.sequence)}" if isinstance(i, S.ESpread) else self.of(i) for i in e.items]
+                return f"listed(({', '.join([*items, ''])}))" if items else "()"
+            case S.EComprehension():
+                return f"tuple([{self.comprehension(e)}])"
+        raise AssertionError(f"{type(e).__name__} among compile-time values")
+
+    def call(self, e: S.ECall, function: Function) -> str:
+        over = e.args[0] if e.args else None
+        if e.name in ("all", "any") and isinstance(over, S.EComprehension) and _is_condition(over.body):
+            inner = self.comprehension(over)
+            # stopping where it is decided is the same where every item has a value
+            return f"{e.name}({inner})" if _total(over) else f"{e.name}([{inner}])"
+        return f"f_{e.name}({', '.join(map(self.of, e.args))})"
+
+    def comparison(self, e: S.ECompare) -> str:
+        if len(e.ops) == 1 and e.ops[0] in ("==", "!=") and not any(map(_is_number, e.operands)):
+            return f"f_{'eq' if e.ops[0] == '==' else 'ne'}({self.of(e.operands[0])}, {self.of(e.operands[1])})"
+        if len(e.ops) > 1 and any(op in ("==", "!=") for op in e.ops):
+            pairs = zip(e.operands, e.ops, e.operands[1:], strict=False)
+            return f"({' and '.join(self.comparison(S.ECompare((op,), (a, b), span=e.span)) for a, op, b in pairs)})"
+        rest = "".join(f" {op} {self.of(o)}" for op, o in zip(e.ops, e.operands[1:], strict=True))
+        return f"({self.of(e.operands[0])}{rest})"
+
+    def comprehension(self, e: S.EComprehension) -> str:
+        counts = isinstance(e.sequence, S.ERange) and isinstance(e.sequence.start, S.ENumber) and e.sequence.start.value >= 0
+        names = frozenset(e.names)
+        inner = _Text(self.own | names, self.counters | names if counts else self.counters - names)
+        condition = "" if e.condition is None else f" if {inner.of(e.condition)}"
+        source = self.of(e.sequence)
+        if not isinstance(e.sequence, (S.ERange, S.EList, S.EComprehension)):
+            source = f"sequence({source})"
+        paid = f"steps.taken({source})" if len(e.names) == 1 else f"steps.parted({source}, {len(e.names)})"
+        return f"{inner.of(e.body)} for {', '.join(f'own_{n}' for n in e.names)} in {paid}{condition}"
 
 
-def _comprehension(e: S.EComprehension, own: frozenset[str]) -> str:
-    inner = own | set(e.names)
-    condition = "" if e.condition is None else f" if {_text(e.condition, inner)}"
-    return f"{_text(e.body, inner)} for {', '.join(f'own_{n}' for n in e.names)} in {_text(e.sequence, own)}{condition}"
+def _is_number(e: S.Expr) -> bool:
+    """Whether an expression is plainly a number, so that Python's equality is the language's."""
+    return isinstance(e, (S.ENumber, S.EUnary, S.EBinary)) or (isinstance(e, S.ECall) and e.name in ("len", "sum"))
+
+
+def _is_condition(e: S.Expr) -> bool:
+    return (
+        isinstance(e, S.ECompare)
+        or (isinstance(e, S.EUnary) and e.op == "not")
+        or (isinstance(e, S.ECall) and e.name in ("all", "any"))
+        or (isinstance(e, S.EBinary) and e.op in ("and", "or") and _is_condition(e.left) and _is_condition(e.right))
+    )
+
+
+def _total(e: S.Expr) -> bool:
+    """Whether an expression has a value wherever its names do."""
+    found = FUNCTIONS.get(e.name) if isinstance(e, S.ECall) else BINARY.get(e.op) if isinstance(e, S.EBinary) else None
+    if isinstance(e, S.EIndex) or (found is not None and found.partial):
+        return False
+    return all(_total(c) for c in S.children(e) if isinstance(c, S.Expr))
 
 
 __all__ = ["Concrete", "compiled"]

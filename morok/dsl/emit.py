@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
 from morok.dsl.emit_names import SETTLE, Tail, bare, helper_name, node_name, value_name
@@ -10,6 +12,13 @@ from morok.dsl.rows import Variant
 
 # In generated code: the exceptions by which arithmetic says that it has no value.
 _FAILURES = "_failures"
+# How a helper's result is seen to be of the kind that its declaration says.
+_RESULTS = {
+    "const": "{0}.__class__ is int",
+    "int": "{0}.__class__ is int",
+    "bool": "{0}.__class__ is bool",
+    "seq": "isinstance({0}, (tuple, list))",
+}
 
 
 class Emitter(Nodes):
@@ -18,6 +27,7 @@ class Emitter(Nodes):
     def __init__(self, rule: CheckedRule, row: Variant, number: int, order: int) -> None:
         super().__init__(rule, row, number, order)
         self.depth = 0
+        self.counting = False  # the line that makes the budget is there
         self.known = False  # the root has been settled
 
     def line(self, text: str) -> None:
@@ -40,7 +50,8 @@ class Emitter(Nodes):
     def guard(self, condition: S.Expr) -> None:
         self.tail.certain = False
         self.raises = False
-        code = self.boolean(condition, strict=False)
+        code = self.condition(condition)
+        self.count_steps()
         if self.raises:
             test = self.temporary()
             self.line("try:")
@@ -56,6 +67,7 @@ class Emitter(Nodes):
         value = clause.value
         partial = isinstance(value, S.ECall) and value.name in self.rule.externs and self.rule.externs[value.name].partial
         code = self.any(value)
+        self.count_steps()
         names = [f"u_{name}" for name in clause.names]
         target = names[0] if len(names) == 1 else f"({', '.join(names)})"
         if partial:
@@ -83,12 +95,31 @@ class Emitter(Nodes):
             self.line(f"{target} = {bare(code)}")
         for name, local in zip(clause.names, names, strict=True):
             self.locals[name] = local
-            if len(names) == 1 and self.may_be_infinite(value):
-                self.infinite.add(name)
+        if isinstance(value, S.ECall) and value.name in self.rule.externs:
+            self.results(self.rule.externs[value.name], clause.names, names)
+
+    def results(self, extern: S.Extern, names: Sequence[str], locals_: Sequence[str]) -> None:
+        """Tests that a helper's results are what it says they are."""
+        for p, name, local in zip(extern.results, names, locals_, strict=True):
+            kind = p.type.name if isinstance(p.type, S.TName) else ""
+            binding = self.rule.bindings.get(name)
+            is_node = binding is not None and binding.sort in (Sort.NODE, Sort.NODES)
+            if kind not in _RESULTS or name.startswith("_") or is_node:
+                continue
+            self.tail.certain = False
+            self.line(f"if {_RESULTS[kind].format(local)}:")
+            self.depth += 1
+
+    def count_steps(self) -> None:
+        """The line that the first clause or target needs which goes over a sequence: a rule has one budget."""
+        if self.needs_steps and not self.counting:
+            self.counting = True
+            self.line("steps = _Steps()")
 
     def target(self) -> None:
         self.raises = False
         code = self.node(self.rule.syntax.target)
+        self.count_steps()
         root = self.node_at(())
         operand = code in {node_name(p) for p in self.tail.nodes if p}
         if operand:  # never the node itself

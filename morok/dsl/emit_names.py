@@ -58,7 +58,9 @@ class Names:
         self.tail = Tail(order)
         self.locals: dict[str, str] = {}
         self.shadowing: set[str] = set()  # variables of the comprehensions that the text is inside of
-        self.infinite: set[str] = set()  # let-bound names that may hold an unknown bound
+        self.counters: set[str] = set()  # of these, the variables that run over numbers from 0 on
+        self.iterating = 0  # how many comprehensions the text is the sequence of
+        self.needs_steps = False  # the text counts steps
         self.raises = False
         self.temporaries = 0
         self.matched = self._matched_terms()

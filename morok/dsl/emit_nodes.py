@@ -51,9 +51,7 @@ class Nodes(Values):
             case S.EStruct():
                 return self.build_struct(self.dialect.ops[e.op], e)
             case S.EIndex():
-                if self.sort(e) is Sort.NODE:
-                    return f"{self.any(e.sequence)}[{self.value(e.index)}]"
-                return self.constant(e)
+                return self.item(e) if self.sort(e) is Sort.NODE else self.constant(e)
         return self.constant(e)
 
     def bearer(self, e: S.Expr) -> str:
@@ -62,8 +60,9 @@ class Nodes(Values):
         return self.node_at(bound.path) if isinstance(bound, BoundNode) else self.node(e)
 
     def _is_node(self, e: S.EName) -> bool:
-        if self.sort(e) is Sort.NODE:
-            return True
+        sort = self.sort(e)
+        if sort is not None:
+            return sort is Sort.NODE
         binding = self.rule.bindings.get(e.name)
         return binding is not None and binding.sort is Sort.NODE
 
@@ -97,18 +96,19 @@ class Nodes(Values):
             case S.EName():
                 return self.name(e.name)
             case S.EList():
-                return f"[{', '.join(self._items(e.items))}]"
+                return self.listed(e)
             case S.EComprehension():
                 return f"[{self.comprehension(e)}]"
             case S.ERange():
                 return self.range(e)
-            case S.ECall(name="zip"):
-                return f"zip({', '.join(self.sequence(a) for a in e.args)}, strict=True)"
-            case S.ECall() if e.name in self.rule.externs:
-                return self.helper(e)
-            case S.EIndex():
-                return f"{self.sequence(e.sequence)}[{self.value(e.index)}]"
         return self.value(e)
+
+    def listed(self, e: S.EList) -> str:
+        """A list; one that others are spread in may become too long to have a value."""
+        items = self._items(e.items)
+        if sum(isinstance(i, S.ESpread) for i in e.items) < 2:
+            return f"[{', '.join(items)}]"
+        return self.checked("_listed", f"({', '.join([*items, ''])})")
 
     def _items(self, items: Iterable[S.Expr], operands: bool = False) -> list[str]:
         """The items of a list; among `operands` all are nodes, and the name of a sequence stands for all of them."""
@@ -131,23 +131,32 @@ class Nodes(Values):
         return self.sort(e) is Sort.NODES or (binding is not None and binding.sort is Sort.NODES)
 
     def comprehension(self, e: S.EComprehension, nodes: bool = False) -> str:
-        source = self.sequence(e.sequence)
-        saved, outer = dict(self.locals), self.shadowing
+        self.iterating += 1
+        source = self.items(e.sequence)
+        self.iterating -= 1
+        self.needs_steps = self.raises = True
+        paired = len(e.names) == 1 or (isinstance(e.sequence, S.ECall) and e.sequence.name == "zip")
+        paid = f"steps.taken({bare(source)})" if paired else f"steps.parted({bare(source)}, {len(e.names)})"
+        saved, outer, counters = dict(self.locals), self.shadowing, self.counters
         self.shadowing = outer | set(e.names)
+        counts = isinstance(e.sequence, S.ERange) and self.from_zero(e.sequence.start)
+        self.counters = counters | set(e.names) if counts else counters - set(e.names)
         names = [f"u_{n}" for n in e.names]
         self.locals.update(zip(e.names, names, strict=True))
         body = bare(self.node(e.body) if nodes else self.any(e.body))
-        condition = "" if e.condition is None else f" if {bare(self.boolean(e.condition, strict=True))}"
-        self.locals, self.shadowing = saved, outer
-        return f"{body} for {', '.join(names)} in {source}{condition}"
+        condition = "" if e.condition is None else f" if {bare(self.condition(e.condition))}"
+        self.locals, self.shadowing, self.counters = saved, outer, counters
+        return f"{body} for {', '.join(names)} in {paid}{condition}"
 
     def range(self, e: S.ERange) -> str:
-        stop = self.finite(e.stop)
-        return (
-            f"range({bare(self.finite(e.start))}, {stop} + 1)"
-            if e.inclusive
-            else f"range({bare(self.finite(e.start))}, {bare(stop)})"
-        )
+        start, stop = bare(self.finite(e.start)), self.finite(e.stop)
+        if e.inclusive:
+            stop = f"{stop} + 1"
+        as_many_as_there_are = isinstance(e.stop, S.ECall) and e.stop.name in ("len", "lanes") and self.from_zero(e.start)
+        if as_many_as_there_are and not e.inclusive:
+            return f"range({start}, {bare(stop)})"
+        self.raises = True
+        return f"_numbers({start}, {stop})"
 
     def build(self, info: OpInfo, e: S.ECall) -> str:
         args = [a for a in e.args if not self.is_dtype(a)]
@@ -216,6 +225,9 @@ class Nodes(Values):
         """A static field: sequences become tuples, names that nothing binds are members of the field's enum."""
         if isinstance(e, S.EName) and name != "op" and e.name not in self.locals and e.name not in self.row.names:
             return f"_d.members[{e.name!r}]"
+        infinite = id(e) in self.rule.unbounded
         if isinstance(e, (S.EList, S.EComprehension)) or self.sort(e) is Sort.VALUES:
-            return f"tuple({self.sequence(e)})"
-        return bare(self.value(e))
+            items = self.sequence(e)
+            self.raises = self.raises or infinite
+            return f"tuple(map(_finite, {items}))" if infinite else f"tuple({items})"
+        return bare(self.finite(e) if infinite else self.value(e))

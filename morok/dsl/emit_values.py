@@ -1,17 +1,18 @@
-"""Compile-time values of a rule as Python text: arithmetic over mathematical integers, facts, evaluation, conditions."""
+"""Compile-time values of a rule as Python text: the table's functions, facts, evaluation, conditions."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort, Ty
 from morok.dsl.emit_names import Names, bare, helper_name
+from morok.dsl.functions import BINARY, FUNCTIONS, UNARY, Function
 
 WIDEST_LITERAL = 128  # bits: powers of two up to here are written out
-_INFIX = {"+", "-", "*", "//", "%", "&", "|", "^"}
-_CALLS = {"is_pow2": "_is_pow2", "log2": "_log2", "tdiv": "_tdiv", "tmod": "_tmod", "gcd": "_gcd"}
-_DTYPE_FACTS = ("bits", "is_int", "is_float", "safe_cast")
+FOLDS = {"min": "least", "max": "most", "gcd": "gcd"}
+ITEMS = {"sum": "total", "all": "every", "any": "some"}
 
 
 class Values(Names, ABC):
@@ -39,21 +40,18 @@ class Values(Names, ABC):
                 return self.name(e.name)
             case S.ENumber():
                 return _number(e.value)
-            case S.EUnary(op="not"):
-                return self.boolean(e, strict=True)
             case S.EUnary():
-                return f"({e.op}{self.finite(e.operand)})"
+                return self.applied(UNARY[e.op], (e.operand,))
             case S.EBinary(op="and" | "or"):
-                return self.boolean(e, strict=True)
+                return f"({self.condition(e.left)} {e.op} {self.condition(e.right)})"
             case S.EBinary():
                 return self.arithmetic(e)
             case S.ECompare():
-                return self.boolean(e, strict=True)
+                return self.comparison(e)
             case S.ECall():
                 return self.call(e)
             case S.EIndex():
-                self.raises = True
-                return f"{self.sequence(e.sequence)}[{self.value(e.index)}]"
+                return self.item(e)
             case S.EList() | S.EComprehension() | S.ERange():
                 return self.sequence(e)
             case S.EType():
@@ -63,41 +61,84 @@ class Values(Names, ABC):
         raise AssertionError(f"{type(e).__name__} has no value")
 
     def arithmetic(self, e: S.EBinary) -> str:
-        left, right = self.finite(e.left), self.finite(e.right)
-        if e.op == "<<" and left.isdigit() and right.isdigit() and int(right) < WIDEST_LITERAL:
-            return str(int(left) << int(right))
-        if e.op in ("<<", ">>"):
-            self.raises = True
-            return f"{'_shl' if e.op == '<<' else '_shr'}({bare(left)}, {bare(right)})"
-        assert e.op in _INFIX, e.op
-        if e.op in ("//", "%") and not (isinstance(e.right, S.ENumber) and e.right.value):
-            self.raises = True
-        return f"({left} {e.op} {right})"
+        left, right = e.left, e.right
+        if isinstance(right, S.ENumber):
+            if e.op == "<<" and isinstance(left, S.ENumber) and left.value >= 0 and 0 <= right.value < WIDEST_LITERAL:
+                return str(int(left.value) << int(right.value))
+            if e.op in ("//", "%") and right.value:
+                return f"({self.finite(left)} {e.op} {self.finite(right)})"
+        return self.applied(BINARY[e.op], (left, right))
+
+    def applied(self, function: Function, operands: Sequence[S.Expr]) -> str:
+        """An entry of the table on its operands."""
+        if callable(function.code):
+            raise AssertionError(f"{function.name} is no plain operation")
+        kinds = function.kinds(len(operands))
+        codes = [self.argument(kind, e) for kind, e in zip(kinds, operands, strict=True)]
+        self.raises = self.raises or function.partial
+        if function.code[0].isalpha() and len(codes) == 1 and function.code.endswith(" "):
+            return f"({function.code}{codes[0]})"
+        if function.code[0].isalpha() or function.code[0] == "_":
+            return f"{function.code}({', '.join(map(bare, codes))})"
+        return f"({function.code}{codes[0]})" if len(codes) == 1 else f"({codes[0]} {function.code} {codes[1]})"
+
+    def argument(self, kind: str, e: S.Expr) -> str:
+        match kind:
+            case "int":
+                return self.finite(e)
+            case "bool":
+                return self.condition(e)
+            case "seq" | "ints" | "bools" | "pairs":
+                return self.items(e)
+        return self.any(e)
+
+    def checked(self, check: str, code: str) -> str:
+        """A value that is what it must be, or has none."""
+        self.raises = True
+        return f"{check}({bare(code)})"
 
     def finite(self, e: S.Expr) -> str:
-        """A value that arithmetic is done on: an unknown bound makes the clause fail."""
+        """A number that arithmetic is done on: an infinite bound makes the clause fail, and so does a field that is no number."""
         code = self.value(e)
-        if not self.may_be_infinite(e):
+        if self.sort(e) is Sort.OTHER:
+            return self.checked("_integer", code)
+        if id(e) not in self.rule.unbounded:
             return code
+        if self.iterating:  # Python takes no assignment there
+            return self.checked("_finite", code)
         self.raises = True
         name = self.temporary()
         return f"({name} if ({name} := {bare(code)}).__class__ is not float else _no_value())"
 
-    def may_be_infinite(self, e: S.Expr) -> bool:
+    def condition(self, e: S.Expr) -> str:
+        """A condition; a field that is no bool makes the clause fail."""
+        code = self.value(e)
+        return self.checked("_truth", code) if self.sort(e) is Sort.OTHER else code
+
+    def items(self, e: S.Expr) -> str:
+        """A sequence; a field that is none makes the clause fail."""
+        code = self.sequence(e)
+        return self.checked("_sequence", code) if self.sort(e) is Sort.OTHER else code
+
+    def item(self, e: S.EIndex) -> str:
+        """An item of a sequence: nothing is counted from the end."""
+        self.raises = True
+        sequence, index = self.items(e.sequence), self.finite(e.index)
+        return f"{sequence}[{bare(index)}]" if self.from_zero(e.index) else f"_item({bare(sequence)}, {bare(index)})"
+
+    def from_zero(self, e: S.Expr) -> bool:
+        """Whether a number is plainly not negative."""
         match e:
+            case S.ENumber():
+                return not isinstance(e.value, float) and e.value >= 0
             case S.EName():
-                return e.name in self.infinite
-            case S.ECall(name="vmin" | "vmax"):
-                ty = self.type(e.args[0])
-                if ty is None and isinstance(e.args[0], S.EName):
-                    binding = self.rule.bindings.get(e.args[0].name)
-                    ty = None if binding is None else binding.type
-                if ty is None:
-                    return True
-                names = (ty.element,) if ty.fixed else self.rule.domains.get(ty.element, ("index",))
-                return any(n == "index" or n in self.dialect.classes.get("float", ()) for n in names)
-            case S.ECall(name="min" | "max" | "abs"):
-                return any(self.may_be_infinite(a) for a in e.args)
+                return e.name in self.counters
+            case S.EBinary(op="+" | "*" | "//"):
+                return self.from_zero(e.left) and self.from_zero(e.right)
+            case S.EBinary(op="%"):
+                return self.from_zero(e.right)
+            case S.ECall(name="len" | "lanes"):
+                return True
         return False
 
     def call(self, e: S.ECall) -> str:
@@ -108,35 +149,47 @@ class Values(Names, ABC):
             return self.node(e)
         if name == "eval":
             return self.evaluate(e)
-        if name in ("vmin", "vmax"):
-            template = self.access.inline.get(name)
-            return f"{self.fact(name)}({self.node(e.args[0])})" if template is None else template.format(n=self.bearer(e.args[0]))
-        if name == "same":
-            return f"({self.access.same(self.node(e.args[0]), self.node(e.args[1]))})"
-        if name == "dtype":
-            element = self.access.scalar(self.bearer(e.args[0]))
-            if len(e.args) == 1:
-                return element
-            return self.access.inline["vector"].format(d=element, k=self.finite(e.args[1]))
-        if name == "lanes":
-            return self.access.lanes(self.bearer(e.args[0]))
-        if name == "no_overflow":
-            return self.no_overflow(e.args[0])
-        if name in _DTYPE_FACTS:
-            return f"{self.fact(name)}({', '.join(self.value(a) for a in e.args)})"
-        if name in _CALLS:
-            self.raises = True
-            return f"{_CALLS[name]}({', '.join(self.finite(a) for a in e.args)})"
-        if name in ("min", "max", "abs"):
-            return f"{name}({', '.join(bare(self.value(a)) for a in e.args)})"
-        if name in ("width", "step", "at"):
-            return f"_{name}({', '.join([self.sequence(e.args[0]), *(bare(self.finite(a)) for a in e.args[1:])])})"
-        if name in ("len", "all", "any", "sum"):
-            inner = self.sequence(e.args[0]) if e.args else "()"
-            return f"{name}({inner})"
-        if name == "zip":
-            return self.sequence(e)
-        return f"{self.fact(name)}({', '.join(self.any(a) for a in e.args)})"
+        function = FUNCTIONS.get(name)
+        if function is None:
+            return self.asked(e)
+        return function.code(self, e) if callable(function.code) else self.applied(function, e.args)
+
+    # what the table asks for
+
+    def asked(self, e: S.ECall) -> str:
+        """A fact, asked of the dialect."""
+        return f"{self.fact(e.name)}({', '.join(self.any(a) for a in e.args)})"
+
+    def bound(self, e: S.ECall) -> str:
+        template = self.access.inline.get(e.name)
+        return f"{self.fact(e.name)}({self.node(e.args[0])})" if template is None else template.format(n=self.bearer(e.args[0]))
+
+    def lane_count(self, e: S.ECall) -> str:
+        return self.access.lanes(self.bearer(e.args[0]))
+
+    def same(self, e: S.ECall) -> str:
+        return f"({self.access.same(self.node(e.args[0]), self.node(e.args[1]))})"
+
+    def dtype_asked(self, e: S.ECall) -> str:
+        element = self.access.scalar(self.bearer(e.args[0]))
+        return element if len(e.args) == 1 else self.access.inline["vector"].format(d=element, k=self.finite(e.args[1]))
+
+    def of_several(self, e: S.ECall, name: str) -> str:
+        """min, max or gcd: Python's own where there are two numbers or more."""
+        if len(e.args) > 1 and name != "gcd":
+            return f"{name}({', '.join(bare(self.finite(a)) for a in e.args)})"
+        self.raises = True
+        given = [self.items(e.args[0])] if len(e.args) == 1 else map(self.finite, e.args)
+        return f"{'_' + FOLDS[name]}({', '.join(map(bare, given))})"
+
+    def of_items(self, e: S.ECall, name: str) -> str:
+        """sum, all or any: Python's own where every item is known to be a number or a bool."""
+        over = e.args[0]
+        inner = self.items(over)
+        plain = isinstance(over, S.ERange) or (
+            isinstance(over, S.EComprehension) and self.sort(over.body) is Sort.VALUE and id(over.body) not in self.rule.unbounded
+        )
+        return f"{name}({bare(inner)})" if plain else self.checked(f"_{ITEMS[name]}", inner)
 
     def fact(self, name: str) -> str:
         return f"F_{name}"
@@ -173,50 +226,42 @@ class Values(Names, ABC):
         return ty
 
     def helper(self, e: S.ECall) -> str:
-        args = [bare(self.any(a)) for a in e.args]
+        kinds = [p.type.name if isinstance(p.type, S.TName) else "" for p in self.rule.externs[e.name].params]
+        args = [bare(self.finite(a) if k in ("const", "int") else self.any(a)) for k, a in zip(kinds, e.args, strict=True)]
         if self.rule.context is not None:
             args.append("context")
         return f"{helper_name(self.rule, e.name)}({', '.join(args)})"
 
-    def boolean(self, e: S.Expr, strict: bool) -> str:
-        """A condition. Where the outcome is used positively, a part without a value may be skipped after one that is false;
-        elsewhere (`strict`) every part is computed, as the proof's premise has it.
-        """
-        match e:
-            case S.EBinary(op="and"):
-                joint = " & " if strict else " and "
-                return f"({self.boolean(e.left, strict)}{joint}{self.boolean(e.right, strict)})"
-            case S.EBinary(op="or"):
-                left, right = self._strictly(e.left), self._strictly(e.right)
-                joint = " | " if left[1] or right[1] else " or "
-                return f"({left[0]}{joint}{right[0]})"
-            case S.EUnary(op="not"):
-                return f"(not {self.boolean(e.operand, strict=True)})"
-            case S.ECompare():
-                return self.comparison(e, strict)
-        return self.value(e)
-
-    def _strictly(self, e: S.Expr) -> tuple[str, bool]:
-        """Code that computes every part, and whether it can fail."""
-        before, self.raises = self.raises, False
-        code = self.boolean(e, strict=True)
-        risky = self.raises
-        self.raises = before or risky
-        return code, risky
-
-    def comparison(self, e: S.ECompare, strict: bool) -> str:
-        dtypes = any(self.sort(o) is Sort.DTYPE for o in e.operands)
+    def comparison(self, e: S.ECompare) -> str:
+        sorts = [self.sort(o) for o in e.operands]
+        if Sort.VALUES in sorts or Sort.OTHER in sorts:
+            return self.general_comparison(e)
         codes = [self.any(o) for o in e.operands]
-        if strict and len(e.ops) > 1 and self.raises:
-            held = [self.temporary() for _ in codes]
-            pairs = " and ".join(f"{a} {op} {b}" for a, op, b in zip(held, e.ops, held[1:], strict=False))
-            every = ", ".join(f"({t} := {bare(c)})" for t, c in zip(held, codes, strict=True))
-            return f"([{every}] and {pairs})"
-        ops = [{"==": "is", "!=": "is not"}.get(op, op) if dtypes and self.access.equal == "is" else op for op in e.ops]
+        identical = Sort.DTYPE in sorts and self.access.equal == "is"
         text = codes[0]
-        for op, code in zip(ops, codes[1:], strict=True):
-            text += f" {op} {code}"
+        for op, code in zip(e.ops, codes[1:], strict=True):
+            text += f" { ({'==': 'is', '!=': 'is not'}.get(op, op) if identical else op) } {code}"
         return f"({text})"
+
+    def general_comparison(self, e: S.ECompare) -> str:
+        """Of sequences, or of fields, which may be such: these are equal item by item, whatever Python calls them."""
+        pairs = [S.ECompare((op,), (a, b), span=e.span) for a, op, b in zip(e.operands, e.ops, e.operands[1:], strict=False)]
+        if len(pairs) > 1:
+            return f"({' and '.join(self.comparison(p) for p in pairs)})"
+        a, b = e.operands
+        if e.ops[0] not in ("==", "!="):
+            return f"({self.compared_number(a)} {e.ops[0]} {self.compared_number(b)})"
+        if Sort.VALUES not in (self.sort(a), self.sort(b)) and (self.is_number(a) or self.is_number(b)):
+            return f"({self.value(a)} {e.ops[0]} {self.value(b)})"
+        self.raises = True
+        return f"({'' if e.ops[0] == '==' else 'not '}_equal({bare(self.any(a))}, {bare(self.any(b))}))"
+
+    def compared_number(self, e: S.Expr) -> str:
+        """A number that is compared: it may be infinite."""
+        return self.checked("_integer", self.value(e)) if self.sort(e) is Sort.OTHER else self.value(e)
+
+    def is_number(self, e: S.Expr) -> bool:
+        return self.sort(e) is Sort.VALUE
 
 
 def _number(value: int | float | bool) -> str:

@@ -9,7 +9,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
 from morok.dsl.infer import T
 from morok.dsl.scope import Bound, Value
-from morok.dsl.structural import ADDRESSES, DERIVED_FIELDS, STORAGE, field_kind
+from morok.dsl.structural import ADDRESSES, OPTIONAL_FIELDS, STORAGE, field_kind
 from morok.dsl.value_expressions import ValueExpressions
 
 
@@ -19,7 +19,7 @@ class Expressions(ValueExpressions):
     def operand(self, e: S.Expr, t: T, what: str) -> S.Expr:
         """An expression in operand position, where the dtype is `t`: a node, or a value that becomes a constant."""
         made, v = self._value(e)
-        self.r.sort(made, v.sort)
+        self.is_of(made, v)
         if v.kind == "node" and not v.many and v.type is not None:
             self.r.note(made, v.type)
             self.r.unify(v.type, t, what, e)
@@ -101,7 +101,7 @@ class Expressions(ValueExpressions):
             operands, rest = pending[: len(plain)], pending[len(plain) :]
             if len(operands) < sum(not o.optional for o in plain):
                 self.r.fail(f"{info.name} has too few operands", e, ", ".join(o.name for o in plain))
-            wanted = [f for f in info.fields if f not in DERIVED_FIELDS]
+            wanted = [f for f in info.fields if f not in OPTIONAL_FIELDS]
             fields_given, rest = rest[: len(wanted)], rest[len(wanted) :]
             if rest and self.r.gives_dtype(info):
                 given_dtype = rest.pop(0)
@@ -111,7 +111,7 @@ class Expressions(ValueExpressions):
                 self.r.fail(f"{info.name} has more fields: {', '.join(wanted[len(fields_given) :])}", e)
         else:
             operands = pending
-            wanted = [f for f in info.fields if f not in DERIVED_FIELDS]
+            wanted = [f for f in info.fields if f not in OPTIONAL_FIELDS]
             if wanted:
                 self.r.fail(
                     f"{info.name} needs {', '.join(wanted)}",
@@ -217,7 +217,7 @@ class Expressions(ValueExpressions):
                 known = (*operands, *info.fields, "dtype")
                 self.r.unknown(f"{info.name} has no field `{name}`", value, name, known, f"it has {', '.join(known)}")
         missing = [o.name for o in info.operands if not (o.many or o.optional) and o.name not in given]
-        missing += [f for f in info.fields if f not in given and f not in DERIVED_FIELDS]
+        missing += [f for f in info.fields if f not in given and f not in OPTIONAL_FIELDS]
         if missing:
             self.r.fail(f"{info.name} has more fields: {', '.join(missing)}", e)
         self.r.operand_types(info, slots, result, e)

@@ -347,6 +347,8 @@ class _Walker:
         ty = self.rule.types.get(id(p)) or (binding.type if binding is not None else None)
         if ty is not None:
             row = replace(row, several=(*row.several, Several(path, f"([{node}] if {here} else ())", ty)))
+        if p.ignored and self.may_be_invalid(ty) and not _mentions_maybe(p.type):  # what has a name says itself what it may be
+            row = row.plus(CodeTest((path,), f"not ({here} and {self.access.inline['invalid'].format(n=node)})"))
         template = f"({node} if {here} else None)"
         old = row.names.get(p.name)
         if isinstance(old, BoundCode):

@@ -12,7 +12,7 @@ from morok.dsl import syntax as S
 from morok.dsl.infer import T
 from morok.dsl.resolve import Resolver, field_value
 from morok.dsl.scope import Bound, Value
-from morok.dsl.structural import DERIVED_FIELDS, STORAGE, field_kind
+from morok.dsl.structural import OPTIONAL_FIELDS, STORAGE, field_kind
 from morok.errors import UnknownNameError
 
 _CONSTANT_MASKS: Final = ("zero", "one", "const", "vconst", "anyconst")
@@ -172,7 +172,7 @@ class Patterns:
             made.append(self._operand(first, o, args.pop(0), slots))
         fields: list[S.PField] = []
         for name in first.fields:
-            if not args or name in DERIVED_FIELDS or (self.r.gives_dtype(first) and self._is_dtype(args[0])):
+            if not args or name in OPTIONAL_FIELDS or (self.r.gives_dtype(first) and self._is_dtype(args[0])):
                 break
             arg = args.pop(0)
             fields.append(self._field(first, S.PField(name, arg, span=p.span)))
@@ -271,7 +271,7 @@ class Patterns:
             fields.append(made)
         if not p.rest:
             missing = [o.name for o in info.operands if not (o.many or o.optional) and o.name not in given]
-            missing += [n for n in info.fields if n not in given and n not in DERIVED_FIELDS]
+            missing += [n for n in info.fields if n not in given and n not in OPTIONAL_FIELDS]
             if missing:
                 self.r.fail(f"{info.name} has more fields: {', '.join(missing)}", p, hint="end with `..` to ignore the rest")
         self.r.operand_types(info, slots, t, p)

@@ -34,6 +34,7 @@ class Resolver:
         self.bound: dict[str, Bound] = {}
         self.typed: list[tuple[S.Syntax, T]] = []
         self.sorts: dict[int, Sort] = {}
+        self.unbounded: list[tuple[S.Expr, tuple[T, ...]]] = []  # numbers that may be the bound of a node of such a dtype
         self.kept: list[S.Syntax] = []  # the nodes that `sorts` knows by id
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
         self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes that clauses name or compute at, to be determined; with a hint

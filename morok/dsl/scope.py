@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
@@ -17,12 +17,16 @@ class Value:
            "other" (a field passed through unread); for sequences the kind of the elements
     many   it is a sequence
     parts  the components, for tuples (`zip`, a helper with several results)
+    bounds the dtypes of the nodes whose bound a number may be: it may be infinite where one of them is unbounded
+    bits   how many bits a number has at most, if those that a rule is given have 64
     """
 
     kind: str
     type: T | None = None
     many: bool = False
     parts: tuple[Value, ...] = ()
+    bounds: tuple[T, ...] = ()
+    bits: int = 64
 
     @property
     def sort(self) -> Sort:
@@ -34,7 +38,7 @@ class Value:
 
     def element(self) -> Value:
         """What one step of a loop over this sequence yields."""
-        return Value(self.kind, self.type, False, self.parts)
+        return replace(self, many=False)
 
 
 @dataclass(slots=True)
@@ -48,38 +52,6 @@ class Bound:
     constant: bool = False
 
 
-# name -> (sorts of the parameters, kind of the result). "node": a node or a term built of nodes; "int", "bool", "dtype", "any";
-# "*" repeats the last; sequences are "seq".
-FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
-    "vmin": (("node",), "int"),
-    "vmax": (("node",), "int"),
-    "lanes": (("node",), "int"),
-    "no_overflow": (("node",), "bool"),
-    "free_of": (("node", "node"), "bool"),
-    "same": (("node", "node"), "bool"),
-    "dtype": (("node",), "dtype"),
-    "bits": (("dtype",), "int"),
-    "is_int": (("dtype",), "bool"),
-    "is_float": (("dtype",), "bool"),
-    "safe_cast": (("dtype", "dtype"), "bool"),
-    "is_pow2": (("int",), "bool"),
-    "log2": (("int",), "int"),
-    "abs": (("int",), "int"),
-    "min": (("int", "*"), "int"),
-    "max": (("int", "*"), "int"),
-    "gcd": (("int", "*"), "int"),
-    "tdiv": (("int", "int"), "int"),
-    "tmod": (("int", "int"), "int"),
-    "len": (("seq",), "int"),
-    "all": (("seq",), "bool"),
-    "any": (("seq",), "bool"),
-    "sum": (("seq",), "int"),
-    "width": (("seq",), "int"),
-    "step": (("seq", "int"), "int"),
-    "at": (("seq", "int", "int"), "int"),
-    "free_of_axes": (("node", "seq"), "bool"),
-}
-SPECIAL_FUNCTIONS = ("eval", "const", "zero", "one", "identity", "zip", "subst", "axes", "inside")
 FLAGS = ("nnan", "ninf", "nsz", "contract", "arcp", "afn", "reassoc")
 
-__all__ = ["FLAGS", "FUNCTIONS", "SPECIAL_FUNCTIONS", "Bound", "Value"]
+__all__ = ["FLAGS", "Bound", "Value"]

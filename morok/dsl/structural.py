@@ -195,8 +195,8 @@ STORAGE: Final = frozenset({("Index", "buffer"), ("PointerIndex", "ptr"), ("Buff
 # Operands that count elements or iterations.
 ADDRESSES: Final = frozenset({("Index", "indices"), ("PointerIndex", "offset"), ("Range", "end"), ("Special", "end")})
 
-# Fields that follow from the operands, so that nobody need give them.
-DERIVED_FIELDS: Final = frozenset({"gated"})
+# Fields that rules may leave out: a pattern takes any, and a node that is built has what follows from its operands, or None.
+OPTIONAL_FIELDS: Final = frozenset({"gated", "opts"})
 
 # What static fields hold: "int", "ints", "bools", "bool", "op"; any other is passed through unread.
 FIELD_KINDS: Final[Mapping[str, str]] = {
@@ -226,4 +226,4 @@ def takes_dtype(info: OpInfo) -> bool:
     return (info.result in info.domains and info.result not in info.params) or info.name in DTYPE_ARGUMENT
 
 
-__all__ = ["ADDRESSES", "DERIVED_FIELDS", "STORAGE", "STRUCTURAL", "field_kind", "takes_dtype"]
+__all__ = ["ADDRESSES", "OPTIONAL_FIELDS", "STORAGE", "STRUCTURAL", "field_kind", "takes_dtype"]

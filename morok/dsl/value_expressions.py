@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
+from morok.dsl.functions import BINARY, FUNCTIONS, SPECIAL, UNARY, Function
 from morok.dsl.infer import T
-from morok.dsl.resolve import Resolver
-from morok.dsl.scope import FUNCTIONS, SPECIAL_FUNCTIONS, Value
-from morok.dsl.structural import DERIVED_FIELDS
-from morok.errors import UnknownNameError
+from morok.dsl.resolve import Resolver, Stop
+from morok.dsl.scope import Value
+from morok.dsl.structural import OPTIONAL_FIELDS
+from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_STEPS
+from morok.errors import RuleLimitError, UnknownNameError
 
 _VALUE_PARAMETERS = {"const": "int", "int": "int", "bool": "bool", "dtype": "dtype", "seq": "seq"}
+_ANY_NUMBER: Final = ("min", "max", "gcd", "zip")  # of operands
 _BOUND_VALUE: Final = "a value that the pattern binds, as @const(v) does, has a dtype"
 
 
@@ -50,26 +53,41 @@ class ValueExpressions(ABC):
     def value(self, e: S.Expr) -> tuple[S.Expr, Value]:
         """Any expression that is not in operand position."""
         made, v = self._value(e)
-        self.r.sort(made, v.sort)
+        self.is_of(made, v)
         if v.type is not None and not v.many:
             self.r.note(made, v.type)
         return made, v
+
+    def is_of(self, made: S.Expr, v: Value) -> None:
+        """Record what an expression yields."""
+        self.r.sort(made, v.sort)
+        if v.bounds:
+            self.r.unbounded.append((made, v.bounds))
+        if v.bits > MOST_BITS:
+            self.r.report(
+                RuleLimitError,
+                f"numbers here may have {v.bits:,} bits",
+                made,
+                f"at most {MOST_BITS:,}, where the rule is given numbers of 64 bits",
+            )
+            raise Stop
 
     def _value(self, e: S.Expr) -> tuple[S.Expr, Value]:
         match e:
             case S.EName():
                 return self._name(e)
             case S.ENumber():
-                return e, Value("bool" if isinstance(e.value, bool) else "float" if isinstance(e.value, float) else "int")
+                if isinstance(e.value, (bool, float)):
+                    return e, Value("bool" if isinstance(e.value, bool) else "float")
+                return e, Value("int", bits=e.value.bit_length())
             case S.EUnary():
-                if e.op == "not":
-                    return replace(e, operand=self.condition(e.operand)), Value("bool")
-                return replace(e, operand=self.integer(e.operand, f"the operand of `{e.op}`")), Value("int")
+                (operand,), (v,) = self._operands_of(UNARY[e.op], (e.operand,), f"the operand of `{e.op}`", e)
+                return replace(e, operand=operand), Value(UNARY[e.op].result, bits=v.bits + 1)
+            case S.EBinary(op="and" | "or"):
+                return replace(e, left=self.condition(e.left), right=self.condition(e.right)), Value("bool")
             case S.EBinary():
-                if e.op in ("and", "or"):
-                    return replace(e, left=self.condition(e.left), right=self.condition(e.right)), Value("bool")
-                what = f"an operand of `{e.op}`"
-                return replace(e, left=self.integer(e.left, what), right=self.integer(e.right, what)), Value("int")
+                (left, right), (v, w) = self._operands_of(BINARY[e.op], (e.left, e.right), f"an operand of `{e.op}`", e)
+                return replace(e, left=left, right=right), Value(BINARY[e.op].result, bits=_bits(e, v.bits, w.bits))
             case S.ECompare():
                 return self._compare(e), Value("bool")
             case S.ECall():
@@ -85,8 +103,7 @@ class ValueExpressions(ABC):
             case S.EComprehension():
                 return self._comprehension(e)
             case S.ERange():
-                made = replace(e, start=self.integer(e.start, "a bound"), stop=self.integer(e.stop, "a bound"))
-                return made, Value("int", many=True)
+                return self._range(e), Value("int", many=True)
             case S.EType():
                 self.r.annotate(self.types.fresh(), e.type, "the dtype")
                 return e, Value("dtype")
@@ -104,7 +121,7 @@ class ValueExpressions(ABC):
         info = self.r.dialect.ops.get(name)
         if info is not None:
             if not any(not (o.many or o.optional) for o in info.operands) and not [
-                f for f in info.fields if f not in DERIVED_FIELDS
+                f for f in info.fields if f not in OPTIONAL_FIELDS
             ]:
                 return self._call(S.ECall(name, (), span=e.span))
             return e, Value("op")
@@ -134,9 +151,63 @@ class ValueExpressions(ABC):
 
     def integer(self, e: S.Expr, what: str) -> S.Expr:
         """An expression over mathematical integers."""
+        return self._integer(e, what)[0]
+
+    def _integer(self, e: S.Expr, what: str) -> tuple[S.Expr, Value]:
         made, v = self.value(e)
         self._need_integer(v, e, what)
-        return made
+        return made, v
+
+    def _operands_of(
+        self, function: Function, operands: Sequence[S.Expr], what: str, at: S.Expr
+    ) -> tuple[tuple[S.Expr, ...], tuple[Value, ...]]:
+        """The operands of an entry of the table, each of the kind that it takes."""
+        kinds = function.kinds(len(operands)) if function.name in _ANY_NUMBER else function.params
+        if len(kinds) != len(operands):
+            n = len(kinds)
+            self.r.fail(f"{function.name} takes {n} argument{'s' if n > 1 else ''}, not {len(operands)}", at)
+        checked = [self._operand_of(kind, e, what) for kind, e in zip(kinds, operands, strict=True)]
+        return tuple(made for made, _ in checked), tuple(v for _, v in checked)
+
+    def _operand_of(self, kind: str, e: S.Expr, what: str) -> tuple[S.Expr, Value]:
+        match kind:
+            case "int":
+                return self._integer(e, what)
+            case "bool":
+                return self.condition(e), Value("bool")
+            case "node":
+                made, t = self.node(e)
+                return made, Value("node", t)
+            case "dtype":
+                made, t = self.dtype(e)
+                return made, Value("dtype")
+        made, v = self.value(e)
+        if kind == "several":
+            if not v.many and v.kind not in ("other", "unknown"):
+                self.r.fail(f"{what} is {self._describe(v)}", e, "two integers or more, or one sequence of them")
+        elif not v.many and v.kind not in ("other", "unknown"):
+            self.r.fail(f"{self._describe(v)} stands where a sequence is expected", e)
+        self._need_items(kind, v, e, what)
+        return made, v
+
+    def _need_items(self, kind: str, v: Value, e: S.Expr, what: str) -> None:
+        """The items of a sequence are of the kind that a function takes."""
+        item = v.element()
+        if kind in ("several", "ints"):
+            self._need_integer(item, e, f"an item of {what}")
+        elif kind == "bools" and not self._is_bool(item):
+            self.r.fail(
+                f"{self._describe(v)} stands where conditions are expected", e, "a sequence of comparisons, facts or bools"
+            )
+        elif kind == "pairs" and item.kind not in ("other", "unknown") and not (item.kind == "tuple" and len(item.parts) == 2):
+            self.r.fail(f"{self._describe(v)} stands where axes are expected", e, "a sequence of pairs, as [[id, length], ..]")
+
+    def _range(self, e: S.ERange) -> S.ERange:
+        start, stop = self.integer(e.start, "a bound"), self.integer(e.stop, "a bound")
+        if isinstance(start, S.ENumber) and isinstance(stop, S.ENumber) and stop.value - start.value > MOST_STEPS:
+            self.r.report(RuleLimitError, f"{stop.value - start.value:,} numbers in a range", e, f"at most {MOST_STEPS:,}")
+            raise Stop
+        return replace(e, start=start, stop=stop)
 
     def _need_integer(self, v: Value, e: S.Expr, what: str) -> None:
         if v.many:
@@ -177,19 +248,35 @@ class ValueExpressions(ABC):
 
     def _compare(self, e: S.ECompare) -> S.Expr:
         checked = [self.value(o) for o in e.operands]
-        kinds = {v.kind for _, v in checked} - {"other", "unknown"}
-        equality = all(op in ("==", "!=") for op in e.ops)
-        if not equality or not (kinds <= {"dtype"} or kinds <= {"op"} or kinds <= {"bool"} or any(v.many for _, v in checked)):
-            consts = [v.type for _, v in checked if v.kind == "const" and v.type is not None]
-            alike = equality and len(consts) == len(checked) and len({self.types.find(t.elem) for t in consts}) == 1
-            boolean = equality and all(self._is_bool(v) for _, v in checked)
-            if kinds & {"dtype", "op"} or (kinds & {"bool"} and not boolean):
-                odd = next(o for o, (_, v) in zip(e.operands, checked, strict=True) if v.kind in ("dtype", "op", "bool"))
-                self.r.fail("these cannot be compared", odd, "two integers, or for == and != two bools, dtypes or ops")
-            if not boolean and not (alike and not self.types.mask(consts[0].elem) & self.r.universe.floats):
-                for o, (_, v) in zip(e.operands, checked, strict=True):
-                    self._need_integer(v, o, "an operand of a comparison")
+        for op, (a, v), (b, w) in zip(e.ops, _paired(e.operands, checked), _paired(e.operands, checked)[1:], strict=False):
+            self._comparable(op, a, v, b, w)
         return replace(e, operands=tuple(m for m, _ in checked))
+
+    def _comparable(self, op: str, a: S.Expr, v: Value, b: S.Expr, w: Value) -> None:
+        """Two values that a comparison can be made of: integers; for == and != two bools, dtypes, ops, or sequences of such."""
+        if v.many or w.many:
+            for one, x, other in ((v, a, w), (w, b, v)):
+                if op not in ("==", "!="):
+                    self.r.fail(f"an operand of a comparison is {self._describe(one if one.many else other)}", x, "an integer")
+                if not one.many and one.kind not in ("other", "unknown"):
+                    self.r.fail(f"{self._describe(one)} is compared with a sequence", x)
+                if one.kind == "node":
+                    self.r.fail("sequences of nodes cannot be compared", x, hint="same(x, y) says that two nodes are one")
+            v, w = v.element(), w.element()
+            if "tuple" in (v.kind, w.kind):
+                return
+        known = {v.kind, w.kind} - {"other", "unknown"}
+        if op in ("==", "!="):
+            if known <= {"dtype"} or known <= {"op"} or (self._is_bool(v) and self._is_bool(w)):
+                return
+            if v.kind == w.kind == "const" and v.type is not None and w.type is not None:
+                alike = self.types.find(v.type.elem) == self.types.find(w.type.elem)
+                if alike and not self.types.mask(v.type.elem) & self.r.universe.floats:
+                    return
+        for x, one in ((a, v), (b, w)):
+            if one.kind in ("dtype", "op", "bool"):
+                self.r.fail("these cannot be compared", x, "two integers, or for == and != two bools, dtypes or ops")
+            self._need_integer(one, x, "an operand of a comparison")
 
     def _is_bool(self, v: Value) -> bool:
         if v.kind == "const" and v.type is not None:
@@ -206,20 +293,43 @@ class ValueExpressions(ABC):
 
     def _list(self, e: S.EList) -> tuple[S.Expr, Value]:
         items: list[S.Expr] = []
-        found = Value("int", many=True)
-        for n, i in enumerate(e.items):
+        found: Value | None = None
+        for i in e.items:
             if isinstance(i, S.ESpread):
                 inner, v = self.sequence(i.sequence)
                 items.append(replace(i, sequence=inner))
                 self.r.sort(items[-1], v.sort)
+                v = v.element()
             else:
                 made, v = self.value(i)
                 items.append(made)
-            if n == 0 or (found.kind == "int" and v.kind in ("const", "other")):
-                found = Value(v.kind, v.type, True, v.parts)
-            elif (v.kind == "node") != (found.kind == "node") and "unknown" not in (v.kind, found.kind):
-                self.r.fail("a list holds nodes or values, not both", i)
-        return replace(e, items=tuple(items)), found
+                if v.many or v.kind == "tuple":  # of a sequence in a sequence the items are looked at where they are used
+                    if v.kind == "node":
+                        self.r.fail("a list holds nodes or values, not sequences of nodes", i)
+                    v = Value("other")
+            found = v if found is None else self._joined(found, v, i)
+        return replace(e, items=tuple(items)), replace(found or Value("int"), many=True)
+
+    def _joined(self, a: Value, b: Value, at: S.Expr) -> Value:
+        """The kind of the items of a list that holds items of these kinds."""
+        bounds, bits = (*a.bounds, *b.bounds), max(a.bits, b.bits)
+        if "unknown" in (a.kind, b.kind):
+            return Value("unknown")
+        if (a.kind == "node") != (b.kind == "node"):
+            self.r.fail("a list holds nodes or values, not both", at)
+        if "other" in (a.kind, b.kind) or "tuple" in (a.kind, b.kind):
+            return Value("other", bits=bits)
+        if a.kind == b.kind and (a.type is None or a.kind == "node"):
+            return replace(a, bounds=bounds, bits=bits)
+        consts = [v.type for v in (a, b) if v.kind == "const" and v.type is not None]
+        if len(consts) == 2 and self.types.find(consts[0].elem) == self.types.find(consts[1].elem):
+            return replace(a, bits=bits)
+        if {a.kind, b.kind} <= {"int", "const"}:
+            for v in (a, b):
+                self._need_integer(v, at, "an item beside integers")
+            kind, type_ = ("const", consts[0]) if len(consts) == 1 else ("int", None)
+            return Value(kind, type_, bounds=bounds, bits=bits)
+        self.r.fail(f"a list holds {self._describe(a)} and {self._describe(b)}", at, "items of one kind")
 
     def _comprehension(self, e: S.EComprehension) -> tuple[S.Expr, Value]:
         sequence, v = self.sequence(e.sequence)
@@ -229,7 +339,11 @@ class ValueExpressions(ABC):
         body, inner = self.value(e.body)
         self.locals = outer
         made = replace(e, body=body, sequence=sequence, condition=condition)
-        return made, Value(inner.kind, inner.type, True, inner.parts)
+        if inner.many or inner.kind == "tuple":
+            if inner.kind == "node":
+                self.r.fail("a sequence holds nodes or values, not sequences of nodes", e.body)
+            inner = Value("other")
+        return made, replace(inner, many=True)
 
     def _enter(self, e: S.EComprehension, v: Value) -> None:
         parts = v.parts if len(e.names) > 1 or v.kind == "tuple" else (v.element(),)
@@ -284,24 +398,18 @@ class ValueExpressions(ABC):
             source, t = self.node(e.args[0])
             bound, range_type = self.node(e.args[1])
             return replace(e, args=(source, bound, self.operand(e.args[2], range_type, "the substitute"))), Value("node", t)
-        if name == "zip":
-            if len(e.args) < 2:
-                self.r.fail("zip takes two sequences or more", e)
-            both = [self.sequence(a) for a in e.args]
-            parts = tuple(v.element() for _, v in both)
-            return replace(e, args=tuple(m for m, _ in both)), Value("tuple", None, True, parts)
         if name in ("axes", "inside"):
             self._count(e, 1)
             arg, t = self.node(e.args[0])
             found = Value("other", many=True) if name == "axes" else Value("node", T(t.elem, self.types.lane(), t.form))
             return replace(e, args=(arg,)), found
         if name in FUNCTIONS:
-            return self._function(e, *FUNCTIONS[name])
+            return self._function(e, FUNCTIONS[name])
         if name in self.r.dialect.facts:
             return replace(e, args=tuple(self.value(a)[0] for a in e.args)), Value("bool")
         if name.startswith("_"):
             self.r.unknown(f"there is no function `{name}`", e, name, ())
-        known = (*FUNCTIONS, *SPECIAL_FUNCTIONS, *self.externs, *self.r.dialect.facts, *self.r.dialect.ops)
+        known = (*FUNCTIONS, *SPECIAL, *self.externs, *self.r.dialect.facts, *self.r.dialect.ops)
         hint = "an op is bound by `for op in binary [..]`, not by a field" if name in self.r.bound else ""
         self.r.unknown(f"there is no op, function or helper `{name}`", e, name, known, hint)
 
@@ -309,27 +417,16 @@ class ValueExpressions(ABC):
         if len(e.args) != n:
             self.r.fail(f"{e.name} takes {n} argument{'s' if n > 1 else ''}, not {len(e.args)}", e)
 
-    def _function(self, e: S.ECall, params: tuple[str, ...], result: str) -> tuple[S.Expr, Value]:
-        kinds = list(params)
-        if kinds[-1] == "*":
-            kinds = [kinds[0]] * max(len(e.args), 1)
-        self._count(e, len(kinds))
-        made: list[S.Expr] = []
-        for kind, a in zip(kinds, e.args, strict=True):
-            if kind == "node":
-                made.append(self.node(a)[0])
-            elif kind == "dtype":
-                made.append(self.dtype(a)[0])
-            elif kind == "seq":
-                made.append(self.sequence(a)[0])
-            elif len(kinds) == 1 and e.name in ("min", "max", "gcd"):
-                one, v = self.value(a)
-                if not v.many:
-                    self._need_integer(v, a, f"an argument of {e.name}")
-                made.append(one)
-            else:
-                made.append(self.integer(a, f"an argument of {e.name}"))
-        return replace(e, args=tuple(made)), Value(result)
+    def _function(self, e: S.ECall, function: Function) -> tuple[S.Expr, Value]:
+        args, given = self._operands_of(function, e.args, f"an argument of {e.name}", e)
+        made = replace(e, args=args)
+        if function.result == "bound":
+            t = given[0].type
+            return made, Value("int", bounds=() if t is None else (t,))
+        if function.result == "tuple":
+            return made, Value("tuple", None, True, tuple(v.element() for v in given))
+        growth = MOST_STEPS.bit_length() if e.name == "sum" else 1
+        return made, Value(function.result, bits=max((v.bits for v in given), default=64) + growth)
 
     def node(self, e: S.Expr) -> tuple[S.Expr, T]:
         """A bound node, or a term built of such."""
@@ -390,10 +487,10 @@ class ValueExpressions(ABC):
         b = self.r.bound.get(name.name)
         result = self.types.fresh()
         if b is not None and b.value.kind == "op":
-            args = [self._constant_of(a, result) for a in e.args[1:]]
+            args, bits = self._constants_of(e.args[1:], [result] * len(e.args[1:]))
             self.r.asked.append((e, result, f"the dtype that {name.name} is evaluated at", _BOUND_VALUE))
             self.r.sort(name, Sort.OP)
-            return replace(e, args=(name, *args)), Value("const", result)
+            return replace(e, args=(name, *args)), Value("const", result, bits=self._bits_of_eval(result, bits))
         info = self.r.op(name.name, name)
         if info.evaluate is None or not info.params:
             self.r.fail(f"{info.name} cannot be evaluated on constants", name, "an op that works lane by lane")
@@ -403,7 +500,7 @@ class ValueExpressions(ABC):
             self.r.fail(f"eval({info.name}, ..) takes {takes}, not {len(e.args) - 1}", e)
         slots: dict[str, list[T]] = {o.name: [self.types.fresh()] for o in info.operands}
         self.r.operand_types(info, slots, result, e)
-        args = [self._constant_of(a, slots[o.name][0]) for a, o in zip(e.args[1:], info.operands, strict=False)]
+        args, bits = self._constants_of(e.args[1 : 1 + len(info.operands)], [slots[o.name][0] for o in info.operands])
         if given:
             made, t = self.dtype(e.args[-1])
             self.r.unify(t, result, "the dtype", e.args[-1])
@@ -411,12 +508,22 @@ class ValueExpressions(ABC):
         for operand in (result, *(slots[o.name][0] for o in info.operands)):
             self.r.asked.append((e, operand, f"the dtype that {info.name} is evaluated at", _BOUND_VALUE))
         self.r.sort(name, Sort.OP)
-        return replace(e, args=(name, *args)), Value("const", result)
+        return replace(e, args=(name, *args)), Value("const", result, bits=self._bits_of_eval(result, bits))
 
-    def _constant_of(self, e: S.Expr, t: T) -> S.Expr:
-        """A compile-time value that is an operand of `eval`, at dtype `t`."""
+    def _bits_of_eval(self, result: T, bits: int) -> int:
+        """How many bits the value of an op has: over an index, which never wraps, at most all those of its operands."""
+        index = self.r.universe.bits.get("index", 0) | self.r.universe.opaque
+        return bits + 1 if self.types.mask(result.elem) & index or not self.r.universe.integral else 64
+
+    def _constants_of(self, operands: Sequence[S.Expr], types: Sequence[T]) -> tuple[list[S.Expr], int]:
+        """Operands of `eval`, and how many bits they have together."""
+        found = [self._constant_of(e, t) for e, t in zip(operands, types, strict=False)]
+        return [made for made, _ in found], sum(bits for _, bits in found)
+
+    def _constant_of(self, e: S.Expr, t: T) -> tuple[S.Expr, int]:
+        """A compile-time value that is an operand of `eval`, at dtype `t`, and how many bits it has at most."""
         made, v = self._value(e)
-        self.r.sort(made, v.sort)
+        self.is_of(made, v)
         if v.kind == "node" or v.many or v.kind in ("dtype", "op", "tuple"):
             hint = "`c @const(v)` binds the node c and its value v" if v.kind == "node" else ""
             self.r.fail(f"{self._describe(v)} stands where the value of a constant is expected", e, hint=hint)
@@ -426,7 +533,7 @@ class ValueExpressions(ABC):
         else:
             self._convert(v, t, e)
         self.r.note(made, t)
-        return made
+        return made, v.bits
 
     def _helper(self, e: S.ECall) -> tuple[S.Expr, Value]:
         extern = self.externs[e.name]
@@ -479,6 +586,25 @@ class ValueExpressions(ABC):
         else:
             self.r.annotate(t, p.type, f"`{p.name}`")
         return t
+
+
+def _paired(operands: Sequence[S.Expr], checked: Sequence[tuple[S.Expr, Value]]) -> list[tuple[S.Expr, Value]]:
+    return [(o, v) for o, (_, v) in zip(operands, checked, strict=True)]
+
+
+def _bits(e: S.EBinary, left: int, right: int) -> int:
+    """How many bits the result of an operator has at most."""
+    match e.op:
+        case "*":
+            return left + right
+        case "<<":
+            amount = e.right.value if isinstance(e.right, S.ENumber) and e.right.value >= 0 else LONGEST_SHIFT
+            return left + min(int(amount), LONGEST_SHIFT)
+        case "//" | ">>":
+            return left + 1
+        case "%":
+            return right
+    return max(left, right) + 1
 
 
 __all__ = ["ValueExpressions"]

@@ -1,16 +1,27 @@
-"""Compile-time arithmetic of guards and `let`: mathematical integers, and no value where there is none."""
+"""Compile-time arithmetic of guards and `let`: mathematical integers, and no value where there is none.
+
+Generated code calls these functions; `morok.dsl.functions` says which function of the language is which.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
 
 LONGEST_SHIFT: Final = 4096
+# The budget of one clause. A program's vectors have at most some hundred lanes, and clauses compare few of them in pairs: 2^14
+# steps or so. 2^16 take the slowest evaluator less than a second.
+MOST_STEPS: Final = 1 << 16
+MOST_BITS: Final = 1 << 14  # of a number, where no number that a rule is given has more than 64
 
 
 class NoValue(ArithmeticError):
     """A compile-time operation has no value: the clause that asked for it fails."""
+
+
+class OutOfBudget(NoValue):
+    """A clause takes more steps than `MOST_STEPS`: it has no value."""
 
 
 # What computing a clause may raise where it has no value.
@@ -19,6 +30,108 @@ FAILURES: Final = (NoValue, ZeroDivisionError, OverflowError, IndexError)
 
 def no_value() -> NoReturn:
     raise NoValue
+
+
+class Steps:
+    """The steps that a clause has left: every item that a comprehension takes is one."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = MOST_STEPS) -> None:
+        self.left = left
+
+    def taken(self, items: Iterable[Any]) -> Sequence[Any]:
+        """The items, paid for; OutOfBudget where no steps are left for them."""
+        if not isinstance(items, (tuple, list, range)):
+            items = tuple(items)
+        self.left -= len(items)
+        if self.left < 0:
+            raise OutOfBudget
+        return items
+
+    def parted(self, items: Iterable[Any], names: int) -> Sequence[Any]:
+        """The same of items that are sequences, one part for each name."""
+        found = self.taken(items)
+        for one in found:
+            if not isinstance(one, (tuple, list)) or len(one) != names:
+                raise NoValue
+        return found
+
+
+def numbers(start: int, stop: int) -> range:
+    """The integers from `start` to before `stop`, none where stop <= start; OutOfBudget for more than a clause has steps."""
+    if stop - start > MOST_STEPS:
+        raise OutOfBudget
+    return range(start, stop)
+
+
+def listed(items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A list that others are spread in, which may make it long."""
+    if len(items) > MOST_STEPS:
+        raise OutOfBudget
+    return items
+
+
+def finite(a: Any) -> Any:
+    """A number that may be the bound of a node: no value where it is infinite."""
+    if a.__class__ is float:
+        raise NoValue
+    return a
+
+
+def integer(a: Any) -> int:
+    """A field or a helper's result where an integer is meant; no value where it is anything else."""
+    if a.__class__ is not int:
+        raise NoValue
+    return a
+
+
+def truth(a: Any) -> bool:
+    """A field or a helper's result where a condition is meant; no value where it is anything else."""
+    if a.__class__ is not bool:
+        raise NoValue
+    return a
+
+
+def sequence(a: Any) -> Sequence[Any]:
+    """A field or a helper's result where a sequence is meant; no value where it is anything else."""
+    if not isinstance(a, (tuple, list, range)):
+        raise NoValue
+    return a
+
+
+def item(xs: Sequence[Any], i: int) -> Any:
+    """xs[i] for 0 <= i < len(xs), elsewhere no value: nothing is counted from the end."""
+    if i < 0:
+        raise NoValue
+    return xs[i]
+
+
+def paired(*sequences: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
+    """The items of sequences of one length in pairs; of others, no value."""
+    if len({len(s) for s in sequences}) != 1:
+        raise NoValue
+    return tuple(zip(*sequences, strict=True))
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Equality of values and of sequences of values, whatever Python calls the sequences. Sequences of other lengths differ."""
+    if a.__class__ is int and b.__class__ is int:
+        return a == b
+    left = MOST_STEPS
+    pairs = [(a, b)]
+    while pairs:
+        x, y = pairs.pop()
+        if isinstance(x, (tuple, list, range)) and isinstance(y, (tuple, list, range)):
+            if len(x) != len(y):
+                return False
+            left -= len(x)
+            if left < 0:
+                raise OutOfBudget
+            pairs += zip(x, y, strict=True)
+        elif x != y:
+            return False
+    return True
 
 
 def shl(a: int, b: int) -> int:
@@ -55,15 +168,55 @@ def log2(a: int) -> int:
     return a.bit_length() - 1
 
 
+def of_several(fold: Any) -> Any:
+    """min, max or gcd of integers or of the items of one sequence; of an empty one, no value."""
+
+    def folded(*values: Any) -> int:
+        items = [integer(v) for v in (values[0] if len(values) == 1 else values)]
+        if not items:
+            raise NoValue
+        result: int = fold(*items) if len(items) > 1 else fold(items[0], items[0])
+        return result
+
+    return folded
+
+
+least = of_several(min)
+most = of_several(max)
+gcd = of_several(math.gcd)
+
+
+def total(xs: Sequence[Any]) -> int:
+    return sum([integer(x) for x in xs])
+
+
+def every(xs: Sequence[Any]) -> bool:
+    held = [truth(x) for x in xs]  # all of them must have a value
+    return all(held)
+
+
+def some(xs: Sequence[Any]) -> bool:
+    held = [truth(x) for x in xs]
+    return any(held)
+
+
+def finite_axes(axes: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
+    """Axes whose ids and lengths are numbers."""
+    for i, n in axes:
+        if i.__class__ is float or n.__class__ is float:
+            raise NoValue
+    return axes
+
+
 def width(axes: Sequence[tuple[int, int]]) -> int:
     """How many lanes axes, pairs of an id and a length, make of one."""
-    return math.prod([n for _, n in axes])
+    return math.prod([n for _, n in finite_axes(axes)])
 
 
 def step(axes: Sequence[tuple[int, int]], axis: int) -> int:
     """How many lanes the iterations of one of these axes lie apart, the last axis running fastest; 0 if it is none of them."""
     lanes = 1
-    for i, n in reversed(axes):
+    for i, n in reversed(finite_axes(axes)):
         if i == axis:
             return lanes
         lanes *= n
@@ -73,7 +226,7 @@ def step(axes: Sequence[tuple[int, int]], axis: int) -> int:
 def at(axes: Sequence[tuple[int, int]], axis: int, lane: int) -> int:
     """Which iteration of an axis a lane belongs to; the first if it is none of these axes."""
     lanes = 1
-    for i, n in reversed(axes):
+    for i, n in reversed(finite_axes(axes)):
         if i == axis:
             return lane // lanes % n
         lanes *= n
@@ -90,11 +243,26 @@ def same_value(a: Any, b: Any) -> bool:
 # What generated code calls these, and a few things more.
 NAMES: Final[dict[str, Any]] = {
     "_no_value": no_value,
+    "_Steps": Steps,
+    "_numbers": numbers,
+    "_listed": listed,
+    "_finite": finite,
+    "_integer": integer,
+    "_truth": truth,
+    "_sequence": sequence,
+    "_item": item,
+    "_paired": paired,
+    "_equal": equal,
     "_shl": shl,
     "_shr": shr,
     "_tdiv": tdiv,
     "_tmod": tmod,
-    "_gcd": math.gcd,
+    "_least": least,
+    "_most": most,
+    "_gcd": gcd,
+    "_total": total,
+    "_every": every,
+    "_some": some,
     "_is_pow2": is_pow2,
     "_log2": log2,
     "_width": width,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
+from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
 from morok.ir.launch import counts, launched, renames, told_apart
@@ -128,6 +129,7 @@ class _Morok:
         "precedes": precedes,
         "excludes_zero": excludes_zero,
         "excludes_overflow": excludes_overflow,
+        "defined": defined,
         "no_overflow": _no_overflow,
         "no_overflow_of": _exact_fits,
         "bits": lambda d: d.bits,
@@ -172,9 +174,9 @@ class _Morok:
         fields = entry.fields
         arg: Any = None
         if len(fields) == 1:
-            if attrs or entry.op is not _INDEX:
+            if attrs:
                 arg = attrs[fields[0]]
-            else:
+            elif entry.op is _INDEX:
                 arg = operands[-1].dtype.is_bool  # indices are integers, a gate is a bool
         elif fields:
             arg = tuple([attrs[f] for f in fields])
@@ -210,7 +212,7 @@ class _Morok:
                 found[n] = tuple([lane for s in n.src for lane in found[s]])
             elif op is Op.Gep:
                 found[n] = tuple([found[n.src[0]][i] for i in n.arg])
-            elif TABLE.entries[op].pointwise:
+            elif TABLE.entries[op].pointwise or (op is Op.Bitcast and count == len(found[n.src[0]])):
                 given = [found[s] * (count if len(found[s]) == 1 else 1) for s in n.src]
                 found[n] = tuple([UOp.new(op, lanes, n.arg, n.dtype.scalar()) for lanes in zip(*given, strict=True)])
             else:

@@ -9,7 +9,12 @@ import enum
 import math
 from typing import Any, ClassVar, Final
 
+from morok.arguments import instance, refused, whole
+from morok.errors import IRTypeError
+
 inf: Final = math.inf
+_MOST_LANES: Final = (1 << 31) - 1
+_MOST_ELEMENTS: Final = (1 << 63) - 1
 
 
 class AddrSpace(enum.Enum):
@@ -62,11 +67,10 @@ class DType:
     def vec(self, n: int) -> DType:
         """`n` lanes of this scalar type; n = 1 is the scalar itself."""
         if self._scalar is not None:
-            raise ValueError(f"{self.name} is a vector already")
-        found = self._vectors.get(n)
+            raise refused(self, "what becomes a vector", "a scalar dtype", IRTypeError, ".scalar() is one lane of a vector")
+        found = self._vectors.get(n) if n.__class__ is int else None
         if found is None:
-            if n < 1:
-                raise ValueError(f"a vector has at least one lane, not {n}")
+            n = whole(n, "the number of lanes", 1, _MOST_LANES, IRTypeError)
             # setdefault is one atomic step, so that two threads get one object
             found = self._vectors.setdefault(n, self._make_vector(n))
         return found
@@ -97,6 +101,9 @@ class PtrType(DType):
 
     @classmethod
     def of(cls, base: DType, size: int, space: AddrSpace) -> PtrType:
+        size = whole(size, "the size of what a pointer points to", -1, _MOST_ELEMENTS, IRTypeError)
+        instance(base, DType, "what a pointer points to", "a dtype", IRTypeError)
+        instance(space, AddrSpace, "where a pointer points", "an AddrSpace", IRTypeError)
         key = (base, size, space)
         found = cls._interned.get(key)
         if found is None:

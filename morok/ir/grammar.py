@@ -6,7 +6,6 @@ import enum
 import functools
 import json
 import math
-import threading
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -30,9 +29,9 @@ from morok.ir.text import (
     required,
 )
 from morok.ir.uop import UOp, vconst
+from morok.locks import PARSER
 
 # The builder is made into the parser, so that one text is parsed at a time.
-_lock: Final = threading.Lock()
 _GRAMMAR: Final = Path(__file__).with_name("expression.lark")
 
 # What the parser calls its terminals, as a reader would.
@@ -484,7 +483,7 @@ def parse_expression(text: str, file: str = "<text>") -> UOp:
         raise ParseError(f"{type(text).__name__} is no text", place=caller(), expected="a str")
     _check_size(text, file)
     lark, builder = _parser()
-    with _lock:
+    with PARSER:
         builder.clear()
         try:
             result = lark.parse(text)

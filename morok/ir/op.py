@@ -138,6 +138,7 @@ class Op(_Identity):
     Shrink = enum.auto()
     Flip = enum.auto()
     Iota = enum.auto()
+    Concat = enum.auto()
     Contiguous = enum.auto()
     ContiguousBackward = enum.auto()
     Detach = enum.auto()
@@ -236,8 +237,9 @@ class OpDef:
     signature  the typing of a pointwise op; None where `typing` says it in code
     typing     (src, arg, wanted dtype or None) -> dtype, or raises TypeError saying what was expected
     bounds     (dtype, src, arg) -> (vmin, vmax) of every lane where defined; None: the dtype's own range
-    evaluate   one lane: (dtype, *values) -> value, or raises Undefined; None for ops that are not pointwise.
-               `dtype` is the result's for arithmetic and casts, and the operands' for comparisons
+    evaluate   one lane: (dtype, *values) -> value, or raises Undefined; None where one lane of each operand does not make a lane.
+               `dtype` is the result's for arithmetic and casts, and the operands' for comparisons; casts and Bitcast are
+               given the operand's behind the value
     solver     import path "module:function" of its solver semantics; "" where structure, not value, is its meaning
     llvm, cuda names of the functions in `codegen` that render it; "" where it never reaches a renderer
     """

@@ -1,8 +1,9 @@
 """A structural order of nodes: which operand of a commutative index op stands first.
 
 The order looks at ops, names, ids and constants, never at addresses or serial numbers, so every process finds the same one.
-Sums come first (they are the left end of a chain), constants last; terms over one variable stand together, its remainders
-and quotients by growing divisor, so that like terms and the two halves of a division meet.
+Products come first: a chain of products is the left operand of the next, and no factor goes in front of one. Then come sums;
+constants are last. Terms over one variable stand together, its remainders and quotients by growing divisor, so that like terms
+and the two halves of a division meet.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ _CONST: Final = Op.Const
 _VCONST: Final = Op.VConst
 _RANGE: Final = Op.Range
 _WHERE: Final = Op.Where
-_SUM: Final = (0, "", 0)
-_PRODUCT: Final = (1, "", 0)
+_PRODUCT: Final = (0, "", 0)
+_SUM: Final = (1, "", 0)
 _OTHER: Final = (5, "", 0)
 _NUMBERS: Final = (8, "", 0)
 _NUMBER: Final = (9, "", 0)
@@ -76,7 +77,9 @@ def _rank(node: UOp, levels: int) -> Rank | None:
     dtype = node.dtype
     typed = _type_codes.get(dtype)
     if typed is None:
-        typed = _type_codes[dtype] = crc32(dtype.name.encode())
+        typed = crc32(dtype.name.encode())
+        if not dtype.is_ptr:  # of these there are as many as there are sizes of memory
+            _type_codes[dtype] = typed
     found: Rank
     if arg is None and len(src) == 2:
         a, b = src

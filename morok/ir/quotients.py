@@ -12,6 +12,7 @@ from morok.ir.op import Op
 from morok.ir.order import order
 from morok.ir.sums import LINEAR, build, scaled, span, terms
 from morok.ir.uop import UOp
+from morok.marks import helper
 
 if TYPE_CHECKING:
     from morok.ir.dtype import DType
@@ -42,12 +43,14 @@ def _share(k: int, d: int, low: Num) -> int | None:
 # Division by constants.
 
 
+@helper
 def digits(x: UOp, m: int, d: int) -> tuple[UOp, UOp, UOp]:
     """(high, digit, low) with x = m*high + d*digit + low, digits of an x that is not negative."""
     by = UOp.const(d, x.dtype)
     return x // UOp.const(m, x.dtype), x // by % UOp.const(m // d, x.dtype), x % by
 
 
+@helper
 def residue(x: UOp, d: int) -> UOp | None:
     """A simpler sum that leaves the remainder of x by d, and is not negative if x and its inner dividends are not."""
     if x.op not in LINEAR and x.op is not _MOD:
@@ -84,6 +87,7 @@ def residue(x: UOp, d: int) -> UOp | None:
     return build(total.items(), share, x.dtype)
 
 
+@helper
 def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     """(s, r) with x = d*s + r, each coefficient of r the nearest to 0, where r stays within one multiple of d."""
     if x.op not in LINEAR:
@@ -115,6 +119,7 @@ def nearest_residue(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     return build(whole, 0, x.dtype), build(rest, k, x.dtype)
 
 
+@helper
 def two_values(x: UOp) -> tuple[UOp, int, int, int] | None:
     """(v, low, first, second): x is `first` where v is low, and `second` where v is low + 1, its only other value."""
     parts, k = terms(x) if x.op in LINEAR else (((x, 1),), 0)
@@ -127,6 +132,7 @@ def two_values(x: UOp) -> tuple[UOp, int, int, int] | None:
     return v, low, c * low + k, c * low + c + k
 
 
+@helper
 def exact_factor(x: UOp, d: int) -> tuple[int, UOp] | None:
     """(g, n) with x = g*n, g the greatest common factor of the terms of x and of d, greater than 1."""
     if x.op not in LINEAR or not _factors(x, d):
@@ -174,21 +180,25 @@ def _parted(x: UOp, d: int, factors: list[int], sparing: bool) -> tuple[int, UOp
     return None
 
 
+@helper
 def common_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """(g, n, r) with x = g*n + r, where g divides d and r stays within [0, g); g as great as possible."""
     return _parted(x, d, _factors(x, d), sparing=False) if x.op in LINEAR else None
 
 
+@helper
 def low_digit(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """`common_factor` where its use costs no more: r is a constant, or g is d, or a coefficient of n is 1."""
     return _parted(x, d, _factors(x, d), sparing=True) if x.op in LINEAR else None
 
 
+@helper
 def smallest_factor(x: UOp, d: int) -> tuple[int, UOp, UOp] | None:
     """(f, q, r) with x = f*q + r, where f divides d and r // f is one number; f as small as possible."""
     return _parted(x, d, _factors(x, d)[::-1], sparing=False) if x.op in LINEAR else None
 
 
+@helper
 def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     """(q, r) with x = d*q + r, where q has the terms that d divides, and r is not negative."""
     if x.op not in LINEAR:
@@ -212,6 +222,7 @@ def split_terms(x: UOp, d: int) -> tuple[UOp, UOp] | None:
     return build(whole, (k - share) // d, x.dtype), build(rest, share, x.dtype)
 
 
+@helper
 def mirrored(x: UOp, d: int) -> tuple[int, UOp] | None:
     """(q, y) with x + y = d*q + d - 1, where x has negative coefficients alone and y positive ones."""
     if x.op not in LINEAR:
@@ -258,6 +269,7 @@ def _without(factors: list[UOp], taken: list[UOp]) -> list[UOp] | None:
     return left
 
 
+@helper
 def common_product(x: UOp, y: UOp) -> tuple[UOp, UOp, UOp] | None:
     """(g, a, b) with x = g*a and y = g*b, for a y that is no constant; g has the factors common to y and all terms of x."""
     if y.op is _CONST:
@@ -298,6 +310,7 @@ def common_product(x: UOp, y: UOp) -> tuple[UOp, UOp, UOp] | None:
     )
 
 
+@helper
 def split_by(x: UOp, y: UOp) -> tuple[UOp, UOp] | None:
     """(q, r) with x = y*q + r, for a y that is no constant; q has the terms that y divides."""
     if y.op is _CONST:
@@ -341,6 +354,7 @@ def _congruent(x: UOp, y: UOp, n: int) -> bool:
     return all(c % n == 0 for c in difference.values())
 
 
+@helper
 def remainder_pair(s: UOp) -> tuple[UOp, int, int, UOp, UOp] | None:
     """(rest, k, n, x, y) with s = rest + k*(y mod n) + k*n*(x div n), where n divides x - y and s ends in one of the two."""
     end, c = s.src[1], 1

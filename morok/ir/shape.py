@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.op import Op
@@ -12,19 +13,40 @@ if TYPE_CHECKING:
 
 Shape = tuple["int | UOp", ...]
 _memo: Final = "shape"
+_CONST: Final = Op.Const
 
 
 def dim(node: UOp) -> int | UOp:
     """A dimension operand as a number, where it is one."""
-    return int(node.arg) if node.op is Op.Const else node
+    return int(node.arg) if node.op is _CONST else node
 
 
 def shape_of(root: UOp) -> Shape:
     """The shape of a tensor-level node: () for scalars, an int or a node of dtype index a dimension."""
-    if _memo not in root.memo:
-        for node in unknown(root, _memo):
-            remember(node, _memo, _compute(node))
-    return _of(root)
+    found: Shape | None = root.memo.get(_memo)
+    if found is None:
+        for s in root.src:
+            if _memo not in s.memo:
+                for node in unknown(root, _memo):
+                    remember(node, _memo, _compute(node))
+                return _of(root)
+        found = root.memo[_memo] = _compute(root)
+    return found
+
+
+_VIEWS: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip, Op.After, Op.Barrier})
+
+
+def has_shape(node: UOp) -> bool:
+    """Whether a node says how many axes it has: not so a kernel's parameters and what it allocates, seen through views."""
+    while node.op in _VIEWS:
+        node = node.src[0]
+    return not node.dtype.is_ptr and node.op is not Op.Param and node.op is not Op.Bufferize
+
+
+def differ(a: int | UOp, b: int | UOp) -> bool:
+    """Whether two dimensions are numbers that are not equal."""
+    return isinstance(a, int) and isinstance(b, int) and a != b
 
 
 def edges(node: UOp) -> tuple[tuple[UOp, UOp], ...]:
@@ -34,31 +56,65 @@ def edges(node: UOp) -> tuple[tuple[UOp, UOp], ...]:
 
 
 def _compute(node: UOp) -> Shape:
-    op, src = node.op, node.src
-    if op is Op.Buffer:
-        return (node.arg,)
-    if op is Op.BufferView:
-        return (node.arg[1],)
-    if op is Op.Iota:
-        return (dim(src[0]),)
-    if op in (Op.Reshape, Op.Expand):
-        return tuple(dim(s) for s in src[1:])
-    if op is Op.Permute:
-        below = _of(src[0])
-        return tuple(below[a] for a in node.arg)
-    if op is Op.ReduceAxis:
-        axes = node.arg[1]
-        return tuple(d for i, d in enumerate(_of(src[0])) if i not in axes)
-    if op is Op.Pad:
-        return tuple(_plus(_plus(d, dim(b)), dim(e)) for d, (b, e) in zip(_of(src[0]), edges(node), strict=True))
-    if op is Op.Shrink:
-        return tuple(_minus(dim(e), dim(b)) for b, e in edges(node))
-    if op in (Op.Const, Op.DefineVar, Op.Range, Op.Index, Op.Unique, Op.Device) or not src:
-        return ()
-    for s in src:
+    of = _SHAPES.get(node.op)
+    if of is not None:
+        return of(node)
+    for s in node.src:
         if shape := _of(s):
             return shape
     return ()
+
+
+def _scalar(node: UOp) -> Shape:
+    return ()
+
+
+def _listed(node: UOp) -> Shape:
+    return tuple([dim(s) for s in node.src[1:]])
+
+
+def _permuted(node: UOp) -> Shape:
+    below = _of(node.src[0])
+    return tuple([below[a] for a in node.arg]) if below else ()
+
+
+def _reduced(node: UOp) -> Shape:
+    axes = node.arg[1]
+    return tuple([d for i, d in enumerate(_of(node.src[0])) if i not in axes])
+
+
+def _joined(node: UOp) -> Shape:
+    whole = list(_of(node.src[0]))
+    if node.arg is not None:
+        for s in node.src[1:]:
+            whole[node.arg] = _plus(whole[node.arg], _of(s)[node.arg])
+    return tuple(whole)
+
+
+def _padded(node: UOp) -> Shape:
+    around = _of(node.src[0])
+    return tuple([_plus(_plus(d, dim(b)), dim(e)) for d, (b, e) in zip(around, edges(node), strict=True)]) if around else ()
+
+
+def _shrunk(node: UOp) -> Shape:
+    return tuple([_minus(dim(e), dim(b)) for b, e in edges(node)])
+
+
+# Of other ops the shape is that of the first operand that has one.
+_SHAPES: Final[dict[Op, Callable[[UOp], Shape]]] = {
+    Op.Buffer: lambda node: (node.arg,),
+    Op.BufferView: lambda node: (node.arg[1],),
+    Op.Iota: lambda node: (dim(node.src[0]),),
+    Op.Reshape: _listed,
+    Op.Expand: _listed,
+    Op.Permute: _permuted,
+    Op.ReduceAxis: _reduced,
+    Op.Concat: _joined,
+    Op.Multi: _joined,
+    Op.Pad: _padded,
+    Op.Shrink: _shrunk,
+    **dict.fromkeys((Op.Const, Op.DefineVar, Op.Range, Op.Index, Op.Unique, Op.Device), _scalar),
+}
 
 
 def _of(node: UOp) -> Shape:
@@ -71,4 +127,10 @@ def _plus(a: int | UOp, b: int | UOp) -> int | UOp:
 
 
 def _minus(a: int | UOp, b: int | UOp) -> int | UOp:
-    return a if isinstance(b, int) and b == 0 else a - b
+    """The difference of two dimensions: a number where they differ by one, as the ends of a window at a variable do."""
+    if isinstance(a, int) or isinstance(b, int):
+        return a if isinstance(b, int) and b == 0 else a - b
+    from morok.ir.sums import terms  # sums are made of nodes, which have shapes
+
+    (parts, constant), (others, less) = terms(a), terms(b)
+    return constant - less if dict(parts) == dict(others) else a - b

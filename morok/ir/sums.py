@@ -18,6 +18,7 @@ from morok.ir.op import Op
 from morok.ir.order import Rank, order
 from morok.ir.ranges import remember
 from morok.ir.uop import UOp, binary
+from morok.marks import helper
 
 if TYPE_CHECKING:
     from morok.ir.dtype import DType
@@ -153,6 +154,7 @@ def _flat(x: UOp) -> list[UOp]:
     return found
 
 
+@helper
 def merged(x: UOp, y: UOp) -> UOp | None:
     """x + y with the terms of y put into the ordered chain x, like terms added up; None where x + y is so already.
 
@@ -227,6 +229,7 @@ def _chain(base: UOp | None, terms: list[UOp], factor: int, dtype: DType) -> UOp
     return UOp.const(0, dtype) if base is None else base
 
 
+@helper
 def gathered(x: UOp, y: UOp) -> UOp:
     """x + y as one ordered chain, like terms added up. An operand that is a node is an ordered chain itself; one that is a sketch
     of a sum consists of such.
@@ -249,6 +252,7 @@ def gathered(x: UOp, y: UOp) -> UOp:
     return _joined(base, new) if new else base
 
 
+@helper
 def scaled(x: UOp, c: int) -> UOp:
     """x * c, c multiplied into the terms of the sum x: in order, if those of x are and are distinct."""
     if c <= 0:  # terms of one kind are in order by their factors: they turn round
@@ -297,6 +301,7 @@ def divides(x: UOp, n: int) -> UOp | None:
 # Comparisons with constants.
 
 
+@helper
 def below(x: UOp, b: int) -> tuple[int, UOp, UOp] | None:
     """(g, n, r) with x = g*n + r, where the rest r, within [0, g), does not decide whether x < b."""
     if x.op not in LINEAR:
@@ -316,6 +321,7 @@ def below(x: UOp, b: int) -> tuple[int, UOp, UOp] | None:
     return None
 
 
+@helper
 def negated(x: UOp) -> UOp | None:
     """-x, for a sum with negative coefficients alone."""
     if x.op not in LINEAR:
@@ -326,6 +332,7 @@ def negated(x: UOp) -> UOp | None:
     return build([(v, -c) for v, c in parts], 0, x.dtype)
 
 
+@helper
 def support(x: UOp) -> tuple[UOp, int] | None:
     """(s, m) with s <= x <= m*s: s is x with 1 for every coefficient, for a sum of what is not negative."""
     if x.op not in LINEAR:

@@ -18,19 +18,16 @@ if TYPE_CHECKING:
 _BOOL: Final = dtypes.bool
 _WHERE: Final = Op.Where
 _DEFS: Final = TABLE.entries
-_ARITY: Final[dict[Op, tuple[int, int]]] = {}  # the fewest and the most operands, found at first use
+# The fewest and the most operands of an op.
+ARITY: Final = {
+    op: (
+        sum(1 for o in e.operands if not (o.many or o.optional)),
+        sys.maxsize if any(o.many for o in e.operands) else len(e.operands),
+    )
+    for op, e in _DEFS.items()
+}
 PARAMS: Final = {op: len(e.signature.params) for op, e in _DEFS.items() if e.signature is not None}
 _DOMAINS: Final = {op: frozenset(e.signature.domains["T"]) for op, e in _DEFS.items() if e.signature is not None}
-
-
-def check_arity(entry: OpDef, src: tuple[UOp, ...]) -> None:
-    found = _ARITY.get(entry.op)
-    if found is None:
-        least = sum(1 for o in entry.operands if not (o.many or o.optional))
-        most = sys.maxsize if any(o.many for o in entry.operands) else len(entry.operands)
-        found = _ARITY[entry.op] = (least, most)
-    if not found[0] <= len(src) <= found[1]:
-        wrong_arity(entry, src)
 
 
 def wrong_arity(entry: OpDef, src: tuple[UOp, ...]) -> Any:
@@ -71,7 +68,7 @@ def check_nodes(entry: OpDef, src: Iterable[Any]) -> None:
     if not isinstance(src, tuple):
         raise IRTypeError(f"operands of {entry.name} in a {type(src).__name__}", place=caller(), expected="a tuple of nodes")
     for s in src:
-        if not hasattr(s, "src") or not hasattr(s, "dtype"):
+        if not isinstance(getattr(s, "src", None), tuple) or not hasattr(s, "serial"):
             hint = "its graph is in its `uop`" if hasattr(s, "uop") else "UOp.const(value, dtype) makes a node of a number"
             raise IRTypeError(f"{entry.name} of {type(s).__name__}", place=caller(), expected="nodes as operands", hint=hint)
 

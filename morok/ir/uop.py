@@ -7,24 +7,26 @@ programs. The cache holds nodes weakly. Bounds are computed at construction.
 from __future__ import annotations
 
 import itertools
-import weakref
-from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]  # one atomic step, by which WeakValueDictionary forgets
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
+import morok.ir.pointers  # noqa: F401  # before there are any in nodes
+from morok.arguments import mapping as mapping_of
+from morok.arguments import mistyped, real_or_none, several, shown
 from morok.caller import caller, user_frame
-from morok.errors import IRTypeError
+from morok.errors import FieldError, IRError, IRTypeError
 from morok.ir import number
+from morok.ir.alive import Alive, Entry, forget
 from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import substitute, toposort
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.ops import TABLE
 from morok.ir.ops import arguments as _arguments
-from morok.ir.ops import memory as _memory
 from morok.ir.ranges import open_ranges
-from morok.ir.typecheck import PARAMS, check_arity, check_nodes, pointwise_type, wrong_arity
+from morok.ir.typecheck import ARITY, PARAMS, check_nodes, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds
@@ -77,35 +79,12 @@ class _Cell:
     serial: int
 
 
-class _Entry(weakref.ref["UOp"]):
-    """A weak reference that knows where it stands in the cache."""
-
-    __slots__ = ("key",)
-    key: Any
-
-
-class _Table(dict[Any, _Entry]):
-    """A part of the cache.
-
-    forget  called with the `_Entry` of a node of this part that has died
-    """
-
-    __slots__ = ("forget",)
-    forget: Callable[[Any], None]
-
-    def __init__(self) -> None:
-        def forget(entry: Any) -> None:
-            _remove_dead_weakref(self, entry.key)
-
-        self.forget = forget
-
-
 # The cache. Of pointwise ops but Cast the operands say all: each has a table, by operands. Constants of dtype index have one, by
 # value. All others are in one.
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
-_KEYED_BY_OPERANDS: Final[dict[Op, _Table]] = {op: _Table() for op in PARAMS if op is not _CAST}
-_numbers: Final = _Table()
-_others: Final = _Table()
+_KEYED_BY_OPERANDS: Final[dict[Op, Alive[UOp]]] = {op: Alive() for op in PARAMS if op is not _CAST}
+_numbers: Final[Alive[UOp]] = Alive()
+_others: Final[Alive[UOp]] = Alive()
 _serials: Final = itertools.count(1)  # `next` of it is one atomic step
 
 
@@ -115,9 +94,10 @@ def live() -> int:
 
 
 def _make(
-    table: _Table | None, key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None
+    table: Alive[UOp] | None, key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None
 ) -> UOp:
     """The node behind `key`, made if it is not alive; without a table a draft, which the cache does not know."""
+    entry: Entry[UOp] | None = None  # named first: where an interrupt ends this call it dies before the node, and is not told
     if origin is None:
         origin = maker.origin
         if origin is None:
@@ -145,23 +125,9 @@ def _make(
         return node
     cell.serial = next(_serials)
     cell.__class__ = UOp
-    entry = _Entry(node, table.forget)
-    entry.key = key
-    return node if table.setdefault(key, entry) is entry else _entered(table, key, node)
-
-
-def _entered(table: _Table, key: Any, node: UOp) -> UOp:
-    """The node behind `key`: this one, unless another is alive."""
-    entry = _Entry(node, table.forget)
-    entry.key = key
-    while True:
-        found = table.setdefault(key, entry)  # one atomic step
-        if found is entry:
-            return node
-        other = found()
-        if other is not None:  # another thread was faster
-            return other
-        _remove_dead_weakref(table, key)  # it has died, and was not forgotten yet
+    entry = Entry(node, forget)
+    entry.forget = MethodType(table.remove, key)
+    return node if table.setdefault(key, entry) is entry else table.entered(key, node)
 
 
 class UOp(_Cell):
@@ -192,7 +158,9 @@ class UOp(_Cell):
     def __bool__(self) -> bool:
         if self.op is Op.Const and self.dtype is _BOOL:
             return bool(self.arg)
-        raise TypeError("the truth of an expression is not known at compile time; compare nodes with `is`")
+        raise IRTypeError(
+            "the truth of an expression is not known at compile time", place=caller(), hint="compare nodes with `is`"
+        )
 
     def __repr__(self) -> str:
         return self.text()
@@ -210,7 +178,10 @@ class UOp(_Cell):
 
         Raises IRTypeError with the caller's line.
         """
-        entry = _DEFS[op]
+        try:
+            entry = _DEFS[op]
+        except (KeyError, TypeError):
+            raise mistyped(op, "the op of a node", "an Op, such as Op.Add", IRTypeError) from None
         table = _KEYED_BY_OPERANDS.get(op)
         if table is not None:
             try:
@@ -221,21 +192,34 @@ class UOp(_Cell):
             except (AttributeError, TypeError):
                 check_nodes(entry, src)
                 raise
+        if src.__class__ is not tuple:
+            check_nodes(entry, src)
+        for s in src:
+            if s.__class__ is not UOp:
+                check_nodes(entry, src)
         if op is _CAST:
             return cast(src[0], dtype) if len(src) == 1 else wrong_arity(entry, src)
+        if dtype is not None:
+            _check_dtype(dtype, op.name)
         assert entry.typing is not None
-        check_arity(entry, src)
+        least, most = ARITY[op]
+        if not least <= len(src) <= most:
+            wrong_arity(entry, src)
         try:
-            try:
+            if entry.fields or arg is not None:
                 _arguments.check(op, entry.fields, arg)
-                result = entry.typing(src, arg, dtype)
-            except (TypeError, ValueError) as problem:
-                check_nodes(entry, src)
-                raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
-            return intern(op, result, src, arg)
-        except AttributeError:
-            check_nodes(entry, src)
+            result = entry.typing(src, arg, dtype)
+        except IRError:
             raise
+        except (TypeError, ValueError) as problem:
+            raise IRTypeError(f"{op.name}: expected {problem}", place=caller()) from None
+        if op is _CONST or op is _VCONST:
+            return intern(op, result, src, arg)
+        key = (op, result, arg if arg is None or op in _PLAIN else _arg_key(arg), src)  # as `intern` has it, a call less
+        entered = _others.get(key)
+        if entered is not None and (node := entered()) is not None:
+            return node
+        return _make(_others, key, op, result, src, arg)
 
     @staticmethod
     def const(value: Any, dtype: DType | None = None) -> UOp:
@@ -248,6 +232,8 @@ class UOp(_Cell):
             if found is not None and (node := found()) is not None:
                 return node
             return _make(_numbers, value, _CONST, dtype, (), value)
+        if dtype is not None:
+            _check_dtype(dtype, "Const")
         if isinstance(value, (tuple, list)):
             return vconst(_default_dtype(value[0] if value else 0) if dtype is None else dtype.scalar(), value)
         if dtype is None:
@@ -274,7 +260,7 @@ class UOp(_Cell):
     @staticmethod
     def var(name: str, dtype: DType = _INDEX, vmin: int | float | None = None, vmax: int | float | None = None) -> UOp:
         """A free variable; integers may have bounds narrower than their dtype's."""
-        d = dtype.scalar()
+        d = _check_dtype(dtype, "a variable").scalar()
         return UOp.new(Op.DefineVar, (), (name, d.min if vmin is None else vmin, d.max if vmax is None else vmax), dtype)
 
     @staticmethod
@@ -282,7 +268,8 @@ class UOp(_Cell):
         end: UOp | int, id: int, axis: AxisType = AxisType.Loop, renumbered: bool = False, deps: tuple[UOp, ...] = ()
     ) -> UOp:
         """A loop over [0, end)."""
-        return UOp.new(Op.Range, (as_uop(end, _INDEX), *deps), (id, axis, renumbered))
+        waits = several(deps, "the deps of a Range", "a tuple of nodes", IRTypeError)
+        return UOp.new(Op.Range, (as_uop(end, _INDEX), *waits), (id, axis, renumbered))
 
     def index(self, *indices: UOp | int, gate: UOp | None = None) -> UOp:
         """The place in this buffer at `indices`, read where a value is wanted; with a false gate it is Invalid."""
@@ -311,7 +298,7 @@ class UOp(_Cell):
 
     @staticmethod
     def vectorize(*elements: UOp) -> UOp:
-        return UOp.new(Op.Vectorize, elements) if len(elements) > 1 else elements[0]
+        return elements[0] if len(elements) == 1 and isinstance(elements[0], UOp) else UOp.new(Op.Vectorize, elements)
 
     def gep(self, *indices: int) -> UOp:
         return UOp.new(Op.Gep, (self,), indices)
@@ -321,8 +308,9 @@ class UOp(_Cell):
         return cast(self, dtype)
 
     def bitcast(self, dtype: DType) -> UOp:
-        if dtype.bits * dtype.count != self.dtype.bits * self.dtype.count:
-            raise IRTypeError(f"Bitcast: {self.dtype} and {dtype} differ in width", place=caller())
+        d = _check_dtype(dtype, "Bitcast")
+        if d.bits * d.count != self.dtype.bits * self.dtype.count:
+            raise IRTypeError(f"Bitcast: {self.dtype} and {d} differ in width", place=caller())
         return UOp.new(Op.Bitcast, (self,), dtype=dtype)
 
     def like(self, value: Any) -> UOp:
@@ -333,11 +321,16 @@ class UOp(_Cell):
         """This node with other operands; the dtype is computed anew where the op determines it."""
         op = self.op
         old = self.src
+        if src.__class__ is not tuple:
+            check_nodes(self.entry, src)
+        for s in src:
+            if s.__class__ is not UOp:
+                check_nodes(self.entry, src)
         if len(src) == len(old) and _alike(src, old):  # checked when this node was made
             return intern(op, self.dtype, src, self.arg)
         if op in _KEYED_BY_OPERANDS:
             return UOp.new(op, src)
-        return intern(op, self.dtype, src, self.arg) if op in _OWN_DTYPE else UOp.new(op, src, self.arg)
+        return UOp.new(op, src, self.arg, self.dtype if op in _OWN_DTYPE else None)
 
     # Pointwise ops, by name and by operator. `//` and `%` are Idiv and Mod, which truncate.
 
@@ -448,12 +441,14 @@ class UOp(_Cell):
 
     def field(self, name: str) -> Any:
         """A named part of `arg`, or `dtype`; AttributeError if the op has none such."""
-        if name == "dtype":
-            return self.dtype
         fields = _DEFS[self.op].fields
-        if name not in fields:
-            raise AttributeError(f"{self.op.name} has no field {name!r}; it has {', '.join(fields) or 'none'}")
-        return self.arg if len(fields) == 1 else self.arg[fields.index(name)]
+        if isinstance(name, str):
+            if name == "dtype":
+                return self.dtype
+            if name in fields:
+                return self.arg if len(fields) == 1 else self.arg[fields.index(name)]
+        expected = " or ".join([*fields, "dtype"])
+        raise FieldError(f"{self.op.name} has no field {shown(name)}", place=caller(), expected=expected)
 
     def toposort(self) -> list[UOp]:
         """Every node below this one and itself, operands first, each once."""
@@ -465,6 +460,11 @@ class UOp(_Cell):
         Of nodes as they stand, whatever they mean: a Range is replaced where it is closed, too, and a loop inside closes ranges
         of what replaces. `morok.ir.ranges.replace_range` puts a value in the place of a loop's variable.
         """
+        expected = "a mapping of nodes to nodes"
+        for pair in mapping_of(mapping, "what substitute() replaces", expected, IRTypeError).items():
+            for node in pair:
+                if not isinstance(node, UOp):
+                    raise mistyped(node, "what substitute() replaces", expected, IRTypeError)
         return substitute((self,), mapping)[0]
 
     @property
@@ -508,6 +508,13 @@ def as_uop(value: UOp | int | float | bool, dtype: DType) -> UOp:
     return value if isinstance(value, UOp) else UOp.const(value, dtype)
 
 
+def _check_dtype(dtype: Any, what: str) -> DType:
+    """A dtype; IRTypeError for anything else."""
+    if isinstance(dtype, DType):
+        return dtype
+    raise mistyped(dtype, f"the dtype of {what}", "a dtype, such as dtypes.f32", IRTypeError)
+
+
 def _default_dtype(value: Any) -> DType:
     return _BOOL if isinstance(value, bool) else _INDEX if isinstance(value, Integral) else dtypes.f32
 
@@ -515,11 +522,11 @@ def _default_dtype(value: Any) -> DType:
 def _coerced(scalar: DType, value: Any) -> Any:
     """`value` at `scalar`: wrapped or rounded; IRTypeError where it is no number, or not an integer and should be."""
     try:
-        out = number.coerce(scalar, value)
+        out = number.coerce(scalar, value) if isinstance(value, (int, float)) or real_or_none(value) is not None else None
     except (TypeError, ValueError, OverflowError):
         out = None
     if out is None or (scalar.is_integral and value != int(value)):
-        raise IRTypeError(f"{value!r} is no constant of dtype {scalar}", place=caller())
+        raise IRTypeError(f"{shown(value)} is no constant of dtype {scalar}", place=caller())
     return out
 
 
@@ -540,8 +547,8 @@ def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
 
 def cast(x: UOp, dtype: DType | None) -> UOp:
     """`x` converted to `dtype`, lane by lane."""
-    if dtype is None:
-        raise IRTypeError("Cast: expected a dtype", place=caller())
+    if not isinstance(dtype, DType):
+        dtype = _check_dtype(dtype, "Cast")
     if dtype.kind in _NO_CAST or x.dtype.kind in _NO_CAST or dtype.is_ptr != x.dtype.is_ptr:
         raise IRTypeError(f"Cast: no conversion from {x.dtype} to {dtype}", place=caller())
     if dtype.count == 1:
@@ -656,7 +663,7 @@ def settled(node: UOp) -> UOp:
     if found is not None and (known := found()) is not None:
         return known
     _set_serial(node, next(_serials))
-    return _entered(table, src, node)
+    return table.entered(src, node)
 
 
 def _any_value(dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
@@ -680,9 +687,7 @@ _BOUNDS: Final = {op: _any_value if e.bounds is None else e.bounds for op, e in 
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}
 _PLAIN: Final = _arguments.PLAIN
 # Ops whose dtype is said by whoever makes them, and kept when their operands change.
-_OWN_DTYPE: Final = frozenset(
-    op for op, e in _DEFS.items() if e.typing is _memory.wanted or e.typing is _memory.pointer or op is Op.Invalid
-)
+_OWN_DTYPE: Final = frozenset({Op.Bitcast, Op.Precast, Op.PointerIndex, Op.BufferView, Op.Custom, Op.CustomI})
 
 
 def _method(op: Op) -> Callable[..., UOp]:

@@ -12,6 +12,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NoReturn
 
+from morok.arguments import instance, several, whole
 from morok.errors import IRError, IRTypeError, Place, UndefinedError, VerifyError
 from morok.ir import provenance
 from morok.ir.divisors import excludes_overflow, excludes_zero
@@ -28,7 +29,7 @@ from morok.ir.uop import UOp
 _VIEWS: Final = {Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip}
 _TENSOR: Final = {
     Op.Iota, Op.ReduceAxis, Op.AllReduce, Op.Multi, Op.MSelect, Op.MStack, Op.Copy, Op.Assign, Op.Detach, Op.ContiguousBackward,
-    Op.Unique, Op.Device, Op.Buffer, Op.BufferView, Op.Kernel,
+    Op.Unique, Op.Device, Op.Buffer, Op.BufferView, Op.Kernel, Op.Concat,
 }  # fmt: skip
 
 
@@ -52,6 +53,7 @@ CONCRETE_FROM: Final = 15  # no dtype index
 GUARDED_FROM: Final = 19  # divisors
 SINGLE_ENDS_FROM: Final = 19
 LINEAR_FROM: Final = 21
+LAST: Final = 22
 _DIVISIONS: Final = frozenset({Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod})
 _SAMPLES: Final = 1024  # assignments of ranges that are tried where bounds alone do not show a place to be inside
 
@@ -62,9 +64,16 @@ def verify(program: UOp | Sequence[UOp], stage: int, unsupported: Collection[Op]
     program      a Sink up to stage 20, the list of instructions from stage 21 on
     unsupported  ops that the target cannot run, which stage 18 has decomposed
     """
+    stage = whole(stage, "the stage", 0, LAST, VerifyError)
+    for op in (without := several(unsupported, "what the target cannot run", "a set of ops", VerifyError)):
+        instance(op, Op, "what the target cannot run", "an Op", VerifyError)
+    unsupported = frozenset(without)
     if stage >= LINEAR_FROM:
         if isinstance(program, UOp):
             raise VerifyError(f"after stage {stage} a program is a list of instructions, not {program.op.name}")
+        program = several(program, "a program", "a list of instructions", VerifyError)
+        for n in program:
+            instance(n, UOp, "an instruction", "a node", VerifyError)
         nodes = list(dict.fromkeys(program))
         _check_order(program, stage)
     else:

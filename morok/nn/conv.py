@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.nn.linear import begin
 from morok.nn.module import Module
-from morok.tensor.arguments import each, whole
+from morok.tensor.arguments import each, tensor, whole
 from morok.tensor.conv import Sizes
 from morok.tensor.tensor import Tensor
 
@@ -26,13 +27,14 @@ class Conv2d(Module):
         bias: bool = True,
     ) -> None:
         inputs, outputs, sizes = _channels(in_channels, out_channels, groups, kernel_size)
-        per = inputs // groups
-        self.weight, self.bias = begin((outputs, per, *sizes), outputs if bias else 0, per * sizes[0] * sizes[1])
+        self.groups = whole(groups, "groups", 1)
+        per = inputs // self.groups
+        self.weight, self.bias = begin((outputs, per, *sizes), outputs if flag(bias, "bias") else 0, per * sizes[0] * sizes[1])
         self.stride, self.padding = each(stride, 2, "stride", 1), each(padding, 2, "padding", 0)
-        self.dilation, self.groups = each(dilation, 2, "dilation", 1), groups
+        self.dilation = each(dilation, 2, "dilation", 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        return tensor(x, Tensor, "Conv2d").conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def _said(self) -> str:
         outputs, per, *sizes = self.weight.shape
@@ -58,14 +60,15 @@ class ConvTranspose2d(Module):
         dilation: Sizes = 1,
     ) -> None:
         inputs, outputs, sizes = _channels(in_channels, out_channels, groups, kernel_size)
-        per = outputs // groups
-        self.weight, self.bias = begin((inputs, per, *sizes), outputs if bias else 0, per * sizes[0] * sizes[1])
+        self.groups = whole(groups, "groups", 1)
+        per = outputs // self.groups
+        self.weight, self.bias = begin((inputs, per, *sizes), outputs if flag(bias, "bias") else 0, per * sizes[0] * sizes[1])
         self.stride, self.padding = each(stride, 2, "stride", 1), each(padding, 2, "padding", 0)
         self.output_padding = each(output_padding, 2, "output_padding", 0)
-        self.dilation, self.groups = each(dilation, 2, "dilation", 1), groups
+        self.dilation = each(dilation, 2, "dilation", 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.conv_transpose2d(
+        return tensor(x, Tensor, "ConvTranspose2d").conv_transpose2d(
             self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
 

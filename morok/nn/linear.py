@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
+from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import DTypeError
 from morok.nn.module import Module
-from morok.tensor.arguments import whole
+from morok.tensor.arguments import fitting, tensor, whole
 from morok.tensor.tensor import Tensor
 
 
@@ -19,10 +20,10 @@ class Linear(Module):
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         inputs, outputs = whole(in_features, "in_features", 1), whole(out_features, "out_features", 1)
-        self.weight, self.bias = begin((outputs, inputs), outputs if bias else 0, inputs)
+        self.weight, self.bias = begin((outputs, inputs), outputs if flag(bias, "bias") else 0, inputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.linear(self.weight, self.bias)
+        return tensor(x, Tensor, "Linear").linear(self.weight, self.bias)
 
     def _said(self) -> str:
         outputs, inputs = self.weight.shape
@@ -40,7 +41,7 @@ class Embedding(Module):
         self.weight = Tensor.normal(*sizes).realize()
 
     def forward(self, x: Tensor) -> Tensor:
-        if not x.dtype.is_int:
+        if not tensor(x, Tensor, "Embedding").dtype.is_int:
             raise DTypeError(f"an embedding of {x.dtype}", place=caller(), expected="integers")
         return self.weight.take(x, 0)
 
@@ -50,6 +51,7 @@ class Embedding(Module):
 
 def begin(shape: tuple[int, ...], outputs: int, fan_in: int) -> tuple[Tensor, Tensor | None]:
     """A weight, and a bias where there are outputs for it, evenly between -1 and 1 over the square root of `fan_in`."""
+    fitting(shape)
     bound = 1.0 / math.sqrt(fan_in)
     weight = Tensor.uniform(*shape, low=-bound, high=bound)
     bias = Tensor.uniform(outputs, low=-bound, high=bound) if outputs else None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from morok.arguments import flag, function, mapping
 from morok.caller import caller
-from morok.errors import StateError
+from morok.errors import StateError, UsageError
 from morok.tensor import registry
 from morok.tensor.base import show
 from morok.tensor.tensor import Tensor
@@ -31,13 +32,14 @@ class Module:
 
     def forward(self, x: Tensor) -> Tensor:
         """The layer's value; each layer has its own."""
-        raise NotImplementedError(f"{type(self).__name__} has no forward()")
+        raise UsageError(f"{type(self).__name__} has no forward()", place=caller(), expected="a method forward(self, x)")
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.forward(x)
 
     def train(self, mode: bool = True) -> Self:
         """Let this layer and all below it work as in training, or not; returns itself."""
+        mode = flag(mode, "mode")
         for _, module in self._modules():
             module.training = mode
         return self
@@ -63,11 +65,14 @@ class Module:
         StateError if a shape differs, and where `strict` if a name is missing or unknown; nothing is changed then. Plans
         that were prepared before keep their values.
         """
+        state, strict = mapping(state, "the state", "arrays by name", StateError), flag(strict, "strict")
         named = {path: t for path, _, _, t in self._tensors()}
         missing = [n for n in named if n not in state]
         unknown = [n for n in state if n not in named]
         if strict and (missing or unknown):
-            said = [f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names]
+            said = [
+                f"{what}: {', '.join(map(str, names))}" for what, names in (("missing", missing), ("unknown", unknown)) if names
+            ]
             raise StateError(
                 f"the state does not fit: {'; '.join(said)}",
                 place=caller(),
@@ -79,12 +84,12 @@ class Module:
             if path not in state:
                 continue
             value = state[path]
-            new = value if isinstance(value, Tensor) else Tensor(_copy(value), device=old.device)
+            new = value if isinstance(value, Tensor) else Tensor(_copy(value, path), device=old.device)
             if new.shape != old.shape:
                 raise StateError(f"{path} has shape {show(new.shape)}", place=caller(), expected=show(old.shape))
             loaded.append((old, new.cast(old.dtype)))
         for old, new in loaded:
-            registry.put(old, new.uop)
+            registry.write(old, new.uop)
         return self
 
     def _children(self) -> Iterator[tuple[str, Any]]:
@@ -149,7 +154,7 @@ class Sequential(Module):
     """Layers, or functions of a tensor, one after the other."""
 
     def __init__(self, *layers: Callable[[Tensor], Tensor]) -> None:
-        self.layers = list(layers)
+        self.layers = [function(layer, "a layer") for layer in layers]
 
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers:
@@ -157,8 +162,11 @@ class Sequential(Module):
         return x
 
 
-def _copy(value: Any) -> Array:
+def _copy(value: Any, path: str) -> Array:
     """An array of one's own: what the caller does with theirs later is theirs."""
     import numpy as np
 
-    return np.array(value)
+    try:
+        return np.array(value)
+    except (TypeError, ValueError, RuntimeError) as problem:
+        raise StateError(f"{path} cannot be read: {problem}", place=caller(), expected="an array") from None

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from morok.arguments import flag, real
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.nn.module import Module
-from morok.tensor.arguments import each, whole
+from morok.tensor.arguments import each, tensor, whole
 from morok.tensor.base import prod, show
+from morok.tensor.describing import current
 from morok.tensor.tensor import Tensor
 
 
@@ -19,7 +21,7 @@ def _shape(sizes: int | Sequence[int]) -> tuple[int, ...]:
 
 def _fits(x: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """The last axes, which must have these sizes."""
-    if x.shape[x.ndim - len(sizes) :] != sizes or x.ndim < len(sizes):
+    if tensor(x, Tensor, "a norm").shape[x.ndim - len(sizes) :] != sizes or x.ndim < len(sizes):
         raise ShapeError(f"a norm over {show(sizes)} of shape {show(x.shape)}", place=caller(), expected="these last axes")
     return tuple(range(-len(sizes), 0))
 
@@ -28,12 +30,14 @@ class LayerNorm(Module):
     """Mean 0 and variance 1 over the last axes, of this shape; times `weight` plus `bias` of this shape (1 and 0 at first)."""
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True) -> None:
-        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.normalized_shape, self.eps = _shape(normalized_shape), real(eps, "eps")
+        elementwise_affine = flag(elementwise_affine, "elementwise_affine")
         self.weight = Tensor.ones(self.normalized_shape) if elementwise_affine else None
         self.bias = Tensor.zeros(self.normalized_shape) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.layernorm(_fits(x, self.normalized_shape), self.eps, self.weight, self.bias)
+        axes = _fits(x, self.normalized_shape)
+        return x.layernorm(axes, self.eps, self.weight, self.bias)
 
     def _said(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
@@ -43,11 +47,12 @@ class RMSNorm(Module):
     """Mean square 1 over the last axes, which have this shape; times `weight` of this shape (1 at first)."""
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-6) -> None:
-        self.normalized_shape, self.eps = _shape(normalized_shape), eps
+        self.normalized_shape, self.eps = _shape(normalized_shape), real(eps, "eps")
         self.weight = Tensor.ones(self.normalized_shape)
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.rms_norm(_fits(x, self.normalized_shape), self.eps, self.weight)
+        axes = _fits(x, self.normalized_shape)
+        return x.rms_norm(axes, self.eps, self.weight)
 
     def _said(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
@@ -57,17 +62,17 @@ class GroupNorm(Module):
     """Mean 0 and variance 1 over each group of channels of [N, C, ..]; times `weight` plus `bias` of [C] (1 and 0 at first)."""
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
-        self.num_groups, self.eps = whole(num_groups, "num_groups", 1), eps
+        self.num_groups, self.eps = whole(num_groups, "num_groups", 1), real(eps, "eps")
         self.num_channels = whole(num_channels, "num_channels", 1)
         if self.num_channels % self.num_groups:
             raise ShapeError(
                 f"{num_channels} channels in {num_groups} groups", place=caller(), expected=f"a divisor of {num_channels}"
             )
-        self.weight = Tensor.ones(self.num_channels) if affine else None
+        self.weight = Tensor.ones(self.num_channels) if flag(affine, "affine") else None
         self.bias = Tensor.zeros(self.num_channels) if affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.group_norm(self.num_groups, self.eps, self.weight, self.bias)
+        return tensor(x, Tensor, "GroupNorm").group_norm(self.num_groups, self.eps, self.weight, self.bias)
 
     def _said(self) -> str:
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
@@ -83,14 +88,15 @@ class BatchNorm(Module):
     measured: ClassVar[frozenset[str]] = frozenset({"running_mean", "running_var", "num_batches_tracked"})
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = True) -> None:
-        self.num_features, self.eps, self.momentum = whole(num_features, "num_features", 1), eps, momentum
-        self.weight = Tensor.ones(self.num_features) if affine else None
+        self.num_features, self.eps = whole(num_features, "num_features", 1), real(eps, "eps")
+        self.momentum = real(momentum, "momentum")
+        self.weight = Tensor.ones(self.num_features) if flag(affine, "affine") else None
         self.bias = Tensor.zeros(self.num_features) if affine else None
         self.running_mean, self.running_var = Tensor.zeros(self.num_features), Tensor.ones(self.num_features)
         self.num_batches_tracked = Tensor(0)
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.ndim < 2 or x.shape[1] != self.num_features:
+        if tensor(x, Tensor, "BatchNorm").ndim < 2 or x.shape[1] != self.num_features:
             raise ShapeError(f"BatchNorm of shape {show(x.shape)}", place=caller(), expected=f"[N, {self.num_features}, ..]")
         if not self.training:
             return x.batchnorm(self.weight, self.bias, self.running_mean, self.running_var, self.eps)
@@ -107,10 +113,11 @@ class BatchNorm(Module):
         mean, var = x.mean(others), x.var(others)
         spread = x.var(others, correction=1)
         m = self.momentum
-        self.running_mean = (self.running_mean * (1 - m) + mean * m).cast(self.running_mean.dtype).contiguous()
-        self.running_var = (self.running_var * (1 - m) + spread * m).cast(self.running_var.dtype).contiguous()
-        self.num_batches_tracked = (self.num_batches_tracked + 1).contiguous()
-        Tensor.realize_batch([x, mean, var, self.running_mean, self.running_var, self.num_batches_tracked])
+        self.running_mean.assign((self.running_mean * (1 - m) + mean * m).cast(self.running_mean.dtype))
+        self.running_var.assign((self.running_var * (1 - m) + spread * m).cast(self.running_var.dtype))
+        self.num_batches_tracked.assign(self.num_batches_tracked + 1)
+        if current() is None:  # a function that is described computes nothing
+            Tensor.realize_batch([x, mean, var, self.running_mean, self.running_var, self.num_batches_tracked])
         return x.batchnorm(self.weight, self.bias, mean, var, self.eps)
 
     def _said(self) -> str:

@@ -13,7 +13,19 @@ from morok.ir.uop import UOp
 from morok.optimize import scans, strips, threads
 from morok.optimize.loops import Accesses, apply, length_of, native, unroll, upcast
 from morok.optimize.opts import Opt, OptOp, Scheduler
-from morok.optimize.products import copied_slot, dot_products, in_tiles, matmul, transposed, turn
+from morok.optimize.packing import is_plain
+from morok.optimize.products import (
+    COPY_ROWS,
+    copied_slot,
+    dot_products,
+    in_copied_tiles,
+    in_tiles,
+    matmul,
+    scattered,
+    transposed,
+    turn,
+    windows,
+)
 from morok.passes.nesting import nesting
 from morok.passes.ranges import const_end
 from morok.passes.target import Target
@@ -63,14 +75,17 @@ def _cpu(s: Scheduler) -> None:
         _scan(s, accesses, outputs, ordered)
         return
     reduced = [r for r in s.reduced_ranges if length_of(r) > 1]
-    if reduced and (config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value):
+    if reduced and _along_reductions():
         unroll(s, max(reduced, key=lambda r: (accesses.unit(r), r.arg[0])), native(s), SUM_VECTORS)
         return
     if reduced and (inner := _after_reductions(s.ast, outputs)):
         _rows(s, accesses, inner, reduced)
         return
     if reduced and (tile := matmul(s.ast, accesses, outputs, reduced)) is not None:
-        in_tiles(s, accesses, *tile, copied_slot(s, accesses, *tile))
+        if (product := windows(s, accesses, tile[1], outputs, reduced)) is not None:
+            in_copied_tiles(s, accesses, product)
+        else:
+            in_tiles(s, accesses, *tile, copied_slot(s, accesses, *tile))
         return
     lanes = native(s)
     if reduced and (dots := dot_products(s.ast, accesses, outputs, reduced, lanes)) is not None:
@@ -83,12 +98,16 @@ def _cpu(s: Scheduler) -> None:
         for r in (column, row):
             upcast(s, r, 1, next((n for n in (4, 2) if length_of(r) % n == 0), 1))
         return
+    if reduced and (product := scattered(s, accesses, outputs, reduced, COPY_ROWS)) is not None:
+        in_copied_tiles(s, accesses, product)
+        return
     if not reduced and (turned := transposed(accesses, outputs, lanes)) is not None:
         turn(s, *turned, lanes)
         return
+    accesses = accesses.inside(reduced)  # what is read once a result is read little
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
     if across is not None and accesses.unit(across) > 0 and (length_of(across) >= lanes // 2 or not reduced):
-        best = max([accesses.unit(r) for r in reduced], default=0)
+        best = max([accesses.unit(r) for r in reduced if length_of(r) >= lanes], default=0)
         if best <= accesses.unit(across):
             if reduced and (width := _strip_width(s, accesses, across, reduced)) and _strip(s, across, width, lanes):
                 return
@@ -101,6 +120,32 @@ def _cpu(s: Scheduler) -> None:
     for r in reduced:
         if accesses.unit(r) > 0 and length_of(r) >= lanes:
             unroll(s, r, lanes, SUM_VECTORS)
+    if (side := _waiting_folds(s, accesses, outputs, reduced, lanes)) is not None:
+        upcast(s, side, lanes, 1)
+
+
+def _waiting_folds(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], lanes: int) -> UOp | None:
+    """The output range along which to run short folds side by side though their operands do not lie side by side, as in a pooling
+    with a stride; None where a fold is long, or one after the other is as good.
+
+    A fold of maxima waits for each comparison, one with gates for each branch: together they wait once, which is worth more than
+    gathering operands costs, and so is computing what is folded. Sums of what is read, without gates, overlap as they are.
+    """
+    folds = [n for n in s.ast.toposort() if n.op is Op.Reduce]
+    if not folds or any(length_of(r) >= lanes for r in reduced):
+        return None
+    as_read = all(_is_read(n.src[0]) for n in folds)
+    if as_read and all(n.arg in (Op.Add, Op.Mul) for n in folds) and all(map(is_plain, accesses.places)):
+        return None
+    along = [{t.terms.get(r, 0) for t in accesses.stores} for r in outputs]  # 0: what fills a buffer of the kernel
+    stored = [r for r, steps in zip(outputs, along, strict=True) if length_of(r) >= lanes and 1 in steps and steps <= {0, 1}]
+    return max(stored, key=lambda r: r.arg[0], default=None)
+
+
+def _is_read(value: UOp) -> bool:
+    while value.op is Op.Cast:
+        value = value.src[0]
+    return value.op is Op.Index
 
 
 def _short_rows(accesses: Accesses, outputs: list[UOp], r: UOp, lanes: int) -> UOp | None:
@@ -200,15 +245,7 @@ def _gpu(s: Scheduler) -> None:
     tile = matmul(s.ast, accesses, outputs, reduced) if reduced else None
     if reduced and tile is None and _grouped(s, accesses, outputs, reduced):
         return
-    if not outputs:
-        return
-    across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]))
-    if tile is not None:
-        for r in tile:
-            if length_of(r) % 4 == 0 and length_of(r) >= 64:
-                apply(s, OptOp.UPCAST, r, 4)
-    elif accesses.unit(across) > 0 and length_of(across) % 4 == 0 and length_of(across) >= 512:
-        apply(s, OptOp.UPCAST, across, 4)
+    _gpu_lanes(s, accesses, outputs, reduced, tile)
     block = 1
     sizes = (16, 8, 4) if tile is not None else GPU_THREADS
     # a block has a fixed number of threads, and one buffer of its own
@@ -223,6 +260,24 @@ def _gpu(s: Scheduler) -> None:
             apply(s, OptOp.LOCAL, r, amount)
 
 
+def _gpu_lanes(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp], tile: tuple[UOp, UOp] | None) -> None:
+    """Several results a thread: of a tile of a product, or along memory; or several elements of a reduction at once."""
+    if reduced and _along_reductions():
+        along = max(reduced, key=lambda r: (accesses.unit(r), length_of(r)))
+        if (lanes := _lanes_along(s, accesses, along)) > 1:
+            apply(s, OptOp.UNROLL, along, lanes)
+        return
+    if config.NO_OUTPUT_UPCAST.value or not outputs:
+        return
+    across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]))
+    if tile is not None:
+        for r in tile:
+            if length_of(r) % 4 == 0 and length_of(r) >= 64:
+                apply(s, OptOp.UPCAST, r, 4)
+    elif accesses.unit(across) > 0 and length_of(across) % 4 == 0 and length_of(across) >= 512:
+        apply(s, OptOp.UPCAST, across, 4)
+
+
 def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list[UOp]) -> bool:
     """Let the threads of a block share each reduction where outputs alone, a thread each, would leave most of a GPU idle; whether
     they do.
@@ -235,18 +290,33 @@ def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list
     along = max(reduced, key=lambda r: (accesses.unit(r), length_of(r)))
     across = max(outputs, key=lambda r: (accesses.unit(r), r.arg[0]), default=None)
     neighbours = accesses.unit(along) > 0
-    shared = _divisor(length_of(along), 256 if across is None else 64 if neighbours else 16)
+    lanes = _lanes_along(s, accesses, along) if _along_reductions() else 1
+    shared = _divisor(length_of(along) // lanes, 256 if across is None else 64 if neighbours else 16)
     if shared < GPU_SHARED:
         return False
     trial = Scheduler(s.ast, s.target)
     with contextlib.suppress(OptError):  # a reduction inside another loop is no block's
         if across is not None and (rows := _divisor(length_of(across), 256 // shared if not neighbours else 4)) > 1:
             apply(trial, OptOp.LOCAL, across, rows)
-        trial.apply(Opt(OptOp.GROUP, trial.reduced_ranges.index(along), shared))
+        if lanes > 1:
+            apply(trial, OptOp.UNROLL, along, lanes)
+        rest = next(k for k, r in enumerate(trial.reduced_ranges) if r.arg == along.arg)
+        trial.apply(Opt(OptOp.GROUP, rest, shared))
         for opt in trial.applied:
             s.apply(opt)
         return True
     return False
+
+
+def _along_reductions() -> bool:
+    """Whether the settings ask for vectors along what is reduced, in place of outputs."""
+    return config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value
+
+
+def _lanes_along(s: Scheduler, accesses: Accesses, r: UOp) -> int:
+    """Lanes along a reduced range: as many elements as one load of a GPU's thread moves, in whole vectors."""
+    widest = max((p.dtype.itemsize for p in accesses.places), default=4)
+    return next((n for n in (16, 8, 4, 2) if n * widest <= s.target.memory_bytes and length_of(r) % n == 0), 1)
 
 
 def _divisor(n: int, most: int) -> int:

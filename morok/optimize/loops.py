@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from morok import config
@@ -33,6 +34,15 @@ class Accesses:
             [s for p, s in sums if p in stored],
             any(n.op is Op.Reduce for n in nodes),
         )
+
+    def inside(self, loops: Collection[UOp]) -> Accesses:
+        """These accesses, of the loads those alone that some of these loops repeat; all if there are none."""
+        repeated = [
+            (p, s) for p, s in zip(self.places, self.loads, strict=True) if any(not t.ranges.isdisjoint(loops) for t in s.terms)
+        ]
+        if not repeated:
+            return self
+        return Accesses([p for p, _ in repeated], [s for _, s in repeated], self.stores, self.reduces)
 
     def unit(self, r: UOp, stores: bool | None = None) -> int:
         """How many accesses move by one element along `r`, less those that move by more. Stores count double, but not beside a

@@ -8,10 +8,12 @@ and LANES nothing.
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
-from morok.errors import OptError
+from morok.arguments import instance, whole
+from morok.errors import ConfigError, OptError
 from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
@@ -49,17 +51,37 @@ class OptOp(enum.Enum):
     LANES = enum.auto()
 
 
+_TEXT: Final = re.compile(r"([A-Z]+)\((-?\d+)(?:, *(-?\d+))?\)")
+
+
 @dataclass(frozen=True, slots=True)
 class Opt:
-    """One step: `axis` and `arg` as the op reads them; an `arg` of 0 is the whole range."""
+    """One step: `axis` and `arg` as the op reads them; an `arg` of 0 is the whole range. ConfigError for other fields."""
 
     op: OptOp
     axis: int | None = None
     arg: int = 0
 
+    def __post_init__(self) -> None:
+        instance(self.op, OptOp, "the op of an Opt", "an OptOp, such as OptOp.UPCAST", ConfigError)
+        for name in ("axis", "arg"):
+            value = getattr(self, name)
+            if value.__class__ is not int and (value is not None or name == "arg"):
+                object.__setattr__(self, name, whole(value, f"the {name} of an Opt", error=ConfigError))
+
     def __str__(self) -> str:
         parts = [str(x) for x in (self.axis, self.arg) if x is not None]
         return f"{self.op.name}({', '.join(parts)})"
+
+
+def read(text: str) -> tuple[Opt, ...]:
+    """Optimizations from their text, one behind the other: `UPCAST(0, 4) LOCAL(1, 16)`. ConfigError for an unknown op."""
+    found: list[Opt] = []
+    for name, first, second in _TEXT.findall(text):
+        if name not in OptOp.__members__:
+            raise ConfigError(f"there is no optimization {name}", expected=", ".join(OptOp.__members__))
+        found.append(Opt(OptOp[name], int(first), int(second)) if second else Opt(OptOp[name], None, int(first)))
+    return tuple(found)
 
 
 def _in_order(ast: UOp) -> UOp:

@@ -13,6 +13,7 @@ from morok.ir.dtype import AddrSpace, DType, PtrType
 from morok.ir.op import Op
 from morok.ir.typecheck import PARAMS
 from morok.ir.uop import UOp
+from morok.marks import helper
 from morok.passes.affine import lane_offsets, linear
 from morok.passes.target import Target
 
@@ -97,6 +98,7 @@ def arithmetic_lanes(target: Target) -> int:
 # Places.
 
 
+@helper
 def offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
     """A vector of indices as one sum and a number for each lane; None where lanes differ by more than numbers."""
     if i not in w.known:
@@ -116,21 +118,25 @@ def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
     return sums[0].node(i, constant=False), tuple([s.constant for s in sums])
 
 
+@helper
 def scattered(i: UOp, w: Widths) -> int:
     """Whether a vector of indices must be taken apart for its lanes to be compared: 1, else 0."""
     return int(i.op not in _IN_LANES and offsets(i, w) is None)
 
 
+@helper
 def gated(i: UOp, w: Widths) -> int:
     """Whether some lanes of a vector of indices may be Invalid where others are not: 1, else 0."""
     return int(i.op is Op.Where and i.src[2].op is Op.Invalid and i.src[0].dtype.count > 1)
 
 
+@helper
 def in_lanes(x: UOp, w: Widths) -> int:
     """Whether a vector is made of its lanes, so that they can be compared: 1, else 0."""
     return int(x.op in _IN_LANES)
 
 
+@helper
 def alike(g: UOp, w: Widths) -> Lanes | None:
     """For each lane the first one that is the same; None where lanes cannot be compared."""
     if g.op is _CONST:
@@ -142,6 +148,7 @@ def alike(g: UOp, w: Widths) -> Lanes | None:
     return tuple([first.setdefault(x, k) for k, x in enumerate(lanes)])
 
 
+@helper
 def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -> tuple[tuple[Lanes, ...], Lanes]:
     """Runs of lanes at consecutive places, each one access; and where, the runs side by side, each lane is. Of lanes at one place
     one is in a run.
@@ -149,13 +156,14 @@ def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -
     same  a number for each lane; only lanes of one number are in one run. None at all: all may be
     """
     if not same and all(map(lt, at, islice(at, 1, None))):  # rising, as most vectors are: where it is, each lane stays
-        ends = list(accumulate(size for _, size in accesses(w, n.dtype, base, at)))
+        ends = list(accumulate(size for _, size in accesses(_sizes(w, n.dtype), at, _alignment(base, w))))
         return tuple([tuple(range(*cut)) for cut in pairwise([0, *ends])]), tuple(range(len(at)))
     found: list[Lanes] = []
     where = [0] * len(at)
     count = 0
+    alignment = _alignment(base, w)
     for by_offset in _by_offset(at, same):
-        for start, size in accesses(w, n.dtype, base, sorted(by_offset)):
+        for start, size in accesses(_sizes(w, n.dtype), sorted(by_offset), alignment):
             owners = [by_offset[start + i] for i in range(size)]
             for k, lanes in enumerate(owners):
                 for lane in lanes:
@@ -165,6 +173,7 @@ def runs(at: Sequence[int], same: Sequence[int], base: UOp, n: UOp, w: Widths) -
     return tuple(found), tuple(where)
 
 
+@helper
 def last_runs(at: Sequence[int], same: Sequence[int], base: UOp, v: UOp, w: Widths) -> tuple[Lanes, ...] | None:
     """Runs as `runs` has them, of lanes that go to one place the last one; None where lanes of two numbers share a place."""
     if same and sum(map(len, _by_offset(at, same))) != len(set(at)):
@@ -179,11 +188,15 @@ def _by_offset(at: Sequence[int], same: Sequence[int]) -> list[dict[int, list[in
     return list(groups.values())
 
 
-def accesses(w: Widths, d: DType, base: UOp, at: Sequence[int]) -> list[tuple[int, int]]:
-    """Sorted offsets as (start, size) of accesses that the target can make."""
-    widths = _sizes(w, d)
-    aligned = w.target.aligned
-    factor = linear(base).factor if aligned else 0  # it divides the base, which tells how that is aligned
+def _alignment(base: UOp, w: Widths) -> int | None:
+    """A number that divides the base of an access, where the target's wide accesses must be aligned; else None."""
+    return linear(base).factor if w.target.aligned else None
+
+
+def accesses(widths: Sequence[int], at: Sequence[int], alignment: int | None) -> list[tuple[int, int]]:
+    """Sorted offsets as (start, size) of accesses of these widths, the widest first; `alignment` divides what they are added to,
+    or is None where an access of several elements may begin anywhere.
+    """
     out: list[tuple[int, int]] = []
     i = 0
     while i < len(at):
@@ -192,12 +205,13 @@ def accesses(w: Widths, d: DType, base: UOp, at: Sequence[int]) -> list[tuple[in
         while i + run < len(at) and at[i + run] == start + run:
             run += 1
         while run:
-            size = next(n for n in widths if n <= run and (not aligned or (start % n == 0 and factor % n == 0)))
+            size = next(n for n in widths if n <= run and (alignment is None or (start % n == 0 and alignment % n == 0)))
             out.append((start, size))
             start, run, i = start + size, run - size, i + size
     return out
 
 
+@helper
 def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | None:
     """Lanes whose indices differ by numbers together, and where each lane then is; None where that says nothing new."""
     if i.op is not _VECTORIZE:
@@ -212,6 +226,7 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
 # Lanes.
 
 
+@helper
 def at_once(x: UOp, w: Widths) -> int:
     """How many lanes of a node are computed at once from lanes of its operands; 0 for what stays as it is. That is also
     arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what accumulators were folded into; and
@@ -220,6 +235,7 @@ def at_once(x: UOp, w: Widths) -> int:
     return w.limit if lanewise and not _is_wanted_whole(x, w) and not _is_accumulated(x, w) else 0
 
 
+@helper
 def one_by_one(x: UOp, wanted: Sequence[int], w: Widths) -> int:
     """Whether lanes of vectors side by side are taken from each of these: 1, else 0. Only as many as are computed at once: more
     are never wanted together. Vectors from memory can stay as they are, nothing is computed of their lanes: stage 19 takes them.
@@ -227,6 +243,7 @@ def one_by_one(x: UOp, wanted: Sequence[int], w: Widths) -> int:
     return int(len(wanted) <= arithmetic_lanes(w.target) and any(s.op is not _LOAD for s in x.src))
 
 
+@helper
 def widest(n: UOp, w: Widths) -> int:
     """The most elements of this dtype that one access may move."""
     return _sizes(w, n.dtype)[0]

@@ -8,6 +8,7 @@ from typing import Final
 from morok.ir.dtype import AddrSpace, DType
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.marks import helper
 from morok.passes.target import Target
 
 MAX_ACCUMULATORS: Final = 8  # vectors that one scalar result may be spread over: enough to hide an add's latency
@@ -34,6 +35,7 @@ def native_lanes(target: Target, d: DType) -> int:
     return max(1, target.vector_bytes // max(4, d.scalar().itemsize))
 
 
+@helper
 def partial_results(n: UOp, s: UOp, found: Accumulators) -> int:
     """How many partial results each lane of a Reduce `n` of `s` has: a divisor of the lanes that it folds."""
     native = native_lanes(found.target, n.dtype)
@@ -47,11 +49,13 @@ def partial_results(n: UOp, s: UOp, found: Accumulators) -> int:
     return max(k for k in range(1, folded + 1) if folded % k == 0 and k <= limit)
 
 
+@helper
 def register_lanes(n: UOp, found: Accumulators) -> int:
     """How many lanes of this dtype a register holds."""
     return native_lanes(found.target, n.dtype)
 
 
+@helper
 def results_at_once(n: UOp, s: UOp, found: Accumulators) -> int:
     """How many results of a Reduce `n` of `s` one accumulator holds. Where an iteration adds to each of them once, all: stage 19
     cuts it, with what is added to it, into the target's registers.
@@ -60,6 +64,7 @@ def results_at_once(n: UOp, s: UOp, found: Accumulators) -> int:
     return n.dtype.count if whole else native_lanes(found.target, n.dtype)
 
 
+@helper
 def accumulator(n: UOp, s: UOp, found: Accumulators) -> UOp:
     """A register for values like `n`, one in each iteration of the loops that n stands in."""
     found.next += 1

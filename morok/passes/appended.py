@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from morok.arguments import instance, whole
 from morok.caller import caller
 from morok.errors import UsageError
 
@@ -29,15 +30,11 @@ def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
     that rewrites no graph, for rules over other nodes than UOps, and for rules that want a context; UnprovedRuleError for a
     rule that no ledger vouches for.
     """
-    if not 1 <= stage <= LAST:
+    if not 1 <= whole(stage, "the stage") <= LAST:
         raise UsageError(
             f"no rules can be appended to stage {stage}", place=caller(), expected=f"a stage from 1 to {LAST}: `morok pipeline`"
         )
-    if rules.dialect.name != "morok":
-        raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")
-    if rules.has_context:
-        raise UsageError("rules with a @context cannot be appended to a stage", expected="rules that need no context object")
-    _admit(rules)
+    admit(rules)
     token = _appended.set((*_appended.get(), (stage, rules)))
     try:
         yield
@@ -45,14 +42,24 @@ def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
         _appended.reset(token)
 
 
-def _admit(rules: RuleSet) -> None:
-    """Rules of loaded files have passed the gate; others pass it now."""
-    from morok.prove import ledger
+def admit(rules: RuleSet) -> None:
+    """Let these rules be used in a stage. UsageError for rules over other nodes than UOps, and for rules that want a context;
+    UnprovedRuleError for a rule that no ledger vouches for. Rules of loaded files have passed the gate; others pass it now.
+    """
+    from morok.rewrite.ruleset import RuleSet  # lazy: the engine, which is loaded where rules are
+
+    instance(rules, RuleSet, "what is appended to a stage", "rules, as load_rules(..) makes them")
+    if rules.dialect.name != "morok":
+        raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")
+    if rules.has_context:
+        raise UsageError("rules with a @context cannot be appended to a stage", expected="rules that need no context object")
+    from morok.prove import ledger, promises
     from morok.rewrite.files import GroupPart
 
     for part in rules.parts:
         if not isinstance(part, GroupPart):
             ledger.admit(part.rules())
+            promises.admit(part.rules())
 
 
 def appended_to(stage: int) -> RuleSet | None:

@@ -1,8 +1,9 @@
 """The order of kernels where buffers are assigned to.
 
-A buffer holds its first contents, and after each assignment other ones. Who reads contents k runs before assignment k + 1;
-assignments to one buffer keep their order. Where no order obeys this (`a.assign(b); b.assign(a)`, each reading what the
-other overwrites) the program has no meaning without a copy, and is refused.
+A buffer holds its first contents, and after each assignment other ones. Kernels that read contents k run before assignment
+k + 1; assignments to one buffer keep their order. Where one kernel reads two contents of a buffer, the older ones are copied
+first. Where assignments wait for each other (`a.assign(b); b.assign(a)`, each reading what the other overwrites) there is no
+order, and the program is refused.
 """
 
 from __future__ import annotations
@@ -11,14 +12,26 @@ from collections.abc import Sequence
 
 from morok.caller import caller
 from morok.errors import IRError
+from morok.ir.graph import toposort
+from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify import in_memory, stored
-from morok.passes.rangeify.state import STORAGE
+from morok.passes.rangeify.state import STORAGE, State
+
+
+class OverwrittenTooEarly(Exception):
+    """A kernel reads `contents`, a Buffer or the Bufferize of an Assign, together with what overwrites it."""
+
+    def __init__(self, contents: UOp) -> None:
+        self.contents = contents
 
 
 def in_order(sink: UOp) -> list[UOp]:
-    """The Bufferize nodes of a rangeified graph in an order in which their kernels may run: IRError if there is none."""
+    """The Bufferize nodes of a rangeified graph in an order in which their kernels may run.
+
+    Raises OverwrittenTooEarly where a copy is needed, IRError where there is no order.
+    """
     nodes = list(stored(sink))
     if not any(n.src[0].op is Op.Assign for n in nodes):
         return nodes
@@ -26,7 +39,6 @@ def in_order(sink: UOp) -> list[UOp]:
     before: dict[UOp, set[UOp]] = {n: {r for r in reads[n] if r.op is Op.Bufferize} for n in nodes}
     readers: dict[UOp, list[UOp]] = {}
     for n in nodes:
-        _refuse_two_moments(reads[n])
         for r in reads[n]:
             readers.setdefault(r, []).append(n)
     contents: dict[UOp, UOp] = {}  # buffer -> the Bufferize that last assigned to it
@@ -38,7 +50,19 @@ def in_order(sink: UOp) -> list[UOp]:
             if now is not target:
                 before[n].add(now)
             contents[target] = n
+    for n in nodes:
+        _refuse_two_contents(reads[n], nodes)
     return _sorted(nodes, before)
+
+
+def _refuse_two_contents(reads: set[UOp], order: Sequence[UOp]) -> None:
+    """OverwrittenTooEarly with the oldest of several contents of one buffer that a kernel reads."""
+    read: dict[UOp, list[UOp]] = {}
+    for r in reads:
+        read.setdefault(assigned(r) if r.op is Op.Bufferize and r.src[0].op is Op.Assign else r, []).append(r)
+    for buffer, contents in read.items():
+        if len(contents) > 1:
+            raise OverwrittenTooEarly(buffer if buffer in contents else min(contents, key=order.index))
 
 
 def assigned(node: UOp) -> UOp:
@@ -49,15 +73,29 @@ def assigned(node: UOp) -> UOp:
     return target
 
 
-def _refuse_two_moments(reads: set[UOp]) -> None:
-    """IRError if a kernel needs two contents of one buffer at the same time."""
-    memory = [assigned(r) if r.op is Op.Bufferize and r.src[0].op is Op.Assign else r for r in reads]
-    if len(set(memory)) != len(memory):
-        raise IRError(
-            "one kernel would read a buffer both before and after an assignment to it",
-            place=caller(),
-            hint="realize one of the two before they meet",
-        )
+def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[UOp], dict[UOp, UOp]]:
+    """Roots whose readers of `contents` read a copy of it, and what each node of theirs has become.
+
+    `state` is what rangeify made of `roots`. Assignments still write to the buffer itself.
+    """
+    copied = {n for n in toposort(roots) if n is contents or state.held.get(state.became.get(n, n)) is contents}
+    now: dict[UOp, UOp] = {}  # as a target of assignments
+    read: dict[UOp, UOp] = {}  # as a value
+
+    def target(node: UOp) -> UOp:
+        return node.replace((target(node.src[0]), *node.src[1:])) if node.op is Op.Reshape else now[node]
+
+    outer = maker.origin
+    try:
+        for node in toposort(roots):
+            maker.origin = node.origin
+            src = tuple([target(s) if node.op is Op.Assign and k == 0 else read[s] for k, s in enumerate(node.src)])
+            now[node] = read[node] = node if src == node.src else node.replace(src)
+            if node in copied:
+                read[node] = UOp.new(Op.Copy, (now[node], UOp.new(Op.Device, (), state.device)))
+    finally:
+        maker.origin = outer
+    return [now[r] for r in roots], now
 
 
 def _reads(node: UOp) -> set[UOp]:

@@ -3,17 +3,19 @@ memory that the threads of a block share."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from morok.errors import LoweringError
 from morok.ir.dtype import AddrSpace
-from morok.ir.launch import BLOCKS
+from morok.ir.launch import BLOCKS, THREADS, launched
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.passes.affine import unit_stride_ids
+from morok.marks import helper
+from morok.passes.affine import place_sums, unit_stride_ids
 from morok.passes.walk import range_ids
 
 Axes = tuple[tuple[int, int], ...]
@@ -28,12 +30,14 @@ class AxisOrder:
     fast   the ids of those
     known  what `union` has found already
     next_range, next_buffer  numbers that no range and no buffer in shared memory has
+    strides  of threads that share a reduction, how many elements apart two neighbours access memory at most
     """
 
     fast: frozenset[int]
     known: dict[tuple[Axes, ...], Axes]
     next_range: int = 0
     next_buffer: int = 0
+    strides: dict[UOp, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, root: UOp) -> AxisOrder:
@@ -43,9 +47,22 @@ class AxisOrder:
             if n.op is Op.Range and n.arg[1] in VECTOR_AXES and n.src[0].op is not Op.Const:
                 raise LoweringError(f"a vectorized range needs a constant length, not {n.src[0]}")
         buffers = [n.arg for n in nodes if n.op is Op.DefineLocal]
-        return cls(unit_stride_ids(nodes), {}, max(range_ids(nodes), default=-1) + 1, max(buffers, default=-1) + 1)
+        next_range, next_buffer = max(range_ids(nodes), default=-1) + 1, max(buffers, default=-1) + 1
+        return cls(unit_stride_ids(nodes), {}, next_range, next_buffer, _thread_strides(nodes))
 
 
+def _thread_strides(nodes: list[UOp]) -> dict[UOp, int]:
+    """The greatest stride of each range of threads among all accesses; of none where no reduction is shared."""
+    found: dict[UOp, int] = {}
+    if any(n.op is Op.Range and n.arg[1] is AxisType.GroupReduce for n in nodes):
+        for _, total in place_sums(nodes):
+            for term, c in total.terms.items():
+                if launched(term) and term.arg[1] in THREADS:
+                    found[term] = max(abs(c), found.get(term, 0))
+    return found
+
+
+@helper
 def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
     """The axes of all, each once, in their order."""
     key = tuple(parts)
@@ -58,6 +75,7 @@ def union(parts: Sequence[Axes], order: AxisOrder) -> Axes:
     return known
 
 
+@helper
 def swizzle(target: Sequence[tuple[int, int]], source: Sequence[tuple[int, int]], own: int, order: AxisOrder) -> tuple[int, ...]:
     """For every lane of a vector over `target` the lane of the same values over `source`; axes that `source` lacks repeat."""
     return _swizzle(tuple(target), tuple(source), own)
@@ -79,8 +97,10 @@ def _swizzle(target: Axes, source: Axes, own: int) -> tuple[int, ...]:
     return tuple([base + i for base in lanes for i in range(own)])
 
 
+@helper
 def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
     """For what the threads along `t` share: a buffer of theirs, the place of each in it, and a range over them that runs in turn.
+    Threads that access neighbouring elements of memory are neighbours in the buffer.
 
     Each block has memory of its own. LoweringError where `s` runs inside another loop, which would fill the buffer again.
     """
@@ -88,9 +108,11 @@ def shared(s: UOp, t: UOp, order: AxisOrder) -> tuple[UOp, UOp, UOp]:
     inside = [r for r in around if r.arg[1] not in BLOCKS]
     if any(r.arg[1] not in (AxisType.Local, AxisType.Upcast) for r in inside):
         raise LoweringError(f"threads share a reduction that is inside another loop: {s}")
-    threads = [r for r in inside if r.arg[1] is AxisType.Local]
+    threads = [*(r for r in inside if r.arg[1] is AxisType.Local), t]
+    lanes = inside[len(threads) - 1 :]
+    threads.sort(key=lambda r: order.strides.get(r, math.inf), reverse=True)
     at, size = UOp.const(0), 1
-    for r in (*threads, t, *inside[len(threads) :]):
+    for r in (*threads, *lanes):
         at, size = at * (int(r.vmax) + 1) + r, size * (int(r.vmax) + 1)
     buffer = UOp.new(Op.DefineLocal, (), order.next_buffer, s.dtype.ptr(size, AddrSpace.LOCAL))
     again = UOp.new(Op.Range, t.src, (order.next_range, AxisType.Reduce, t.arg[2]))

@@ -10,11 +10,13 @@ from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
+from morok.marks import helper
 from morok.passes.affine import linear
 from morok.passes.ranges import const_end
 from morok.passes.walk import next_range_id, rebuild
 
-MAX_PIECES: Final = 4  # a store is cut into at most so many
+MAX_PIECES: Final = 4  # a nest of loops is cut into at most so many,
+MAX_PARTS: Final = 16  # and one of them alone into so many: as many tensors as one kernel joins, MOST_PARTS of rangeify
 _AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # what holds the loops that are cut
 
 
@@ -72,11 +74,12 @@ class CutStores:
         pieces = 1
         for r in reversed(end.src[1:]):
             points = cut_points(end.src[0], r) if r.op is Op.Range else []
-            if points and (len(points) + 1) * pieces <= MAX_PIECES:
+            if points and (len(points) + 1) * pieces <= (MAX_PARTS if pieces == 1 else MAX_PIECES):
                 pieces *= len(points) + 1
                 self.wanted.add((storage, r.arg[0]))
 
 
+@helper
 def cut_point(body: UOp, r: UOp, found: CutStores) -> int | None:
     """The first iteration behind which a condition in the store `body` changes its result; None where `r` stays whole."""
     storage = stored_to(body)
@@ -84,6 +87,7 @@ def cut_point(body: UOp, r: UOp, found: CutStores) -> int | None:
     return points[0] if points else None
 
 
+@helper
 def piece_ids(body: UOp, r: UOp, found: CutStores) -> int:
     """The first of two numbers that no range has, for the pieces of `r`."""
     storage = stored_to(body)

@@ -9,11 +9,14 @@ from typing import Final
 
 from morok.errors import LoweringError
 from morok.ir.dtype import AddrSpace, PtrType
-from morok.ir.launch import BLOCKS, THREADS, launched
+from morok.ir.launch import BLOCKS, THREADS
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
-from morok.passes.affine import linear
+from morok.marks import helper
+from morok.passes.affine import lane_offsets
+from morok.passes.coalescing import thread_order
+from morok.passes.fences import check_fences
 from morok.passes.ranges import const_end
 from morok.passes.target import Target
 
@@ -70,11 +73,11 @@ class Launch:
     def of(cls, root: UOp, target: Target = SMALL) -> Launch:
         """Of a kernel. LoweringError where it does not fit the target."""
         nodes = root.toposort()
-        _refuse_unfenced(nodes)
+        check_fences(nodes)
         ranges = [n for n in nodes if n.op is Op.Range]
         found = cls()
         blocks = _by_stride([r for r in ranges if r.arg[1] in BLOCKS], nodes)
-        found.threads = _by_stride([r for r in ranges if r.arg[1] in THREADS], nodes)
+        found.threads = thread_order(_by_stride([r for r in ranges if r.arg[1] in THREADS], nodes), nodes, target)
         threads = math.prod(int(r.vmax) + 1 for r in found.threads)
         if threads > target.block_threads:
             raise LoweringError(f"{threads} threads in a block; {target.name} has at most {target.block_threads}")
@@ -116,26 +119,19 @@ class Launch:
                 step *= int(r.vmax) + 1
 
 
-def _refuse_unfenced(nodes: list[UOp]) -> None:
-    """LoweringError where something waits for all iterations of a launched loop, and not at a barrier: it would go on when its
-    own thread has done its part.
-    """
-    for n in nodes:
-        for d in n.src[1:] if n.op is Op.After else ():
-            if d.op is Op.End and any(map(launched, d.src[1:])):
-                raise LoweringError(f"nothing holds back what waits for other threads: {d}")
-
-
+@helper
 def dimension(r: UOp, launch: Launch) -> UOp | None:
     """The hardware index that counts as `r` does; None where r shares one with others."""
     return launch.own.get(r)
 
 
+@helper
 def coordinate(r: UOp, launch: Launch) -> tuple[UOp, int] | None:
     """A hardware index that counts through `r` and others, and by how much for each iteration of r."""
     return launch.digits.get(r)
 
 
+@helper
 def idle(place: UOp, launch: Launch) -> UOp | None:
     """A range of threads that a place in global memory does not depend on, so that all of them would store there; or None."""
     d = storage(place).dtype
@@ -145,14 +141,14 @@ def idle(place: UOp, launch: Launch) -> UOp | None:
 
 
 def _by_stride(ranges: list[UOp], nodes: list[UOp]) -> list[UOp]:
-    """Ranges in the order of their strides in the stores, least first: neighbouring threads touch neighbouring elements."""
+    """Ranges in the order of their strides in the stores, least first: neighbours touch neighbouring elements."""
     stride: dict[UOp, int] = {}
     for n in nodes:
         if n.op is Op.Store and n.src[0].op is Op.Index:
             index = n.src[0].src[1]
             while index.op is Op.Where:
                 index = index.src[1]
-            if index.dtype.is_index and index.dtype.count == 1:
-                for t, c in linear(index).terms.items():
-                    stride[t] = min(abs(c), stride.get(t, abs(c)))
+            sums = lane_offsets(index) if index.dtype.is_index else None
+            for t, c in sums[0].terms.items() if sums is not None else ():
+                stride[t] = min(abs(c), stride.get(t, abs(c)))
     return sorted(ranges, key=lambda r: (stride.get(r, math.inf), -r.arg[0]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 from morok.ir.dtype import AddrSpace, DType
@@ -26,7 +27,9 @@ from morok.passes.rangeify.state import STORAGE
 from morok.passes.target import KernelInfo
 
 NewBuffer = Callable[[DType, int], UOp]
+Opts = tuple[object, ...]
 
+NO_OPTS: Final[Mapping[UOp, Opts]] = MappingProxyType({})
 _INVALID: Final = UOp.invalid_at()
 MOST_TOGETHER: Final = 8  # buffers of a kernel that stores several values: what a processor follows at once
 
@@ -50,8 +53,11 @@ class Split:
     bindings: dict[UOp, list[UOp]] = field(default_factory=dict)
 
 
-def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0, views: Collection[UOp] = ()) -> Split:
-    """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers.
+def split_kernels(
+    sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0, views: Collection[UOp] = (), opts: Mapping[UOp, Opts] = NO_OPTS
+) -> Split:
+    """Kernels for a rangeified graph. `new_buffer(dtype, size)` makes the nodes of intermediate and output buffers. `opts` are
+    the optimizations of the kernels of some Bufferizes, each of which has one to itself.
 
     No kernel gets more than `most_buffers` because it stores several values, unless that is 0. A root that turns out to be what
     another buffer holds gets memory of its own all the same, but for those in `views`.
@@ -64,7 +70,7 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0, views
     overwritten = {assigned(n) for n in order if n.src[0].op is Op.Assign}
     results = set(sink.src)
     values = results.difference(views)
-    together = {} if overwritten else _together(order, results, most_buffers)
+    together = {} if overwritten else _together(order, results.difference(opts), most_buffers)
     inner: set[UOp] = set()  # the buffers made here that hold no result yet
     outer = maker.origin
     try:
@@ -79,7 +85,7 @@ def split_kernels(sink: UOp, new_buffer: NewBuffer, most_buffers: int = 0, views
                     inner.discard(base(alias))
                 continue
             nodes = together.get(node, [node])
-            kernel, targets = _kernel(nodes, holders, new_buffer, readers, contents, out)
+            kernel, targets = _kernel(nodes, holders, new_buffer, readers, contents, out, opts.get(node))
             out.kernels.append(kernel)
             for stored, target in zip(nodes, targets, strict=True):
                 holders[stored] = UOp.new(Op.After, (target, kernel))
@@ -204,8 +210,11 @@ def _kernel(
     readers: dict[UOp, list[UOp]],
     contents: dict[UOp, UOp],
     out: Split,
+    opts: Opts | None = None,
 ) -> tuple[UOp, list[UOp]]:
-    """The Kernel that computes Bufferizes over ranges of the same lengths, and the Buffers that it fills."""
+    """The Kernel that computes Bufferizes over ranges of the same lengths, and the Buffers that it fills; its optimizations are
+    `opts`, if there are any.
+    """
     node = nodes[0]
     ranges = list(node.src[1:])
     assigns = node.src[0].op is Op.Assign
@@ -267,7 +276,7 @@ def _kernel(
             done[u] = _row(u, [done[s] for s in u.src], rows)
             rows += 1
         elif u.op is Op.Index and u.src[0].op is Op.Bufferize:
-            done[u] = done[u.src[0]].index(_flat(u.src[0].src[1:], [done[s] for s in u.src[1:]]))
+            done[u] = done[u.src[0]].index(_place(u.src[0], [done[s] for s in u.src[1:]]))
         else:
             folds = folds or u.op is Op.Reduce
             src = tuple([done[s] for s in u.src])
@@ -277,7 +286,7 @@ def _kernel(
     bodies = [slots[target].index(done[place]).store(done[value]) for target, (place, value) in zip(targets, stores, strict=True)]
     body = (bodies[0] if len(bodies) == 1 else UOp.new(Op.Group, tuple(bodies))).end(*loops)
     name = _name("reduce" if folds else "map", list(numbered.values()))
-    ast = UOp.sink(body, info=KernelInfo(name))
+    ast = UOp.sink(body, info=KernelInfo(name, opts))
     inputs = sources[len(targets) :]
     if assigns:
         now = contents.get(targets[0], targets[0])
@@ -305,9 +314,14 @@ def _global(slot: int, buffer: UOp) -> UOp:
 def _read(u: UOp, memory: UOp, operands: list[UOp]) -> UOp:
     """An Index of one dimension into a kernel's buffer."""
     gate = operands.pop() if u.arg else None
-    storage = u.src[0]
-    flat = _flat(storage.src[1:], operands) if storage.op is Op.Bufferize and storage.src[1:] else operands[0]
+    flat = _place(u.src[0], operands)
     return memory.index(flat if gate is None else gate.where(flat, _INVALID))
+
+
+def _place(storage: UOp, indices: list[UOp]) -> UOp:
+    """The flat position of an Index into memory, or into a Bufferize; one that stores a single value has no ranges, and is read
+    at 0."""
+    return _flat(storage.src[1:], indices) if storage.op is Op.Bufferize and storage.src[1:] else indices[0]
 
 
 def _name(kind: str, ranges: list[UOp]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from morok.marks import helper
+
 
 def magic(top: int, d: int) -> tuple[int, int] | None:
     """The least (m, s) with x // d == (x * m) >> s for all 0 <= x <= top.
@@ -16,6 +18,7 @@ def magic(top: int, d: int) -> tuple[int, int] | None:
     return None
 
 
+@helper
 def reciprocal(top: int, d: int) -> tuple[int, int] | None:
     """(m, p) with x // d == x * m // p for all 0 <= x <= top, p a power of two; None where d is one itself."""
     found = magic(top, d) if d & (d - 1) else None

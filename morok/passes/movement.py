@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from morok.ir.dtype import dtypes
@@ -217,6 +218,33 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
             gates.append(i.lt(end))
         moved.append(add(i, _negative(begin)))
     return tuple(moved), gates
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An operand of a Concat: where an index into the whole reads it, under which conditions, and its end along the axis."""
+
+    operand: UOp
+    indices: Indices
+    gates: list[UOp]
+    end: UOp
+
+
+def parts(node: UOp, indices: Indices) -> list[Part]:
+    """The operands of a Concat that an index vector may read, in order."""
+    axis: int = node.arg
+    i = indices[axis]
+    out: list[Part] = []
+    end = ZERO
+    for k, s in enumerate(node.src):
+        begin, end = end, add(end, shape_of(s)[axis])
+        if i.vmax < begin.vmin or i.vmin >= end.vmax:
+            continue
+        gates = [i.ge(begin)] if begin is not ZERO and i.vmin < begin.vmax else []
+        if k < len(node.src) - 1 and i.vmax >= end.vmin:
+            gates.append(i.lt(end))
+        out.append(Part(s, (*indices[:axis], add(i, _negative(begin)), *indices[axis + 1 :]), gates, end))
+    return out
 
 
 def _is_zero(n: UOp) -> bool:

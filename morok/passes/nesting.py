@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp
+from morok.marks import helper
 
 
 def nesting(r: UOp) -> tuple[bool, int, int]:
@@ -18,6 +19,7 @@ def _depth(r: UOp) -> tuple[int, tuple[bool, int, int]]:
     return len(r.ranges), nesting(r)
 
 
+@helper
 def innermost(r: UOp, others: Sequence[UOp]) -> bool:
     """Whether `r` nests inside all others: a range whose length depends on another lies inside it."""
     depth = _depth(r)

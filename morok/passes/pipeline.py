@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -19,10 +20,10 @@ from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes import shown, steps
-from morok.passes.appended import appended_to
+from morok.passes.appended import admit, appended_to, joined
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import FIRES, Known
+from morok.rewrite.engine import Known
 from morok.rewrite.lines import line_rewrite
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
@@ -41,9 +42,8 @@ class Stage:
     direction  "top-down": rules see rewritten operands; "bottom-up": they see the node as it was; "lines": they see a list, one
                instruction after the other; "-": no rules
     algorithm  what runs before the rules, or None
-    adds       the field of Target that names groups of the target's own
-    positions  in which operand positions rules fire
-    first      groups that are applied before the others, one after the other, also to binders
+    adds       the field of Target that holds rules of the target's own
+    first      groups that are applied before the others, one after the other
     context    what rules of `@context` groups get, found in the program; None from it: there is nothing for the groups to do
     known      what stands for some nodes from the outset, before rules are applied
     finish     what runs behind the rules, or None
@@ -55,7 +55,6 @@ class Stage:
     direction: str = "-"
     algorithm: Callable[[Any, Target], Any] | None = None
     adds: str = ""
-    positions: frozenset[str] = FIRES
     context: Callable[[UOp, Target], Any] | None = None
     known: Callable[[UOp, Target], Known | None] | None = None
     first: tuple[str, ...] = ()
@@ -76,8 +75,6 @@ UP: Final = "bottom-up"
 APPLY_OPTS: Final = 7
 LINES: Final = "lines"
 DECOMPOSITIONS: Final = 18
-READS: Final = frozenset({"value", "order"})  # not places: what is read becomes a Load, what is written stays
-EVERYWHERE: Final = FIRES | {"binder"}
 PRE: Final = ("group_for_reduce", "pre_expander")
 EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
@@ -104,7 +101,7 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage(11, "Remove reduce",        FOLDS,                                   DOWN, steps.separate_loops,
           context=steps.accumulators, finish=steps.share_loops),
     Stage(12, "Add GPU dims",         GPU_DIMS,                                DOWN, context=steps.launch, first=("launch",)),
-    Stage(13, "Add loads",            ("add_loads",),                          DOWN, positions=READS),
+    Stage(13, "Add loads",            ("add_loads",),                          DOWN, known=steps.images),
     Stage(14, "Devectorize",          WIDTHS,                                  UP,   steps.split_accesses, context=steps.widths),
     Stage(15, "Lower index dtype",    LOWER,                                   DOWN, steps.lower_names, known=steps.names),
     Stage(16, "Post-index symbolic",  SYMBOLIC,                                DOWN),
@@ -146,8 +143,25 @@ def unwatched() -> Iterator[None]:
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
     """The stage's groups, without those for instructions that `target` lacks, or has; then those that the target adds."""
-    groups = _wanted(stage.groups, target)
-    return (*groups, *getattr(target, stage.adds)) if stage.adds else groups
+    groups = list(_wanted(stage.groups, target))
+    for rules in _added(stage, target):
+        if not isinstance(rules, str):
+            break
+        groups.append(rules)
+    return tuple(groups)
+
+
+def _own(stage: Stage, target: Target) -> RuleSet | None:
+    """What the target adds behind groups: a rule set of its own, and whatever follows it."""
+    found: RuleSet | None = None
+    for rules in itertools.dropwhile(lambda added: isinstance(added, str), _added(stage, target)):
+        more = library.groups(rules) if isinstance(rules, str) else rules
+        found = more if found is None else joined(found, more)
+    return found
+
+
+def _added(stage: Stage, target: Target) -> tuple[str | RuleSet, ...]:
+    return getattr(target, stage.adds) if stage.adds else ()
 
 
 def _wanted(groups: tuple[str, ...], target: Target) -> tuple[str, ...]:
@@ -194,20 +208,25 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
 
 def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:
     """What the stage's rules make of a program, its algorithm having run: those on trial, its own, those appended to it."""
-    groups, after, context = _groups(stage, target), appended_to(stage.number), None
+    groups, own, after, context = _groups(stage, target), _own(stage, target), appended_to(stage.number), None
+    if own is not None:
+        after = own if after is None else joined(own, after)
     if stage.context is not None:
         context = stage.context(program, target)
         groups = () if context is None else groups
     for name in _wanted(stage.first, target) if groups else ():
-        program = steps.rewrite(program, (name,), stage.number, positions=EVERYWHERE, context=context)
+        program = steps.rewrite(program, (name,), stage.number, context=context)
     known = None if stage.known is None else stage.known(program, target)
-    return steps.rewrite(program, groups, stage.number, stage.direction == UP, stage.positions, trial, after, context, known)
+    return steps.rewrite(program, groups, stage.number, stage.direction == UP, trial, after, context, known)
 
 
 def prepare(target: Target) -> None:
     """Make the matchers of all stages: of those, too, whose rules only some kernels have something to do for. They are made, or
-    read, when the first kernel is lowered, and no later kernel waits for them.
+    read, when the first kernel is lowered, and no later kernel waits for them. UsageError or UnprovedRuleError for rules of the
+    target's own that no stage can use.
     """
+    for rules in target.own_rules:
+        admit(rules)
     for stage in STAGES:
         if stage.context is steps.launch and not target.has_local:
             continue  # what hardware runs in parallel

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from morok.ir.op import Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
+from morok.marks import helper
 from morok.passes.walk import next_range_id
 
 
@@ -33,6 +34,7 @@ class RangeIds:
         return self.next - count
 
 
+@helper
 def split_factor(body: UOp, r: UOp, ids: RangeIds) -> int | None:
     """A divisor of the range's length by which `body` takes the range modulo; None where there is none."""
     found = ids.divisors.get(body)
@@ -52,6 +54,7 @@ def _divisors(body: UOp) -> dict[UOp, int]:
     return found
 
 
+@helper
 def unused_id(body: UOp, ids: RangeIds) -> int:
     """The first of two numbers that no range has."""
     return ids.take(2)
@@ -79,6 +82,7 @@ class MergedRanges:
         return cls(next_range_id(root), pairs)
 
 
+@helper
 def merged_id(body: UOp, outer: UOp, inner: UOp, found: MergedRanges | None) -> int | None:
     """The number of the range that these two become; None where they stay two. Of three that are one the first two go first."""
     if found is None or (found.last.get(outer.arg[0], outer), inner) not in found.pairs:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from morok.ir.graph import toposort
 from morok.ir.uop import UOp
 from morok.passes.rangeify import PASSES
-from morok.passes.rangeify.state import State
+from morok.passes.rangeify.state import Decision, State
 from morok.passes.shown import show
 
 
@@ -41,7 +41,17 @@ def _text(state: State) -> str:
             operands = ", ".join(f"%{number[s]}" for s in node.src)
             kept = f" stored over {_indices(own.indices)}" if own is not None else ""
             lines.append(f"%{number[node]} = {node.op.name}({operands}){kept}" + "".join(f" at {a}" for a in asked))
-    return "\n".join(lines)
+    decided = [_decision(number[d.node], d) for d in state.decisions]
+    return "\n".join([*lines, "", "where to cut, and the time that decided it:", *decided] if decided else lines)
+
+
+def _decision(number: int, d: Decision) -> str:
+    """%5 = Mul, 16384 elements computed 1048576 times: stored, for 30.1 us against 286.4 us."""
+    what = f"%{number} = {d.node.op.name}, {d.size} elements computed {d.runs} times: {'stored' if d.cut else 'merged'}, "
+    if d.why:
+        return what + d.why
+    taken, other = (d.stored, d.merged) if d.cut else (d.merged, d.stored)
+    return f"{what}for {taken / 1e3:.1f} us against {other / 1e3:.1f} us"
 
 
 def _indices(indices: tuple[UOp, ...]) -> str:

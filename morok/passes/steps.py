@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from morok import config
+from morok.errors import OptError
+from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
-from morok.optimize.opts import Opt, Scheduler, vectors
+from morok.optimize.opts import Opt, Scheduler, read, vectors
 from morok.passes import cutting, local, ranges, reduce, registers, running
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
@@ -21,7 +23,7 @@ from morok.passes.gpudims import Launch
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import FIRES, Known, graph_rewrite
+from morok.rewrite.engine import Known, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
@@ -31,7 +33,6 @@ def rewrite(
     groups: Sequence[str],
     stage: int,
     bottom_up: bool = False,
-    positions: frozenset[str] = FIRES,
     before: RuleSet | None = None,
     after: RuleSet | None = None,
     context: Any = None,
@@ -39,7 +40,6 @@ def rewrite(
 ) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
-    positions  in which operand positions rules fire
     before     rules that are tried before theirs, where there are groups
     after      rules that are tried after theirs
     context    what rules of `@context` groups get
@@ -53,7 +53,7 @@ def rewrite(
     if rules is None:
         return x
     name = str(stage)
-    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, positions=positions, stage=name, context=context, known=known)
+    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=name, context=context, known=known)
     return out
 
 
@@ -89,15 +89,19 @@ def set_apart(ast: UOp, target: Target) -> UOp:
 
 
 def apply_opts(ast: UOp, target: Target) -> UOp:
-    """The optimizations that the kernel's Sink asks for; where it asks for none in particular, those of the heuristics."""
-    info = ast.arg
-    if isinstance(info, KernelInfo) and info.opts is not None:
-        scheduler = Scheduler(ast, target)
-        for opt in info.opts:
-            assert isinstance(opt, Opt)
+    """The optimizations that the kernel's Sink asks for, or else the settings; where neither does, those of the heuristics."""
+    info = ast.arg if isinstance(ast.arg, KernelInfo) else KernelInfo()
+    given = info.opts if info.opts is not None else read(config.OPTS.value) or None
+    if given is None:
+        return Scheduler(ast, target).kernel() if config.NOOPT.value else heuristics.optimize(ast, target)
+    scheduler = Scheduler(ast, target)
+    for opt in given:
+        assert isinstance(opt, Opt)
+        try:
             scheduler.apply(opt)
-        return scheduler.kernel()
-    return Scheduler(ast, target).kernel() if config.NOOPT.value else heuristics.optimize(ast, target)
+        except OptError as wrong:
+            raise OptError(f"kernel {info.name}: {wrong.message}", expected=wrong.expected, hint=wrong.hint) from None
+    return scheduler.kernel()
 
 
 def axis_order(ast: UOp, target: Target) -> AxisOrder:
@@ -141,6 +145,17 @@ def widths(ast: UOp, target: Target) -> Widths:
 
 def lower_names(ast: UOp, target: Target) -> UOp:
     return _lower_index.lower_names(ast)
+
+
+def images(ast: UOp, target: Target) -> Known | None:
+    """The places of images, which stay places: nothing loads them. What their coordinates read is loaded."""
+    forms: dict[UOp, UOp] = {}
+    known = Known(forms, {}, lambda rebuild: rebuild)
+    for place in ast.toposort():
+        if place.op is Op.Index and place.dtype.kind == "image":
+            storage, *coordinates = place.src
+            forms[place] = place.replace((storage, *(rewrite(s, ("add_loads",), 13, known=known) for s in coordinates)))
+    return known if forms else None
 
 
 def names(ast: UOp, target: Target) -> Known | None:

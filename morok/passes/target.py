@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from morok.ir.dtype import DType
 from morok.ir.op import Op
+
+if TYPE_CHECKING:
+    from morok.rewrite.ruleset import RuleSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,7 @@ class Target:
     vector_bytes  width of an arithmetic vector register; 0: arithmetic is scalar
     memory_bytes  the widest single load or store
     registers     vector registers that accumulators and operands may share
+    caches        bytes of a core's first and second cache
     fma           whether MulAcc is one instruction
     has_local     whether workgroups, shared memory and barriers exist
     threads       threads that share a kernel's THREAD axes; 1: there are no such axes
@@ -23,13 +28,15 @@ class Target:
     buffers       most buffers that one kernel may use; 0: any number
     predicated    whether gated stores need no IF
     unsupported   ops that stage 18 must decompose
-    pre_matcher, extra_matcher   names of rule groups that the target adds in stages 17 and 19
+    pre_matcher, extra_matcher   rules that the target adds in stages 17 and 19, in the order in which they are tried: names of
+                                 built-in groups, and rule sets of its own (`morok.load_rules`)
     """
 
     name: str
     vector_bytes: int = 0
     memory_bytes: int = 16
     registers: int = 16
+    caches: tuple[int, int] = (48 << 10, 2 << 20)
     fma: bool = True
     has_local: bool = False
     threads: int = 1
@@ -40,8 +47,23 @@ class Target:
     buffers: int = 0
     predicated: bool = False
     unsupported: frozenset[Op] = frozenset()
-    pre_matcher: tuple[str, ...] = ()
-    extra_matcher: tuple[str, ...] = ()
+    pre_matcher: tuple[str | RuleSet, ...] = ()
+    extra_matcher: tuple[str | RuleSet, ...] = ()
+
+    @property
+    def own_rules(self) -> tuple[RuleSet, ...]:
+        """The rule sets that are no built-in groups."""
+        return tuple([rules for rules in (*self.pre_matcher, *self.extra_matcher) if not isinstance(rules, str)])
+
+    @property
+    def nearest(self) -> int:
+        """Bytes that stay in a core's first cache while others pass through it: two thirds."""
+        return self.caches[0] * 2 // 3
+
+    @property
+    def near(self) -> int:
+        """Bytes that stay in a core's second cache while others pass through it: half."""
+        return self.caches[1] // 2
 
     @property
     def aligned(self) -> bool:

@@ -13,6 +13,7 @@ from morok.ir.bounds import Num, plus
 from morok.ir.clauses import clauses, conjunction
 from morok.ir.op import Op
 from morok.ir.sums import span, terms
+from morok.marks import helper
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -24,11 +25,13 @@ _MEMORY: Final = frozenset({Op.Index, Op.Load})
 _COMPARISONS: Final = frozenset({Op.Lt, Op.Le, Op.Eq})
 
 
+@helper
 def given(c: UOp, x: UOp) -> UOp | None:
     """A cheaper form of the index `x` that equals it wherever `c` is true."""
     return _simplified(c, x)
 
 
+@helper
 def reduced(c: UOp) -> UOp | None:
     """A cheaper condition equal to `c`: clauses say no more than the others leave open. For a `c` that has a value everywhere."""
     parts = clauses(c)

@@ -8,9 +8,12 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from morok.arguments import flag, several, text, whole
+from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
 from morok.errors import UsageError
-from morok.prove import ledger, obligation_store, stamp
+from morok.memory import needs_memory
+from morok.prove import ledger, obligation_store, promises, stamp
 from morok.prove.obligation_store import Section, script
 from morok.prove.verdict import Verdict, exit_status
 
@@ -38,6 +41,7 @@ def packed_files(paths: Iterable[Source]) -> list[tuple[Path, str]]:
     return found
 
 
+@needs_memory("prove rules")
 def prove(
     what: Source | CheckedRule | Sequence[Source | CheckedRule] | None = None,
     *,
@@ -49,8 +53,11 @@ def prove(
     smt2: Source | None = None,
     trust_ledger: bool = False,
     remember: bool = False,
+    trust_helpers: bool = False,
+    contracts: bool = True,
     done: Callable[[Verdict], None] | None = None,
     differs: Callable[[str], None] | None = None,
+    notes: Callable[[str], None] | None = None,
 ) -> list[Verdict]:
     """The verdict on every rule of `what`: paths of files and folders, or checked rules; the built-in rules by default.
 
@@ -61,21 +68,29 @@ def prove(
     smt2          a folder for the obligations, one file a rule
     trust_ledger  believe a pack's own ledger too
     remember      record on this machine what was proved
+    trust_helpers run the modules of helpers to test their contracts, where no earlier test is of the same files
+    contracts     say of each verdict whether the contracts that it relies on are tested, and call it `broken` where one is false
     done          hears of each verdict as it comes
     differs       hears of everything in which the ledger says other than what was found: verdicts, scopes, resources, obligations
+    notes         hears, with `differs`, of a solver of another version than the ledger has: its resources are not compared
 
     Raises RuleError with every mistake if a file cannot be checked.
     """
-    items = (
-        [ledger.rules_folder()] if what is None else [what] if isinstance(what, (str, os.PathLike, CheckedRule)) else list(what)
-    )
+    items = [ledger.rules_folder()] if what is None else _items(what)
+    budget = None if budget is None else whole(budget, "the budget", 0)
+    jobs = None if jobs is None else whole(jobs, "the number of jobs", 0)
+    use_cache, write, trust_ledger = flag(use_cache, "use_cache"), flag(write, "write"), flag(trust_ledger, "trust_ledger")
+    trust_helpers = flag(trust_helpers, "trust_helpers")
+    only = None if only is None else text(only, "only")
+    folder = None if smt2 is None else path_of(smt2, "the folder of smt2")
     rules = [i for i in items if isinstance(i, CheckedRule)]
     files = packed_files(i for i in items if not isinstance(i, CheckedRule))
     verdicts: list[Verdict] = []
     pending: list[CheckedRule] = list(rules)
     for file, pack in files:
         known = ledger.unchanged(file, trust_ledger) if use_cache and not write and smt2 is None else None
-        if known is not None:
+        calling = known is not None and not ledger.is_built_in(file) and any(r.helpers for r in known.values())
+        if known is not None and not calling:
             named = [(f"{pack}.{r.name}" if pack else r.name, r) for r in known.values()]
             verdicts += [Verdict.recorded(r, name, str(file), r.line) for name, r in named if _wanted(only, name, r.name)]
             continue
@@ -111,14 +126,27 @@ def prove(
             fresh += found
         if waits and batch is proved:
             record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, complete=only is None)
-    if smt2 is not None and fresh:
-        write_obligations(Path(smt2), fresh)
+    if folder is not None and fresh:
+        write_obligations(folder, fresh)
     if differs is not None:
-        compare_with_ledger(pending, verdicts, differs)
+        compare_with_ledger(pending, verdicts, differs, notes or differs)
     if (write or remember) and pending:
         record_verdicts(pending, verdicts, write, remember, complete=only is None)
+    if contracts:
+        tested = promises.of_rules(pending, trust_helpers)
+        by_name = {(r.file, r.name): tested.get(id(r)) for r in pending}
+        verdicts = [v.with_contracts(by_name.get((v.file, v.name))) for v in verdicts]
     order = {r.name: i for i, r in enumerate(pending)}
     return sorted(verdicts, key=lambda v: order.get(v.name, -1)) if pending else verdicts
+
+
+def _items(what: Source | CheckedRule | Sequence[Source | CheckedRule]) -> list[CheckedRule | Path]:
+    """What is to be proved, one by one."""
+    one = isinstance(what, (str, os.PathLike, CheckedRule))
+    given = (
+        [what] if one else several(what, "what is to be proved", "the path of a .rules file or of a folder, a rule, or a list")
+    )
+    return [i if isinstance(i, CheckedRule) else path_of(i, "what is to be proved") for i in given]
 
 
 def _wanted(only: str | None, *names: str) -> bool:
@@ -147,9 +175,19 @@ def _section(sections: Mapping[str, Section], name: str, digest: str) -> Section
     return found if found is not None and found.digest == digest else None
 
 
-def compare_with_ledger(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], differs: Callable[[str], None]) -> None:
-    """Say in which ways the ledger of these rules' files is not what proving them has just found."""
+def compare_with_ledger(
+    rules: Sequence[CheckedRule],
+    verdicts: Sequence[Verdict],
+    differs: Callable[[str], None],
+    notes: Callable[[str], None],
+) -> None:
+    """Calls of `differs` for all in which the ledger of these rules' files is not what proving them has just found.
+
+    Resources are counts of one version of the solver. A rule recorded by another version has been proved again by this one,
+    so its verdict, scope and digest are compared, and `notes` is called once for each pair of versions.
+    """
     by_name = {(v.file, v.name): v for v in verdicts}
+    versions: dict[tuple[str, str], int] = {}
     for file in dict.fromkeys(r.file for r in rules):
         page = ledger.read_page(ledger.page_path(file))
         records = {} if page is None else page.records
@@ -160,12 +198,20 @@ def compare_with_ledger(rules: Sequence[CheckedRule], verdicts: Sequence[Verdict
                 differs(f"{rule.name}: {found.verdict}, and the ledger has no record of it")
                 continue
             fresh = found.record(found.digest or ledger.rule_digest(rule), rule.own)
-            for name in ("digest", "verdict", "scope", "solver", "resources"):
+            compared = ["digest", "verdict", "scope", "solver", "resources"]
+            if fresh.solver != record.solver and fresh.solver.split()[:1] == record.solver.split()[:1]:
+                versions[fresh.solver, record.solver] = versions.get((fresh.solver, record.solver), 0) + 1
+                compared = compared[:3]
+            for name in compared:
                 now, before = getattr(fresh, name), getattr(record, name)
                 if now != before:
                     differs(f"{rule.name}: {name} is {now}, in the ledger {before}")
             if _section(sections, fresh.name, fresh.digest) is None:
                 differs(f"{rule.name}: its obligations are not in {_store(file).name}")
+    for (now, before), count in versions.items():
+        notes(
+            f"{now} proved {count} rules that the ledger has from {before}; verdicts and scopes were compared, resources were not"
+        )
 
 
 def record_verdicts(

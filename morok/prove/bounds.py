@@ -24,6 +24,7 @@ from morok.prove.products import Quotient, lemmas, magnitude, sign_of_truncated
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, both, choose, either, negation
 from morok.prove.semantics.theory import MorokWorld
 from morok.prove.solve import ask
+from morok.prove.symbol import Symbol as Unknown
 
 BUDGET: Final = 20_000_000
 BITWISE: Final = frozenset({Op.And, Op.Or, Op.Xor, Op.Not, Op.Shl, Op.Shr})
@@ -83,11 +84,11 @@ def _number(world: MorokWorld, width: int, d: DType, value: Expr) -> Expr:
 
 def _operand(world: MorokWorld, explorer: Explorer, name: str, d: DType, finite: tuple[bool, bool]) -> tuple[Operand, Term]:
     """An operand with an unknown interval, and a value inside it."""
-    value = world.variable(name, d.name)
+    value = world.variable(Unknown("variable", name), d.name)
     ends: list[Any] = []
     premises: list[Expr] = []
     for known, infinite, end in zip(finite, (-inf, inf), ("low", "high"), strict=True):
-        ends.append(Symbol(explorer, _unknown(explorer, f"{name}.{end}")) if known else infinite)
+        ends.append(Symbol(explorer, _unknown(explorer, Unknown("bound", name, end))) if known else infinite)
     lo, hi = ends
     if not d.is_float:
         number = _number(world, explorer.width, d, value.value)
@@ -99,7 +100,7 @@ def _operand(world: MorokWorld, explorer: Explorer, name: str, d: DType, finite:
     return Operand(d, lo, hi), value
 
 
-def _unknown(explorer: Explorer, name: str) -> Expr:
+def _unknown(explorer: Explorer, name: Unknown) -> Expr:
     return z3.BitVec(name, explorer.width) if explorer.width else z3.Int(name)
 
 
@@ -192,7 +193,7 @@ def _one_of(entry: OpDef, d: DType, which: Sequence[int], count: int, also: int 
             options.append(world.constant(d.name, also).value)
         value = options[-1]
         for i, option in enumerate(options[:-1]):
-            value = z3.If(z3.Int("lane") == i, option, value)
+            value = z3.If(z3.Int(Unknown("fixed", "lane")) == i, option, value)
         src: Any = tuple(o for o, _ in made)
         where = _where(entry.name, [d] * count, d, finite)
         yield Case(
@@ -214,7 +215,7 @@ def _counters(entry: OpDef, d: DType) -> Iterator[Case]:
     for finite in _ends(d):
         world, explorer = MorokWorld("bounds", integers=True), Explorer(0, [])
         end, e = _operand(world, explorer, "end", d, finite)
-        i = world.variable("i", d.name)
+        i = world.variable(Unknown("fixed", "i"), d.name)
         value = Term(i.value, z3.And(i.value >= 0, i.value < e.value))
         src: Any = (end,)
         yield Case(
@@ -273,7 +274,7 @@ def cases(op: Op) -> Iterator[Case]:
         for d, fold in itertools.product(INTEGRAL, (Op.Max, Op.Min)):
             yield from _folds(entry, d, fold)
     else:
-        many = op in (Op.Vectorize, Op.Cat)
+        many = op in (Op.Vectorize, Op.Cat, Op.Concat)
         for d in INTEGRAL:
             if op is Op.Bind:
                 yield from _one_of(entry, d, (1,), 2)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from morok import config
 from morok.errors import LedgerError, Place, UnprovedRuleError, VacuousRuleError
+from morok.names import readable
 from morok.prove import stamp
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
@@ -94,7 +95,7 @@ def page_path(file: str | Path) -> Path:
 
 def pack_of(where: str | Path) -> str:
     """What stands in front of the names of rules that come from this file or folder; "" for the built-in ones."""
-    return "" if is_built_in(where) else Path(where).resolve().stem
+    return "" if is_built_in(where) else readable(Path(where).resolve().stem)
 
 
 def machine_folder() -> Path:
@@ -215,7 +216,7 @@ def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bo
         from morok.prove.api import prove as prove_now
 
         unproved = [r for r, record in missing if record is None]
-        verdicts = {v.name: v for v in prove_now(unproved, remember=True)} if unproved else {}
+        verdicts = {v.name: v for v in prove_now(unproved, remember=True, contracts=False)} if unproved else {}
         missing = [(r, known or verdicts[r.name].record(rule_digest(r), r.own)) for r, known in missing]
         missing = [(r, known) for r, known in missing if known is None or known.verdict not in USABLE]
     if missing:

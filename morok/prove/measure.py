@@ -145,7 +145,7 @@ def instructions(s: Subject, n: int, target: Target, build: str, rules: RuleSet 
 
     target = replace(target, fma=build == "contracted", unsupported=frozenset())
     flags = "contract" if build == "contracted" else ""
-    with unwatched(), config.settings(fast_math=flags, check=False, noopt=False, debug=""):
+    with unwatched(), config.settings(fast_math=flags, check=False, noopt=False, opts="", debug=""):
         return lower(_kernel(s, n), target, trial=rules)
 
 

@@ -20,7 +20,7 @@ from morok.prove.digest import names_in, ops_of
 from morok.prove.encoding.accesses import AccessEncoder, about_lanes
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.launched import LaunchEncoder, about_launches
-from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, reads_lanes
+from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.kept import forget
 from morok.prove.semantics.graph import Substitution
@@ -76,15 +76,13 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     started = time.perf_counter()
     progress = Progress(budget, keep)
     theory = theory_of(rule)
-    for instance, *others in alike(rule):
-        prove_instance(rule, instance, theory, progress)
-        for labels in (progress.excluded, *progress.covered.values()):
-            if label(rule, instance) in labels:
-                labels.extend(label(rule, i) for i in others)
-        if progress.refuted is not None or progress.refusal:
-            break
-    if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
-        progress.refuted = searched(rule) or progress.refuted
+    try:
+        prove_instances(rule, theory, progress)
+    except OutOfSteps as why:
+        progress.unknown.append(str(why))
+    else:
+        if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
+            progress.refuted = searched(rule) or progress.refuted
     kind, message = conclude(rule, progress)
     return Verdict(
         name=rule.name,
@@ -101,6 +99,16 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         obligations=tuple(progress.obligations),
         final=progress.final,
     )
+
+
+def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
+    for instance, *others in alike(rule):
+        prove_instance(rule, instance, theory, progress)
+        for labels in (progress.excluded, *progress.covered.values()):
+            if label(rule, instance) in labels:
+                labels.extend(label(rule, i) for i in others)
+        if progress.refuted is not None or progress.refusal:
+            break
 
 
 def alike(rule: CheckedRule) -> list[list[Instance]]:
@@ -249,6 +257,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
                 progress.obligations.pop()
             return False
         case = Case(attempt, encoder, obligation)
+        reasons += [f"{attempt.name}: {op} is known within its tolerance alone" for op in sorted(getattr(world, "inexact", ()))]
         state, model = judge(rule, where, obligation, attempt, world, progress)
         if state is Answer.UNSAT:
             if possible.answer is Answer.UNKNOWN and not progress.covered:
@@ -336,8 +345,10 @@ def by_induction(
     """A rule about folds: true of no iterations (a lemma), and of one more where it is true of some (what is returned)."""
     from morok.prove.encoding.structure import StructureEncoder
 
+    apart = attempt.world()
+    apart.part = "base"  # what it introduces is not what `world` does, though one question is about both
     choices.restart()
-    base = StructureEncoder(rule, instance, attempt.world(), choices, phase="base").encode()
+    base = StructureEncoder(rule, instance, apart, choices, phase="base").encode()
     choices.restart()
     after = StructureEncoder(rule, instance, world, choices, phase="after").encode()
     assert before.pattern is not None

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TextIO
+from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+from morok.names import readable
 from morok.prove.verdict import Verdict
 
 COLOURS: Final = {
     "proved": "green", "bounded": "green", "defined": "cyan", "approximate": "cyan",
-    "refuted": "red", "inapplicable": "red", "unknown": "yellow", "error": "magenta",
+    "refuted": "red", "inapplicable": "red", "broken": "red", "unknown": "yellow", "error": "magenta",
 }  # fmt: skip
 
 
@@ -30,16 +33,23 @@ def as_json(verdicts: Sequence[Verdict]) -> str:
 def _sentence(verdicts: Sequence[Verdict]) -> str:
     counts = summary(verdicts)
     parts = [f"{counts[k]} {k}" for k in COLOURS if counts[k]]
+    untested = sum(v.untested for v in verdicts)
+    if untested:
+        parts.append(f"{untested} of them with untested contracts (--trust-helpers)")
     return f"{counts['total']} rules: {', '.join(parts) or 'none'} ({counts['seconds']:.2f} s of solving)"
+
+
+def _scope(v: Verdict) -> tuple[str, ...]:
+    return (*v.scope, f"contracts: {v.contracts}") if v.contracts else v.scope
 
 
 def as_text(verdicts: Sequence[Verdict]) -> str:
     """One line a rule, then what was wrong with each that cannot be used, then the sum."""
     width = max((len(v.name) for v in verdicts), default=0)
-    lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(v.scope)}".rstrip() for v in verdicts]
+    lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(_scope(v))}".rstrip() for v in verdicts]
     for v in verdicts:
         if not v.usable:
-            lines += ["", f"{v.file}:{v.line}: {v.code}: {v.name} is {v.verdict}"]
+            lines += ["", f"{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}"]
             lines += [f"  {line}" for line in v.message.splitlines()]
     return "\n".join([*lines, "", _sentence(verdicts)]) + "\n"
 
@@ -57,12 +67,12 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO) -> None:
     for head in ("rule", "verdict", "scope"):
         table.add_column(head, overflow="fold")
     for v in verdicts:
-        table.add_row(v.name, Text(v.verdict, style=COLOURS.get(v.verdict, "")), Text("; ".join(v.scope), style="dim"))
+        table.add_row(v.name, Text(v.verdict, style=COLOURS.get(v.verdict, "")), Text("; ".join(_scope(v)), style="dim"))
     console = Console(file=stream)
     console.print(table)
     for v in verdicts:
         if not v.usable:
-            console.print(Text(f"\n{v.file}:{v.line}: {v.code}: {v.name} is {v.verdict}", style="bold"))
+            console.print(Text(f"\n{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}", style="bold"))
             console.print(Text(f"  {v.message}"))
     console.print(Text(_sentence(verdicts), style="bold"))
 
@@ -75,25 +85,32 @@ def as_junit(verdicts: Sequence[Verdict]) -> str:
     out.append(f'<testsuite name="morok prove" tests="{len(verdicts)}" failures="{len(bad) - errors}" errors="{errors}">')
     for v in verdicts:
         group, _, name = v.name.rpartition(".")
-        place = f'file={quoteattr(v.file)} line="{v.line}" time="{v.seconds:.3f}"'
+        place = f'file={quoteattr(readable(v.file))} line="{v.line}" time="{v.seconds:.3f}"'
         head = f"  <testcase classname={quoteattr(group)} name={quoteattr(name)} {place}"
         if v.usable:
             out.append(f"{head}/>")
             continue
         tag = "error" if v.verdict == "error" else "failure"
-        out.append(f"{head}><{tag} type={quoteattr(v.verdict)}>{escape(v.message)}</{tag}></testcase>")
+        out.append(f"{head}><{tag} type={quoteattr(v.shown)}>{escape(v.message)}</{tag}></testcase>")
     return "\n".join([*out, "</testsuite>"]) + "\n"
 
 
 def as_sarif(verdicts: Sequence[Verdict]) -> str:
     """SARIF 2.1.0: one result a rule that cannot be used."""
-    kinds = ("refuted", "inapplicable", "unknown", "error")
+    kinds = ("refuted", "inapplicable", "broken", "unknown", "untested", "error")
     results = [
         {
-            "ruleId": v.verdict,
-            "level": "warning" if v.verdict == "unknown" else "error",
-            "message": {"text": f"{v.name} is {v.verdict}" + (f": {v.message}" if v.message else "")},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": v.file}, "region": {"startLine": max(v.line, 1)}}}],
+            "ruleId": "untested" if v.untested else v.verdict,
+            "level": "warning" if v.verdict == "unknown" or v.untested else "error",
+            "message": {"text": f"{v.name} is {v.shown}" + (f": {v.message}" if v.message else "")},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": quote(os.fsencode(v.file))},
+                        "region": {"startLine": max(v.line, 1)},
+                    }
+                }
+            ],
         }
         for v in verdicts
         if not v.usable
@@ -107,8 +124,8 @@ def as_github(verdicts: Sequence[Verdict]) -> str:
     """Annotations of a GitHub workflow."""
 
     def line(v: Verdict) -> str:
-        kind = "warning" if v.verdict == "unknown" else "error"
-        text = f"{v.name} is {v.verdict}" + (f": {v.message}" if v.message else "")
+        kind = "warning" if v.verdict == "unknown" or v.untested else "error"
+        text = f"{v.name} is {v.shown}" + (f": {v.message}" if v.message else "")
         text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
         return f"::{kind} file={v.file},line={v.line},title=morok prove::{text}\n"
 

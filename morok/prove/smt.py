@@ -33,6 +33,7 @@ from morok.prove.kept import (
     once,
     sort,
 )
+from morok.prove.symbol import Symbol, symbol
 
 # sorts
 
@@ -70,24 +71,31 @@ _constant = bound("mk_const", Address, Address)
 _applied = bound("mk_app", Address, *MANY)
 
 
-def Const(name: str, ref: Any) -> Expr:
+@functools.lru_cache(maxsize=1 << 16)
+def _name(name: Symbol, of: tuple[Sort, ...]) -> str:
+    """What a symbol is called in the solver at a sort, or with a signature: by its name alone two of them would be one word."""
+    return f"{name}: {' '.join(s.ref.sexpr() for s in of)}"
+
+
+def Const(name: Symbol, ref: Any) -> Expr:
     of = sort(ref)
-    return once(("constant", name, of.at), lambda: _constant(CTX, _symbol(CTX, name.encode()), of.at), of=of)
+    called = _name(symbol(name), (of,))
+    return once(("constant", called), lambda: _constant(CTX, _symbol(CTX, called.encode()), of.at), of=of)
 
 
-def Bool(name: str) -> Expr:
+def Bool(name: Symbol) -> Expr:
     return Const(name, BOOL.ref)
 
 
-def Int(name: str) -> Expr:
+def Int(name: Symbol) -> Expr:
     return Const(name, INT.ref)
 
 
-def Real(name: str) -> Expr:
+def Real(name: Symbol) -> Expr:
     return Const(name, REAL.ref)
 
 
-def BitVec(name: str, width: int) -> Expr:
+def BitVec(name: Symbol, width: int) -> Expr:
     return Const(name, BitVecSort(width))
 
 
@@ -109,8 +117,8 @@ class Applicable:
 
     __slots__ = ("at", "declaration", "domain", "range")
 
-    def __init__(self, name: str, signature: Sequence[Sort]) -> None:
-        self.declaration = z3.Function(name, *(of.ref for of in signature))
+    def __init__(self, name: Symbol, signature: tuple[Sort, ...]) -> None:
+        self.declaration = z3.Function(_name(name, signature), *(of.ref for of in signature))
         self.at: int = self.declaration.ast.value
         *self.domain, self.range = signature
 
@@ -122,13 +130,13 @@ class Applicable:
 
 
 @functools.lru_cache(maxsize=1024)
-def _function(name: str, signature: tuple[Sort, ...]) -> Applicable:
+def _function(name: Symbol, signature: tuple[Sort, ...]) -> Applicable:
     return Applicable(name, signature)
 
 
-def Function(name: str, *signature: Any) -> Applicable:
-    """The function of a name, from these sorts to the last of them."""
-    return _function(name, tuple(map(sort, signature)))
+def Function(name: Symbol, *signature: Any) -> Applicable:
+    """The function of a symbol, from these sorts to the last of them."""
+    return _function(symbol(name), tuple(map(sort, signature)))
 
 
 # logic

@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from morok.names import data
+
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 
 
 def digest(text: str | bytes) -> str:
     """A short name for a text: 128 bits of its SHA-256."""
-    return hashlib.sha256(text.encode() if isinstance(text, str) else text).hexdigest()[:32]
+    return hashlib.sha256(data(text) if isinstance(text, str) else text).hexdigest()[:32]
 
 
 def _bytes_of(files: Iterable[Path]) -> str:

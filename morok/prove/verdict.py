@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
-from morok.errors import UnprovedRuleError, VacuousRuleError
+from morok.errors import HelperContractError, ProofError, UnprovedRuleError, UntrustedHelperError, VacuousRuleError
 from morok.prove.ledger import USABLE, Record
 
-REFUSED: Final = ("refuted", "inapplicable")
+if TYPE_CHECKING:
+    from morok.prove.promises import Tested
+
+REFUSED: Final = ("refuted", "inapplicable", "broken")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Verdict:
     final           whether the verdict may be recorded: not where a wall limit, or a crash, was involved
     recorded_earlier  it comes from the ledger, and nothing was asked now
     digest          of the meaning that was judged, where that was already asked for
+    contracts       whether its helpers keep theirs: "untested", "tested (n calls)", "false" (then the verdict is `broken`)
     """
 
     name: str
@@ -39,15 +43,37 @@ class Verdict:
     final: bool = True
     recorded_earlier: bool = False
     digest: str = ""
+    contracts: str = ""
 
     @property
     def code(self) -> str:
         """The error that a rule of this verdict is: `morok explain CODE` says more."""
-        return (VacuousRuleError if self.verdict == "inapplicable" else UnprovedRuleError).code
+        kinds: dict[str, type[ProofError]] = {"inapplicable": VacuousRuleError, "broken": HelperContractError}
+        return UntrustedHelperError.code if self.untested else kinds.get(self.verdict, UnprovedRuleError).code
+
+    @property
+    def untested(self) -> bool:
+        """Whether it is usable but for contracts that nobody has tested."""
+        return self.verdict in USABLE and self.contracts == "untested"
 
     @property
     def usable(self) -> bool:
-        return self.verdict in USABLE
+        return self.verdict in USABLE and self.contracts != "untested"
+
+    @property
+    def shown(self) -> str:
+        """The verdict in words, with what is missing to it."""
+        return f"{self.verdict}, contracts: untested" if self.untested else self.verdict
+
+    def with_contracts(self, tested: Tested | None) -> Verdict:
+        """The same with what is known of the contracts that the proof relies on."""
+        if not self.helpers:
+            return self
+        if tested is None:
+            return replace(self, contracts="tested (CI)")
+        false = tested.state == "false" and self.verdict in USABLE
+        message = "\n".join(m for m in (self.message, tested.message) if m)
+        return replace(self, contracts=str(tested), message=message, verdict="broken" if false else self.verdict)
 
     def record(self, digest: str, name: str) -> Record:
         """What the ledger keeps of it, under a name that says nothing of packs."""
@@ -83,6 +109,8 @@ class Verdict:
             "resources": self.resources,
             "helpers": list(self.helpers),
         }
+        if self.contracts:
+            out["contracts"] = self.contracts
         if self.counterexample is not None:
             out["counterexample"] = self.counterexample
         if self.message:
@@ -91,10 +119,12 @@ class Verdict:
 
 
 def exit_status(verdicts: Sequence[Verdict]) -> int:
-    """0: every rule is usable; 1: some refuted or inapplicable; 4: some ended in an internal error; 3: some unknown."""
+    """0: every rule is usable; 1: some refuted, inapplicable or broken; 4: some ended in an internal error; 3: some unknown,
+    or usable but for contracts that are untested.
+    """
     found = {v.verdict for v in verdicts}
     if found & set(REFUSED):
         return 1
     if "error" in found:
         return 4
-    return 3 if "unknown" in found else 0
+    return 3 if "unknown" in found or any(v.untested for v in verdicts) else 0

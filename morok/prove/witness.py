@@ -17,6 +17,7 @@ from morok.prove.encoding.obligation import Obligation
 from morok.prove.kept import address
 from morok.prove.semantics.graph import Substitution, unknowns
 from morok.prove.semantics.term import FALSE, TRUE, Expr, is_false, is_true
+from morok.prove.symbol import Symbol
 
 # (number, flag): what every number and every condition of a rule is tried at
 PLAIN: Final = ((0, True), (1, True), (2, False), (7, True), (0, False), (1, False))
@@ -25,7 +26,7 @@ MOST: Final = 3  # how many models are remembered
 # Of unknowns, by their names, and by these without their last numbers: of the third operand there may be no more known than of
 # the second
 Values = Mapping[str, int]
-_NUMBER: Final = re.compile(r"[0-9]+$")
+_NUMBER: Final = re.compile(r"#[0-9]+(?=[^#]*$)")
 
 
 class Witnesses:
@@ -112,5 +113,5 @@ def _value(sort: Any, number: int, flag: bool) -> Expr | None:
     if kind == z3.Z3_FLOATING_POINT_SORT:
         return z3.FPVal(float(number), sort)
     if kind == z3.Z3_UNINTERPRETED_SORT:
-        return smt.Const("any", sort)
+        return smt.Const(Symbol("fixed", "any"), sort)
     return None

@@ -1,6 +1,8 @@
 """Proving many rules at once, in processes that can be killed.
 
-Workers are forked, so that checked rules need no pickling; where a system cannot fork, rules are proved one after another.
+Workers are forked, so that checked rules need no pickling; where a system cannot fork, or in a daemonic process of
+multiprocessing, which may have no children, rules are proved one after another. Where it gives no more processes, or no more of
+what they need, there are as many as there can be.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import gc
 import importlib
 import mmap
 import multiprocessing
+import os
 import signal
 import time
 from collections import deque
@@ -20,11 +23,15 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Final, Generic, TypeVar
 
 from morok.dsl.checked import CheckedRule
+from morok.errors import UntrustedHelperError
+from morok.interrupts import check, deferred
 from morok.prove import ledger
 from morok.prove.effort import efforts
 from morok.prove.verdict import Verdict
 
 WALL_LIMIT: Final = 900.0  # seconds a rule: a safety net far beyond what the budget allows
+PATIENCE: Final = 0.1  # seconds between looks for a signal that waits
+_FILES: Final = 6  # the two ends of a pipe, and of two more that `multiprocessing` makes
 SLOW: Final = f"no answer within {WALL_LIMIT:.0f} s"
 
 T = TypeVar("T")
@@ -50,6 +57,8 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         from morok.prove.obligations import prove_rule
 
         return prove_rule(rule, budget, keep)
+    except UntrustedHelperError as problem:  # only calls of its helpers could tell
+        return failure(rule, "unknown", str(problem))
     except Exception as problem:  # reported as the verdict `error`, which no gate lets pass
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")
 
@@ -171,11 +180,19 @@ def in_processes(
     same only where the same was built before it, which is nothing. But those `staying`, which ask no solver, share one: it loads
     what they need, and another process does so only when nothing else is left to do.
     """
-    if "fork" not in multiprocessing.get_all_start_methods():
+    if "fork" not in multiprocessing.get_all_start_methods() or multiprocessing.current_process().daemon:  # may have no children
         while tasks:
             task = tasks.popleft()
+            check()
             yield task, work(task)
         return
+    with deferred:  # an interrupt ends the workers, all of them
+        yield from _in_workers(tasks, work, died, jobs, staying)
+
+
+def _in_workers(
+    tasks: deque[T], work: Callable[[T], R], died: Callable[[T, str], R], jobs: int, staying: Container[T]
+) -> Iterator[tuple[T, R]]:
     context = multiprocessing.get_context("fork")
     froze = not gc.get_freeze_count()
     if froze:
@@ -183,31 +200,45 @@ def in_processes(
 
     workers: list[_Worker[T]] = []
     ended: list[Any] = []
+    most = max(jobs, 1)
 
-    def start(task: T) -> None:
-        """Start a worker. An interrupt waits until it is among those that are ended with it."""
+    def start(task: T) -> bool:
+        """Whether the system gives a process for this task."""
+        if not _descriptors():
+            return False
         here, there = context.Pipe()
         others = [here, *(w.pipe for w in workers)]
         process = context.Process(target=_serve, args=(there, others, work, task, staying), daemon=True)
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
-            workers.append(_Worker(process, here, task, time.monotonic()))
+        except OSError:
+            here.close()
+            return False
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, held)
-        there.close()
+            there.close()
+        workers.append(_Worker(process, here, task, time.monotonic()))
+        return True
 
-    def start_next() -> None:
+    def start_next() -> bool:
         shared = any(w.task in staying for w in workers)
         task = next((t for t in tasks if not (shared and t in staying)), tasks[0])
-        tasks.remove(task)
-        start(task)
+        started = start(task)
+        if started:
+            tasks.remove(task)
+        return started
 
     try:
         while tasks or workers:
-            while tasks and len(workers) < max(jobs, 1):
-                start_next()
-            ready = wait([w.pipe for w in workers], timeout=1.0)
+            while tasks and len(workers) < most:
+                if not start_next():
+                    most = len(workers)
+            if not workers:  # there can be none at all
+                task = tasks.popleft()
+                check()
+                yield task, work(task)
+                continue
+            ready = wait([w.pipe for w in workers], timeout=PATIENCE)
+            check()
             for w in list(workers):
                 task, stays = w.task, False
                 if w.pipe in ready:
@@ -227,8 +258,8 @@ def in_processes(
                 else:
                     ended.append(_ended(w))
                     workers.remove(w)
-                    if tasks:  # while that one's memory is given back
-                        start_next()
+                    if tasks and len(workers) < most and not start_next():  # while that one's memory is given back
+                        most = len(workers)
                     ended = [p for p in ended if p.is_alive()]
                 yield task, answer
     finally:
@@ -236,6 +267,20 @@ def in_processes(
             process.join()
         if froze:
             gc.unfreeze()
+
+
+def _descriptors() -> bool:
+    """Whether this process can open as many files as it takes to start another."""
+    opened: list[int] = []
+    try:
+        for _ in range(_FILES):
+            opened.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        return False
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+    return True
 
 
 def _ended(worker: _Worker[Any]) -> Any:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, Dialect, Node
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.concrete import compiled
+from morok.dsl.values import FAILURES, OutOfBudget, Steps
 from morok.errors import HelperContractError
 from morok.rewrite.brief import brief, op_name
 
 SAMPLES: Final = 6
+STEPS: Final = 1 << 22  # in one condition: nested over some hundred lanes, contracts take more of them than rules may
 FAR: Final = 1000  # how far from a finite bound leaves without the other one are tried
 # Kinds of parameters that are no nodes.
 COMPILE_TIME: Final = frozenset({"const", "bool", "int", "dtype", "seq"})
@@ -40,7 +42,7 @@ def asserting(rules: Sequence[CheckedRule]) -> Callable[[str, Any], Any]:
     return wrap
 
 
-def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: Any) -> None:
+def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: Any, seed: int = 0) -> None:
     """Raise HelperContractError where a call of a helper, or its result, breaks the contract."""
     if result is None:
         if not extern.partial:
@@ -49,39 +51,77 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
     results = (result,) if len(extern.results) == 1 else tuple(result)
     if len(results) != len(extern.results):
         raise HelperContractError(f"helper {extern.name} returned {len(results)} results, not {len(extern.results)}")
-    given = {p.name: a for p, a in zip(extern.params, args, strict=True)}
+    call = Call(extern, dialect, args)
     made = {p.name: r for p, r in zip(extern.results, results, strict=True)}
-    kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
-    nodes = {name for name, thing in (given | made).items() if _is_node(kinds[name], thing)}
-    vectors = lanes_named(extern)
-    rng = random.Random(0)
-    for _ in range(SAMPLES):
-        at = Assignment(dialect, rng)
-        told = {k: at.lanes if k in vectors else at.value for k in nodes}
-        names = {k: told[k](v) if k in nodes else v for k, v in given.items()}
-        if UNDEFINED in [names[k] for k in given if k in nodes]:
-            continue
-        _hold(extern, "requires", extern.requires, names, dialect, given)
-        names |= {k: told[k](v) if k in nodes else v for k, v in made.items()}
-        for k in made:
-            if k in nodes and names[k] is UNDEFINED:
-                raise HelperContractError(
-                    f"helper {extern.name}: {k} has no value where the arguments have one",
-                    excerpt=_call(extern, dialect, {**given, **made}),
-                )
-        _hold(extern, "ensures", extern.ensures, names, dialect, {**given, **made})
+    objects = call.given | made
+    nodes = {p.name for p in extern.results if _is_node(p.type, made[p.name])}
+    for at in call.assignments(seed):
+        for lane in range(max([1, *(at.count(made[k]) for k in nodes - call.vectors), call.lanes(at)])):
+            names = call.names(at, lane)
+            if names is None:
+                continue
+            _hold(extern, "requires", extern.requires, names, dialect, call.given)
+            names |= {k: at.seen(v, k in call.vectors, lane) if k in nodes else v for k, v in made.items()}
+            for k in made:
+                if k in nodes and names[k] is UNDEFINED:
+                    raise HelperContractError(
+                        f"helper {extern.name}: {k} has no value where the arguments have one",
+                        excerpt=_call(extern, dialect, objects),
+                    )
+            _hold(extern, "ensures", extern.ensures, names, dialect, objects)
+
+
+def admissible(extern: S.Extern, dialect: Dialect, args: Sequence[Any], seed: int = 0) -> bool:
+    """Whether arguments satisfy what a helper requires, and have values, as far as a few assignments tell."""
+    call = Call(extern, dialect, args)
+    valued = False
+    for at in call.assignments(seed):
+        for lane in range(max(1, call.lanes(at))):
+            names = call.names(at, lane)
+            if names is None:
+                continue
+            valued = True
+            try:
+                _hold(extern, "requires", extern.requires, names, dialect, call.given)
+            except (HelperContractError, ArithmeticError, LookupError):
+                return False
+    return valued
+
+
+class Call:
+    """The arguments of a call, and what their values are."""
+
+    def __init__(self, extern: S.Extern, dialect: Dialect, args: Sequence[Any]) -> None:
+        self.dialect = dialect
+        self.given = {p.name: a for p, a in zip(extern.params, args, strict=True)}
+        self.nodes = {p.name for p in extern.params if _is_node(p.type, self.given[p.name])}
+        self.vectors = lanes_named(extern)
+
+    def assignments(self, seed: int) -> Iterator[Assignment]:
+        rng = random.Random(seed)
+        for _ in range(SAMPLES):
+            yield Assignment(self.dialect, rng)
+
+    def lanes(self, at: Assignment) -> int:
+        """How many lanes the arguments have of which the contract names none: it holds for each."""
+        return max([at.count(self.given[k]) for k in self.nodes - self.vectors], default=1)
+
+    def names(self, at: Assignment, lane: int) -> dict[str, Any] | None:
+        """What the parameters stand for in a lane; None where one of them has no value."""
+        found = {k: at.seen(v, k in self.vectors, lane) if k in self.nodes else v for k, v in self.given.items()}
+        return None if any(found[k] is UNDEFINED for k in self.nodes) else found
 
 
 def lanes_named(extern: S.Extern) -> set[str]:
-    """The arguments and results of which a contract names lanes (`x[k]`, `len(x)`): they are sequences to it."""
+    """The arguments and results that a contract names lane by lane (`x[k]`, `len(x)`, `same(x, y)`): they are sequences to it."""
     found: set[str] = set()
     todo: list[Any] = [*extern.requires, *extern.ensures]
     while todo:
         at = todo.pop()
         if isinstance(at, S.EIndex) and isinstance(at.sequence, S.EName):
             found.add(at.sequence.name)
-        elif isinstance(at, S.ECall) and at.name == "len" and isinstance(at.args[0], S.EName):
-            found.add(at.args[0].name)
+        elif isinstance(at, S.ECall) and at.name in ("len", "same"):
+            found.update(a.name for a in at.args if isinstance(a, S.EName))
         todo += S.children(at)
     return found
 
@@ -104,15 +144,35 @@ def _hold(
     for c in conditions:
         if isinstance(c, S.ECall) and c.name == "free_of":  # of nodes, not of their values
             held = knows_nothing_of(dialect, *[objects[a.name] for a in c.args if isinstance(a, S.EName)])
+        elif isinstance(c, S.ECall) and c.name == "same":  # in each lane
+            held = identical(*[names[a.name] for a in c.args if isinstance(a, S.EName)])
         elif isinstance(c, S.ECall) and c.name in dialect.facts:
             held = dialect.facts[c.name](*[objects[a.name] for a in c.args if isinstance(a, S.EName)])
         else:
-            held = compiled(c)(names)
+            held = _has_and_holds(extern, c, names)
         if not held:
             at = ", ".join(f"{k} = {v}" for k, v in names.items())
             raise HelperContractError(
                 f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}", excerpt=_call(extern, dialect, objects)
             )
+
+
+def _has_and_holds(extern: S.Extern, c: S.Expr, names: Mapping[str, Any]) -> bool:
+    """Whether a condition has a value, and the value is true."""
+    try:
+        return bool(compiled(c)(names, Steps(STEPS)))
+    except OutOfBudget:
+        message = f"helper {extern.name}: the contract in line {c.span.line} takes more than {STEPS:,} steps here"
+        raise HelperContractError(message) from None
+    except FAILURES:
+        return False
+
+
+def identical(a: Any, b: Any) -> bool:
+    """Whether two values are one: floats by their sign too, NaNs alike."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(identical, a, b))
+    return bool(a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or bool(a != a and b != b)
 
 
 def knows_nothing_of(dialect: Dialect, x: Node, y: Node) -> bool:
@@ -157,6 +217,22 @@ class Assignment:
         self._lanes_of: Callable[[Node], Sequence[Node]] = getattr(dialect, "lanes_of", lambda node: (node,))
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
 
+    def count(self, root: Node) -> int:
+        """How many lanes `root` has, where the dialect tells."""
+        lanes = self.dialect.facts.get("lanes")
+        return 1 if lanes is None else int(lanes(root))
+
+    def seen(self, root: Node, whole: bool, lane: int) -> Any:
+        """The values of all lanes, or the one of this lane: of a node with one lane that. UNDEFINED where there is none."""
+        if whole:
+            return self.lanes(root)
+        if self.count(root) == 1:
+            value = self.value(root)
+        else:
+            values = self.lanes(root)
+            value = UNDEFINED if values is UNDEFINED else values[min(lane, len(values) - 1)]
+        return UNDEFINED if value != value else value  # a contract says nothing of what is no number
+
     def lanes(self, root: Node) -> Any:
         """The values of all lanes of `root`, or UNDEFINED, where the dialect tells its lanes."""
         values = tuple([self.value(lane) for lane in self._lanes_of(root)])
@@ -171,7 +247,7 @@ class Assignment:
                 stack.pop()
                 continue
             info = self.dialect.ops.get(op_name(self.dialect, self.dialect.opkey(node)))
-            computed = info is not None and info.evaluate is not None and info.params
+            computed = info is not None and info.evaluate is not None
             operands = self.dialect.operands(node) if computed else ()
             waiting = [o for o in operands if id(o) not in self._values]
             if waiting:
@@ -198,7 +274,7 @@ class Assignment:
         if UNDEFINED in args:
             return UNDEFINED
         try:
-            if info.result in info.domains and info.result not in info.params:  # a conversion
+            if not info.params or (info.result in info.domains and info.result not in info.params):  # a conversion
                 return info.evaluate(scalar(self.dialect.type(node)), *args, scalar(self.dialect.type(operands[0])))
             return info.evaluate(scalar(self.dialect.type(operands[-1])), *args)
         except self._undefined:
@@ -206,6 +282,8 @@ class Assignment:
 
     def _leaf(self, node: Node) -> Any:
         facts = self.dialect.facts
+        if getattr(self.dialect.type(node), "is_float", False):
+            return self.rng.choice((0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, self.rng.uniform(-FAR, FAR)))
         if "vmin" not in facts:
             return self.rng.randint(-FAR, FAR)
         low, high = facts["vmin"](node), facts["vmax"](node)
@@ -215,4 +293,6 @@ class Assignment:
             high = max(low, 0) + FAR
         if low > high:
             return UNDEFINED  # no value at all: Invalid
+        if getattr(self.dialect.type(node), "is_bool", False):
+            return self.rng.random() < 0.5 if low != high else bool(low)
         return self.rng.choice((low, high, self.rng.randint(int(low), int(high))))

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from morok.dialect import Dialect, Node, Remembers
 from morok.errors import RewriteLimitError
+from morok.interrupts import check, waiting
 from morok.rewrite import trace as traces
 from morok.rewrite.brief import brief
 from morok.rewrite.identity import IdentityMap
@@ -383,6 +384,8 @@ def drive(job: Job, root: Node, rebuild: Any, settle: Any) -> Node:
                     new, number = hit
                     hit = None
                     fired += 1
+                    if waiting:
+                        check()
                     trail += (at, number)
                     if tracing:
                         job.record(number, at, new)

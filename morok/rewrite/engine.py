@@ -13,6 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from morok import config
 from morok.dialect import Dialect, Drafts, Nests, Node, Remembers, Traces
+from morok.interrupts import check
+from morok.locks import RULES
 from morok.rewrite import trace as traces
 from morok.rewrite.drive import Held, Job, Limits, Planned, drive, map_of
 from morok.rewrite.nests import gather, unfold
@@ -20,8 +22,6 @@ from morok.rewrite.ruleset import Matcher, RuleSet
 from morok.rewrite.specialize import specialize
 
 DEFAULT_LIMITS: Final = Limits()
-# Value rules do not rewrite binders (ops.md, Positions): below a binder everything is rewritten, the binder itself is kept.
-FIRES: Final = frozenset({"value", "place", "order"})
 _NO_RULES: Final = Matcher({}, None, ())
 
 Rebuild = Callable[[Node, tuple[Node, ...]], Node]
@@ -148,7 +148,7 @@ def graph_rewrite(
     context: Any = None,
     bottom_up: bool = False,
     before: RuleSet | None = None,
-    positions: frozenset[str] = FIRES,
+    positions: frozenset[str] | None = None,
     known: Known | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
@@ -159,7 +159,8 @@ def graph_rewrite(
     rules      see each node over rewritten operands; with `bottom_up` they see the node as it was given instead
     before     rules that see original nodes, together with `rules` that see rewritten ones
     context    what rules of `@context` groups get as their helpers' last argument
-    positions  in which operand positions rules fire ("value", "place", "order", "binder"); operands below are always reached
+    positions  in which operand positions rules fire ("value", "place", "order", "binder"; default: in those that the rules say);
+               operands below are always reached
     known      what stands for some nodes from the outset
     limits     RewriteLimitError beyond them, and where rules lead in a circle; both name the rules
     trace      where firings are recorded (default: the current trace, see morok.rewrite.trace)
@@ -186,7 +187,7 @@ def rewrite_all(
     context: Any = None,
     bottom_up: bool = False,
     before: RuleSet | None = None,
-    positions: frozenset[str] = FIRES,
+    positions: frozenset[str] | None = None,
     known: Known | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
@@ -203,18 +204,22 @@ def rewrite_all(
     dialect = first.dialect
     if rules is not None and before is not None and rules.dialect is not before.dialect:
         raise ValueError(f"rules of dialect {rules.dialect.name} and of {before.dialect.name} rewrite different graphs")
+    if positions is None:  # value rules rewrite no binders (ops.md, Positions): what is below one is rewritten, the binder kept
+        positions = first.fires if before is None or rules is None else rules.fires & before.fires
+    check()
     flags, checked, path = config.REWRITING.values
     if trace is None:
         trace = traces.current_or(path)
     program: _Program | None = None if rules is None or before is not None else rules.programs.get((flags, checked, positions))
     if program is None:
-        program = _program(
-            dialect,
-            _NO_RULES if rules is None else rules.matcher_under(flags, checked),
-            None if before is None else before.matcher_under(flags, checked),
-            None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
-            positions,
-        )
+        with RULES:
+            program = _program(
+                dialect,
+                _NO_RULES if rules is None else rules.matcher_under(flags, checked),
+                None if before is None else before.matcher_under(flags, checked),
+                None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
+                positions,
+            )
         if rules is not None and before is None:
             rules.programs[flags, checked, positions] = program
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
@@ -256,4 +261,4 @@ def _itself(node: Node) -> Node:
     return node
 
 
-__all__ = ["DEFAULT_LIMITS", "FIRES", "Known", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]
+__all__ = ["DEFAULT_LIMITS", "Known", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]

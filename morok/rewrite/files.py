@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from morok import dialect as dialects
 from morok.dialect import Dialect
+from morok.names import data
 from morok.rewrite import store
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class RuleFile:
     @property
     def index(self) -> Index:
         if self._index is None:
-            key = hashlib.sha256(f"index {generator_digest()} {self.digest} {self.path} {self.pack}".encode()).hexdigest()
+            key = hashlib.sha256(data(f"index {generator_digest()} {self.digest} {self.path} {self.pack}")).hexdigest()
             kept = store.load(key)
             if kept is not None:
                 self._index = Index.load(kept)

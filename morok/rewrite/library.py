@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from morok.arguments import choice, flag, instance, text
+from morok.arguments import path as path_of
 from morok.caller import caller
 from morok.dialect import Node
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
+from morok.locks import RULES
+from morok.memory import needs_memory
+from morok.names import readable
 from morok.prove import ledger
 from morok.rewrite import engine
 from morok.rewrite.files import GroupPart, RuleFile
 from morok.rewrite.ruleset import Part, RuleSet, check_context, check_node
-from morok.rewrite.tiers import SYMBOLIC_SIMPLE, TIERS, WHOLE
+from morok.rewrite.tiers import FIRES, FIRES_IN, SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
 
 
@@ -33,7 +37,6 @@ def proofs_dir() -> Path:
 
 
 _HEADS: Final = re.compile(rb"^group[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
-_lock: Final = threading.RLock()
 _homes: dict[Path, dict[str, Path]] = {}
 _files: dict[Path, _Built] = {}
 _sets: dict[tuple[Path, tuple[str, ...]], RuleSet] = {}
@@ -114,16 +117,21 @@ def _built_in(path: Path) -> _Built:
 
 def groups(*names: str) -> RuleSet:
     """The built-in groups of those names, the first one's rules first. UnprovedRuleError if one of their rules is not proved."""
+    if not names:
+        raise UsageError("groups() of no names", place=caller(), expected="at least one; `morok rules` lists them")
+    for name in names:
+        text(name, "the name of a group of rules", UnknownNameError)
     key = (rules_dir(), names)
     found = _sets.get(key)
     if found is None:
-        with _lock:
+        with RULES:
             homes = {name: _home_of(name) for name in names}
             files = {path: _built_in(path) for path in homes.values()}
             parts: list[Part] = [files[homes[name]].part(name) for name in names]
             whole = [WHOLE[name] for name in names if name in WHOLE]
             blocks = [groups(*block) for block in _blocks(names)]
-            found = _sets[key] = RuleSet(parts, blocks, groups(*whole) if whole else None)
+            fires = frozenset.intersection(*(FIRES_IN.get(name, FIRES) for name in names))
+            found = _sets[key] = RuleSet(parts, blocks, groups(*whole) if whole else None, fires)
     return found
 
 
@@ -143,7 +151,7 @@ def group(name: str) -> RuleSet:
 
 def tier(name: str) -> RuleSet:
     """The groups of a tier of morok.rewrite.tiers: "symbolic_simple", "symbolic" or "sym"."""
-    return groups(*TIERS[name])
+    return groups(*TIERS[choice(name, "the tier", tuple(TIERS), UnknownNameError)])
 
 
 @cache
@@ -187,15 +195,21 @@ def _verdicts(file: RuleFile) -> dict[str, str]:
     return {name: record.verdict for name, record in found.items() if record is not None}
 
 
-def load_rules(path: str | os.PathLike[str], prove: bool = True, trust_ledger: bool = False) -> RuleSet:
+@needs_memory("load rules")
+def load_rules(
+    path: str | os.PathLike[str], prove: bool = True, trust_ledger: bool = False, trust_helpers: bool = False
+) -> RuleSet:
     """The rules of a file, or of every `.rules` file of a folder: a pack, named for it. Their names begin with the pack's.
 
     prove         prove on the spot what no ledger vouches for (once per machine); else UnprovedRuleError names it
     trust_ledger  let the pack's own ledger vouch for its rules
+    trust_helpers run the Python functions that its rules call (MRK208)
     """
-    where = Path(path)
+    where = path_of(path, "the path of a rule file")
+    prove, trust_ledger = flag(prove, "prove"), flag(trust_ledger, "trust_ledger")
+    trust_helpers = flag(trust_helpers, "trust_helpers")
     files = [f for f in sorted(where.rglob("*.rules")) if not f.is_dir()] if where.is_dir() else [where]
-    pack = where.resolve().stem
+    pack = readable(where.resolve().stem)
     parts: list[GroupPart] = []
     for file in files:
         try:
@@ -204,8 +218,13 @@ def load_rules(path: str | os.PathLike[str], prove: bool = True, trust_ledger: b
             what, expected = problem.strerror, "a .rules file or a folder of them"
             raise RuleError(f"cannot read the rule file: {what}", place=Place(str(file), 1), expected=expected) from None
         loaded = RuleFile(file, content, pack)
-        if ledger.unchanged(file, trust_ledger) is None:
+        known = ledger.unchanged(file, trust_ledger)
+        if known is None:
             ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
+        if known is None or any(r.helpers for r in known.values()):
+            from morok.prove import promises  # lazy: the built-in rules do not ask
+
+            promises.admit(loaded.checked.rules(), trust_helpers)
         parts += loaded.parts()
     if not parts:
         raise RuleError(
@@ -214,6 +233,7 @@ def load_rules(path: str | os.PathLike[str], prove: bool = True, trust_ledger: b
     return RuleSet(parts)
 
 
+@needs_memory("rewrite")
 def rewrite(
     graph: Node, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None, stage: str = ""
 ) -> Node:
@@ -223,6 +243,9 @@ def rewrite(
         raise UsageError(f"rewrite() with {type(rules).__name__}", place=caller(), expected="rules", hint=hint)
     check_node(rules.dialect, graph)
     check_context(rules, context)
+    if trace is not None:
+        instance(trace, Trace, "the trace", "a Trace")
+    bottom_up = flag(bottom_up, "bottom_up")
     return engine.graph_rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace, stage=stage)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from morok import config
 from morok.dialect import Node
 from morok.dsl.compiled import Generated, link
+from morok.names import data
 from morok.rewrite import store
 from morok.rewrite.files import dialect_digest, generator_digest
 from morok.rewrite.ruleset import Matcher, RuleSet, serial_of
@@ -82,4 +83,4 @@ def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:
     if not all(parts):
         return None
     said = "\n".join(["matcher", generator_digest(), dialect_digest(rules.dialect), " ".join(sorted(flags)), *parts])
-    return hashlib.sha256(said.encode()).hexdigest()
+    return hashlib.sha256(data(said)).hexdigest()

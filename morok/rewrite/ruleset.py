@@ -6,9 +6,13 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from morok import config
+from morok.arguments import flag, instance, mistyped, several, text
 from morok.caller import caller
 from morok.dialect import Dialect, Node
 from morok.errors import IRTypeError, UnknownRuleError, UsageError
+from morok.interrupts import check
+from morok.locks import RULES
+from morok.rewrite.tiers import FIRES
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -88,7 +92,7 @@ class Listed:
 
     def __init__(self, rules: Sequence[CheckedRule]) -> None:
         if not rules:
-            raise ValueError("a rule set holds at least one rule")
+            raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
         self._rules = tuple(rules)
         self.identity: Hashable = object()
 
@@ -159,20 +163,29 @@ class RuleSet:
 
     blocks  the same rules as smaller sets, where some of these are large: each has a matcher of its own, which others share
     whole   rules that see nests of one op as a whole, before its nodes are finished (morok.rewrite.nests)
+    fires   in which operand positions they fire: of rules put together, where all of them may
 
     `programs` is the engine's: what it made of these rules, by what else that depends on.
     """
 
-    def __init__(self, parts: Sequence[Part], blocks: Sequence[RuleSet] = (), whole: RuleSet | None = None) -> None:
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        blocks: Sequence[RuleSet] = (),
+        whole: RuleSet | None = None,
+        fires: frozenset[str] = FIRES,
+    ) -> None:
         if not parts:
-            raise ValueError("a rule set holds at least one rule")
+            raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
         self.parts = tuple(parts)
         self.blocks = tuple(blocks)
         self.whole = whole
+        self.fires = fires
         self.dialect = parts[0].dialect
         for p in parts:
             if p.dialect is not self.dialect:
-                raise ValueError(f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together")
+                what = f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together"
+                raise UsageError(what, place=caller(), expected="rules of one dialect")
         self.has_context = any(p.has_context for p in parts)
         self.identity: Hashable = tuple(p.identity for p in parts)
         self._matchers: dict[tuple[frozenset[str], bool], Matcher] = {}
@@ -181,7 +194,11 @@ class RuleSet:
     @staticmethod
     def of(rules: Sequence[CheckedRule]) -> RuleSet:
         """A rule set of checked rules, in that order. Nothing is proved here: see morok.rewrite.library."""
-        return RuleSet((Listed(rules),))
+        given = several(rules, "a rule set", "checked rules")
+        for r in given:
+            if not hasattr(r, "syntax"):  # whose class built-in rules run without
+                raise mistyped(r, "a rule of a rule set", "a checked rule")
+        return RuleSet((Listed(given),))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -194,9 +211,11 @@ class RuleSet:
         return tuple(r for p in self.parts for r in p.rules())
 
     def __add__(self, other: RuleSet) -> RuleSet:
+        instance(other, RuleSet, "what is put behind rules", "rules, as load_rules(..) makes them")
         blocks = (*(self.blocks or (self,)), *(other.blocks or (other,)))
         whole = other.whole if self.whole is None else self.whole
-        return RuleSet((*self.parts, *other.parts), blocks if any(len(b) >= LARGE for b in blocks) else (), whole)
+        large = any(len(b) >= LARGE for b in blocks)
+        return RuleSet((*self.parts, *other.parts), blocks if large else (), whole, self.fires & other.fires)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -205,10 +224,11 @@ class RuleSet:
         return iter(self.names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names
+        return isinstance(name, str) and name in self.names
 
     def __getitem__(self, name: str) -> SingleRule:
         """The rule of that name, with or without its pack's; UnknownRuleError if there is none, or several."""
+        text(name, "the name of a rule", UnknownRuleError)
         found = [r for p in self.parts if any(_answers(n, name) for n in p.names) for r in p.rules() if _answers(r.name, name)]
         exact = [r for r in found if r.name == name] or found
         if len(exact) != 1:
@@ -233,9 +253,15 @@ class RuleSet:
 
     def matcher_under(self, flags: frozenset[str], checked: bool) -> Matcher:
         """`matcher`, with these values of MOROK_FAST_MATH and MOROK_CHECK."""
-        found = self._matchers.get((flags, checked))
+        known = flags.__class__ is frozenset and checked.__class__ is bool
+        found = self._matchers.get((flags, checked)) if known else None
         if found is None:
-            found = self._matchers[flags, checked] = self._made(flags, checked)
+            flags, checked = config.liberties(flags), flag(checked, "whether helpers' contracts are asserted")
+            check()
+            with RULES:
+                found = self._matchers.get((flags, checked))
+                if found is None:
+                    found = self._matchers[flags, checked] = self._made(flags, checked)
         return found
 
     def _made(self, flags: frozenset[str], checked: bool) -> Matcher:
@@ -254,10 +280,12 @@ class RuleSet:
         """The rules that are tried on `node` until one fires: those that its op and its operands' ops do not rule out."""
         from morok.rewrite.matchers import tried
 
+        check_node(self.dialect, node)
         return tried(self, node, context)
 
     def rewrite_node(self, node: Node, context: Any = None) -> tuple[Node, str] | None:
         """What the first rule that applies makes of `node`, once, at the root, and the rule's name."""
+        check_node(self.dialect, node)
         matcher = self.matcher
         match = matcher.table.get(self.dialect.opkey(node), matcher.default)
         if match is None:
@@ -294,7 +322,6 @@ class SingleRule:
 
     def apply(self, node: Node, context: Any = None) -> Node | None:
         """What the rule makes of `node`, once, at the root; None where it does not apply."""
-        check_node(self._set.dialect, node)
         check_context(self._set, context)
         hit = self._set.rewrite_node(node, context)
         return None if hit is None else hit[0]

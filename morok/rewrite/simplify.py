@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from morok.ir.uop import UOp
+from morok.memory import needs_memory
 from morok.rewrite import engine
 from morok.rewrite.library import symbolic
 from morok.rewrite.ruleset import check_node
 
 
+@needs_memory("simplify")
 def simplify(graph: UOp) -> UOp:
     """`graph` rewritten with the symbolic rules."""
     rules = symbolic()

@@ -14,6 +14,7 @@ SYMBOLIC_SIMPLE: Final = (
     "fold_invalid_load_store",
     "constant_folding",
     "vconst_folding",
+    "bitcast_folding",
     "identity_and_zero",
     "commutative_canonicalization",
     "self_folding",
@@ -47,5 +48,15 @@ SYM: Final = (*SYMBOLIC, "move_where_on_load", "validity")
 
 # With the rules of which groups nests of one op are seen as a whole first (morok.rewrite.nests), and by those of which.
 WHOLE: Final = {"commutative_canonicalization": "whole_sums"}
+
+# In which operand positions rules fire: all but binders, but for those of some groups. What is read becomes a Load, what
+# is written or loaded stays a place; what is unrolled or launched are loops.
+FIRES: Final = frozenset({"value", "place", "order"})
+FIRES_IN: Final = {
+    "add_loads": frozenset({"value", "order"}),
+    "group_for_reduce": FIRES | {"binder"},
+    "pre_expander": FIRES | {"binder"},
+    "launch": FIRES | {"binder"},
+}
 
 TIERS: Final = {"symbolic_simple": SYMBOLIC_SIMPLE, "symbolic": SYMBOLIC, "sym": SYM}

@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import contextvars
 import json
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 from morok import config
 from morok.dialect import Dialect, Node
 from morok.errors import ConfigError
+from morok.locks import TRACES
 from morok.rewrite.brief import brief
 
 
@@ -48,11 +48,10 @@ class Trace:
         self.firings: list[Firing] = []
         self._began = time.perf_counter()
         self._ids: dict[int, tuple[int, Node]] = {}
-        self._lock = threading.Lock()
 
     def record(self, dialect: Dialect, stage: str, rule: str, before: Node, after: Node) -> None:
         seconds = time.perf_counter() - self._began
-        with self._lock:
+        with TRACES:
             b, a = self._id(before), self._id(after)
             self.firings.append(Firing(stage, rule, brief(dialect, before), b, brief(dialect, after), a, seconds))
 
@@ -67,7 +66,6 @@ class Trace:
 
 _current: contextvars.ContextVar[Trace | None] = contextvars.ContextVar("morok trace", default=None)
 _of_files: dict[Path, Trace] = {}
-_files_lock = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -94,7 +92,7 @@ def current_or(path: Path | None) -> Trace | None:
 
 
 def _of_file(path: Path) -> Trace:
-    with _files_lock:
+    with TRACES:
         found = _of_files.get(path)
         if found is None:
             try:

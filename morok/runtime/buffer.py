@@ -6,15 +6,17 @@ to its pool, which hands it out again for the next request of that size.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from morok.arguments import instance, mistyped, whole
 from morok.caller import caller
-from morok.errors import DTypeError, OutOfMemoryError, ShapeError
+from morok.errors import DeviceError, DTypeError, OutOfMemoryError, ShapeError
+from morok.estate import Estate, Heir
 from morok.ir.dtype import DType, dtypes
+from morok.locks import MEMORY
 from morok.runtime.available import available
 
 if TYPE_CHECKING:
@@ -47,7 +49,10 @@ FROM_NUMPY: Final[dict[np.dtype[Any], DType]] = {n: d for d, n in NUMPY.items() 
 
 
 class Pool:
-    """Freed memory of the CPU, by size, for reuse: at most `limit` bytes, the longest unused goes first."""
+    """Freed memory of the CPU, by size, for reuse: at most `limit` bytes, the longest unused goes first.
+
+    What has been freed since memory was last taken is not counted yet: at most `limit` bytes of sizes with as many binary digits.
+    """
 
     def __init__(self, limit: int = _POOL_BYTES) -> None:
         self.limit = limit
@@ -55,20 +60,21 @@ class Pool:
         self.allocated = 0
         self.reused = 0
         self._free: OrderedDict[int, tuple[int, np.ndarray[Any, Any]]] = OrderedDict()
-        self._by_size: dict[int, list[int]] = {}
+        self._by_size: dict[int, dict[int, None]] = {}
         self._ticket = 0
-        # a garbage collection inside these methods may give back a block in the same thread
-        self._lock = threading.RLock()
+        self._freed: dict[int, Estate[np.ndarray[Any, Any]]] = {}  # by the power of two that sizes are below
 
     def take(self, nbytes: int) -> np.ndarray[Any, Any]:
         """`nbytes` bytes, aligned; their contents are arbitrary. OutOfMemoryError if there are not as many."""
-        size = max(-(-nbytes // ALIGNMENT) * ALIGNMENT, ALIGNMENT)
-        with self._lock:
+        size = _rounded(nbytes)
+        with MEMORY:
+            for freed in list(self._freed.values()):
+                for heir in freed.taken():
+                    self.give_back(heir.left)
             tickets = self._by_size.get(size)
             if tickets:
                 self.reused += 1
-                self.held -= size
-                return self._free.pop(tickets.pop())[1]
+                return self._forget(next(reversed(tickets)))
             self.allocated += 1
         try:
             return _aligned(size)
@@ -81,26 +87,53 @@ class Pool:
                 f"{nbytes} bytes cannot be allocated on CPU", place=caller(), hint="free tensors, or compute in parts"
             ) from None
 
+    def lend(self, block: Block, memory: np.ndarray[Any, Any]) -> Heir[np.ndarray[Any, Any]] | None:
+        """Arrange that `memory` comes back when `block` dies, if the block keeps what is returned."""
+        power = memory.nbytes.bit_length()
+        if memory.nbytes > self.limit:
+            return None
+        freed = self._freed.get(power)
+        if freed is None:
+            freed = self._freed.setdefault(power, Estate(max(self.limit >> power, 1)))
+        return freed.leave(block, memory)
+
     def give_back(self, memory: np.ndarray[Any, Any]) -> None:
         size = memory.nbytes
         if size > self.limit:
             return
-        with self._lock:
+        with MEMORY:
             self._ticket += 1
             self._free[self._ticket] = (size, memory)
-            self._by_size.setdefault(size, []).append(self._ticket)
+            self._by_size.setdefault(size, {})[self._ticket] = None
             self.held += size
             while self.held > self.limit:
-                ticket, (old, _) = self._free.popitem(last=False)
-                self._by_size[old].remove(ticket)
-                self.held -= old
+                self._forget(next(iter(self._free)))
+
+    def _forget(self, ticket: int) -> np.ndarray[Any, Any]:
+        """The memory of this ticket, not held any more; a size of which there is none takes no room either."""
+        size, memory = self._free.pop(ticket)
+        self.held -= size
+        tickets = self._by_size[size]
+        del tickets[ticket]
+        if not tickets:
+            del self._by_size[size]
+        return memory
 
     def clear(self) -> None:
         """Hand all held memory back to the system."""
-        with self._lock:
+        with MEMORY:
+            self._freed.clear()
             self._free.clear()
             self._by_size.clear()
             self.held = 0
+
+
+def _rounded(nbytes: int) -> int:
+    """The size of the memory that is taken for so many bytes: of 16 between a power of two and the next. So arrays that all have
+    sizes of their own use the same memory again, and at most a sixteenth of it is nobody's, and of large ones never touched.
+    """
+    step = max(1 << (nbytes - 1).bit_length() >> 5, ALIGNMENT)
+    return max(-(-nbytes // step) * step, ALIGNMENT)
 
 
 def _aligned(size: int) -> np.ndarray[Any, Any]:
@@ -118,12 +151,13 @@ CPU_POOL: Final = Pool()
 class Block:
     """Memory of the CPU pool, given back when nothing sees it any more."""
 
-    __slots__ = ("memory", "address", "nbytes", "__weakref__")
+    __slots__ = ("memory", "address", "nbytes", "_loan", "__weakref__")
 
     def __init__(self, nbytes: int) -> None:
         self.memory = CPU_POOL.take(nbytes)
         self.address: int = self.memory.ctypes.data
         self.nbytes = nbytes
+        self._loan = CPU_POOL.lend(self, self.memory)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -132,11 +166,6 @@ class Block:
     def array(self) -> np.ndarray[Any, Any]:
         """The bytes as an ndarray that keeps this block alive."""
         return np.asarray(self)
-
-    def __del__(self) -> None:
-        memory = getattr(self, "memory", None)
-        if memory is not None and CPU_POOL is not None:  # at exit the module may be gone
-            CPU_POOL.give_back(memory)
 
 
 class Buffer:
@@ -150,11 +179,17 @@ class Buffer:
     __slots__ = ("device", "dtype", "size", "base", "offset", "_memory", "_address", "__weakref__")
 
     def __init__(self, device: Device, dtype: DType, size: int, base: Buffer | None = None, offset: int = 0) -> None:
+        if not hasattr(device, "allocate"):
+            raise mistyped(
+                device, "the device of a buffer", 'a device: device("CPU") of morok.runtime.device is one', DeviceError
+            )
+        if dtype.__class__ is not DType or dtype not in NUMPY:
+            raise mistyped(dtype, "the dtype of a buffer", "a dtype of elements, such as dtypes.f32", DTypeError)
         self.device = device
         self.dtype = dtype
-        self.size = size
-        self.base = base
-        self.offset = offset
+        self.size = whole(size, "the size of a buffer", 0)
+        self.base = base if base is None else instance(base, Buffer, "what a buffer is a view of", "a Buffer")
+        self.offset = whole(offset, "the offset of a view", 0)
         self._memory: Any = None
         self._address = 0
 
@@ -192,11 +227,17 @@ class Buffer:
 
     def view(self, offset: int, size: int, dtype: DType | None = None) -> Buffer:
         """`size` elements of this memory from element `offset` (of the view's dtype) on."""
-        dtype = dtype or self.dtype
-        if offset < 0 or (offset + size) * dtype.itemsize > self.nbytes:
-            raise ShapeError(f"elements {offset}..{offset + size} of {dtype} do not lie in {self.nbytes} bytes")
+        dtype = self.dtype if dtype is None else instance(dtype, DType, "the dtype of a view", "a dtype, such as dtypes.f32")
+        offset, size = whole(offset, "the offset of a view", 0), whole(size, "the size of a view", 0)
+        if dtype not in NUMPY or (offset + size) * dtype.itemsize > self.nbytes:
+            what = f"elements {offset}..{offset + size} of {dtype} do not lie in {self.nbytes} bytes"
+            raise ShapeError(what, place=caller(), expected="a view inside of the buffer")
         if self.base is not None:
-            return Buffer(self.device, dtype, size, self.base, offset + self.offset * self.dtype.itemsize // dtype.itemsize)
+            begin, rest = divmod(self.offset * self.dtype.itemsize, dtype.itemsize)
+            if rest:
+                what = f"a view of {dtype} at byte {self.offset * self.dtype.itemsize} of a buffer"
+                raise ShapeError(what, place=caller(), expected=f"a place that {dtype.itemsize} divides")
+            return Buffer(self.device, dtype, size, self.base, offset + begin)
         return Buffer(self.device, dtype, size, self, offset)
 
     @staticmethod
@@ -204,9 +245,14 @@ class Buffer:
         """A buffer over `array`'s own memory where the device can use it as it lies (CPU, C order, native byte order, aligned,
         writable), else over a copy. `dtype` says what the elements are where NumPy cannot (bf16 as uint16).
         """
+        instance(array, np.ndarray, "what a buffer is to hold", "an ndarray", DTypeError)
         native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
-        dtype = dtype or FROM_NUMPY.get(native.dtype)
-        if dtype is None or NUMPY[dtype] != native.dtype:
+        dtype = (
+            FROM_NUMPY.get(native.dtype)
+            if dtype is None
+            else instance(dtype, DType, "the dtype of a buffer", "a dtype", DTypeError)
+        )
+        if dtype is None or NUMPY.get(dtype) != native.dtype:
             raise DTypeError(f"no dtype holds NumPy's {array.dtype}", expected=", ".join(d.name for d in FROM_NUMPY.values()))
         buffer = Buffer(device, dtype, native.size)
         usable = native.flags.c_contiguous and native.flags.aligned and native.flags.writeable and native.size > 0
@@ -229,6 +275,8 @@ class Buffer:
     def copy_in(self, array: np.ndarray[Any, Any]) -> None:
         """Replace the elements by those of `array`, in C order; ShapeError if there are not as many."""
         kind = NUMPY[self.dtype]
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+            raise mistyped(array, "what a buffer is filled with", "an ndarray of numbers", DTypeError)
         if array.size != self.size:
             raise ShapeError(f"{array.size} elements do not fill a buffer of {self.size}")
         self.allocate()

@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+from morok.interrupts import check, deferred
 
 T = TypeVar("T")
+_PATIENCE: Final = 0.05  # seconds between looks for a signal that waits
 
 
 class Aside(threading.Thread, Generic[T]):
@@ -22,19 +25,29 @@ class Aside(threading.Thread, Generic[T]):
         self._work: tuple[contextvars.Context, Callable[[], T]] | None = (contextvars.copy_context(), work)
         self._done: list[T] = []
         self._problem: BaseException | None = None
-        self.start()
+        with deferred:
+            try:
+                self.start()
+            except RuntimeError:  # the system gives no more threads: the work is done here
+                self.run()
 
     def run(self) -> None:
         assert self._work is not None
-        (context, work), self._work = self._work, None
+        context, work = self._work
         try:
             self._done.append(context.run(work))
         except BaseException as problem:
             self._problem = problem
+        self._work = None
 
     def result(self) -> T:
         """What the work came to, once it is done; raises what it raised."""
-        self.join()
+        with deferred:
+            while self.is_alive():
+                self.join(_PATIENCE)
+                check()
+            if self._work is not None:  # this is a forked child, where the thread is not
+                self.run()
         if self._problem is not None:
             raise self._problem
         return self._done[0]

@@ -24,8 +24,10 @@ FUNCTION: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 
 
 @functools.lru_cache(maxsize=8)
-def _threaded(threads: int) -> Target:
-    return replace(host(), threads=threads)
+def _adjusted(threads: int, first: int, second: int) -> Target:
+    """This machine with so many threads, and caches of so many bytes where these are not 0."""
+    target = host()
+    return replace(target, threads=threads, caches=(first or target.caches[0], second or target.caches[1]))
 
 
 class CPUKernel(Kernel):
@@ -100,8 +102,7 @@ class CPUDevice(Device):
 
     @property
     def target(self) -> Target:
-        threads = config.THREADS.value
-        return host() if threads == 1 else _threaded(threads)
+        return _adjusted(config.THREADS.value, config.L1_BYTES.value, config.L2_BYTES.value)
 
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
         from morok.codegen.llvm import render

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import threading
+import os
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
+from morok.arguments import device_name
 from morok.caller import caller
 from morok.codegen.rendered import Rendered
 from morok.errors import DeviceError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.locks import DEVICES, KERNELS
 from morok.passes.target import Target
 from morok.runtime.compiling import Aside
 from morok.runtime.jit import COUNTERS
@@ -23,12 +25,13 @@ if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
 
 _REMEMBERED: Final = 1024  # kernels kept compiled a device; the longest unused goes first
+_BEGUN: Final = 64  # kernels being compiled a device; more stay only where errors kept programs from asking for theirs
 
 
 class Device(ABC):
     """One device.
 
-    name                "CPU", "CUDA", "NULL"
+    name                "CPU", "CPU:1", "CUDA", "NULL"
     shares_host_memory  whether an ndarray's memory can be a buffer's
     measures            whether kernels can be run here, and their time means something
     identity            the hardware, as far as the speed of a kernel depends on it
@@ -41,7 +44,6 @@ class Device(ABC):
     def __init__(self) -> None:
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
         self._begun: dict[Any, Callable[[], Kernel]] = {}
-        self._lock = threading.RLock()
 
     def __repr__(self) -> str:
         return f"<device {self.name}>"
@@ -92,15 +94,17 @@ class Device(ABC):
     def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
         """Render a kernel and begin to compile it, on another thread if `aside`; what is returned waits for it, as `compile`."""
         key = (tuple(u for u in instructions if u.op is not Op.Sink), config.FAST_MATH.value)
-        with self._lock:
+        with KERNELS:
             found = self._kernels.get(key)
             if found is not None or key in self._begun:
                 COUNTERS.from_memory += 1
             elif aside:
                 self._begun[key] = self.start(self.render(instructions, name))
+                while len(self._begun) > _BEGUN:  # who asks all the same compiles again
+                    del self._begun[next(iter(self._begun))]
 
         def finish() -> Kernel:
-            with self._lock:
+            with KERNELS:
                 kernel = self._kernels.get(key)
                 if kernel is None:
                     begun = self._begun.pop(key, None)  # none where it was not begun, or failed
@@ -139,7 +143,15 @@ class NullDevice(Device):
         """Nothing is kept."""
 
     def copy_out(self, buffer: Buffer) -> bytes:
-        return bytes(buffer.nbytes)
+        """The bytes of a buffer without elements; DeviceError for any other."""
+        if buffer.nbytes:
+            raise DeviceError(
+                "a tensor on NULL has no elements to read: kernels are compiled there and do not run",
+                place=caller(),
+                expected="a tensor on CPU or CUDA",
+                hint="kernels(), schedule() and prepare() need no elements",
+            )
+        return b""
 
     def synchronize(self) -> None:
         """Nothing was launched."""
@@ -159,7 +171,6 @@ def _cuda() -> Device:
 
 _MAKERS: Final = {"CPU": _cpu, "CUDA": _cuda, "NULL": NullDevice}
 _devices: Final[dict[str, Device]] = {}
-_registry_lock: Final = threading.RLock()
 
 
 def device(name: str | None = None) -> Device:
@@ -167,19 +178,26 @@ def device(name: str | None = None) -> Device:
 
     A device without its hardware is returned all the same: it renders; allocating or compiling on it raises DeviceError.
     """
-    wanted = (name or config.DEVICE.value).upper()
+    wanted = config.DEVICE.value if name is None else device_name(name)
     found = _devices.get(wanted)
     if found is not None:
         return found
-    with _registry_lock:
-        if wanted not in _MAKERS:
-            raise DeviceError(
-                f"there is no device {name!r}",
-                place=caller(),
-                expected=", ".join(_MAKERS),
-                hint="`morok doctor` says what each can do here",
-            )
-        return _devices.setdefault(wanted, _MAKERS[wanted]())
+    with DEVICES:
+        found = _devices.get(wanted)
+        if found is None:
+            found = _MAKERS[wanted.partition(":")[0]]()
+            found.name = wanted
+            _devices[wanted] = found
+        return found
+
+
+def _forget_begun() -> None:
+    """The threads that compile are the parent's: a forked child begins again."""
+    for known in _devices.values():
+        known._begun.clear()
+
+
+os.register_at_fork(after_in_child=_forget_begun)
 
 
 def status() -> str:

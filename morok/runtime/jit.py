@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,11 +20,14 @@ from morok.codegen.llvm import half, unrolled
 from morok.codegen.rendered import Effort
 from morok.codegen.targets import Machine, host_machine
 from morok.errors import CompileError
+from morok.locks import COMPILER
 from morok.runtime.cache import DiskCache
 from morok.runtime.compiling import Aside
+from morok.runtime.loading import Library, link, llvm, make_room
 
 _GENERATION: Final = "3"  # changes with the way objects are made from text
 _LONG: Final = 20_000  # lines of IR from which on code is generated quickly, in a quarter of the time
+_WORK: Final = 64  # bytes of memory for one of text: 45 are needed at most
 # LLVM's settings as other users of it have them. The last two it has by itself, but at level 0, where they cost speed for haste.
 _USUAL: Final = {
     "disable-lsr": "false",
@@ -42,7 +44,6 @@ _SETTINGS: Final[dict[str, dict[str, str]]] = {
     "long": {"fast-isel": "true", "optimize-regalloc": "false"},
 }
 _LEVELS: Final = {"all": 2, "code": 1, "plain": 0, "long": 0}
-_lock: Final = threading.RLock()
 
 
 @dataclass(slots=True)
@@ -63,32 +64,18 @@ class Code:
 
     address: int
     size: int
-    keep: Any = field(repr=False)
-
-
-@functools.cache
-def _binding() -> Any:
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    return binding
+    keep: Library = field(repr=False)
 
 
 @functools.cache
 def _machine(m: Machine, level: int) -> Any:
-    target = _binding().Target.from_triple(m.triple)
+    target = llvm().Target.from_triple(m.triple)
     return target.create_target_machine(cpu=m.cpu, features=m.features, opt=level, reloc="pic", codemodel="default")
-
-
-@functools.cache
-def _jit() -> Any:
-    return _binding().create_lljit_compiler()
 
 
 def llvm_version() -> str:
     """The version of LLVM in use: "22.1.0"."""
-    return ".".join(map(str, _binding().llvm_version_info))
+    return ".".join(map(str, llvm().llvm_version_info))
 
 
 @functools.cache
@@ -106,14 +93,24 @@ def digest(text: str, m: Machine, effort: Effort) -> str:
 
 def parse(text: str) -> Any:
     """`text` as an LLVM module, verified; CompileError with LLVM's complaint."""
-    try:
-        module = _binding().parse_assembly(text)
-        module.verify()
-    except RuntimeError as problem:
-        raise CompileError(
-            f"LLVM rejects the kernel: {problem}", hint="this is a mistake in Morok, not in your program"
-        ) from None
-    return module
+    with COMPILER:
+        binding = llvm()
+        opened = [binding.create_context()]  # types and constants stay in a context for as long as it lives
+        try:
+            opened.append(binding.parse_assembly(text, opened[0]))
+            opened[1].verify()
+        except RuntimeError as problem:
+            _close(opened)
+            raise CompileError(
+                f"LLVM rejects the kernel: {problem}", hint="this is a mistake in Morok, not in your program"
+            ) from None
+        return opened[1]
+
+
+def _close(opened: list[Any]) -> None:
+    """Dispose of LLVM's objects, the last first."""
+    while opened:
+        opened.pop().close()
 
 
 _settings: dict[str, str] = {}
@@ -123,11 +120,10 @@ def _settle(how: str) -> None:
     """Have LLVM's settings so. They are the whole process's: another user of LLVM that comes in between gets code that is as
     right, and a little slower.
     """
-    with _lock:
-        for name, value in (_USUAL | _SETTINGS[how]).items():
-            if _settings.get(name) != value:
-                _binding().set_option("morok", f"-{name}={value}")
-                _settings[name] = value
+    for name, value in (_USUAL | _SETTINGS[how]).items():
+        if _settings.get(name) != value:
+            llvm().set_option("morok", f"-{name}={value}")
+            _settings[name] = value
 
 
 def emit(text: str, m: Machine | None = None, effort: Effort = "code") -> bytes:
@@ -144,67 +140,59 @@ def _emission(text: str, m: Machine, effort: Effort) -> Callable[[], bytes]:
         how = "long"
     elif effort == "plain" and m.is_arm:
         how = "code"  # level 0 is another code generator there
-    with _lock:
-        llvm = _binding()
+    opened: list[Any] = []  # closed when the code is made, by whoever makes it: never by a finalizer, wherever that would run
+    with COMPILER:
+        binding = llvm()
+        make_room(len(text), _WORK)
         module = parse(text)
+        opened += [module._context, module]
         machine = _machine(m, _LEVELS[how])
         passes = builder = None
         if effort == "all" or unrolled.ASKED in text:
-            options = llvm.create_pipeline_tuning_options(speed_level=2)
+            options = binding.create_pipeline_tuning_options(speed_level=2)
             options.loop_vectorization = options.slp_vectorization = effort == "all"
-            builder = llvm.create_pass_builder(machine, options)
+            builder = binding.create_pass_builder(machine, options)
+            opened += [options, builder]
             if effort == "all":
                 passes = builder.getModulePassManager()
             else:
-                passes = llvm.create_new_module_pass_manager()
+                passes = binding.create_new_module_pass_manager()
                 passes.add_loop_unroll_pass()
+            opened.append(passes)
         _settle(how)
 
+    made: list[bytes] = []
+
     def make() -> bytes:
-        with _lock:
+        with COMPILER:
+            if made:  # a forked child asks again
+                return made[0]
             try:
+                make_room(len(text), _WORK)
                 _settle(how)  # nothing is left to do, but where another kernel has been read or made since
                 if passes is not None:
                     passes.run(module, builder)
-                code: bytes = machine.emit_object(module)
-                return code
+                made.append(machine.emit_object(module))
+                return made[0]
             finally:
                 _settle("all")
+                _close(opened)
 
     return make
 
 
-_loaded = 0
-
-
-def _link(code: bytes, names: Sequence[str], imports: Mapping[str, int]) -> Any:
-    """Load object code; what keeps it alive, and gives the addresses of `names`."""
-    global _loaded
-    _loaded += 1
-    builder = _binding().JITLibraryBuilder().add_object_img(code).add_current_process()
-    for name in names:
-        builder.export_symbol(name)
-    for name, address in imports.items():
-        builder.import_symbol(name, address)
-    try:
-        return builder.link(_jit(), f"kernel{_loaded}")
-    except RuntimeError as problem:
-        raise CompileError(f"the code of {', '.join(names)} cannot be loaded: {problem}") from None
-
-
 @functools.cache
-def _half_functions() -> tuple[Mapping[str, int], Any]:
-    """The conversions that LLVM calls where the processor has none, and what keeps them alive."""
-    tracker = _link(emit(half.TEXT), half.NAMES, {})
-    return {name: tracker[name] for name in half.NAMES}, tracker
+def _half_functions() -> Library:
+    """The conversions that LLVM calls where the processor has none."""
+    return link(emit(half.TEXT), half.NAMES, {})
 
 
 def load(code: bytes, name: str) -> Code:
     """Object code made callable: the address of the function `name`. CompileError for a symbol nobody defines."""
-    with _lock:
-        imports = _half_functions()[0] if any(n.encode() in code for n in half.NAMES) else {}
-        tracker = _link(code, (name,), imports)
-        return Code(tracker[name], len(code), tracker)
+    with COMPILER:
+        imports = _half_functions().addresses if any(n.encode() in code for n in half.NAMES) else {}
+        library = link(code, (name,), imports)
+        return Code(library.addresses[name], len(code), library)
 
 
 def compile_text(text: str, name: str, effort: Effort, cache: DiskCache | None) -> Code:
@@ -222,14 +210,14 @@ def _begun(
 ) -> Callable[[], Code]:
     key = digest(text, host_machine(), effort)
     if cache is not None and (found := cache.get(key)) is not None:
-        with _lock:
+        with COMPILER:
             COUNTERS.from_disk += 1
         return functools.partial(load, found, name)
     emission = how(_emission(text, host_machine(), effort))
 
     def finish() -> Code:
         code = emission()
-        with _lock:
+        with COMPILER:
             COUNTERS.compiled += 1
         if cache is not None:
             cache.put(key, code)

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from morok.arguments import flag, index_or_none, real_or_none, refused
+from morok.caller import caller
 from morok.codegen.rendered import Rendered, Variable
 from morok.errors import BindError
 from morok.ir.dtype import DType, dtypes
@@ -23,13 +25,20 @@ _FORMAT: Final[dict[DType, str]] = {
 
 
 def value_of(kernel: str, variable: Variable, values: Vars) -> Any:
-    """The value bound to `variable`; BindError if there is none."""
-    try:
-        return values[variable.name]
-    except KeyError:
+    """The value bound to `variable`, which lies in its bounds: memory is allocated for no other. BindError if there is none."""
+    name = variable.name
+    if name not in values:
         raise BindError(
-            f"kernel {kernel} needs a value for the variable {variable.name}", hint="bind it, or pass it to execute"
-        ) from None
+            f"kernel {kernel} needs a value for the variable {name}", place=caller(), hint="bind it, or pass it to execute"
+        )
+    value, d = values[name], variable.dtype
+    if d.is_bool:
+        return flag(value, f"the variable {name} of kernel {kernel}", BindError)
+    known = real_or_none(value) if d.is_float else index_or_none(value)
+    if known is None or not (variable.least <= known <= variable.most or (known != known and d.is_float)):
+        expected = f"{d} in {variable.least}..={variable.most}"
+        raise refused(value, f"the variable {name} of kernel {kernel}", expected, BindError)
+    return known
 
 
 def pack(kernel: str, variables: Sequence[Variable], values: Vars) -> bytes:
@@ -39,8 +48,8 @@ def pack(kernel: str, variables: Sequence[Variable], values: Vars) -> bytes:
         value = value_of(kernel, variable, values)
         try:
             struct.pack_into("<" + _FORMAT[variable.dtype], out, 8 * slot, value)
-        except (struct.error, OverflowError):
-            raise BindError(f"{value} is no {variable.dtype}, which the variable {variable.name} of kernel {kernel} is") from None
+        except (struct.error, OverflowError):  # a float beyond its dtype
+            raise refused(value, f"the variable {variable.name} of kernel {kernel}", variable.dtype.name, BindError) from None
     return bytes(out)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from morok.codegen.rendered import WHOLE
+from morok.arguments import instance, mapping, whole
+from morok.codegen.rendered import WHOLE, Variable
 from morok.errors import DeviceError, DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.runtime.buffer import Block, Buffer
@@ -72,6 +73,8 @@ class ExecutionPlan:
 
     def rebind(self, buffer_idx: int, buffer: Buffer) -> None:
         """Use other memory for a buffer from now on; nothing is compiled. The new buffer must be like the old one."""
+        buffer_idx = whole(buffer_idx, "the index of a plan's buffer", 0, len(self.buffers) - 1)
+        instance(buffer, Buffer, "what a plan is to use", "a Buffer: tensor.buffer is one")
         old = self.buffers[buffer_idx]
         if buffer.size != old.size:
             raise ShapeError(f"buffer {buffer_idx} of the plan has {old.size} elements, not {buffer.size}")
@@ -79,6 +82,10 @@ class ExecutionPlan:
             raise DTypeError(f"buffer {buffer_idx} of the plan holds {old.dtype}, not {buffer.dtype}")
         if buffer.device is not old.device:
             raise DeviceError(f"buffer {buffer_idx} of the plan is on {old.device.name}, not {buffer.device.name}")
+        self._use(buffer_idx, buffer)
+
+    def _use(self, buffer_idx: int, buffer: Buffer) -> None:
+        """As rebind, of a buffer that is known to be like the old one."""
         self.buffers[buffer_idx] = buffer
         if self._records is not None:
             self._records.bind(buffer_idx, buffer)
@@ -88,13 +95,15 @@ class ExecutionPlan:
 
         `inputs` replaces buffers by index and `vars` run-time values, for this and later executions.
         """
-        for index, buffer in (inputs or {}).items():
+        given = {} if inputs is None else mapping(inputs, "inputs", "buffers by their indices")
+        for index, buffer in given.items():
             self.rebind(index, buffer)
+        vars = _values(vars)
         if self._records is not None:
             self._records.set_vars(vars)
             self._records.run()
             return self.output
-        self._run_one_by_one(vars or {})
+        self._run_one_by_one(vars)
         self.output.device.synchronize()
         return self.output
 
@@ -106,6 +115,7 @@ class ExecutionPlan:
 
     def profile(self, vars: Mapping[str, Any] | None = None) -> list[KernelTime]:
         """Run once and tell how long each kernel took, in seconds, in the order of `kernels`."""
+        vars = _values(vars)
         if self._records is not None:
             self._records.set_vars(vars)
             return self._records.profile()
@@ -114,10 +124,15 @@ class ExecutionPlan:
         for i in [i for group in self.parallel_groups for i in group]:
             step = self.kernels[i]
             start = time.perf_counter()
-            step.kernel.launch([self.buffers[b] for b in step.buffers], {**step.fixedvars, **(vars or {})})
+            step.kernel.launch([self.buffers[b] for b in step.buffers], {**step.fixedvars, **vars})
             self.buffers[step.buffers[0]].device.synchronize()
             times[i] = KernelTime(step.kernel.name, start - begin, time.perf_counter() - start)
         return [times[i] for i in sorted(times)]
+
+
+def _values(vars: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Values of variables as an execution is given them."""
+    return {} if vars is None else mapping(vars, "vars", "values by the names of variables")
 
 
 class _Records:
@@ -154,13 +169,20 @@ class _Records:
             if rendered.parts:
                 arguments.append(WHOLE)
         variable_starts: list[int] = []
+        slots: dict[tuple[Variable, Any], tuple[str, list[int]]] = {}  # of one variable with one value: who has it, and where
         at = 0
         for i in self.order:
-            variable_starts.append(at)
-            at += 8 * len(steps[i].kernel.rendered.vars)
+            variable_starts.append(8 * at)
+            for variable in steps[i].kernel.rendered.vars:
+                fixed = steps[i].fixedvars.get(variable.name)
+                slots.setdefault((variable, fixed), (steps[i].kernel.name, []))[1].append(at)
+                at += 1
         self.args = np.array([*arguments, 0], np.uint64)
-        self.vars = np.zeros(at + 8, np.uint8)
-        self.variable_starts = variable_starts
+        self.vars = np.zeros(at + 1, np.uint64)
+        self.variables = [
+            (variable, kernel, {} if fixed is None else {variable.name: fixed}, np.array(where))
+            for (variable, fixed), (kernel, where) in slots.items()
+        ]
         args_at, vars_at = self.args.ctypes.data, self.vars.ctypes.data
         beside = [n for group, side in groups for n in [*[1] * (len(group) - len(side)), *side]]
         rows: list[tuple[int, ...]] = []
@@ -195,16 +217,15 @@ class _Records:
         for place in self.places.get(buffer_idx, ()):
             self.args[place] = buffer.address
 
-    def set_vars(self, values: Mapping[str, Any] | None) -> None:
+    def set_vars(self, values: Mapping[str, Any]) -> None:
         if self.bound and not values:
             return
-        for row, i in enumerate(self.order):
-            step = self.kernels[i]
-            variables = step.kernel.rendered.vars
-            if variables:
-                slots = pack(step.kernel.name, variables, {**step.fixedvars, **(values or {})})
-                start = self.variable_starts[row]
-                self.vars[start : start + len(slots)] = np.frombuffer(slots, np.uint8)
+        words: list[tuple[int, Any]] = []  # all of them before one is written: what does not fit leaves the plan as it was
+        for variable, kernel, fixed, where in self.variables:
+            packed = pack(kernel, (variable,), values if variable.name in values else fixed)
+            words.append((int.from_bytes(packed, "little"), where))
+        for word, where in words:
+            self.vars[where] = word
         self.bound = True
 
     def profile(self) -> list[KernelTime]:

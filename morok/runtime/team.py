@@ -19,12 +19,12 @@ import functools
 import os
 import platform
 import signal
-import threading
 from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
+from morok.locks import TEAM
 from morok.runtime.cache import disk_cache
 from morok.runtime.jit import Code, compile_text
 
@@ -351,15 +351,12 @@ def _loaded() -> tuple[Callable[[int], None], Code, Code]:
     return _RUN(run.address), run, member
 
 
-_loading = threading.Lock()
-
-
 def _code() -> tuple[Callable[[int], None], Code, Code]:
     """`run` as a function, and what keeps it and `member` loaded: once a process, since workers stay in what they began with.
 
     Two threads that both asked first would both load it, and what one of them got would be unloaded under its workers.
     """
-    with _loading:
+    with TEAM:
         return _loaded()
 
 
@@ -375,7 +372,6 @@ class Team:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         words = np.zeros(_STATE_WORDS + 8, np.int64)
         self.state = words[-words.ctypes.data % 64 // 8 :][:_STATE_WORDS]
         self.address: int = self.state.ctypes.data
@@ -386,7 +382,7 @@ class Team:
         """See that there are so many workers, as far as the system lets us; the function at `member` is what they run."""
         if len(self.handles) >= workers or self.refused:
             return
-        with self._lock:
+        with TEAM:
             # a signal meant for Python must not arrive in a thread that knows nothing of it
             before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
             try:
@@ -414,7 +410,7 @@ class Team:
 
     def dismiss(self) -> None:
         """Let every worker finish what it does, and wait for it to leave."""
-        with self._lock:
+        with TEAM:
             self.state[_STOP] = 1
             self.state[_EPOCH] += 1
             futex = _FUTEX.get(platform.machine(), 202)
@@ -432,8 +428,8 @@ team = Team()
 
 def _forget() -> None:
     """In a forked child there are no workers, and a caller that had them will never give them back."""
-    global team, _loading
-    team, _loading = Team(), threading.Lock()
+    global team
+    team = Team()
 
 
 def _dismiss() -> None:

@@ -55,6 +55,7 @@ def tuned(ast: UOp, device: Device) -> UOp:
     if (
         not config.BEAM.value
         or config.NOOPT.value
+        or config.OPTS.value
         or not device.measures
         or config.CPU_BACKEND.value != "LLVM"
         or not isinstance(info, KernelInfo)
@@ -65,7 +66,8 @@ def tuned(ast: UOp, device: Device) -> UOp:
     ready: Any = ast
     for stage in pipeline.STAGES[: _APPLY - 1]:
         ready = pipeline.run(stage, ready, target)
-    store = None if appended_key() else Found(config.cache_dir())  # rules that a program adds have no name on disk
+    unnamed = appended_key() or target.own_rules  # rules that a program adds have no name on disk
+    store = None if unnamed else Found(config.cache_dir())
     name = key(ast, device.identity, target, config.code_key(), limits())
     opts = None if store is None or config.IGNORE_BEAM_CACHE.value else store.get(name)
     if opts is not None and _legal(ready, device, opts):

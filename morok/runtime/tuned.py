@@ -1,4 +1,4 @@
-"""What beam search found, on disk: optimizations by the structure of a kernel, its target and the settings of the search.
+"""What searches found, on disk: by the structure of a kernel, or of a program, its target and the settings of the search.
 
 SQLite in its write-ahead mode: several processes may search at once, and a killed writer leaves what was there before. A folder
 that cannot be written, a full disk or a damaged file cost the cache and nothing else.
@@ -11,22 +11,24 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from morok.ir.op import Op
 from morok.ir.pickling import table
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
 
+T = TypeVar("T")
+
 _GENERATION: Final = 2  # changes with the meaning of what is kept
 _SCHEMA: Final = "create table if not exists found (key text primary key, opts text not null, made real not null)"
 
 
 def key(ast: UOp, *particulars: Any) -> str:
-    """A digest of the kernel's structure, without names, and of whatever else the best optimizations depend on."""
+    """A digest of the structure of what a Sink holds, without names, and of whatever else the best of it depends on."""
     digest = hashlib.sha256(_said((_GENERATION, particulars)).encode())
     for op, dtype, src, arg in table(ast):
         digest.update(repr((op.name, str(dtype), src, None if op is Op.Sink else arg)).encode())
@@ -71,18 +73,22 @@ class Found:
             connection.close()
 
     def get(self, key: str) -> tuple[Opt, ...] | None:
-        """What was found for `key`; None if nothing was, or it cannot be read."""
+        """The optimizations found for `key`; None if none were, or they cannot be read."""
+        return self.look_up(key, read)
+
+    def look_up(self, key: str, read: Callable[[str], T]) -> T | None:
+        """What was found for `key`, as `read` reads its text; None if nothing was, or it cannot be read."""
         try:
             with self._open() as connection:
                 row = connection.execute("select opts from found where key = ?", (key,)).fetchone()
             return None if row is None else read(row[0])
         except sqlite3.OperationalError:
-            return self._read_only(key)  # a folder that cannot be written may be read all the same
+            return self._read_only(key, read)  # a folder that cannot be written may be read all the same
         except (OSError, sqlite3.DatabaseError, ValueError, KeyError, TypeError):
             self._discard()
             return None
 
-    def _read_only(self, key: str) -> tuple[Opt, ...] | None:
+    def _read_only(self, key: str, read: Callable[[str], T]) -> T | None:
         try:
             connection = sqlite3.connect(f"{self.path.as_uri()}?mode=ro&immutable=1", uri=True)
         except (sqlite3.Error, ValueError):
@@ -97,9 +103,13 @@ class Found:
 
     def put(self, key: str, opts: Sequence[Opt]) -> bool:
         """Keep `opts` under `key`; False if the folder cannot take it."""
+        return self.keep(key, text(opts))
+
+    def keep(self, key: str, said: str) -> bool:
+        """Keep a text under `key`; False if the folder cannot take it."""
         try:
             with self._open() as connection:
-                connection.execute("insert or replace into found values (?, ?, ?)", (key, text(opts), time.time()))
+                connection.execute("insert or replace into found values (?, ?, ?)", (key, said, time.time()))
             return True
         except sqlite3.OperationalError:
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, Self
 
-from morok.caller import caller
+from morok.arguments import choice
 from morok.errors import DTypeError
 from morok.tensor.hyperbolic import Hyperbolic
 
@@ -93,12 +93,10 @@ class Activation(Hyperbolic):
         approximate  "none", or "tanh": by the formula of Hendrycks and Gimpel 2016
         """
         x = self._wide()
-        if approximate == "none":
+        if choice(approximate, "approximate", ("none", "tanh"), DTypeError) == "none":
             normal = (x * math.sqrt(0.5)).erf()
-        elif approximate == "tanh":
-            normal = (math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)).tanh()
         else:
-            raise DTypeError(f"gelu with approximate={approximate!r}", place=caller(), expected="'none' or 'tanh'")
+            normal = (math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)).tanh()
         return (0.5 * x * (1.0 + normal))._rounded_to(self)
 
     def quick_gelu(self) -> Self:

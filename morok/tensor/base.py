@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final, Self
 
+from morok.arguments import shown
 from morok.caller import caller
 from morok.errors import DTypeError
 from morok.ir.dtype import BY_NAME, STORAGE_FLOATS, DType, dtypes
@@ -23,11 +25,14 @@ _NUMPY: Final = {
     "uint32": dtypes.u32,
     "uint64": dtypes.u64,
     "float16": dtypes.f16,
-    "bfloat16": dtypes.bf16,
+    "bfloat16": dtypes.bf16,  # this one and the next two as ml_dtypes has them
+    "float8_e4m3fn": dtypes.f8e4m3,
+    "float8_e5m2": dtypes.f8e5m2,
     "float32": dtypes.f32,
     "float64": dtypes.f64,
 }
 _PYTHON: Final = {bool: dtypes.bool, int: dtypes.i64, float: dtypes.f32}
+_ELEMENTS: Final = frozenset({*_NUMPY.values(), *STORAGE_FLOATS})  # what a tensor may hold
 UNKNOWN_TO_NUMPY: Final = frozenset({dtypes.bf16, *STORAGE_FLOATS})
 DEFAULT_FLOAT: Final = dtypes.f32
 DEFAULT_INT: Final = dtypes.i64
@@ -36,16 +41,27 @@ DEFAULT_INT: Final = dtypes.i64
 def as_dtype(wanted: Any) -> DType:
     """The scalar dtype meant by a DType, a name ("f32", "float32"), a Python type or a NumPy dtype; DTypeError if none is."""
     if isinstance(wanted, DType):
-        return wanted
-    if isinstance(wanted, type) and wanted in _PYTHON:
-        return _PYTHON[wanted]
-    name = wanted if isinstance(wanted, str) else str(getattr(wanted, "name", None) or getattr(wanted, "__name__", ""))
-    found = _NUMPY.get(name) or BY_NAME.get(name)
-    if found is None or not (found.is_number or found.is_bool) or found.is_index:
+        found: DType | None = wanted
+    elif isinstance(wanted, type) and wanted in _PYTHON:
+        found = _PYTHON[wanted]
+    else:
+        name = wanted if isinstance(wanted, str) else _name_of(wanted)
+        found = _NUMPY.get(name) or BY_NAME.get(name)
+    if found not in _ELEMENTS:
         raise DTypeError(
-            f"{wanted!r} is no dtype of tensors", place=caller(), expected="one of " + ", ".join(d.name for d in _NUMPY.values())
+            f"{shown(wanted)} is no dtype of tensors",
+            place=caller(),
+            expected="one of " + ", ".join(d.name for d in _NUMPY.values()),
         )
     return found
+
+
+def _name_of(wanted: Any) -> str:
+    """What a dtype of another library, or a class, calls itself; "" for anything else."""
+    name = getattr(wanted, "name", None)
+    if not isinstance(name, str):
+        name = getattr(wanted, "__name__", "")
+    return name if isinstance(name, str) else ""
 
 
 def arithmetic(d: DType) -> DType:
@@ -56,7 +72,7 @@ def arithmetic(d: DType) -> DType:
 def numpy_name(d: DType) -> str:
     """NumPy's name of a dtype; DTypeError where it has none."""
     for name, mine in _NUMPY.items():
-        if mine is d and name != "bfloat16":
+        if mine is d and d not in UNKNOWN_TO_NUMPY:
             return name
     raise DTypeError(f"NumPy has no {d}", place=caller(), hint=f"cast(dtypes.{'i64' if d.is_index else 'f32'}) first")
 
@@ -130,6 +146,25 @@ def dim_node(d: int | UOp) -> UOp:
 
 
 def show(shape: Shape) -> str:
-    """A shape as error messages spell it: (3, 2), with the names of variables."""
-    inner = ", ".join(str(d.arg[0]) if isinstance(d, UOp) and d.op is Op.DefineVar else str(d) for d in shape)
+    """A shape as error messages spell it: (3, 2), with the names of variables, and their values if they are bound: (n=5, 2)."""
+    inner = ", ".join(map(_shown_size, shape))
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
+
+
+def _shown_size(d: int | UOp) -> str:
+    if isinstance(d, UOp) and d.op is Op.DefineVar:
+        return str(d.arg[0])
+    return f"{d.src[0].arg[0]}={d.src[1].arg}" if isinstance(d, UOp) and d.op is Op.Bind else str(d)
+
+
+def namesakes(nodes: Iterable[Any]) -> str:
+    """The name that several variables of these nodes share, and the bounds of each, as a sentence; "" where there is none."""
+    found: dict[str, dict[UOp, str]] = {}
+    for node in nodes:
+        for n in node.toposort() if isinstance(node, UOp) else ():
+            if n.op is Op.DefineVar:
+                found.setdefault(n.arg[0], {})[n] = f"{n.vmin}..={n.vmax}"
+    for name, bounds in found.items():
+        if len(bounds) > 1:
+            return f"variables of bounds {' and '.join(bounds.values())} are all called {name}: give each a name of its own"
+    return ""

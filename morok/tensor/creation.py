@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from morok import config
+from morok.arguments import device_name
 from morok.caller import caller
-from morok.errors import DeviceError, DTypeError, ShapeError
+from morok.errors import DeviceError, DTypeError, MorokError, RangeError, ShapeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import registry
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, UNKNOWN_TO_NUMPY, as_dtype, dim_node, numpy_name, prod
+from morok.tensor.describing import current
+from morok.tensor.foreign import REFUSALS, foreign_array, refusal
 from morok.tensor.math import cast_to
 from morok.tensor.movement import expanded, reshaped
+from morok.tensor.scalars import constant, natural_dtype, python_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,52 +28,69 @@ if TYPE_CHECKING:
 
 
 def default_device(name: str | None) -> str:
-    return config.DEVICE.value if name is None else name.upper()
+    """The device of that name, by default the one that MOROK_DEVICE names."""
+    return config.DEVICE.value if name is None else device_name(name)
 
 
-def from_data(data: Any, dtype: Any, device: str) -> UOp:
-    """The node of `data`: a number, a nested sequence, an ndarray (used as it lies if it can be), or anything NumPy reads."""
+def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT) -> UOp:
+    """The node of `data`: a number, a nested sequence, an ndarray (used as it lies if it can be), or anything NumPy reads.
+
+    floats  the dtype of Python's floats in sequences, where no dtype is given
+    """
     wanted = None if dtype is None else as_dtype(dtype)
-    if type(data) in (bool, int, float):
-        return _number(data, wanted)
+    if (number := python_number(data)) is not None:
+        return constant(number, wanted or natural_dtype(number), device)
     if isinstance(data, UOp):
         return cast_to(data, wanted or DEFAULT_INT)
     import numpy as np
 
     if isinstance(data, np.generic):
-        return _number(data.item(), wanted or as_dtype(data.dtype))
+        return _numpy_number(data, wanted, device)
     if isinstance(data, np.ndarray):
         return from_array(data, wanted, device)
     if isinstance(data, (list, tuple, range)):
-        return from_array(_as_array(data, wanted), wanted, device)
-    if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
-        return from_array(np.from_dlpack(data), wanted, device)
-    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
-        return from_array(np.asarray(data), wanted, device)
+        return from_array(_as_array(data, wanted, floats), wanted, device)
+    if any(hasattr(data, name) for name in ("__array__", "__array_interface__", "__dlpack__")):
+        return from_array(foreign_array(data), wanted, device)
+    if isinstance(data, complex):
+        raise DTypeError(f"{data} is complex", place=caller(), expected="a real number", hint="its .real and .imag are two")
     raise DTypeError(
         f"a tensor cannot be made of {type(data).__name__}", place=caller(), expected="numbers, nested lists or arrays"
     )
 
 
-def _number(value: bool | int | float, wanted: DType | None) -> UOp:
-    natural = as_dtype(type(value))
-    d = wanted or natural
-    if d.is_int and isinstance(value, int) and not isinstance(value, bool) and not d.min <= value <= d.max:
-        raise DTypeError(f"{value} does not fit {d}", place=caller(), expected=f"{d.min}..={d.max}")
-    return cast_to(UOp.const(value, natural), d) if isinstance(value, float) else UOp.const(value, d)
+def _numpy_number(value: np.generic[Any], wanted: DType | None, device: str) -> UOp:
+    """A number that has a dtype, cast to the one that is wanted."""
+    natural = as_dtype(value.dtype)
+    return cast_to(constant(value.item(), natural, device), wanted or natural)
 
 
-def _as_array(data: Any, wanted: DType | None) -> Array:
+def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
+    """Nested lists as an ndarray: each Python number converted once, and checked, where a dtype is wanted."""
     import numpy as np
 
     try:
         array = np.asarray(data)
+    except MorokError:  # of a tensor among them
+        raise
     except (ValueError, OverflowError) as problem:
         raise ShapeError(f"{problem}", place=caller(), expected="nested lists of one shape") from None
-    if array.dtype == object or array.dtype.kind not in "biuf":
+    except REFUSALS as problem:  # of an array of another library among them
+        raise refusal(data, problem) from None
+    whole = array.dtype == object and all(type(v) is int for v in array.flat)  # integers beyond u64
+    if array.dtype.kind not in "biuf" and not whole:
         raise DTypeError(f"a tensor cannot hold {array.dtype}", place=caller(), expected="bools, integers or floats")
-    if wanted is None and array.dtype.kind == "f" and not _has_numpy_float(data):
-        array = array.astype(np.float32)  # Python's floats say nothing about width
+    if wanted is None:
+        if whole:
+            raise RangeError("integers that neither i64 nor u64 hold", place=caller(), expected="-2^63..2^64")
+        # Python's floats say nothing about width
+        return array.astype(numpy_name(floats)) if array.dtype.kind == "f" and not _has_numpy_float(data) else array
+    if whole or (wanted.is_int and array.dtype.kind in "iuf"):
+        d = dtypes.f64 if wanted in UNKNOWN_TO_NUMPY else wanted
+        try:
+            return np.asarray(data, numpy_name(d))
+        except (OverflowError, ValueError) as problem:
+            raise RangeError(f"{problem}", place=caller(), expected=f"numbers that fit {wanted}") from None
     return array
 
 
@@ -83,72 +103,47 @@ def _has_numpy_float(data: Any) -> bool:
 
 def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
     """A Buffer over an ndarray, in its shape; converted first if another dtype is wanted."""
-    from morok.runtime.buffer import Buffer
+    from morok.runtime.buffer import BITS, NUMPY, Buffer
     from morok.runtime.device import device as find_device
 
-    natural = as_dtype(array.dtype)
+    natural, given = as_dtype(array.dtype), array
     if wanted is not None and wanted is not natural and wanted not in UNKNOWN_TO_NUMPY:
         array = array.astype(numpy_name(wanted))
         natural = wanted
-    memory = Buffer.wrap(find_device(device), array)
-    node = reshaped(registry.new_buffer(natural, array.size, device, memory), tuple(array.shape))
+    if natural in BITS:  # a dtype of ml_dtypes
+        array = array.view(NUMPY[natural])
+    memory = Buffer.wrap(find_device(device), array, natural)
+    buffer = registry.new_buffer(natural, array.size, device, memory)
+    if (description := current()) is not None:
+        description.arrays[buffer] = (given, array.dtype, memory.address != given.ctypes.data)
+    node = reshaped(buffer, tuple(array.shape))
     return node if wanted is None else cast_to(node, wanted)
 
 
-def full(shape: Shape, value: bool | int | float, dtype: Any) -> UOp:
-    """One value in every place; no memory."""
-    return expanded(_number(value, None if dtype is None else as_dtype(dtype)), shape)
+def _float_or(dtype: Any) -> DType:
+    return DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
+
+
+def full(shape: Shape, value: Any, dtype: Any, device: str) -> UOp:
+    """One number in every place; no memory."""
+    if python_number(value) is None and not hasattr(value, "dtype"):
+        raise DTypeError(f"full() of {type(value).__name__}", place=caller(), expected="a number")
+    return expanded(from_data(value, dtype, device), shape)
 
 
 def empty(shape: Shape, dtype: Any, device: str) -> UOp:
     """Memory of arbitrary contents."""
     size = prod(shape)
     if isinstance(size, UOp):
-        node = registry.new_buffer(as_dtype(dtype or DEFAULT_FLOAT), int(size.vmax), device)
+        node = registry.new_buffer(_float_or(dtype), int(size.vmax), device)
         front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), size))
         return UOp.new(Op.Reshape, (front, *map(dim_node, shape)))
-    return reshaped(registry.new_buffer(as_dtype(dtype or DEFAULT_FLOAT), size, device), shape)
-
-
-def arange(start: float, stop: float | None, step: float, dtype: Any) -> UOp:
-    """start, start + step, .. below stop."""
-    if stop is None:
-        start, stop = 0, start
-    if step == 0:
-        raise ShapeError("arange with step 0", place=caller(), expected="a step that is not 0")
-    whole = all(isinstance(v, int) for v in (start, stop, step))
-    d = as_dtype(dtype) if dtype is not None else DEFAULT_INT if whole else DEFAULT_FLOAT
-    count = max(0, math.ceil((stop - start) / step))
-    if count == 0:
-        return expanded(UOp.const(0, d), (0,))
-    work = d if d.is_int else dtypes.f64 if d is dtypes.f64 else dtypes.f32
-    if d.is_bool:
-        work = DEFAULT_INT
-    out = UOp.new(Op.Iota, (UOp.const(count, dtypes.index),)).cast(work)
-    if step != 1:
-        out = out * UOp.const(step, work)
-    if start != 0:
-        out = out + UOp.const(start, work)
-    return cast_to(out, d)
-
-
-def linspace(start: float, stop: float, num: int, endpoint: bool, dtype: Any) -> UOp:
-    """`num` values evenly from start to stop."""
-    d = as_dtype(dtype or DEFAULT_FLOAT)
-    if num == 0:
-        return expanded(UOp.const(0, d), (0,))
-    work = d if d in (dtypes.f32, dtypes.f64) else dtypes.f32
-    step = (stop - start) / max(num - 1 if endpoint else num, 1)
-    i = UOp.new(Op.Iota, (UOp.const(num, dtypes.index),)).cast(work)
-    out = i * UOp.const(step, work) + UOp.const(start, work)
-    if endpoint and num > 1:  # rounding must not miss the last one
-        out = i.eq(UOp.const(num - 1, work)).where(UOp.const(stop, work), out)
-    return cast_to(out, d)
+    return reshaped(registry.new_buffer(_float_or(dtype), size, device), shape)
 
 
 def eye(rows: int, columns: int, dtype: Any) -> UOp:
     """1 on the diagonal, 0 elsewhere."""
-    d = as_dtype(dtype or DEFAULT_FLOAT)
+    d = _float_or(dtype)
     if rows == 0 or columns == 0:
         return expanded(UOp.const(0, d), (rows, columns))
     i = reshaped(UOp.new(Op.Iota, (UOp.const(rows, dtypes.index),)).cast(dtypes.i32), (rows, 1))

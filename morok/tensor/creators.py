@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from morok.arguments import flag
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.tensor import creation
-from morok.tensor.arguments import whole
+from morok.tensor import creation, sequences
+from morok.tensor.arguments import new_shape, whole
 from morok.tensor.loss import Loss
-from morok.tensor.movement import new_shape
 from morok.tensor.stored import stored_buffer
+
+if TYPE_CHECKING:
+    from morok.optimize.opts import Opt
 
 
 class Creators(Loss):
@@ -23,8 +26,9 @@ class Creators(Loss):
     @classmethod
     def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
         """`value` in every place."""
-        dims = new_shape((shape,) if isinstance(shape, (int, UOp)) else tuple(shape))
-        return cls._make(creation.full(dims, value, dtype), creation.default_device(device))
+        dims = new_shape((shape,))
+        name = creation.default_device(device)
+        return cls._make(creation.full(dims, value, dtype, name), name)
 
     @classmethod
     def zeros(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
@@ -45,7 +49,8 @@ class Creators(Loss):
         cls, start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: str | None = None
     ) -> Self:
         """start, start + step, .. below stop; from 0 if only one is given. i64, or f32 if a float is among them."""
-        return cls._make(creation.arange(start, stop, step, dtype), creation.default_device(device))
+        name = creation.default_device(device)
+        return cls._make(sequences.arange(start, stop, step, dtype, name), name)
 
     @classmethod
     def linspace(
@@ -53,7 +58,8 @@ class Creators(Loss):
     ) -> Self:
         """`num` values evenly from `start` to `stop`."""
         count = whole(num, "num", 0)
-        return cls._make(creation.linspace(start, stop, count, endpoint, dtype), creation.default_device(device))
+        ends = flag(endpoint, "endpoint")
+        return cls._make(sequences.linspace(start, stop, count, ends, dtype), creation.default_device(device))
 
     @classmethod
     def eye(cls, n_rows: int, n_cols: int | None = None, dtype: Any = None, device: str | None = None) -> Self:
@@ -63,7 +69,7 @@ class Creators(Loss):
         return cls._make(creation.eye(rows, columns, dtype), creation.default_device(device))
 
     def full_like(self, value: bool | int | float, dtype: Any = None) -> Self:
-        return self._like(creation.full(self.shape, value, dtype or self.dtype))
+        return self._like(creation.full(self.shape, value, self.dtype if dtype is None else dtype, self.device))
 
     def zeros_like(self, dtype: Any = None) -> Self:
         return self.full_like(0, dtype)
@@ -71,6 +77,16 @@ class Creators(Loss):
     def ones_like(self, dtype: Any = None) -> Self:
         return self.full_like(1, dtype)
 
-    def contiguous(self) -> Self:
-        """The same elements, in memory in their order."""
-        return self._same() if stored_buffer(self.uop) is not None else self._like(UOp.new(Op.Contiguous, (self.uop,)))
+    def contiguous(self, *opts: Opt) -> Self:
+        """The same elements, in memory in their order: computed by a kernel of their own. `opts` are the optimizations of that
+        kernel, in order, in place of those that would be chosen; there is none where the elements are in memory already.
+        ConfigError for what is no Opt; OptError, once the kernel is compiled, where it cannot have one of them.
+        """
+        if opts:
+            from morok.optimize.strategy import optimizations  # lazy: few programs choose optimizations themselves
+
+            given = optimizations(opts)
+            uop = self.uop.src[0] if self.uop.op is Op.Contiguous else self.uop
+        else:
+            given, uop = None, self.uop
+        return self._same() if stored_buffer(uop) is not None else self._like(UOp.new(Op.Contiguous, (uop,), given))

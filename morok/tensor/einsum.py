@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
+from morok import arguments
+from morok.arguments import real, refused
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
-from morok.tensor.arguments import known, only_tensors, whole
+from morok.tensor.arguments import MOST, known, only_tensors, whole
 from morok.tensor.base import arithmetic, show
+from morok.tensor.keywords import Along, Axis, Reducing, other_names
 from morok.tensor.linalg import Linalg
 from morok.tensor.movement import Dim
-from morok.tensor.reduce import HALVES, Axis
+from morok.tensor.reduce import HALVES
 
 Label = str | int  # a letter; for the axes that `...` stands for their place, -1 the last
 
@@ -80,8 +83,7 @@ class Einsum(Linalg):
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
         """The elements at (i, i + offset) of two axes, as the last axis."""
-        a, b = self._axis(axis1), self._axis(axis2)
-        whole(offset, "offset", -(1 << 62))
+        a, b, offset = self._axis(axis1), self._axis(axis2), whole(offset, "offset", -MOST)
         if a == b:
             raise ShapeError(f"the diagonal of axis {axis1} and itself", place=caller(), expected="two axes")
         x = self.permute(*[k for k in range(self.ndim) if k not in (a, b)], a, b)
@@ -101,9 +103,10 @@ class Einsum(Linalg):
         """The sum of the diagonal of the last two axes; dtypes as for sum."""
         return self.diagonal(offset, -2, -1).sum(-1, dtype=dtype)
 
-    def vecdot(self, other: Any, axis: int = -1) -> Self:
+    @other_names
+    def vecdot(self, other: Any, axis: int = -1, **also: Unpack[Along]) -> Self:
         """The sum of products along `axis`; other axes broadcast."""
-        y = other if isinstance(other, Einsum) else self._from_data(other, self.device)
+        y = self._other(other)
         a, b = self.moveaxis(axis, -1), y.moveaxis(axis, -1)
         if a.shape[-1] != b.shape[-1]:
             raise ShapeError(
@@ -113,9 +116,12 @@ class Einsum(Linalg):
 
     def tensordot(self, other: Any, axes: int | Sequence[Sequence[int]] = 2) -> Self:
         """The sum of products over the last `axes` of this tensor and the first of the other; or over two lists of axes."""
-        y = other if isinstance(other, Einsum) else self._from_data(other, self.device)
+        y = self._other(other)
         if isinstance(axes, (tuple, list)):
-            mine, theirs = [self._axis(a) for a in axes[0]], [y._axis(a) for a in axes[1]]
+            pair = [a if isinstance(a, (tuple, list)) else [a] for a in axes]
+            if len(pair) != 2:
+                raise refused(axes, "axes", "a number, or two lists of axes", ShapeError)
+            mine, theirs = [self._axis(a) for a in pair[0]], [y._axis(a) for a in pair[1]]
         else:
             n = whole(axes, "axes", 0)
             if n > min(self.ndim, y.ndim):
@@ -128,6 +134,10 @@ class Einsum(Linalg):
                 expected="axes of equal sizes",
             )
         letters = string.ascii_letters
+        if self.ndim + y.ndim > len(letters):
+            raise ShapeError(
+                f"tensordot of {self.ndim} and {y.ndim} axes", place=caller(), expected=f"at most {len(letters)} together"
+            )
         left = list(letters[: self.ndim])
         right = list(letters[self.ndim : self.ndim + y.ndim])
         for a, b in zip(mine, theirs, strict=True):
@@ -135,10 +145,13 @@ class Einsum(Linalg):
         out = [x for k, x in enumerate(left) if k not in mine] + [x for k, x in enumerate(right) if k not in theirs]
         return self._like(self.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", self, y).uop)
 
-    def vector_norm(self, axis: Axis = None, keepdim: bool = False, ord: float = 2) -> Self:
+    @other_names
+    def vector_norm(self, axis: Axis = None, keepdim: bool = False, ord: float = 2, **also: Unpack[Reducing]) -> Self:
         """(sum |x|^ord)^(1/ord) over `axis`; the greatest and the least |x| for inf and -inf, for 0 how many are not 0."""
-        x = self._wide().abs()
-        if ord in (float("inf"), float("-inf")):
+        x, ord = self._wide().abs(), real(ord, "ord")
+        if ord == float("inf") and any(x.shape[a] == 0 for a in x._axes(axis)):
+            out = x.sum(axis, keepdim)  # of nothing it is 0
+        elif ord in (float("inf"), float("-inf")):
             out = x.max(axis, keepdim) if ord > 0 else x.min(axis, keepdim)
         elif ord == 0:
             out = x.ne(0).cast(x.dtype).sum(axis, keepdim)
@@ -153,7 +166,7 @@ class Einsum(Linalg):
 
 def _parsed(formula: str, shapes: Sequence[tuple[Dim, ...]]) -> tuple[list[list[Label]], list[Label]]:
     """The labels of each operand's axes and of the result's."""
-    text = formula.replace(" ", "")
+    text = arguments.text(formula, "the formula of einsum", ShapeError).replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
 

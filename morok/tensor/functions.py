@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.tensor.base import arithmetic
 from morok.tensor.math import Math
 
 _SIGNED: Final = {2: dtypes.i16, 4: dtypes.i32, 8: dtypes.i64}
@@ -114,7 +115,8 @@ class Functions(Math):
         """Whether a number is negative, -0.0 and NaN's sign included."""
         if not self.dtype.is_float:
             return self.__lt__(0) if self.dtype.is_signed else self.__ne__(self)
-        return self.bitcast(_SIGNED[self.dtype.itemsize]).__lt__(0)
+        x = self.cast(arithmetic(self.dtype))
+        return x.bitcast(_SIGNED[x.dtype.itemsize]).__lt__(0)
 
     def copysign(self, other: Any) -> Self:
         """The magnitude of x with the sign of y."""

@@ -6,19 +6,20 @@ so it costs one read an element, however long the axis is.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
+from morok.arguments import index_or_none, shown
 from morok.caller import caller
-from morok.errors import DTypeError, ShapeError
+from morok.errors import DTypeError, PositionError, ShapeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor.arguments import known, whole
 from morok.tensor.base import Lazy, dim_node, show
-from morok.tensor.movement import broadcast_shapes, expanded, reshaped
+from morok.tensor.keywords import Along, AlongOrFlat, other_names
+from morok.tensor.movement import broadcast_shapes, expanded, reshaped, symbolic_position
 from morok.tensor.scan import Scan
 
 # Whole numbers of a dtype's width: the sum of one of them and zeros keeps every bit, the sign of zero and NaN's too.
@@ -69,7 +70,7 @@ class Indexing(Scan):
         return others, axes, [parts[k] for k in at], axes[0] if together else 0
 
     def _without_masks(self, parts: list[Any]) -> list[Any]:
-        """The parts, each mask as the places where it holds; ShapeError unless masks have the shape of their axes."""
+        """The parts, each mask as the places where it holds; PositionError unless masks have the shape of their axes."""
         covered = [p.ndim if is_mask(p) else 0 if p is None or p is Ellipsis else 1 for p in parts]
         out: list[Any] = []
         axis = 0
@@ -77,13 +78,19 @@ class Indexing(Scan):
             if is_mask(part):
                 self._covers(part, axis)
             axis += self.ndim - sum(covered) if part is Ellipsis else count
-            out += self._positions_of(part) if is_array(part) else [part]
+            at = symbolic_position(part)
+            out += self._positions_of(part) if is_array(part) else [part if at is None else self._tensor_at(at, axis - 1)]
         return out
 
+    def _tensor_at(self, at: UOp, axis: int) -> Self:
+        """A position that is known when a program runs, as a tensor."""
+        self._check_position(at, axis)
+        return self._like(at.cast(dtypes.i64))
+
     def _covers(self, mask: Any, axis: int) -> None:
-        """ShapeError unless a mask has the shape of the axes from this one on."""
+        """PositionError unless a mask has the shape of the axes from this one on."""
         if mask.shape != self.shape[axis : axis + mask.ndim]:
-            raise ShapeError(
+            raise PositionError(
                 f"a mask of shape {show(mask.shape)} for axes {axis}..{axis + mask.ndim} of shape {show(self.shape)}",
                 place=caller(),
                 expected=f"the shape {show(self.shape[axis : axis + mask.ndim])}",
@@ -95,7 +102,7 @@ class Indexing(Scan):
 
         if isinstance(part, Lazy) and part.dtype.is_int:
             return [part]
-        array = np.asarray(part)
+        array = np.asarray(part) if isinstance(part, Lazy) else _array_of(part)
         if array.size == 0 and isinstance(part, list):
             array = array.astype(np.int64)
         if array.dtype.kind == "b":
@@ -130,7 +137,7 @@ class Indexing(Scan):
             place, good = self._place(position, axis, n)
             places.append(place)
             inside += [] if good is None else [good]
-        shape = broadcast_shapes(*[p.shape for p in places])
+        shape = positions_shape(*[p.shape for p in places])
         flat = expanded(places[0].uop, shape)
         for place, n in zip(places[1:], sizes[1:], strict=True):
             flat = flat * dim_node(n) + expanded(place.uop, shape)
@@ -145,7 +152,7 @@ class Indexing(Scan):
         """A position as an index that is certainly in [0, n), and whether it was; None where that is known."""
         good: Self | None = None
         if isinstance(position, Lazy):
-            at = self._like(position.uop.cast(dtypes.i64))
+            at = self._other(position).cast(dtypes.i64)
             at = (at < 0).where(at + n, at)
             good = (at >= 0) & (at < n)
         else:
@@ -153,18 +160,18 @@ class Indexing(Scan):
         return self._like(at.clip(0, max(n - 1, 0)).uop.cast(dtypes.index)), good
 
     def _known_place(self, position: Any, axis: int, n: int) -> Any:
-        """Positions in numbers as an array of indices in [0, n); ShapeError where one lies outside the axis."""
+        """Positions in numbers as an array of indices in [0, n); PositionError where one lies outside the axis."""
         import numpy as np
 
-        array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position), np.int64)
+        array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position))
         wrong = array[(array < -n) | (array >= n)]
         if wrong.size:
-            raise ShapeError(
+            raise PositionError(
                 f"index {wrong[0]} is outside axis {axis} of shape {show(self.shape)}",
                 place=caller(),
                 expected=f"{-n}..{n}" if n else "an axis with elements",
             )
-        return array % max(n, 1)
+        return array.astype(np.int64) % max(n, 1)
 
     def _selected(self, place: UOp, axis: int, full: Shape) -> Self:
         """The element of axis `axis` at `place`; both broadcast to `full`, the shape with the axis, which is lost."""
@@ -182,7 +189,8 @@ class Indexing(Scan):
     def _zero_unless(self, condition: Self) -> Self:
         return self._like(condition.where(self, self._like(UOp.const(0, self.dtype))).uop)
 
-    def take(self, indices: Any, axis: int | None = None) -> Self:
+    @other_names
+    def take(self, indices: Any, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> Self:
         """The elements at `indices` along `axis`, whose place the axes of `indices` take; of a flat tensor without an axis."""
         if axis is None and self.ndim != 1:
             return self.flatten().take(indices, 0)
@@ -193,7 +201,8 @@ class Indexing(Scan):
         behind = list(range(wide, chosen.ndim))
         return chosen.permute(*behind[:a], *range(wide), *behind[a:])
 
-    def take_along_axis(self, indices: Any, axis: int = -1) -> Self:
+    @other_names
+    def take_along_axis(self, indices: Any, axis: int = -1, **also: Unpack[Along]) -> Self:
         """out[.., j, ..] = x[.., indices[.., j, ..], ..]: the other axes of both broadcast."""
         a = self._axis(axis)
         (at,) = self._positions_of(indices)
@@ -222,6 +231,8 @@ class Indexing(Scan):
         """For each axis the places of the elements that are not 0, as i64. Computed at once: their number is the shape."""
         import numpy as np
 
+        if self.ndim == 0:
+            raise ShapeError("nonzero of a scalar", place=caller(), expected="at least one axis")
         return tuple(self._from_data(np.ascontiguousarray(p), self.device) for p in np.nonzero(np.asarray(self)))
 
 
@@ -229,22 +240,45 @@ def _nothing(d: DType = dtypes.i64) -> UOp:
     return expanded(UOp.const(0, d), (0,))
 
 
+def positions_shape(*shapes: Shape) -> Shape:
+    """The shape that positions broadcast to; PositionError if there is none."""
+    try:
+        return broadcast_shapes(*shapes)
+    except ShapeError:
+        raise PositionError(
+            f"positions of shapes {' and '.join(map(show, shapes))} do not broadcast",
+            place=caller(),
+            expected="from the right, equal dimensions or 1",
+        ) from None
+
+
 def is_array(part: Any) -> bool:
     return isinstance(part, (Lazy, list)) or type(part).__name__ == "ndarray"
 
 
 def is_mask(part: Any) -> bool:
-    return hasattr(part, "ndim") and part.ndim > 0 and str(part.dtype) == "bool"
+    return is_array(part) and not isinstance(part, list) and part.ndim > 0 and str(part.dtype) == "bool"
+
+
+def _array_of(part: Any) -> Any:
+    """A list, number or array of positions or bools as NumPy reads it."""
+    import numpy as np
+
+    try:
+        return np.asarray(part)
+    except (TypeError, ValueError, OverflowError):  # lists of several lengths, or of anything
+        raise _no_index(shown(part)) from None
 
 
 def _integer(part: Any) -> int:
-    if isinstance(part, bool) or not hasattr(part, "__index__"):
-        raise _no_index(repr(part))
-    return operator.index(part)
+    i = index_or_none(part)
+    if i is None:
+        raise _no_index(shown(part))
+    return i
 
 
-def _no_index(what: str) -> ShapeError:
-    return ShapeError(
+def _no_index(what: str) -> PositionError:
+    return PositionError(
         f"{what} is no index",
         place=caller(),
         expected="an integer, a slice, None, `...`, or a tensor or list of integers or bools",

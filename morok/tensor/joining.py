@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
+from morok.arguments import choice
 from morok.caller import caller
 from morok.errors import ShapeError
-from morok.ir.dtype import dtypes, promote
+from morok.ir.dtype import promote
+from morok.ir.op import Op
+from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.arguments import each, known, only_tensors, whole
-from morok.tensor.base import show
+from morok.tensor.base import namesakes, show
 from morok.tensor.creators import Creators
+from morok.tensor.keywords import Along, AlongOrFlat, Over, other_names
 
 T = TypeVar("T", bound="Joining")
 
@@ -21,7 +25,8 @@ class Joining(Creators):
 
     __slots__ = ()
 
-    def cat(self: T, *others: T, axis: int = 0) -> T:
+    @other_names
+    def cat(self: T, *others: T, axis: int = 0, **also: Unpack[Along]) -> T:
         """Tensors behind each other along `axis`; `a.cat(b, c)` or `Tensor.concat([a, b, c])`."""
         if not isinstance(self, Joining):
             raise ShapeError(
@@ -30,7 +35,8 @@ class Joining(Creators):
         return type(self).concat([self, *others], axis)
 
     @classmethod
-    def concat(cls: type[T], tensors: Sequence[T], axis: int | None = 0) -> T:
+    @other_names
+    def concat(cls: type[T], tensors: Sequence[T], axis: int | None = 0, **also: Unpack[AlongOrFlat]) -> T:
         """Tensors behind each other along `axis`, flattened first for None; dtypes promote.
 
         ShapeError unless their other dimensions are equal.
@@ -49,39 +55,34 @@ class Joining(Creators):
                 )
         device = creation.same_device([t.device for t in parts])
         d = promote(*[t.dtype for t in parts])
-        parts = [t.cast(d) for t in parts if t.shape[a] != 0]
-        if not parts:
+        nodes = [t.uop if t.dtype is d else t.cast(d).uop for t in parts if t.shape[a] != 0]
+        if not nodes:
             return first.cast(d)
-        total = sum(known(t, a, "concat") for t in parts)
-        begin = 0
-        placed: list[T] = []
-        for t in parts:
-            n = known(t, a, "concat")
-            placed.append(t._pad_zero([(begin, total - begin - n) if k == a else None for k in range(t.ndim)]))
-            begin += n
-        out = placed[-1]
-        end = total - known(parts[-1], a, "concat")
-        for t, p in zip(reversed(parts[:-1]), reversed(placed[:-1]), strict=True):
-            out = (out._positions(a, dtypes.i64) < end).where(p, out)
-            end -= known(t, a, "concat")
-        return cls._make(out.uop, device)
+        return cls._make(nodes[0] if len(nodes) == 1 else UOp.new(Op.Concat, tuple(nodes), a), device)
 
     @classmethod
-    def stack(cls: type[T], tensors: Sequence[T], axis: int = 0) -> T:
+    @other_names
+    def stack(cls: type[T], tensors: Sequence[T], axis: int = 0, **also: Unpack[Along]) -> T:
         """Tensors of one shape along a new axis."""
         parts = _several(cls, tensors, "stack")
         if any(t.shape != parts[0].shape for t in parts):
             raise ShapeError(
-                f"shapes {' and '.join(show(t.shape) for t in parts)} cannot be stacked", place=caller(), expected="one shape"
+                f"shapes {' and '.join(show(t.shape) for t in parts)} cannot be stacked",
+                place=caller(),
+                expected="one shape",
+                hint=namesakes(d for t in parts for d in t.shape),
             )
-        return cls.concat([t.unsqueeze(axis) for t in parts], axis if axis >= 0 else axis + parts[0].ndim + 1)
+        a = parts[0]._axis(axis, extra=1)
+        return cls.concat([t.unsqueeze(a) for t in parts], a)
 
-    def unstack(self, axis: int = 0) -> tuple[Self, ...]:
+    @other_names
+    def unstack(self, axis: int = 0, **also: Unpack[Along]) -> tuple[Self, ...]:
         """The parts along an axis, which they lose."""
         a = self._axis(axis)
         return tuple(self._picked(a, i) for i in range(known(self, a, "unstack")))
 
-    def split(self, sizes: int | Sequence[int], axis: int = 0) -> tuple[Self, ...]:
+    @other_names
+    def split(self, sizes: int | Sequence[int], axis: int = 0, **also: Unpack[Along]) -> tuple[Self, ...]:
         """Parts of these sizes along `axis`; of one size for a number, the last one with what is left."""
         a = self._axis(axis)
         n = known(self, a, "split")
@@ -103,7 +104,8 @@ class Joining(Creators):
             begin += size
         return tuple(out)
 
-    def chunk(self, chunks: int, axis: int = 0) -> tuple[Self, ...]:
+    @other_names
+    def chunk(self, chunks: int, axis: int = 0, **also: Unpack[Along]) -> tuple[Self, ...]:
         """At most `chunks` parts of one size along `axis`, the last one with what is left."""
         n = known(self, self._axis(axis), "chunk")
         return self.split(max(1, -(-n // whole(chunks, "the number of chunks", 1))), axis)
@@ -119,12 +121,13 @@ class Joining(Creators):
         x = x.expand(tuple(n for c, d in zip(counts, shape, strict=True) for n in (c, d)))
         return x.reshape(tuple(c * d for c, d in zip(counts, shape, strict=True)))
 
-    def repeat(self, repeats: int, axis: int | None = None) -> Self:
+    @other_names
+    def repeat(self, repeats: int, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> Self:
         """Every element `repeats` times, along `axis`; of the flattened tensor for None."""
-        whole(repeats, "repeats", 0)
         return self.flatten().repeat_interleave(repeats, 0) if axis is None else self.repeat_interleave(repeats, axis)
 
-    def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Self:
+    @other_names
+    def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, **also: Unpack[Over]) -> Self:
         """Elements moved along an axis, those that leave it at one end come back at the other; None: of the flattened tensor."""
         if axis is None:
             return self.flatten().roll(shift, 0).reshape(self.shape)
@@ -140,7 +143,8 @@ class Joining(Creators):
             x = twice.shrink([(begin, begin + n) if k == a else None for k in range(x.ndim)])
         return x
 
-    def diff(self, axis: int = -1, n: int = 1) -> Self:
+    @other_names
+    def diff(self, axis: int = -1, n: int = 1, **also: Unpack[Along]) -> Self:
         """What each element has more than the one before it along `axis`, `n` times over; one element less each time."""
         a = self._axis(axis)
         x = self._same()
@@ -156,12 +160,9 @@ class Joining(Creators):
     def meshgrid(cls: type[T], *axes: T, indexing: str = "xy") -> tuple[T, ...]:
         """Each of these vectors repeated over the axes of the others; "xy" exchanges the first two, "ij" does not."""
         only_tensors(axes, "meshgrid", Joining)
-        if indexing not in ("xy", "ij") or any(t.ndim > 1 for t in axes):
-            raise ShapeError(
-                f"meshgrid of {' and '.join(show(t.shape) for t in axes)}, indexing={indexing!r}",
-                place=caller(),
-                expected="vectors, and 'xy' or 'ij'",
-            )
+        choice(indexing, "indexing", ("xy", "ij"), ShapeError)
+        if any(t.ndim > 1 for t in axes):
+            raise ShapeError(f"meshgrid of {' and '.join(show(t.shape) for t in axes)}", place=caller(), expected="vectors")
         order = list(range(len(axes)))
         if indexing == "xy" and len(axes) > 1:
             order[:2] = [1, 0]

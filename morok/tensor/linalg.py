@@ -8,7 +8,9 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
-from morok.tensor.base import arithmetic, show
+from morok.ir.uop import UOp
+from morok.tensor.arguments import MOST, only_tensors, whole
+from morok.tensor.base import arithmetic, namesakes, show
 from morok.tensor.movement import broadcast_shapes
 from morok.tensor.reduce import HALVES, Reduce
 
@@ -23,7 +25,7 @@ class Linalg(Reduce):
 
         Integers are multiplied and added in their own dtype, halves as f32 and rounded once. ShapeError shows both shapes.
         """
-        y = other if isinstance(other, Linalg) else self._from_data(other, self.device)
+        y = self._other(other)
         if self.ndim == 0 or y.ndim == 0:
             raise self._unfit(y, "at least one axis on both sides")
         inner = y.shape[max(y.ndim - 2, 0)]
@@ -49,7 +51,7 @@ class Linalg(Reduce):
             f"shapes {show(self.shape)} and {show(other.shape)} cannot be multiplied as matrices",
             place=caller(),
             expected=expected,
-            hint="transpose one side?",
+            hint=namesakes((*self.shape, *other.shape)) or "transpose one side?",
         )
 
     def dot(self, other: Any) -> Self:
@@ -59,16 +61,20 @@ class Linalg(Reduce):
         return self.matmul(other)
 
     def __rmatmul__(self, other: Any) -> Self:
-        return self._from_data(other, self.device).matmul(self)
+        return self._other(other).matmul(self)
 
     def linear(self, weight: Self, bias: Self | None = None) -> Self:
         """x @ weight.T + bias, the weight as [out, in]."""
+        only_tensors([weight] if bias is None else [weight, bias], "linear", Linalg)
+        if weight.ndim != 2:
+            raise ShapeError(f"linear with a weight of shape {show(weight.shape)}", place=caller(), expected="[out, in]")
         out = self @ weight.transpose(0, 1)
         return out if bias is None else out + bias
 
     def outer(self, other: Self) -> Self:
         """[M], [N] -> [M, N]: all products."""
-        return self.reshape(-1, 1) * other.reshape(1, -1)
+        y = self._other(other)
+        return self.reshape(-1, 1) * y.reshape(1, -1)
 
     def tril(self, diagonal: int = 0) -> Self:
         """The elements on and below a diagonal of the last two axes, 0 above."""
@@ -79,7 +85,10 @@ class Linalg(Reduce):
         return self._triangle(diagonal, lower=False)
 
     def _triangle(self, diagonal: int, lower: bool) -> Self:
-        row = self._positions(self._axis(-2), dtypes.i32) + diagonal
-        column = self._positions(self._axis(-1), dtypes.i32)
+        most = max(int(n.vmax) if isinstance(n, UOp) else n for n in (self.shape[self._axis(-2)], self.shape[-1]))
+        d = dtypes.i32 if most < 1 << 30 else dtypes.i64
+        # a diagonal beyond the matrix is as good as one at its corner
+        row = self._positions(self._axis(-2), d) + max(-most, min(whole(diagonal, "diagonal", -MOST), most))
+        column = self._positions(self._axis(-1), d)
         inside = column <= row if lower else column >= row
         return self._like(inside.where(self, False if self.dtype.is_bool else 0).uop)

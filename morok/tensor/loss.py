@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
+from morok.arguments import choice, real
 from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
-from morok.tensor.arguments import known
+from morok.tensor.arguments import MOST, known, only_tensors, whole
 from morok.tensor.base import show
 from morok.tensor.norm import Norm
+
+_REDUCTIONS: Final = ("mean", "sum", "none")
 
 
 class Loss(Norm):
@@ -19,16 +22,12 @@ class Loss(Norm):
     __slots__ = ()
 
     def _reduced(self, reduction: str) -> Self:
-        if reduction == "mean":
+        if choice(reduction, "reduction", _REDUCTIONS, DTypeError) == "mean":
             return self.mean()
-        if reduction == "sum":
-            return self.sum()
-        if reduction == "none":
-            return self
-        raise DTypeError(f"the reduction {reduction!r}", place=caller(), expected="'mean', 'sum' or 'none'")
+        return self.sum() if reduction == "sum" else self
 
     def _same_shape(self, other: Any, what: str) -> Self:
-        wanted = other if isinstance(other, Loss) else self._from_data(other, self.device)
+        wanted = self._other(other)
         if wanted.shape != self.shape:
             raise ShapeError(
                 f"{what} of shapes {show(self.shape)} and {show(wanted.shape)}", place=caller(), expected="one shape"
@@ -78,7 +77,8 @@ class Loss(Norm):
 
         label_smoothing  the part of each target that is spread over all classes
         """
-        wanted = target if isinstance(target, Loss) else self._from_data(target, self.device)
+        wanted = self._other(target)
+        label_smoothing = real(label_smoothing, "label_smoothing", 0.0, 1.0, ShapeError)
         logs = self._wide().log_softmax(min(1, self.ndim - 1))
         if wanted.dtype.is_float:
             y = self._same_shape(wanted, "cross_entropy")._wide() * (1.0 - label_smoothing)
@@ -90,7 +90,7 @@ class Loss(Norm):
 
     def _classes(self, target: Any, what: str) -> Self:
         """Integer classes for [N, C, ..], checked."""
-        classes = target if isinstance(target, Loss) else self._from_data(target, self.device)
+        classes = self._other(target)
         if not classes.dtype.is_int:
             raise DTypeError(f"{what} of classes of {classes.dtype}", place=caller(), expected="integers")
         if self.ndim == 0 or classes.shape != (self.shape[:1] + self.shape[2:] if self.ndim > 1 else ()):
@@ -106,6 +106,7 @@ class Loss(Norm):
         a = min(1, self.ndim - 1)
         if weight is None:
             return self._like(UOp.const(1.0, self.dtype))
+        only_tensors([weight], "a weight of classes", Loss)
         if weight.shape != (self.shape[a],):
             raise ShapeError(f"a weight of shape {show(weight.shape)}", place=caller(), expected=f"({self.shape[a]},)")
         return weight.cast(self.dtype).reshape((-1, *(1,) * (self.ndim - 1 - a)))
@@ -118,6 +119,7 @@ class Loss(Norm):
         counts = self._of_classes(weight)
         hit = self._positions(a, dtypes.i64) == classes.unsqueeze(a)
         if ignored is not None:
+            ignored = whole(ignored, "ignore_index", -MOST)
             hit = hit & classes.ne(ignored).unsqueeze(a)
         losses = hit.where(-self * counts, 0.0).sum(a)
         if smoothing:
@@ -128,6 +130,6 @@ class Loss(Norm):
         return losses, None if weight is None and ignored is None else hit.where(counts, 0.0).sum(a)
 
     def _averaged(self, counts: Self | None, reduction: str) -> Self:
-        if counts is None or reduction != "mean":
+        if counts is None or choice(reduction, "reduction", _REDUCTIONS, DTypeError) != "mean":
             return self._reduced(reduction)
         return self.sum() / counts.sum()

@@ -14,23 +14,13 @@ from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, arithmetic, as_dtype, show
 from morok.tensor.division import float_floor_divide, float_floor_modulo, floor_divide, floor_modulo
 from morok.tensor.movement import Movement, broadcast_shapes, expanded
-
-Number = bool | int | float
+from morok.tensor.scalars import Number, constant, natural_dtype, outside, python_number, weak_dtype
 
 # What an operator of two bools means, where NumPy gives it a meaning.
 _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Mul: Op.And, Op.Max: Op.Or, Op.Min: Op.And}
 _ORDERINGS: Final = frozenset({Op.Lt, Op.Le, Op.Gt, Op.Ge})
 _COMPARISONS: Final = _ORDERINGS | {Op.Eq, Op.Ne}
 _BITWISE: Final = frozenset({Op.And, Op.Or, Op.Xor})
-
-
-def weak_dtype(d: DType, value: bool | int | float) -> DType:
-    """The dtype at which a Python number meets a tensor of dtype `d`: the tensor's, if its kind can hold the number."""
-    if isinstance(value, bool):
-        return d
-    if isinstance(value, int):
-        return DEFAULT_INT if d.is_bool else d
-    return d if d.is_float else DEFAULT_FLOAT
 
 
 def broadcast(uop: UOp, shape: Shape) -> UOp:
@@ -141,11 +131,11 @@ class Math(Movement):
     # Operands.
 
     @classmethod
-    def _from_data(cls, data: Any, device: str) -> Self:
+    def _from_data(cls, data: Any, device: str, dtype: DType | None = None, floats: DType = DEFAULT_FLOAT) -> Self:
         raise NotImplementedError
 
-    def _operand(self, other: Any, comparing: bool = False) -> UOp:
-        """What stands on the other side of an operator; a Python number takes this tensor's dtype where it can."""
+    def _operand(self, other: Any, d: DType | None = None) -> UOp:
+        """What stands on the other side of an operator; a Python number takes `d` (by default this dtype) where it can."""
         if isinstance(other, Lazy):
             if other.device != self.device:
                 raise DeviceError(
@@ -154,21 +144,29 @@ class Math(Movement):
             return other.uop
         if isinstance(other, UOp):
             return cast_to(other, DEFAULT_INT)
-        if type(other) in (bool, int, float):
-            d = weak_dtype(self.dtype, other)
-            if d.is_int and not isinstance(other, bool) and not d.min <= other <= d.max:
-                if not comparing:
-                    raise DTypeError(
-                        f"{other} does not fit {d}", place=caller(), expected=f"{d.min}..={d.max}", hint="cast the tensor first"
-                    )
-                d = dtypes.u64 if other > DEFAULT_INT.max else DEFAULT_INT
-                other = min(max(other, int(DEFAULT_INT.min)), int(dtypes.u64.max))
-            return UOp.const(other, d)
-        return self._from_data(other, self.device).uop
+        number = python_number(other)
+        if number is not None:
+            return constant(number, weak_dtype(d or self.dtype, number), self.device)
+        # lists of Python's floats lose nothing beside f64
+        floats = dtypes.f64 if self.dtype is dtypes.f64 else DEFAULT_FLOAT
+        return self._from_data(other, self.device, None, floats).uop
 
-    def _pair(self, other: Any, reverse: bool, what: str, comparing: bool = False) -> tuple[UOp, UOp]:
+    def _other(self, value: Any) -> Self:
+        """What a function takes beside this tensor: a tensor of this device, or one made of `value` as for an operator."""
+        return self._like(self._operand(value))
+
+    def _converted(self, value: Any) -> UOp:
+        """`value` at this tensor's dtype: Python's numbers straight, also those in lists; tensors and arrays cast."""
+        number = python_number(value)
+        if number is not None:
+            return constant(number, self.dtype, self.device)
+        if isinstance(value, (list, tuple)):
+            return self._from_data(value, self.device, self.dtype).uop
+        return cast_to(self._operand(value), self.dtype)
+
+    def _pair(self, other: Any, reverse: bool, what: str) -> tuple[UOp, UOp]:
         """Both operands at one dtype and one shape."""
-        theirs = self._operand(other, comparing)
+        theirs = self._operand(other, arithmetic(self.dtype))
         return self._aligned((theirs, self.uop) if reverse else (self.uop, theirs), what)
 
     def _aligned(self, pair: tuple[UOp, UOp], what: str) -> tuple[UOp, UOp]:
@@ -178,7 +176,9 @@ class Math(Movement):
         return broadcast(cast_to(a, d), shape), broadcast(cast_to(b, d), shape)
 
     def _binary(self, op: Op, other: Any, reverse: bool = False) -> Self:
-        a, b = self._pair(other, reverse, op.name, comparing=op in _COMPARISONS)
+        if op in _COMPARISONS and (always := self._beyond(op, other)) is not None:
+            return always
+        a, b = self._pair(other, reverse, op.name)
         d = a.dtype
         if d.is_bool:
             if op in _ORDERINGS:
@@ -192,6 +192,14 @@ class Math(Movement):
         elif op in _BITWISE and not d.is_int:
             raise DTypeError(f"{op.name} of {self.dtype} and {b.dtype}", place=caller(), expected="integers or bools")
         return self._like(UOp.new(op, (a, b)))
+
+    def _beyond(self, op: Op, other: Any) -> Self | None:
+        """The comparison with a Python integer that this dtype does not hold, the same for every element; None for others."""
+        side = outside(other, DEFAULT_INT if self.dtype.is_bool else self.dtype)
+        if not side:
+            return None
+        holds = op is Op.Ne or op in ((Op.Lt, Op.Le) if side > 0 else (Op.Gt, Op.Ge))
+        return self._like(expanded(UOp.const(holds, dtypes.bool), self.shape))
 
     def _total(
         self,
@@ -273,6 +281,13 @@ class Math(Movement):
 
     def __rmod__(self, other: Any) -> Self:
         return self._total(other, True, "%", floor_modulo, float_floor_modulo)
+
+    def __divmod__(self, other: Any) -> tuple[Self, Self]:
+        """The quotient rounded down and the remainder, as `//` and `%` have them."""
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Self, Self]:
+        return self.__rfloordiv__(other), self.__rmod__(other)
 
     def __pow__(self, other: Any) -> Self:
         return self._total(other, False, "**", _power, _power)
@@ -440,9 +455,9 @@ class Math(Movement):
     # Choosing.
 
     def clip(self, min: Any = None, max: Any = None) -> Self:
-        """Values brought between `min` and `max`."""
-        x = self if min is None else self.maximum(min)
-        return x if max is None else x.minimum(max)
+        """Values brought between `min` and `max`. A Python integer below (above) all of the dtype's does not bound them."""
+        x = self._same() if min is None or outside(min, self.dtype) < 0 else self.maximum(min)
+        return x if max is None or outside(max, self.dtype) > 0 else x.minimum(max)
 
     def clamp(self, min: Any = None, max: Any = None) -> Self:
         return self.clip(min, max)
@@ -455,6 +470,7 @@ class Math(Movement):
             )
         first = x if isinstance(x, Lazy) else y if isinstance(y, Lazy) else None
         if isinstance(first, Math):
+            self._operand(first)  # on this device
             xs, ys = first._operand(x), first._operand(y)
         else:
             xs, ys = self._number(x), self._number(y)
@@ -466,19 +482,17 @@ class Math(Movement):
         return self._like(parts[0].where(parts[1], parts[2]))
 
     def _number(self, value: Any) -> UOp:
-        if type(value) in (bool, int, float):
-            return UOp.const(value, as_dtype(type(value)))
-        return self._operand(value)
+        number = python_number(value)
+        return self._operand(value) if number is None else constant(number, natural_dtype(number), self.device)
 
     def masked_fill(self, mask: Any, value: Any) -> Self:
         """`value` where `mask` is true."""
-        m = mask if isinstance(mask, Math) else self._from_data(mask, self.device)
-        return self._like(m.where(value, self).uop)
+        return self._other(mask).where(value, self)
 
     def pad(self, padding: Any, value: Number = 0) -> Self:
         """Elements put before and after each axis: pairs, one an axis, None for none; filled with `value`."""
-        padded = self._pad_zero(padding)
-        if value == 0 or padded is self:
+        padded, filling = self._pad_zero(padding), self._converted(value)
+        if filling is UOp.const(0, self.dtype) or padded.shape == self.shape:
             return padded
         inside = self._like(expanded(UOp.const(True, dtypes.bool), self.shape))._pad_zero(padding)
-        return inside.where(padded, value)
+        return inside.where(padded, self._like(filling))

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Self, SupportsIndex
+from typing import Any, Self, Unpack
 
+from morok.arguments import index_or_none, shown
 from morok.caller import caller
-from morok.errors import ShapeError
+from morok.errors import ArgumentTypeError, PositionError, ShapeError
+from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
-from morok.tensor.base import Lazy, dim_node, prod, show
+from morok.tensor.arguments import axis as axis_of
+from morok.tensor.arguments import fitting, shape_argument, whole
+from morok.tensor.base import Lazy, dim_node, namesakes, prod, show
+from morok.tensor.keywords import Along, AnyAxes, AsAxes, AsAxis, other_names
 from morok.tensor.variable import Variable
 
 Dim = int | UOp
-
-
-def shape_argument(shape: tuple[Any, ...]) -> Shape:
-    """`f(2, 3)` and `f((2, 3))` mean the same."""
-    if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
-        shape = tuple(shape[0])
-    try:
-        return tuple(d.node if isinstance(d, Variable) else d if isinstance(d, UOp) else operator.index(d) for d in shape)
-    except TypeError:
-        raise ShapeError(f"{shape} is no shape", place=caller(), expected="whole numbers, or variables") from None
-
-
-def new_shape(shape: tuple[Any, ...]) -> Shape:
-    """The shape of a tensor that is made: as shape_argument(), and no size below 0."""
-    sizes = shape_argument(shape)
-    if any(isinstance(d, int) and d < 0 for d in sizes):
-        raise ShapeError(f"a tensor of shape {show(sizes)}", place=caller(), expected="sizes of at least 0")
-    return sizes
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -50,10 +36,10 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
                 f"shapes {' and '.join(show(s) for s in shapes)} do not broadcast",
                 place=caller(),
                 expected="from the right, equal dimensions or 1",
-                hint="reshape or unsqueeze one of them",
+                hint=namesakes(dims) or "reshape or unsqueeze one of them",
             )
         out.append(wide[0] if wide else 1)
-    return tuple(out)
+    return fitting(tuple(out))
 
 
 def reshaped(uop: UOp, shape: Shape) -> UOp:
@@ -86,15 +72,8 @@ class Movement(Lazy):
     __slots__ = ()
 
     def _axis(self, axis: int, extra: int = 0) -> int:
-        ndim = self.ndim + extra
-        if not isinstance(axis, SupportsIndex):
-            raise ShapeError(f"{axis!r} is no axis", place=caller(), expected=f"an axis in {-ndim}..{ndim}")
-        axis = operator.index(axis)
-        if not -ndim <= axis < ndim:
-            raise ShapeError(
-                f"axis {axis} does not exist in shape {show(self.shape)}", place=caller(), expected=f"an axis in {-ndim}..{ndim}"
-            )
-        return axis % ndim
+        shape = self.shape
+        return axis_of(axis, shape, len(shape) + extra)
 
     def _axes(self, axis: int | Sequence[int] | None) -> tuple[int, ...]:
         """The axes named, each once, in order; all of them for None."""
@@ -128,6 +107,7 @@ class Movement(Lazy):
                 f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)} of {prod(wanted)}",
                 place=caller(),
                 expected="the same number of elements",
+                hint=namesakes((*self.shape, *wanted)),
             )
         return self._like(reshaped(self.uop, wanted))
 
@@ -153,11 +133,12 @@ class Movement(Lazy):
                 f"shape {show(self.shape)} cannot be expanded to {show(wanted)}",
                 place=caller(),
                 expected="from the right, equal dimensions or 1 in the tensor",
+                hint=namesakes((*self.shape, *wanted)),
             )
-        return self._like(expanded(self.uop, full))
+        return self._like(expanded(self.uop, fitting(full)))
 
     def broadcast_to(self, shape: Sequence[Dim]) -> Self:
-        return self.expand(*shape)
+        return self.expand(shape)
 
     def permute(self, *axes: Any) -> Self:
         """The axes in another order."""
@@ -165,7 +146,7 @@ class Movement(Lazy):
         wanted = tuple(self._axis(a) for a in order if isinstance(a, int))
         if sorted(wanted) != list(range(self.ndim)):
             raise ShapeError(
-                f"{order} is no order of the axes of shape {show(self.shape)}",
+                f"{show(order)} is no order of the axes of shape {show(self.shape)}",
                 place=caller(),
                 expected=f"0..{self.ndim}, each once",
             )
@@ -181,7 +162,7 @@ class Movement(Lazy):
         return self._like(UOp.new(Op.Permute, (uop,), wanted))
 
     def permute_dims(self, axes: Sequence[int]) -> Self:
-        return self.permute(*axes)
+        return self.permute(axes)
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
         """Two axes exchanged."""
@@ -210,13 +191,14 @@ class Movement(Lazy):
         order.insert(d, s)
         return self.permute(*order)
 
-    def flip(self, *axis: Any) -> Self:
+    @other_names
+    def flip(self, *axes: Any, **also: Unpack[AnyAxes]) -> Self:
         """The order along these axes reversed (all of them if none is named)."""
-        named = axis[0] if len(axis) == 1 and (axis[0] is None or isinstance(axis[0], (tuple, list))) else axis or None
-        axes = self._axes(named)
-        if not axes:
+        named = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
+        reversed_axes = self._axes(named)
+        if not reversed_axes:
             return self._same()
-        return self._like(UOp.new(Op.Flip, (self.uop,), tuple(a in axes for a in range(self.ndim))))
+        return self._like(UOp.new(Op.Flip, (self.uop,), tuple(a in reversed_axes for a in range(self.ndim))))
 
     def shrink(self, bounds: Sequence[tuple[Dim, Dim] | None]) -> Self:
         """Of each axis the elements from a begin to an end (left out); None keeps all."""
@@ -225,7 +207,7 @@ class Movement(Lazy):
         for (b, e), d in zip(full, self.shape, strict=True):
             if isinstance(b, int) and isinstance(e, int) and isinstance(d, int) and not 0 <= b <= e <= d:
                 raise ShapeError(
-                    f"shape {show(self.shape)} cannot be shrunk to {list(bounds)}",
+                    f"shape {show(self.shape)} cannot be shrunk to {shown(bounds)}",
                     place=caller(),
                     expected="0 <= begin <= end <= size",
                 )
@@ -238,7 +220,7 @@ class Movement(Lazy):
         full = [(0, 0) if e is None else e for e in edges]
         if any(isinstance(n, int) and n < 0 for pair in full for n in pair):
             raise ShapeError(
-                f"shape {show(self.shape)} cannot be padded by {list(padding)}", place=caller(), hint="shrink takes away"
+                f"shape {show(self.shape)} cannot be padded by {shown(padding)}", place=caller(), hint="shrink takes away"
             )
         if all(b == 0 and e == 0 for b, e in full):
             return self._same()
@@ -249,51 +231,51 @@ class Movement(Lazy):
 
     def _edges(self, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:
         if not isinstance(pairs, (tuple, list)):
-            raise ShapeError(f"{what} was given {pairs!r}", place=caller(), expected="a list of pairs, or None, one an axis")
+            raise ArgumentTypeError(
+                f"{what} was given {shown(pairs)}", place=caller(), expected="a list of pairs, or None, one an axis"
+            )
         wrong = [p for p in pairs if p is not None and not (isinstance(p, (tuple, list)) and len(p) == 2)]
         if wrong:
-            raise ShapeError(f"{what} was given {wrong[0]!r}", place=caller(), expected="pairs, or None, one an axis")
+            raise ShapeError(f"{what} was given {shown(wrong[0])}", place=caller(), expected="pairs, or None, one an axis")
         if len(pairs) != self.ndim:
             raise ShapeError(
                 f"{what} of shape {show(self.shape)} was given {len(pairs)} pairs", place=caller(), expected=f"{self.ndim} pairs"
             )
-        return [None if p is None else (p[0], p[1]) for p in pairs]
+        return [None if p is None else (_edge(p[0], what), _edge(p[1], what)) for p in pairs]
 
-    def squeeze(self, dim: int | Sequence[int] | None = None) -> Self:
+    @other_names
+    def squeeze(self, dim: int | Sequence[int] | None = None, **also: Unpack[AsAxes]) -> Self:
         """Dimensions of size 1 taken out: all of them, or those named."""
         axes = self._axes(dim)
         if dim is not None and any(self.shape[a] != 1 for a in axes):
             raise ShapeError(f"axis {dim} of shape {show(self.shape)} cannot be squeezed", place=caller(), expected="size 1")
         return self.reshape(tuple(d for a, d in enumerate(self.shape) if a not in axes or d != 1))
 
-    def unsqueeze(self, dim: int) -> Self:
+    @other_names
+    def unsqueeze(self, dim: int, **also: Unpack[AsAxis]) -> Self:
         """A dimension of size 1 put in before axis `dim`."""
         a = self._axis(dim, extra=1)
         return self.reshape((*self.shape[:a], 1, *self.shape[a:]))
 
-    def expand_dims(self, axis: int = 0) -> Self:
+    @other_names
+    def expand_dims(self, axis: int = 0, **also: Unpack[Along]) -> Self:
         return self.unsqueeze(axis)
 
-    def repeat_interleave(self, repeats: int, axis: int) -> Self:
+    @other_names
+    def repeat_interleave(self, repeats: int, axis: int, **also: Unpack[Along]) -> Self:
         """Every element along `axis` repeated."""
-        a = self._axis(axis)
-        wide = self.unsqueeze(a + 1).expand(*self.shape[: a + 1], repeats, *self.shape[a + 1 :])
+        a, count = self._axis(axis), whole(repeats, "repeats", 0)
+        wide = self.unsqueeze(a + 1).expand((*self.shape[: a + 1], count, *self.shape[a + 1 :]))
         return wide.flatten(a, a + 1)
 
     def _sliced(self, axis: int, s: slice) -> Self:
         size = self.shape[axis]
-        if not isinstance(size, int):
-            if s == slice(None):
-                return self
-            raise ShapeError(
-                f"a symbolic axis of {show(self.shape)} cannot be sliced", place=caller(), hint="shrink takes symbolic edges"
-            )
-        try:
-            begin, end, step = s.indices(size)
-        except (TypeError, ValueError) as problem:
-            raise ShapeError(
-                f"{s} is no slice: {problem}", place=caller(), expected="whole numbers, a step that is not 0"
-            ) from None
+        if s == slice(None):
+            return self
+        if is_symbolic(s, size):
+            return self.shrink([self._ends(s, axis) if a == axis else None for a in range(self.ndim)])
+        assert isinstance(size, int)
+        begin, end, step = _indices(s, size)
         count = len(range(begin, end, step))
         if count == 0:
             return self.shrink([(0, 0) if a == axis else None for a in range(self.ndim)])
@@ -311,6 +293,16 @@ class Movement(Lazy):
         x = x.shrink([(0, 1) if a == axis + 1 else None for a in range(x.ndim)])
         return x.reshape((*before, count, *after))
 
+    def _ends(self, s: slice, axis: int) -> tuple[Dim, Dim]:
+        """Where a slice begins and ends whose ends or axis are known when a program runs: 0 <= begin <= end <= size."""
+        if s.step is not None and index_or_none(s.step) != 1:
+            what = f"{shown(s)} of shape {show(self.shape)} has a step, and its length is not known"
+            raise ShapeError(what, place=caller(), expected="a step of 1 between symbolic ends", hint="flip reverses an axis")
+        size = self.shape[axis]
+        begin = 0 if s.start is None else _inside(s.start, size)
+        end = size if s.stop is None else _inside(s.stop, size)
+        return begin, _greater(end, begin)
+
     def __getitem__(self, key: Any) -> Self:
         """Basic indexing: integers, slices with steps, None and `...`."""
         parts = list(key) if isinstance(key, tuple) else [key]
@@ -320,10 +312,10 @@ class Movement(Lazy):
         """The parts of an index, with a whole slice for each axis that is not named and without `...`."""
         ellipses = [i for i, p in enumerate(parts) if isinstance(p, EllipsisType)]
         if len(ellipses) > 1:
-            raise ShapeError("an index has two ellipses", place=caller(), expected="at most one `...`")
+            raise PositionError("an index has two ellipses", place=caller(), expected="at most one `...`")
         named = sum(1 for p in parts if p is not None and not isinstance(p, EllipsisType))
         if named > self.ndim:
-            raise ShapeError(
+            raise PositionError(
                 f"an index of {named} parts into shape {show(self.shape)}", place=caller(), expected=f"at most {self.ndim}"
             )
         at = ellipses[0] if ellipses else len(parts)
@@ -345,22 +337,101 @@ class Movement(Lazy):
     def _picked(self, axis: int, part: Any) -> Self:
         """Axis `axis` gone, of which element `part` is left."""
         size = self.shape[axis]
-        if isinstance(part, bool) or not hasattr(part, "__index__"):
-            raise ShapeError(
-                f"{part!r} is no index",
+        at = symbolic_position(part)
+        if at is not None:
+            self._check_position(at, axis)
+            x = self.shrink([(at, _canonical(at + 1)) if a == axis else None for a in range(self.ndim)])
+            return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
+        i = index_or_none(part)
+        if i is None:
+            raise PositionError(
+                f"{shown(part)} is no index",
                 place=caller(),
-                expected="an integer, a slice, None or `...`",
+                expected="an integer, a variable, a slice, None or `...`",
                 hint="where() selects by a condition",
             )
-        i = part.__index__()
         if isinstance(size, int):
             if not -size <= i < size:
-                raise ShapeError(
+                raise PositionError(
                     f"index {i} is outside axis {axis} of shape {show(self.shape)}", place=caller(), expected=f"{-size}..{size}"
                 )
             i %= size
         x = self.shrink([(i, i + 1) if a == axis else None for a in range(self.ndim)])
         return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
+
+    def _check_position(self, at: UOp, axis: int) -> None:
+        """PositionError where a position that is known when a program runs may lie outside its axis."""
+        every = _canonical(at)  # whatever the variables are bound to: a plan runs with other values
+        if every.vmin < 0 or _canonical(_difference(_difference(self.shape[axis], at), 1)).vmin < 0:
+            what = f"{every.text()} may lie outside axis {axis} of shape {show(self.shape)}"
+            hint = "a Variable with closer bounds"
+            raise PositionError(what, place=caller(), expected="a position that is never outside", hint=hint)
+
+
+def has_variable(key: Any) -> bool:
+    """Whether the elements that an index chooses are known only when a program runs."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(is_symbolic(p, 0) if isinstance(p, slice) else symbolic_position(p) is not None for p in parts)
+
+
+def symbolic_position(part: Any) -> UOp | None:
+    """The node of a position that is known when a program runs; None for any other part of an index."""
+    if isinstance(part, Variable):
+        return part.node
+    return part if isinstance(part, UOp) and part.dtype is dtypes.index and not part.shape else None
+
+
+def _edge(n: Any, what: str) -> Dim:
+    """The begin or the end of a pad or shrink: a number, or a node of dtype index."""
+    if n.__class__ is int:
+        return int(n)
+    (edge,) = shape_argument((n,)) if not isinstance(n, (tuple, list)) else (None,)
+    if edge is None:
+        raise ArgumentTypeError(f"{what} was given {shown(n)}", place=caller(), expected="whole numbers in pairs")
+    return edge
+
+
+def is_symbolic(s: slice, size: Dim) -> bool:
+    """Whether a slice of an axis depends on what is known when a program runs."""
+    return any(isinstance(n, (UOp, Variable)) for n in (s.start, s.stop, s.step, size))
+
+
+def _indices(s: slice, size: int) -> tuple[int, int, int]:
+    try:
+        return s.indices(size)
+    except (TypeError, ValueError) as problem:
+        kind = ArgumentTypeError if isinstance(problem, TypeError) else ShapeError
+        raise kind(f"{shown(s)} is no slice: {problem}", place=caller(), expected="whole numbers, a step that is not 0") from None
+
+
+def _inside(n: Any, size: Dim) -> Dim:
+    """An end of a slice as a place in 0..=size; a number below 0 counts from the end."""
+    at = _edge(n, "a slice")
+    if isinstance(at, int):
+        if at < 0:
+            return _greater(_difference(size, -at), 0)
+    elif at.vmin < 0:
+        what = f"a slice was given {shown(n)}, which may be less than 0"
+        raise ShapeError(what, place=caller(), expected="numbers, or nodes that are never less than 0")
+    return _lesser(at, size)
+
+
+def _greater(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return max(a, b)
+    by = _canonical(_difference(a, b))
+    return a if by.vmin >= 0 else b if by.vmax <= 0 else dim_node(a).max(dim_node(b))
+
+
+def _lesser(a: Dim, b: Dim) -> Dim:
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a, b)
+    by = _canonical(_difference(a, b))
+    return a if by.vmax <= 0 else b if by.vmin >= 0 else dim_node(a).min(dim_node(b))
+
+
+def _difference(a: Dim, b: Dim) -> Dim:
+    return a - b if isinstance(a, int) and isinstance(b, int) else dim_node(a) - dim_node(b)
 
 
 def _same_size(a: Shape, b: Shape) -> bool:

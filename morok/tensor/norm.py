@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Self
+from typing import Self, Unpack
 
+from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.tensor.arguments import known, only_tensors, whole
 from morok.tensor.base import show
+from morok.tensor.keywords import Along, Axis, Over, other_names
 from morok.tensor.pool import Pool
-from morok.tensor.reduce import Axis
 
 
 class Norm(Pool):
@@ -19,18 +20,23 @@ class Norm(Pool):
 
     __slots__ = ()
 
-    def layernorm(self, axis: Axis = -1, eps: float = 1e-5, weight: Self | None = None, bias: Self | None = None) -> Self:
+    @other_names
+    def layernorm(
+        self, axis: Axis = -1, eps: float = 1e-5, weight: Self | None = None, bias: Self | None = None, **also: Unpack[Over]
+    ) -> Self:
         """(x - mean) / sqrt(variance + eps) over `axis`, times the weight, plus the bias; both broadcast."""
         x = self._wide()
         centred = x - x.mean(axis, keepdim=True)
         scale = ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
         return (centred * scale)._affine(weight, bias)._rounded_to(self)
 
-    def rms_norm(self, axis: Axis = -1, eps: float = 1e-6, weight: Self | None = None) -> Self:
+    @other_names
+    def rms_norm(self, axis: Axis = -1, eps: float = 1e-6, weight: Self | None = None, **also: Unpack[Over]) -> Self:
         """x / sqrt(mean square + eps) over `axis`, times the weight, which broadcasts."""
         x = self._wide()
         return (x * ((x * x).mean(axis, keepdim=True) + eps).rsqrt())._affine(weight, None)._rounded_to(self)
 
+    @other_names
     def batchnorm(
         self,
         weight: Self | None = None,
@@ -39,6 +45,7 @@ class Norm(Pool):
         var: Self | None = None,
         eps: float = 1e-5,
         axis: int = 1,
+        **also: Unpack[Along],
     ) -> Self:
         """(x - mean) / sqrt(var + eps) * weight + bias, each of shape [C] along `axis`.
 
@@ -69,6 +76,7 @@ class Norm(Pool):
         """layernorm() over each of `groups` groups of channels of [N, C, ..]; weight and bias are [C]."""
         if self.ndim < 2:
             raise ShapeError(f"group_norm of shape {show(self.shape)}", place=caller(), expected="[N, C, ..]")
+        only_tensors([t for t in (weight, bias) if t is not None], "group_norm", Norm)
         channels, count = known(self, 1, "group_norm"), whole(groups, "groups", 1)
         if channels % count:
             raise ShapeError(
@@ -103,6 +111,7 @@ class Norm(Pool):
                 place=caller(),
                 expected="[.., L, E], [.., S, E] and [.., S, V]",
             )
+        is_causal = flag(is_causal, "is_causal")
         if is_causal and attn_mask is not None:
             raise DTypeError("attention with a mask that is causal too", place=caller(), expected="attn_mask or is_causal")
         factor = 1.0 / math.sqrt(max(known(self, -1, "attention"), 1)) if scale is None else scale

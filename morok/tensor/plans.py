@@ -8,8 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from morok import config
+from morok.arguments import device_name
+from morok.interrupts import check, deferred
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.locks import KERNELS
+from morok.memory import needs_memory
 from morok.passes.appended import appended_key
 from morok.passes.pieces import Chain, chains, variable
 from morok.passes.pieces import Step as Link
@@ -58,6 +62,7 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
     """
     from morok.runtime.progress import shown
 
+    check()
     settings = (device.name, config.code_key(), config.CHECK.value, appended_key())
     kernels: dict[UOp, Kernel] = {}
     pending: tuple[UOp, Callable[[], Kernel]] | None = None
@@ -73,6 +78,7 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
             if known is not None:
                 kernels[ast] = known
             continue
+        check()
         instructions = _lower(ast, device)
         if pending is not None:
             keep(pending[0], pending[1]())
@@ -87,14 +93,15 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
 
 
 def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[UOp]:
-    from morok.passes.pipeline import lower
-
     COUNTERS.kernels_lowered += 1
     if config.BEAM.value:
         from morok.runtime.tune import tuned
 
         ast = tuned(ast, device)
-    return lower(ast, device.target, observer)
+    with KERNELS:
+        from morok.passes.pipeline import lower
+
+        return lower(ast, device.target, observer)
 
 
 def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
@@ -124,9 +131,10 @@ def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
 
 def _chains(schedule: Schedule, device: Device, kept: Collection[int] = ()) -> list[Chain]:
     """The steps that run a piece at a time, where the buffers between them are not to be `kept`."""
-    if device.target.has_local:
+    if device.target.has_local or config.OPTS.value:
         return []
-    inner = set(range(schedule.inputs, schedule.inputs + len(schedule.made))) - set(schedule.outputs) - set(kept)
+    given = {b for s in schedule.steps if s.ast.arg.opts is not None for b in s.buffers}  # optimizations for whole kernels
+    inner = set(range(schedule.inputs, schedule.inputs + len(schedule.made))) - set(schedule.outputs) - set(kept) - given
     return chains([Link(s.ast, s.buffers) for s in schedule.steps], schedule.groups, inner, device.target.threads)
 
 
@@ -152,12 +160,18 @@ def _in_order(
     return order, together
 
 
+@needs_memory("lower kernels")
 def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
     """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
+    with deferred:
+        return _kernels_of(tensor, device)
+
+
+def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
     from morok.passes.pipeline import APPLY_OPTS
     from morok.runtime.device import device as find_device
 
-    where = device or tensor.device
+    where = tensor.device if device is None else device_name(device)
     schedule: Schedule | None = tensor._compiled
     if schedule is None:
         roots = wanted([tensor])
@@ -186,4 +200,4 @@ def _scheduled_for(schedule: Schedule, other: str) -> Schedule:
     leaves = {n for root in schedule.roots for n in root.toposort() if n.op is Op.Buffer}
     moved = {n: placeholder(number_of(n), n.dtype, n.arg, other) for n in leaves}
     by_number = sorted(moved.values(), key=number_of)
-    return scheduled(Normal(rebuilt(schedule.roots, moved), by_number, {}), other)
+    return scheduled(Normal(rebuilt(schedule.roots, moved), by_number, {}, {}), other)

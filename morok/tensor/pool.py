@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes
@@ -39,7 +40,7 @@ class Pool(Conv):
         sizes, strides, pads, dilations = self._pooling("avg_pool2d", kernel_size, stride, padding, 1)
         x = self._wide()
         total = self._windows_of(x._pad_zero(_around(x, pads)), sizes, strides, dilations).sum((-2, -1))
-        if count_include_pad or pads == (0, 0):
+        if flag(count_include_pad, "count_include_pad") or pads == (0, 0):
             return (total / float(sizes[0] * sizes[1]))._rounded_to(self)
         for axis in (-2, -1):
             first = total._positions(total.ndim + axis, dtypes.i64) * strides[axis] - pads[axis]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import os
-import threading
+from collections.abc import Sequence
 from typing import Any, Final, Self
 
+from morok.arguments import finite, flag, real
 from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import FLOAT_FORMAT, DType, dtypes
@@ -19,10 +20,12 @@ from morok.ir.op import Op
 from morok.ir.ops.transcendental import threefry
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
+from morok.locks import NUMBERS
 from morok.tensor import creation
-from morok.tensor.arguments import whole
+from morok.tensor.arguments import new_shape, whole
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, prod
-from morok.tensor.movement import expanded, new_shape, reshaped
+from morok.tensor.describing import current
+from morok.tensor.movement import expanded, reshaped
 from morok.tensor.writing import Writing
 
 
@@ -30,35 +33,50 @@ class _Generator:
     """The seed, and how many keys it has given."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._seed: int | None = None
         self._calls = 0
 
     def seed(self, value: int) -> None:
-        with self._lock:
+        description = current()
+        if description is not None:
+            description.events.append(value)
+            return
+        with NUMBERS:
             self._seed, self._calls = value % (1 << 64), 0
 
     def key(self) -> int:
         """The next key. Without a seed the operating system gives one."""
-        with self._lock:
+        with NUMBERS:
             if self._seed is None:
                 self._seed = int.from_bytes(os.urandom(8), "little")
             self._calls += 1
             return threefry(dtypes.u64, self._calls, self._seed)
 
+    def replay(self, events: Sequence[int | None]) -> list[int]:
+        """The keys that the calls of a described function get: a seed sets it, None draws."""
+        with NUMBERS:
+            keys = []
+            for event in events:
+                if event is None:
+                    keys.append(self.key())
+                else:
+                    self.seed(event)
+            return keys
 
-_GENERATOR: Final = _Generator()
+
+GENERATOR: Final = _Generator()
 
 
 class Random(Writing):
-    """Tensors of random numbers. A plan that is executed again repeats its numbers: they were drawn when it was described."""
+    """Tensors of random numbers. A plan of prepare() that is executed again repeats its numbers: they were drawn when it was
+    described. A function under `morok.jit` draws new ones in each call."""
 
     __slots__ = ()
 
     @staticmethod
     def manual_seed(seed: int) -> None:
         """Begin anew: the same calls after the same seed give the same numbers."""
-        _GENERATOR.seed(whole(seed, "the seed", -(1 << 63)))
+        GENERATOR.seed(whole(seed, "the seed", -(1 << 63), None))
 
     @classmethod
     def _bits(cls, shape: Shape, device: str) -> Self:
@@ -68,7 +86,11 @@ class Random(Writing):
         size = prod(shape)
         if size == 0:
             return cls._make(expanded(UOp.const(0, dtypes.u64), shape), device)
-        key = creation.from_array(np.array([_GENERATOR.key()], np.uint64), None, device)
+        description = current()
+        if description is None:
+            key = creation.from_array(np.array([GENERATOR.key()], np.uint64), None, device)
+        else:
+            key = description.key(device)
         counters = UOp.new(Op.Iota, (dim_node(size),)).cast(dtypes.u64)
         words = UOp.new(Op.Threefry, (counters, expanded(key, (size,))))
         return cls._make(reshaped(words, shape), device)
@@ -89,7 +111,8 @@ class Random(Writing):
     @classmethod
     def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
         """Floats evenly between `low` and `high`, which by rounding may come out itself."""
-        if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        low, high = finite(low, "low", ShapeError), finite(high, "high", ShapeError)
+        if low > high:
             raise ShapeError(f"uniform from {low} to {high}", place=caller(), expected="finite low <= high")
         d = _float_dtype(dtype, "uniform")
         digits = FLOAT_FORMAT[d][0]
@@ -99,10 +122,10 @@ class Random(Writing):
     @classmethod
     def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = None, device: str | None = None) -> Self:
         """Integers in low..high, `high` left out, each as likely as the others up to (high - low) / 2^64."""
-        d = as_dtype(dtype or DEFAULT_INT)
+        d = DEFAULT_INT if dtype is None else as_dtype(dtype)
         if not d.is_int:
             raise DTypeError(f"randint of {d}", place=caller(), expected="an integer dtype")
-        low, high = whole(low, "low", int(d.min)), whole(high, "high", int(d.min))
+        low, high = whole(low, "low", int(d.min), None), whole(high, "high", int(d.min), None)
         if not low < high <= d.max + 1:
             raise ShapeError(f"randint from {low} to {high} of {d}", place=caller(), expected=f"low < high <= {d.max + 1}")
         bits = cls._bits(new_shape(shape), creation.default_device(device))
@@ -120,8 +143,7 @@ class Random(Writing):
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
         """Floats of a normal distribution (Box and Muller 1958)."""
         d = _float_dtype(dtype, "normal")
-        if not std >= 0:
-            raise ShapeError(f"normal with a standard deviation of {std}", place=caller(), expected="0 or more")
+        mean, std = real(mean, "the mean", error=ShapeError), real(std, "the standard deviation", 0.0, error=ShapeError)
         sizes, name = new_shape(shape), creation.default_device(device)
         bits = cls._bits(sizes, name)
         if d is dtypes.f64:
@@ -141,8 +163,7 @@ class Random(Writing):
 
     def dropout(self, p: float = 0.5, training: bool = True) -> Self:
         """Each element 0 with probability `p`, the others divided by 1 - p; the tensor itself where `training` is False."""
-        if not 0 <= p <= 1:
-            raise ShapeError(f"dropout with p = {p}", place=caller(), expected="a probability")
+        p, training = real(p, "the probability of dropout", 0.0, 1.0, ShapeError), flag(training, "training")
         x = self._like(self._float())
         if not training or p == 0:
             return x
@@ -153,7 +174,7 @@ class Random(Writing):
 
 
 def _float_dtype(dtype: Any, what: str) -> DType:
-    d = as_dtype(dtype or DEFAULT_FLOAT)
+    d = DEFAULT_FLOAT if dtype is None else as_dtype(dtype)
     if not d.is_float:
         raise DTypeError(f"{what} of {d}", place=caller(), expected="a float dtype", hint="randint makes integers")
     return d

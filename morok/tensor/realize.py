@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from morok.caller import caller
 from morok.errors import DeviceError
+from morok.interrupts import deferred
 from morok.ir.dtype import dtypes
-from morok.ir.graph import substitute, toposort
+from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
+from morok.locks import KERNELS
+from morok.memory import needs_memory
 from morok.tensor import registry
 from morok.tensor.base import Lazy, prod
+from morok.tensor.describing import current
 from morok.tensor.movement import reshaped
 from morok.tensor.plans import planned
-from morok.tensor.schedule import Prepared, placeholder, with_memory
+from morok.tensor.schedule import Prepared, with_memory
 from morok.tensor.stored import by_device, constant, content, is_empty, memory_of, stored_buffer, waiting, wanted
 
 if TYPE_CHECKING:
@@ -42,23 +47,43 @@ def watching(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+@needs_memory("compute tensors")
 def realize(tensors: Sequence[Lazy]) -> None:
     """Compute these tensors. Every live tensor whose graph holds one of them uses its memory from then on."""
-    for device, group in by_device(tensors).items():
-        _realize(group, device)
+    if (description := current()) is not None:
+        description.admit(tensors)
+    with deferred:  # what has been written is noted, whatever signal arrives
+        _load()
+        for device, group in by_device(tensors).items():
+            _realize(group, device)
+
+
+@functools.cache
+def _load() -> None:
+    """Import what compiles and runs kernels: once, where no child is forked meanwhile."""
+    with KERNELS:
+        import morok.passes.pipeline
+        import morok.runtime.memory
+        import morok.runtime.plan
+        import morok.runtime.progress  # noqa: F401
+        from morok.codegen.targets import host
+
+        host()
 
 
 def _realize(tensors: Sequence[Lazy], device: str) -> None:
     for t in tensors:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
             t.uop = reshaped(registry.new_buffer(t.dtype, 0, device), t.shape)
-    roots = wanted(tensors)
-    if not roots:
-        return
-    asked = [(t, content(t.uop), t.shape) for t in tensors]
-    prepared = with_memory(roots, device)
-    numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
-    plan = planned(prepared, numbers.values())
+    graphs: list[UOp] = []
+    while graphs != (graphs := [t.uop for t in tensors]):  # a signal's handler, too, may have computed what they hold
+        roots = wanted(tensors)
+        if not roots:
+            return
+        asked = [(t, content(t.uop), t.shape) for t in tensors]
+        prepared = with_memory(roots, device)
+        numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
+        plan = planned(prepared, numbers.values())
     watcher = _watcher.get()
     done = None if watcher is None else watcher(prepared)
     if plan.kernels:
@@ -71,7 +96,7 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
             buffer = prepared.nodes[number]
         else:
             buffer = registry.new_buffer(node.dtype, prepared.memory[number].size, device, plan.buffers[number])
-        mapping[node] = _held(buffer, shape_of(node))
+        mapping[node] = held(buffer, shape_of(node))
     for t, root, shape in asked:
         if root in mapping:
             t._compiled = prepared.schedule
@@ -82,19 +107,21 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
 
 def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
     """The nodes stored on the way that other live tensors hold too: their memory is worth keeping."""
-    inner = prepared.schedule.inner
+    inner = dict(prepared.schedule.inner)
     if not inner:
         return {}
     others = [u for t in registry.tensors() if stored_buffer(u := t.uop) is None and content(u) not in roots]
-    if not others:
-        return {}
-    real = {placeholder(k, b.dtype, b.arg, prepared.device.name): b for k, b in enumerate(prepared.nodes)}
-    nodes = substitute([node for node, _ in inner], real)
-    alive = set(toposort(others))
-    return {node: number for node, (_, number) in zip(nodes, inner, strict=True) if node in alive}
+    alive = (node for node in toposort(others) if node in prepared.became)
+    return {node: number for node in alive if (number := inner.get(prepared.became[node])) is not None}
 
 
-def _held(node: UOp, shape: Shape) -> UOp:
+def is_watched() -> bool:
+    """Whether somebody watches what is computed here and now."""
+    return _watcher.get() is not None
+
+
+def held(node: UOp, shape: Shape) -> UOp:
+    """A Buffer node in this shape: as it is, or its beginning for sizes that variables determine."""
     if any(isinstance(d, UOp) for d in shape):
         # memory for the largest size; the elements in use stand at its beginning
         front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), _extent(shape)))
@@ -107,10 +134,19 @@ def _extent(shape: Shape) -> UOp:
     return total if isinstance(total, UOp) else UOp.const(total, dtypes.index)
 
 
+@needs_memory("compile a plan")
 def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
     """The plan that computes these tensors, compiled; executing it reads the inputs anew each time. Whoever has elements that it
     will overwrite is computed now. DeviceError unless they are on one device.
     """
+    if (description := current()) is not None:
+        description.admit(tensors)
+    with deferred:
+        _load()
+        return _prepared(tensors)
+
+
+def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
     from morok.runtime.plan import ExecutionPlan
 
     devices = list(by_device(tensors))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
+from morok.arguments import finite, flag
 from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import DType, dtypes
@@ -13,9 +13,9 @@ from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.activation import Activation
 from morok.tensor.base import DEFAULT_INT, arithmetic, as_dtype, dim_node, prod, show
+from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
 from morok.tensor.movement import expanded, reshaped
 
-Axis = int | Sequence[int] | None
 HALVES = (dtypes.f16, dtypes.bf16)
 
 
@@ -27,14 +27,14 @@ def accumulator(d: DType) -> DType:
 
 
 class Reduce(Activation):
-    """sum, max and their relatives. Over no elements the result is the operation's identity."""
+    """sum, max and their relatives. Over no elements a sum is 0, a product 1; max, min and their positions raise ShapeError."""
 
     __slots__ = ()
 
     def _reduce(self, op: Op, axis: Axis, keepdim: bool) -> Self:
         if self.dtype is not (d := arithmetic(self.dtype)):
             return self.cast(d)._reduce(op, axis, keepdim)
-        axes = self._axes(axis)
+        axes, keepdim = self._axes(axis), flag(keepdim, "keepdim")
         shape = self.shape
         kept = tuple(1 if a in axes else d for a, d in enumerate(shape))
         out = kept if keepdim else tuple(d for a, d in enumerate(shape) if a not in axes)
@@ -52,11 +52,13 @@ class Reduce(Activation):
             uop = UOp.new(Op.ReduceAxis, (uop,), (op, folded))
         return self._like(reshaped(uop, out))
 
-    def sum(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None) -> Self:
+    @other_names
+    def sum(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> Self:
         """The sum over `axis` (all axes: None). Integers are added as i64 or u64, halves as f32 and rounded once."""
         return self._accumulate(Op.Add, axis, keepdim, dtype)
 
-    def prod(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None) -> Self:
+    @other_names
+    def prod(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> Self:
         """The product over `axis`; dtypes as for sum."""
         return self._accumulate(Op.Mul, axis, keepdim, dtype)
 
@@ -68,30 +70,50 @@ class Reduce(Activation):
             raise DTypeError(f"{op.name} in bool", place=caller(), expected="a number dtype", hint="any() and all() reduce bools")
         return self.cast(d)._reduce(op, axis, keepdim)
 
-    def max(self, axis: Axis = None, keepdim: bool = False) -> Self:
-        """The greatest element; NaN if there is one."""
-        return self._reduce(Op.Max, axis, keepdim)
+    @other_names
+    def max(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
+        """The greatest element; NaN if there is one. ShapeError over an axis without elements."""
+        return self._extreme(Op.Max, axis, keepdim)
 
-    def min(self, axis: Axis = None, keepdim: bool = False) -> Self:
-        """The least element; NaN if there is one."""
-        return self._reduce(Op.Min, axis, keepdim)
+    @other_names
+    def min(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
+        """The least element; NaN if there is one. ShapeError over an axis without elements."""
+        return self._extreme(Op.Min, axis, keepdim)
 
-    def any(self, axis: Axis = None, keepdim: bool = False) -> Self:
+    def _extreme(self, op: Op, axis: Axis, keepdim: bool) -> Self:
+        for a in self._axes(axis):
+            self._some_along(a, f"{op.name.lower()}()")
+        return self._reduce(op, axis, keepdim)
+
+    def _some_along(self, axis: int, what: str) -> None:
+        """ShapeError for an axis without elements, of which none is the greatest, whatever the other axes are."""
+        if self.shape[axis] == 0:
+            raise ShapeError(
+                f"{what} over axis {axis} of shape {show(self.shape)}, which has no elements",
+                place=caller(),
+                expected="at least one",
+            )
+
+    @other_names
+    def any(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
         """Whether some element is not 0."""
         return self.bool()._reduce(Op.Max, axis, keepdim)
 
-    def all(self, axis: Axis = None, keepdim: bool = False) -> Self:
+    @other_names
+    def all(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
         """Whether every element is not 0."""
         return self.bool()._reduce(Op.Min, axis, keepdim)
 
-    def count_nonzero(self, axis: Axis = None, keepdim: bool = False) -> Self:
+    @other_names
+    def count_nonzero(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
         """How many elements are not 0, as i64."""
         return self.bool().sum(axis, keepdim)
 
     def _count(self, axis: Axis) -> int | UOp:
         return prod(tuple(self.shape[a] for a in self._axes(axis)))
 
-    def mean(self, axis: Axis = None, keepdim: bool = False) -> Self:
+    @other_names
+    def mean(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
         """The arithmetic mean; integers are averaged as f32."""
         x = self._like(self._float())
         wide = x.cast(dtypes.f32) if x.dtype in HALVES else x
@@ -102,9 +124,10 @@ class Reduce(Activation):
             return self._like(self.uop / count.cast(self.dtype))
         return self / float(count)
 
-    def var(self, axis: Axis = None, keepdim: bool = False, correction: float = 0) -> Self:
+    @other_names
+    def var(self, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> Self:
         """The mean square distance from the mean, over n - `correction`."""
-        x = self._like(self._float())
+        x, correction = self._like(self._float()), finite(correction, "the correction", ShapeError)
         centred = x - x.mean(axis, keepdim=True)
         count = self._count(axis)
         total = (centred * centred).sum(axis, keepdim)
@@ -113,31 +136,29 @@ class Reduce(Activation):
             return self._like(total.uop / left.max(UOp.const(0.0, total.dtype)))
         return total / max(count - correction, 0.0)
 
-    def std(self, axis: Axis = None, keepdim: bool = False, correction: float = 0) -> Self:
+    @other_names
+    def std(self, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> Self:
         """The square root of var()."""
         return self.var(axis, keepdim, correction).sqrt()
 
-    def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
+    @other_names
+    def argmax(self, axis: int | None = None, keepdim: bool = False, **also: Unpack[Locating]) -> Self:
         """The position of the first greatest element (the first NaN, if there is one), as i64. ShapeError where there is none."""
         return self._position(Op.Max, axis, keepdim)
 
-    def argmin(self, axis: int | None = None, keepdim: bool = False) -> Self:
+    @other_names
+    def argmin(self, axis: int | None = None, keepdim: bool = False, **also: Unpack[Locating]) -> Self:
         """The position of the first least element (the first NaN, if there is one), as i64. ShapeError where there is none."""
         return self._position(Op.Min, axis, keepdim)
 
     def _position(self, op: Op, axis: int | None, keepdim: bool) -> Self:
         if axis is None:
             flat = self.flatten()._position(op, 0, False)
-            return flat.reshape((1,) * self.ndim) if keepdim else flat
+            return flat.reshape((1,) * self.ndim) if flag(keepdim, "keepdim") else flat
         a = self._axis(axis)
         x = self.cast(dtypes.u8) if self.dtype.is_bool else self
         size = self.shape[a]
-        if size == 0:
-            raise ShapeError(
-                f"shape {show(self.shape)} has no element along axis {a} whose position could be told",
-                place=caller(),
-                expected="at least one",
-            )
+        self._some_along(a, f"arg{op.name.lower()}()")
         best = x._reduce(op, a, keepdim=True)
         hit = x == best
         if x.dtype.is_float:
@@ -155,7 +176,8 @@ class Reduce(Activation):
         iota = UOp.new(Op.Iota, (dim_node(size),)).cast(d)
         return self._like(reshaped(iota, tuple(size if a == axis else 1 for a in range(self.ndim))))
 
-    def softmax(self, axis: int = -1) -> Self:
+    @other_names
+    def softmax(self, axis: int = -1, **also: Unpack[Along]) -> Self:
         """exp(x) over its sum along `axis`, kept from overflow by the greatest element.
 
         Halves are computed as f32 and rounded once. One division a sum: its reciprocal neither over- nor underflows, as the
@@ -164,17 +186,19 @@ class Reduce(Activation):
         e = self._wide()._shifted(axis)._exp_low()
         return (e * e.sum(axis, keepdim=True).reciprocal())._rounded_to(self)
 
-    def log_softmax(self, axis: int = -1) -> Self:
+    @other_names
+    def log_softmax(self, axis: int = -1, **also: Unpack[Along]) -> Self:
         """The logarithm of softmax()."""
         s = self._shifted(axis)
         return s - s._exp_low().sum(axis, keepdim=True).log()
 
-    def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Self:
+    @other_names
+    def logsumexp(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
         """log(sum(exp(x))) along `axis`, kept from overflow."""
-        m = self._like(self._float()).max(axis, keepdim=True)
+        m = self._like(self._float())._reduce(Op.Max, axis, keepdim=True)
         m = m.isfinite().where(m, 0.0)
         total = (self - m).exp().sum(axis, keepdim).log()
-        return total + (m if keepdim else m.reshape(total.shape))
+        return total + m.reshape(total.shape)
 
     def _exp_low(self) -> Self:
         """exp(x) of what is known to be at most 0, and says so: its code is shorter."""
@@ -182,4 +206,4 @@ class Reduce(Activation):
 
     def _shifted(self, axis: int) -> Self:
         x = self._like(self._float())
-        return x - x.max(axis, keepdim=True)
+        return x - x._reduce(Op.Max, axis, keepdim=True)

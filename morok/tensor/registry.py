@@ -1,4 +1,4 @@
-"""Who is alive: every tensor, and the memory behind every Buffer node. All references are weak.
+"""Who is alive: every tensor, and the memory behind every Buffer node. References to tensors are weak, nodes hold their memory.
 
 When a node becomes a buffer, every live tensor whose graph holds the node sees the buffer from then on.
 """
@@ -6,44 +6,46 @@ When a node becomes a buffer, every live tensor whose graph holds the node sees 
 from __future__ import annotations
 
 import itertools
-import threading
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from morok.ir.dtype import DType
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.locks import TENSORS
+from morok.tensor.describing import current
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.tensor.base import Lazy
 
-# Reentrant: a garbage collection inside these functions may run a callback in the same thread.
-_lock: Final = threading.RLock()
-_tensors: Final[dict[int, weakref.ref[Lazy]]] = {}
-_buffers: Final[weakref.WeakKeyDictionary[UOp, Buffer]] = weakref.WeakKeyDictionary()
+
+class Reference(weakref.ref[Any]):
+    """A weak reference that is equal to itself alone."""
+
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+_tensors: Final[dict[Reference, None]] = {}
+_forget: Final = _tensors.__delitem__  # no Python: an interrupt that arrived in it would be lost
 _names: Final = itertools.count()
+_MEMORY: Final = object()  # under which a Buffer node keeps its memory
 
 
 def register(tensor: Lazy) -> None:
-    key = id(tensor)
-
-    def forget(dead: weakref.ref[Lazy]) -> None:
-        with _lock:
-            # an id is reused once its owner is dead: only the entry that died may go
-            if _tensors.get(key) is dead:
-                del _tensors[key]
-
-    with _lock:
-        _tensors[key] = weakref.ref(tensor, forget)
+    _tensors[Reference(tensor, _forget)] = None
+    description = current()
+    if description is not None:
+        description.note(tensor)
 
 
 def tensors() -> list[Lazy]:
     """The live tensors."""
-    with _lock:
-        return [t for r in list(_tensors.values()) if (t := r()) is not None]
+    return [t for r in list(_tensors) if (t := r()) is not None]
 
 
 def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = None) -> UOp:
@@ -56,24 +58,36 @@ def new_buffer(dtype: DType, size: int, device: str, memory: Buffer | None = Non
 
 
 def remember(node: UOp, memory: Buffer) -> None:
-    with _lock:
-        _buffers[node] = memory
+    node.memo[_MEMORY] = memory
 
 
 def memory_of(node: UOp) -> Buffer | None:
     """The memory behind a Buffer node, once it has been computed."""
-    with _lock:
-        return _buffers.get(node)
+    found: Buffer | None = node.memo.get(_MEMORY)
+    return found
+
+
+def new_name() -> int:
+    """A number that Buffer nodes made from now on exceed."""
+    return next(_names)
 
 
 def put(tensor: Lazy, uop: UOp) -> None:
-    with _lock:
+    with TENSORS:
         tensor.uop = uop
+
+
+def write(tensor: Lazy, uop: UOp) -> None:
+    """Let a tensor become what the program writes to it."""
+    description = current()
+    if description is not None:
+        description.write(tensor, uop)
+    put(tensor, uop)
 
 
 def replace(tensor: Lazy, old: UOp, new: UOp) -> None:
     """Put `new` in the place of `old`, unless another thread was here in the meantime, and knows better."""
-    with _lock:
+    with TENSORS:
         if tensor.uop is old:
             tensor.uop = new
 

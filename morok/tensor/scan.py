@@ -8,8 +8,9 @@ not with its square.
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
+from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes
@@ -20,6 +21,7 @@ from morok.runtime.device import device
 from morok.tensor.arguments import known
 from morok.tensor.base import arithmetic, as_dtype, show
 from morok.tensor.joining import Joining
+from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.reduce import HALVES, accumulator
 
 _AT_ONCE: Final = 64  # elements of an axis that one reduction scans
@@ -31,34 +33,44 @@ class Scan(Joining):
 
     __slots__ = ()
 
-    def cumsum(self, axis: int = 0, dtype: Any = None) -> Self:
+    @other_names
+    def cumsum(self, axis: int = 0, dtype: Any = None, **also: Unpack[Along]) -> Self:
         """The sums of the elements up to each one. Integers are added as i64 or u64, halves as f32 and rounded once."""
         return self._accumulated(Op.Add, axis, dtype)
 
-    def cumprod(self, axis: int = 0, dtype: Any = None) -> Self:
+    @other_names
+    def cumprod(self, axis: int = 0, dtype: Any = None, **also: Unpack[Along]) -> Self:
         """The products of the elements up to each one; dtypes as for cumsum."""
         return self._accumulated(Op.Mul, axis, dtype)
 
-    def cummax(self, axis: int = 0) -> Self:
+    @other_names
+    def cummax(self, axis: int = 0, **also: Unpack[Along]) -> Self:
         """The greatest of the elements up to each one; NaN from the first NaN on."""
         return self._scanned(Op.Max, axis)
 
-    def cummin(self, axis: int = 0) -> Self:
+    @other_names
+    def cummin(self, axis: int = 0, **also: Unpack[Along]) -> Self:
         """The least of the elements up to each one; NaN from the first NaN on."""
         return self._scanned(Op.Min, axis)
 
-    def cumulative_sum(self, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Self:
+    @other_names
+    def cumulative_sum(
+        self, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
+    ) -> Self:
         """cumsum() as the array API standard has it: of vectors without an axis; `include_initial` puts a 0 in front."""
         return self._cumulative(Op.Add, axis, dtype, include_initial)
 
-    def cumulative_prod(self, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Self:
+    @other_names
+    def cumulative_prod(
+        self, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
+    ) -> Self:
         """cumprod() as the array API standard has it: of vectors without an axis; `include_initial` puts a 1 in front."""
         return self._cumulative(Op.Mul, axis, dtype, include_initial)
 
     def _cumulative(self, op: Op, axis: int | None, dtype: Any, include_initial: bool) -> Self:
         if axis is None and self.ndim != 1:
             raise ShapeError(f"a scan of shape {show(self.shape)} without an axis", place=caller(), expected="one axis")
-        a = self._axis(0 if axis is None else axis)
+        a, include_initial = self._axis(0 if axis is None else axis), flag(include_initial, "include_initial")
         out = self._accumulated(op, a, dtype)
         if not include_initial:
             return out

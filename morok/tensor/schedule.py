@@ -7,24 +7,28 @@ expression on other data rewrites nothing.
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
 from morok.caller import caller
-from morok.errors import BindError, UsageError
+from morok.errors import DeviceError, UsageError
+from morok.interrupts import check, deferred
 from morok.ir.dtype import DType
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.locks import KERNELS, REMEMBERED
+from morok.passes.assignments import OverwrittenTooEarly, with_copy
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
-from morok.passes.rangeify.state import MOVEMENT
+from morok.passes.rangeify.state import MOVEMENT, Decision
 from morok.tensor.base import Lazy
+from morok.tensor.bindings import variables
 from morok.tensor.stored import by_device, memory_of, wanted
 
 if TYPE_CHECKING:
@@ -103,23 +107,22 @@ class Remembered:
 
     def __init__(self) -> None:
         self._entries: OrderedDict[Any, Any] = OrderedDict()
-        self._lock = threading.RLock()
 
     def get(self, key: Any) -> Any:
-        with self._lock:
+        with REMEMBERED:
             found = self._entries.get(key)
             if found is not None:
                 self._entries.move_to_end(key)
             return found
 
     def put(self, key: Any, value: Any) -> None:
-        with self._lock:
+        with REMEMBERED:
             self._entries[key] = value
             while len(self._entries) > _REMEMBERED:
                 self._entries.popitem(last=False)
 
     def clear(self) -> None:
-        with self._lock:
+        with REMEMBERED:
             self._entries.clear()
 
 
@@ -128,31 +131,33 @@ _schedules: Final = Remembered()
 
 @dataclass(slots=True)
 class Normal:
-    """A graph without its particulars."""
+    """A graph without its particulars.
+
+    roots    the graph
+    buffers  the Buffer nodes that were there, by number
+    values   of the variables
+    became   each node of the graph as it was: what it is in this one
+    """
 
     roots: tuple[UOp, ...]
     buffers: list[UOp]
     values: dict[str, int]
+    became: dict[UOp, UOp]
 
 
 def normalised(roots: Sequence[UOp], device: str) -> Normal:
-    mapping: dict[UOp, UOp] = {}
-    buffers: list[UOp] = []
-    values: dict[str, int] = {}
-    for node in toposort(roots):
-        if node.op is Op.Buffer:
-            mapping[node] = placeholder(len(buffers), node.dtype, node.arg, device)
-            buffers.append(node)
-        elif node.op is Op.Bind:
-            name, value = node.src[0].arg[0], int(node.src[1].arg)
-            if values.setdefault(name, value) != value:
-                raise BindError(f"the variable {name} is bound to {values[name]} and to {value} in one graph", place=caller())
-            mapping[node] = node.src[0]
-    return Normal(rebuilt(roots, mapping), buffers, values)
+    """BindError where one value needs two values of a variable."""
+    order = toposort(roots)
+    mapping, values = variables(order)
+    buffers = [node for node in order if node.op is Op.Buffer]
+    mapping.update((node, placeholder(k, node.dtype, node.arg, device)) for k, node in enumerate(buffers))
+    return Normal(rebuilt(roots, mapping), buffers, values, mapping)
 
 
 def rebuilt(roots: Sequence[UOp], mapping: dict[UOp, UOp]) -> tuple[UOp, ...]:
-    """`roots` with the leaves in `mapping` replaced; what is made anew comes from where the old node came from."""
+    """`roots` with the leaves in `mapping` replaced; what is made anew comes from where the old node came from, and is added to
+    `mapping`.
+    """
     outer = maker.origin
     try:
         for node in toposort(roots):
@@ -171,16 +176,43 @@ def placeholder(number: int, dtype: DType, size: int, device: str) -> UOp:
 
 
 def scheduled(normal: Normal, device: str) -> Schedule:
-    most_buffers = _most_buffers(device)
-    key = (normal.roots, device, most_buffers)
+    key = (normal.roots, device, _most_buffers(device), _search(device))
     found: Schedule | None = _schedules.get(key)
     if found is not None:
         COUNTERS.schedules_remembered += 1
         return found
+    check()
+    cuts: Mapping[UOp, bool] = {}
+    if key[-1]:
+        from morok.tensor.cut_search import found_cuts
+
+        cuts = found_cuts(normal, device)
+    with KERNELS:
+        schedule = decided(normal, device, cuts)[0]
+        _schedules.put(key, schedule)
+        return schedule
+
+
+def _search(device: str) -> tuple[Hashable, ...]:
+    """What a search for cuts depends on; nothing where there is none."""
+    if not config.SEARCH_CUTS.value or config.CPU_BACKEND.value != "LLVM":
+        return ()
+    from morok.runtime.device import device as find_device
+
+    return (config.SEARCH_CUTS.value, config.code_key()) if find_device(device).measures else ()
+
+
+def decided(
+    normal: Normal, device: str, cuts: Mapping[UOp, bool] = MappingProxyType({}), observed: bool = True
+) -> tuple[Schedule, list[Decision]]:
+    """A schedule, and the decisions where it is cut; `cuts` are State.given. Printed where that is asked for, and it is
+    `observed`.
+    """
     from morok.runtime.device import device as find_device
     from morok.runtime.memory import parallel_groups
 
     COUNTERS.schedules += 1
+    most_buffers = _most_buffers(device)
     inputs = len(normal.buffers)
     made: list[tuple[DType, int]] = []
 
@@ -189,30 +221,37 @@ def scheduled(normal: Normal, device: str) -> Schedule:
         return placeholder(inputs + len(made) - 1, dtype, size, device)
 
     observe = None
-    if config.DEBUG.value == "ir":
+    if observed and config.DEBUG.value == "ir":
         from morok.passes.sections import printed
 
         observe = printed()
-    state = rangeify(normal.roots, device, observe, most_buffers, nested=not find_device(device).target.has_local)
-    assert state.sink is not None
-    # what is computed is a value of its own, which writing to an input's memory must not change in NumPy's hands
-    views = [stored for root, stored in zip(normal.roots, state.sink.src, strict=True) if _is_view(root)]
-    split = split_kernels(state.sink, new_buffer, most_buffers, views)
+    roots: Sequence[UOp] = normal.roots
+    changed: dict[UOp, UOp] = {}  # nodes of the graph as it came -> what they are now
+    while True:
+        state = rangeify(roots, device, observe, most_buffers, nested=not find_device(device).target.has_local, cuts=cuts)
+        assert state.sink is not None
+        # what is computed is a value of its own, which writing to an input's memory must not change in NumPy's hands
+        views = [stored for root, stored in zip(roots, state.sink.src, strict=True) if _is_view(root)]
+        try:
+            split = split_kernels(state.sink, new_buffer, most_buffers, views, state.opts)
+            break
+        except OverwrittenTooEarly as early:
+            roots, now = with_copy(roots, state, early.contents)
+            changed = {n: now[c] for n, c in changed.items()} if changed else now
+    became = {n: state.became[c] for n, c in changed.items() if c in state.became} if changed else state.became
     before = dependencies(split.kernels)
     groups = parallel_groups(before)
     steps = tuple(Step(k, tuple(number_of(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
     outputs = tuple(map(number_of, split.outputs))
     inner = tuple(
         (node, number)
-        for node, now in state.became.items()
+        for node, now in became.items()
         if (held := state.held.get(now)) in split.holders
         and held is not None
         and ((number := number_of(split.holders[held])) >= inputs or now.op is Op.Assign)
         and number not in outputs
     )
-    schedule = Schedule(normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner)
-    _schedules.put(key, schedule)
-    return schedule
+    return Schedule(normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner), state.decisions
 
 
 def _is_view(root: UOp) -> bool:
@@ -240,13 +279,14 @@ def number_of(holder: UOp) -> int:
 
 @dataclass(slots=True)
 class Prepared:
-    """A schedule with its memory: `memory[n]` is buffer n; `nodes` the Buffer nodes of the inputs."""
+    """A schedule with its memory: `memory[n]` is buffer n; `nodes` the Buffer nodes of the inputs; `became` is Normal.became."""
 
     schedule: Schedule
     device: Device
     nodes: list[UOp]
     memory: list[Buffer]
     values: dict[str, int]
+    became: dict[UOp, UOp]
 
 
 def with_memory(roots: Sequence[UOp], device: str) -> Prepared:
@@ -257,12 +297,25 @@ def with_memory(roots: Sequence[UOp], device: str) -> Prepared:
     schedule = scheduled(normal, device)
     target = find_device(device)
     memory = [found for node in normal.buffers if (found := memory_of(node, device)) is not None]
-    _refuse_overlaps(memory, {s.buffers[0] for s in schedule.steps if s.buffers[0] < schedule.inputs})
+    refuse_others(memory, target)
+    refuse_overlaps(memory, {s.buffers[0] for s in schedule.steps if s.buffers[0] < schedule.inputs})
     memory += [Buffer(target, d, n) for d, n in schedule.made]
-    return Prepared(schedule, target, normal.buffers, memory, normal.values)
+    return Prepared(schedule, target, normal.buffers, memory, normal.values, normal.became)
 
 
-def _refuse_overlaps(memory: Sequence[Buffer], written: set[int]) -> None:
+def refuse_others(memory: Sequence[Buffer], target: Device) -> None:
+    """DeviceError where a kernel would read memory that its device cannot reach."""
+    for m in memory:
+        if m.device.name != target.name and not (m.device.shares_host_memory and target.shares_host_memory):
+            raise DeviceError(
+                f"a kernel on {target.name} cannot read memory of {m.device.name}",
+                place=caller(),
+                expected="tensors on one device",
+                hint="use .to()",
+            )
+
+
+def refuse_overlaps(memory: Sequence[Buffer], written: set[int]) -> None:
     """UsageError where two tensors over one array are used together and one is assigned to: nothing orders what is read and what
     is written.
     """
@@ -283,7 +336,8 @@ def create_schedule(tensors: Sequence[Lazy]) -> list[ScheduleItem]:
     out: list[ScheduleItem] = []
     for device, group in by_device(tensors).items():
         if roots := wanted(group):
-            prepared, first = with_memory(roots, device), len(out)
+            with deferred:
+                prepared, first = with_memory(roots, device), len(out)
             for s in prepared.schedule.steps:
                 buffers, before = [prepared.memory[b] for b in s.buffers], [first + k for k in s.before]
                 out.append(ScheduleItem(s.kernel, s.ast, buffers, before, dict(prepared.values)))

@@ -6,16 +6,18 @@ writers of one place have an order: n * m comparisons for m positions in an axis
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, Unpack
 
+from morok.arguments import choice
 from morok.caller import caller
-from morok.errors import ShapeError, UsageError
+from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor.arguments import known
 from morok.tensor.base import dim_node, show
+from morok.tensor.keywords import Along, other_names
 from morok.tensor.movement import broadcast_shapes, expanded, reshaped
 from morok.tensor.sorting import Sorting
 
@@ -55,9 +57,8 @@ class Searching(Sorting):
         """
         if self.ndim != 1:
             raise ShapeError(f"searchsorted in shape {show(self.shape)}", place=caller(), expected="one axis")
-        if side not in ("left", "right"):
-            raise UsageError(f"side={side!r}", place=caller(), expected='"left" or "right"')
-        wanted: Self = values if isinstance(values, type(self)) else self._from_data(values, self.device)
+        choice(side, "side", ("left", "right"))
+        wanted = self._other(values)
         d = promote(self.dtype, wanted.dtype)
         n = known(self, 0, "searchsorted")
         place = wanted.zeros_like(dtypes.i64)
@@ -73,7 +74,8 @@ class Searching(Sorting):
             step //= 2
         return place
 
-    def scatter(self, axis: int, indices: Any, values: Any) -> Self:
+    @other_names
+    def scatter(self, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> Self:
         """This tensor with out[.., indices[.., j, ..], ..] = values[.., j, ..]; of several values for one place the last counts.
 
         The other axes of all three broadcast; what lies outside the axis is written nowhere.
@@ -88,7 +90,8 @@ class Searching(Sorting):
         written = given.take_along_axis(last.maximum(0), -1)
         return (last >= 0).where(written, x).cast(self.dtype).moveaxis(-1, self._axis(axis))
 
-    def scatter_add(self, axis: int, indices: Any, values: Any) -> Self:
+    @other_names
+    def scatter_add(self, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> Self:
         """This tensor with values[.., j, ..] added to out[.., indices[.., j, ..], ..], halves as f32 and rounded once.
 
         The other axes of all three broadcast; what lies outside the axis is added nowhere.
@@ -105,7 +108,7 @@ class Searching(Sorting):
         n = known(self, a, "a scatter")
         (at,) = self._positions_of(indices)
         place, good = self._place(at, a, n)
-        given: Self = values if isinstance(values, type(self)) else self._like(self._operand(values))
+        given = self._like(self._converted(values))
         if place.ndim != self.ndim or given.ndim not in (0, self.ndim):
             raise ShapeError(
                 f"a scatter of shapes {show(self.shape)}, {show(place.shape)} and {show(given.shape)}",
@@ -120,7 +123,6 @@ class Searching(Sorting):
         hit = where == self._iota(n, rows)
         if good is not None:
             hit = hit & good.moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
-        given = given.cast(self.dtype)
         return x, hit, (given.moveaxis(a, -1) if given.ndim else given).expand((*rows, m))
 
     def _iota(self, n: int, rows: Shape) -> Self:

@@ -6,8 +6,9 @@ Long ones go through Batcher's bitonic network (1968), on words that hold a key 
 
 from __future__ import annotations
 
-from typing import Final, Self
+from typing import Final, Self, Unpack
 
+from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes
@@ -16,6 +17,7 @@ from morok.ir.uop import UOp
 from morok.tensor.arguments import known, whole
 from morok.tensor.base import show
 from morok.tensor.indexing import Indexing
+from morok.tensor.keywords import Along, other_names
 
 _BY_COUNTING: Final = 1024  # elements of an axis for which n * n comparisons cost less than the network's kernels
 _LAST: Final = (1 << 64) - 1
@@ -26,9 +28,11 @@ class Sorting(Indexing):
 
     __slots__ = ()
 
-    def argsort(self, axis: int = -1, descending: bool = False, stable: bool = True) -> Self:
+    @other_names
+    def argsort(self, axis: int = -1, descending: bool = False, stable: bool = True, **also: Unpack[Along]) -> Self:
         """The positions that sort the tensor along `axis`; equal elements keep their order, whatever `stable` says."""
-        a = self._axis(axis)
+        a, descending = self._axis(axis), flag(descending, "descending")
+        flag(stable, "stable")
         n = known(self, a, "a sort")
         if n < 2 or 0 in self.shape:
             return self.zeros_like(dtypes.i64)
@@ -44,15 +48,17 @@ class Sorting(Indexing):
             order = low.take_along_axis((keys >> 32).take_along_axis(low)._order_by_network())
         return order.moveaxis(-1, a)
 
-    def sort(self, axis: int = -1, descending: bool = False, stable: bool = True) -> tuple[Self, Self]:
+    @other_names
+    def sort(self, axis: int = -1, descending: bool = False, stable: bool = True, **also: Unpack[Along]) -> tuple[Self, Self]:
         """The elements in order along `axis`, and the positions that they had."""
         order = self.argsort(axis, descending, stable).contiguous()
         return self.take_along_axis(order, axis), order
 
-    def topk(self, k: int, axis: int = -1, largest: bool = True) -> tuple[Self, Self]:
+    @other_names
+    def topk(self, k: int, axis: int = -1, largest: bool = True, **also: Unpack[Along]) -> tuple[Self, Self]:
         """The `k` greatest elements along `axis` (the least, if not `largest`), the greatest first, and their positions."""
-        a = self._axis(axis)
-        if whole(k, "k", 0) > known(self, a, "topk"):
+        a, k, largest = self._axis(axis), whole(k, "k", 0), flag(largest, "largest")
+        if k > known(self, a, "topk"):
             raise ShapeError(f"topk({k}) of shape {show(self.shape)}", place=caller(), expected=f"at most {self.shape[a]}")
         order = self.argsort(a, descending=largest).shrink([(0, k) if d == a else None for d in range(self.ndim)]).contiguous()
         return self.take_along_axis(order, a), order

@@ -13,6 +13,7 @@ from morok.passes.rangeify.early import early_rewrites, uniform
 from morok.passes.rangeify.state import State
 from morok.tensor import registry
 from morok.tensor.base import Lazy
+from morok.tensor.describing import refuse, stands_for
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
@@ -101,6 +102,8 @@ def memory_of(uop: UOp, device: str) -> Buffer | None:
         return None
     found = registry.memory_of(node)
     if found is None:
+        if (what := stands_for(node)) is not None:
+            raise refuse(what)
         from morok.runtime.buffer import Buffer
         from morok.runtime.device import device as find_device
 
@@ -109,11 +112,11 @@ def memory_of(uop: UOp, device: str) -> Buffer | None:
     return found
 
 
-def wanted(tensors: Sequence[Lazy]) -> list[UOp]:
+def wanted(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> list[UOp]:
     """The nodes to be computed for these tensors, each once; nothing for what is memory, constant or empty. Those of `waiting`
-    come first.
+    come first, of those tensors that are `among` these, by default of all.
     """
-    others, asked = _gathered(tensors)
+    others, asked = _gathered(tensors, among)
     return list(dict.fromkeys([*(content(t.uop) for t in others), *asked]))
 
 
@@ -126,7 +129,7 @@ def waiting(tensors: Sequence[Lazy]) -> list[Lazy]:
     return _gathered(tensors)[0]
 
 
-def _gathered(tensors: Sequence[Lazy]) -> tuple[list[Lazy], dict[UOp, None]]:
+def _gathered(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> tuple[list[Lazy], dict[UOp, None]]:
     """What waits for these tensors, and the nodes to be computed for them."""
     found: dict[int, Lazy] = {}
     known: set[UOp] = set()
@@ -139,7 +142,7 @@ def _gathered(tensors: Sequence[Lazy]) -> tuple[list[Lazy], dict[UOp, None]]:
         if not overwritten:
             return list(found.values()), asked
         known |= overwritten
-        alive = [t for t in registry.tensors() if not is_empty(t.shape)]
+        alive = [t for t in (registry.tensors() if among is None else among) if not is_empty(t.shape)]
         for t in alive:
             _keep_elements(t, overwritten)
         asked = _asked(tensors)
@@ -147,6 +150,17 @@ def _gathered(tensors: Sequence[Lazy]) -> tuple[list[Lazy], dict[UOp, None]]:
         more = {id(t): t for t in others if _reads(content(t.uop), overwritten, assignments)}
         found = {**more, **found}
         new = [content(t.uop) for t in more.values()]
+
+
+def release(buffers: set[UOp], tensors: Sequence[Lazy]) -> list[Lazy]:
+    """The tensors to be computed before these Buffer nodes are overwritten for `tensors`: those that read them. Who has their
+    elements gets a copy.
+    """
+    mine = {id(t) for t in tensors}
+    others = [t for t in registry.tensors() if id(t) not in mine and not is_empty(t.shape)]
+    for t in others:
+        _keep_elements(t, buffers)
+    return [t for t in others if _reads(content(t.uop), buffers, set())]
 
 
 def _asked(tensors: Sequence[Lazy]) -> dict[UOp, None]:

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from morok.arguments import choice, instance, mistyped, refused, several, shown, text, whole
 from morok.caller import caller
 from morok.config import settings
-from morok.errors import DTypeError, ShapeError, UsageError
-from morok.ir.dtype import dtypes
+from morok.errors import ArgumentTypeError, DeviceError, DTypeError, MorokError, RangeError, ShapeError
+from morok.ir.dtype import DType, dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry, stored
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, only_tensors
-from morok.tensor.base import UNKNOWN_TO_NUMPY, show
+from morok.tensor.base import DEFAULT_FLOAT, UNKNOWN_TO_NUMPY, as_dtype, show
+from morok.tensor.describing import current
+from morok.tensor.display import shown_values
+from morok.tensor.foreign import dlpack_array
 from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
-from morok.tensor.movement import expanded
+from morok.tensor.movement import expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.random import Random
 from morok.tensor.schedule import ScheduleItem, create_schedule
-from morok.tensor.writing import is_view_of_another
+from morok.tensor.writing import refuse_view
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,21 +39,45 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-T = TypeVar("T", bound="Tensor")
+T = TypeVar("T")
 
 
 def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
     """The tensors that were given together; DTypeError for anything else."""
-    if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable):
-        raise DTypeError(f"{what} of {type(tensors).__name__}", place=caller(), expected="a list of tensors")
-    several = list(tensors)
-    only_tensors(several, what, Tensor)
-    return several
+    if isinstance(tensors, Tensor):
+        raise DTypeError(f"{what} of a Tensor", place=caller(), expected="a list of tensors")
+    found = several(tensors, f"what {what} takes", "a list of tensors", DTypeError)
+    only_tensors(found, what, Tensor)
+    return found
+
+
+def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
+    """Tensors stacked; the numbers and lists among them stand beside the widest of them, or at `dtype`."""
+    tensors = [p for p in parts if isinstance(p, Tensor)]
+    wanted = None if dtype is None else as_dtype(dtype)
+    like = tensors[0].cast(promote(*[t.dtype for t in tensors]) if wanted is None else wanted)
+    given = [p if isinstance(p, Tensor) else like._other(p) if wanted is None else like._like(like._converted(p)) for p in parts]
+    joined = Tensor.stack(given)
+    return joined if wanted is None else joined.cast(wanted)
+
+
+def _whole_number(rounded: Callable[[], T]) -> T:
+    """What Python's int() and round() make of an element; RangeError for infinities and NaN, which are no whole numbers."""
+    try:
+        return rounded()
+    except (OverflowError, ValueError) as problem:
+        if isinstance(problem, MorokError):
+            raise
+        raise RangeError(f"{problem}", place=caller(), expected="a finite number") from None
 
 
 def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     """The settings that `config` stands for, in force inside a `with` block."""
-    return nullcontext() if config is None else settings(**config.settings())
+    if config is None:
+        return nullcontext()
+    from morok.optimize.strategy import OptimizerConfig  # lazy: realizing without one needs no optimizer's choices
+
+    return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
 class Tensor(Random):
@@ -62,7 +90,8 @@ class Tensor(Random):
             writable, its own dtype, on the CPU): what is written to it is seen, and what is assigned to the tensor is written
             to it, as with torch.from_numpy; Tensor(array.copy()) has nothing to do with the array
     dtype   of the elements; by default NumPy's for arrays, and bool, i64 and f32 for Python's bool, int and float
-    device  "CPU", "CUDA" or "NULL" (compiles, runs nothing); by default MOROK_DEVICE
+    device  "CPU", "CUDA" or "NULL" (compiles, runs nothing); by default MOROK_DEVICE. "CPU:1" and so on are the CPU as one more
+            device
     """
 
     __slots__ = ()
@@ -74,20 +103,56 @@ class Tensor(Random):
         else:
             self.device = creation.default_device(device)
             if isinstance(data, (list, tuple)) and any(isinstance(d, Tensor) for d in data):
-                joined = Tensor.stack([d if isinstance(d, Tensor) else Tensor(d, device=device) for d in data])
-                self.uop = joined.uop if dtype is None else joined.cast(dtype).uop
+                joined = _stacked(data, dtype)
+                self.uop, self.device = joined.uop, joined.device
             else:
                 self.uop = creation.from_data(data, dtype, self.device)
         self._compiled = None
         registry.register(self)
 
     @classmethod
-    def _from_data(cls, data: Any, device: str) -> Self:
-        return cls._make(creation.from_data(data, None, device), device)
+    def _from_data(cls, data: Any, device: str, dtype: DType | None = None, floats: DType = DEFAULT_FLOAT) -> Self:
+        return cls._make(creation.from_data(data, dtype, device, floats), device)
 
     def __repr__(self) -> str:
+        """Shape, dtype, device, and the values if they have been computed: nothing is computed for it."""
         state = "lazy" if stored.stored_buffer(self.uop) is None else "realized"
-        return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}>"
+        return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}{self._values_in_memory()}>"
+
+    def _values_in_memory(self) -> str:
+        """The elements as text; nothing for those that are not there, or of which there is no known number."""
+        node = stored.stored_buffer(self.uop)
+        memory = None if node is None else registry.memory_of(node)
+        if memory is None or not memory.is_allocated or self.device == "NULL":
+            return ""
+        try:
+            return shown_values(memory, self._sizes())
+        except ShapeError:  # a variable without a value
+            return ""
+
+    def __format__(self, spec: str) -> str:
+        """A scalar as Python formats its number; other tensors as their repr, without a format."""
+        text(spec, "a format")
+        if self.ndim == 0:
+            try:
+                return format(self.item(), spec)
+            except ValueError:
+                raise refused(spec, "a format", "one that Python's numbers have") from None
+        if spec:
+            raise ArgumentTypeError(
+                f"the format {spec!r} of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="format .numpy()"
+            )
+        return repr(self)
+
+    def __round__(self, ndigits: int | None = None) -> Any:
+        """A scalar as Python rounds its number; ArgumentTypeError for other tensors, which round() rounds."""
+        if self.ndim:
+            raise ArgumentTypeError(
+                f"round() of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="t.round() rounds each element"
+            )
+        if ndigits is not None:
+            ndigits = whole(ndigits, "the number of digits")
+        return _whole_number(lambda: round(self.item(), ndigits))
 
     @classmethod
     def from_numpy(cls, array: Array) -> Self:
@@ -96,10 +161,10 @@ class Tensor(Random):
 
     @classmethod
     def from_dlpack(cls, source: Any) -> Self:
-        """A tensor over another library's array, without a copy where its layout allows."""
-        import numpy as np
-
-        return cls(np.from_dlpack(source))
+        """A tensor over another library's array, without a copy where its layout allows; DTypeError where the library refuses."""
+        if not hasattr(source, "__dlpack__"):
+            raise mistyped(source, "the source of from_dlpack", "an array of a library that speaks DLPack", DTypeError)
+        return cls(dlpack_array(source))
 
     # Values.
 
@@ -121,6 +186,33 @@ class Tensor(Random):
         return self
 
     @staticmethod
+    def all_reduce(tensors: Sequence[Tensor], op: str = "sum") -> list[Tensor]:
+        """On the device of each of these tensors their sum, element by element; "prod", "max" or "min" in place of "sum".
+
+        The tensors, one a device, are computed first: `Tensor.all_reduce([a.to("CPU"), b.to("CPU:1")])`. ShapeError and
+        DTypeError unless they have one shape and one dtype; DeviceError where two are on one device, or a device cannot read
+        the memory of another.
+        """
+        parts = _several(tensors, "all_reduce")
+        folds = {"sum": Op.Add, "prod": Op.Mul, "max": Op.Max, "min": Op.Min}
+        fold = folds[choice(op, "the op of all_reduce", tuple(folds))]
+        if not parts:
+            raise ShapeError("all_reduce of no tensors", place=caller(), expected="a list of at least one tensor")
+        for t in parts[1:]:
+            if t.shape != parts[0].shape:
+                shapes = f"{show(parts[0].shape)} and {show(t.shape)}"
+                raise ShapeError(f"all_reduce of shapes {shapes}", place=caller(), expected="one shape")
+            if t.dtype is not parts[0].dtype:
+                raise DTypeError(f"all_reduce of {parts[0].dtype} and {t.dtype}", place=caller(), expected="one dtype")
+        devices = [t.device for t in parts]
+        if len(set(devices)) < len(devices):
+            raise DeviceError(f"all_reduce of tensors on {', '.join(devices)}", place=caller(), expected="one tensor a device")
+        realization.realize(parts)
+        stack = UOp.new(Op.MStack, tuple([t.uop for t in parts]))
+        total = UOp.new(Op.AllReduce, (stack, UOp.new(Op.Device, (), devices[0])), fold)
+        return [Tensor._make(UOp.new(Op.MSelect, (total,), n), device) for n, device in enumerate(devices)]
+
+    @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
         """Compute several tensors together; what they share is computed once."""
         realization.realize(_several(tensors, "realize_batch"))
@@ -135,10 +227,10 @@ class Tensor(Random):
     @staticmethod
     def prepare_batch(tensors: Sequence[Tensor]) -> ExecutionPlan:
         """One plan for several tensors, one at least; what it returns is the first of them."""
-        several = _several(tensors, "prepare_batch")
-        if not several:
+        given = _several(tensors, "prepare_batch")
+        if not given:
             raise DTypeError("prepare_batch() of nothing", place=caller(), expected="at least one tensor")
-        return realization.prepare(several)
+        return realization.prepare(given)
 
     def schedule(self) -> list[ScheduleItem]:
         """The kernels that would compute this tensor."""
@@ -153,12 +245,23 @@ class Tensor(Random):
 
     def clone(self) -> Self:
         """A copy with memory of its own."""
-        return type(self)(self.numpy().copy(), device=self.device)
+        if current() is not None:
+            return self._like(UOp.new(Op.Copy, (self.uop, UOp.new(Op.Device, (), self.device))))
+        return type(self)(self.numpy().copy(), self.dtype, self.device)
 
-    def to(self, device: str) -> Self:
-        """This tensor on another device."""
-        name = creation.default_device(device)
-        return self._same() if name == self.device else type(self)(self.numpy(), device=name)
+    def to(self, device: Any = None, dtype: Any = None) -> Self:
+        """This tensor on another device, of another dtype, or both: `t.to("CUDA")`, `t.to(dtypes.f64)`, `t.to("CPU", "f16")`."""
+        if device is not None and not isinstance(device, str):
+            if dtype is not None:
+                raise mistyped(device, "the device of to()", "a device's name, where a dtype follows", DTypeError)
+            device, dtype = None, device
+        x = self if dtype is None else self.cast(dtype)
+        name = self.device if device is None else creation.default_device(device)
+        if name == self.device:
+            return x._same()
+        values = x.numpy()
+        shared = self.device.startswith("CPU") and name.startswith("CPU")  # whose memory an ndarray's may be
+        return type(self)(values.copy() if shared else values, x.dtype, name)
 
     def assign(self, value: Any) -> Self:
         """Write `value` into this tensor's memory when it is computed.
@@ -176,45 +279,48 @@ class Tensor(Random):
             )
         if new.shape != self.shape:
             new = new.expand(*self.shape)
-        self._refuse_view()
+        refuse_view(self)
         uop = self.uop
         if uop.op is not Op.Assign and stored.stored_buffer(uop) is None:
-            if stored.constant(uop) is not None:
-                self.uop = UOp.new(Op.Contiguous, (uop,))
-            self.realize()
+            description = current()
+            if description is not None and description.is_own(self):  # there is no memory that anybody could look at
+                self.uop, self._compiled = expanded(new.uop, self.shape), None
+                return self
+            self._give_memory()
             uop = self.uop
         changed = expanded(new.uop, self.shape)
         mine = stored.owner(uop) is self
-        self.uop, self._compiled = UOp.new(Op.Assign, (uop, changed)) if mine else changed, None
+        self._compiled = None
+        registry.write(self, UOp.new(Op.Assign, (uop, changed)) if mine else changed)
         return self
+
+    def _give_memory(self) -> None:
+        """Give a lazy tensor memory of its own."""
+        if stored.constant(self.uop) is not None:
+            self.uop = UOp.new(Op.Contiguous, (self.uop,))
+        self.realize()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Write `value`, cast to this dtype, to the elements that `key` chooses: whatever __getitem__ takes.
 
         Memory that has been computed is overwritten when this tensor is computed, as by `assign`; a tensor that is still lazy is
-        described anew. No other tensor changes, views made before keep their elements.
+        described anew, or computed first where the elements depend on a variable. No other tensor changes, views made before
+        keep their elements.
 
         UsageError for a view of a tensor in use, which would not see what is written; ShapeError unless `value` broadcasts to the
         elements.
         """
-        self._refuse_view()
+        refuse_view(self)
         changed = self._with(key, value)
         if changed is self:
             return
         if self.uop.op is not Op.Assign and stored.stored_buffer(self.uop) is None:
-            self.uop, self._compiled = changed.uop, None
-            return
+            description = current()
+            if (description is None and not has_variable(key)) or (description is not None and description.is_own(self)):
+                self.uop, self._compiled = changed.uop, None
+                return
+            self._give_memory()  # what each call, and each value of a variable, writes has one place
         self.assign(changed)
-
-    def _refuse_view(self) -> None:
-        """UsageError for a view of a tensor in use."""
-        if is_view_of_another(self):
-            raise UsageError(
-                f"{show(self.shape)} is a view of another tensor, which would not see what is written",
-                place=caller(),
-                expected="a tensor with elements of its own",
-                hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .clone()",
-            )
 
     def numpy(self) -> Array:
         """The elements as an ndarray; on the CPU a view of the tensor's memory. OutOfMemoryError if there is not enough."""
@@ -229,6 +335,8 @@ class Tensor(Random):
             filled = Buffer(device("CPU"), self.dtype, math.prod(shape)).numpy().reshape(shape)
             filled.fill(fixed.arg)
             return filled
+        if (description := current()) is not None:
+            description.read(self.uop, registry.memory_of)
         self.realize()
         memory = stored.memory_of(self.uop, self.device)
         assert memory is not None
@@ -266,20 +374,26 @@ class Tensor(Random):
             )
         return bool(self.item())
 
+    def _scalar(self, what: str) -> Any:
+        """The only element; ArgumentTypeError if there are more."""
+        if self.size != 1:
+            raise ArgumentTypeError(f"{what} of shape {show(self.shape)}", place=caller(), expected="one element")
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._scalar("float()"))
 
     def __int__(self) -> int:
-        return int(self.item())
+        return _whole_number(lambda: int(self._scalar("int()")))
 
     def __index__(self) -> int:
         if not self.dtype.is_int:
             raise DTypeError(f"{self.dtype} is no index", place=caller(), expected="an integer")
-        return int(self.item())
+        return int(self._scalar("an index"))
 
     def __len__(self) -> int:
         if self.ndim == 0:
-            raise ShapeError("a scalar has no length", place=caller())
+            raise ArgumentTypeError("a scalar has no length", place=caller(), expected="at least one axis")
         return known(self, 0, "len()")
 
     def __iter__(self) -> Iterator[Self]:
@@ -289,13 +403,25 @@ class Tensor(Random):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         import numpy as np
 
-        return np.array(self.numpy(), dtype=dtype, copy=copy)
+        array = self.numpy()
+        try:
+            return np.array(array, dtype=dtype, copy=copy)
+        except (TypeError, ValueError, RecursionError) as problem:  # no dtype of NumPy's, or a copy that may not be
+            raise DTypeError(
+                f"an array of dtype {shown(dtype)}: {problem}", place=caller(), expected="a dtype of NumPy"
+            ) from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.numpy().copy(), self.dtype.name, self.device))
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.numpy().__dlpack__(**options)
+        array = self.numpy()
+        try:
+            return array.__dlpack__(**options)
+        except (TypeError, ValueError, RuntimeError) as problem:  # what NumPy says of options that it does not know
+            if isinstance(problem, MorokError):
+                raise
+            raise mistyped(options, "what __dlpack__() is asked for", f"options of DLPack: {problem}") from None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self.numpy().__dlpack_device__()
@@ -310,7 +436,7 @@ class Tensor(Random):
     def from_slice(cls, data: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Self:
         """A tensor of a flat sequence, in `shape`."""
         t = cls(data, dtype)
-        return t if shape is None else t.reshape(tuple(shape))
+        return t if shape is None else t.reshape(shape)
 
     from_ndarray = from_numpy
 

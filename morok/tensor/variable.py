@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from typing import Any
-
+from morok.arguments import index_or_none, shown
 from morok.caller import caller
 from morok.errors import BindError
 from morok.ir.dtype import dtypes
@@ -20,13 +18,12 @@ class Variable:
     def __init__(self, name: str, vmin: int, vmax: int) -> None:
         if not isinstance(name, str) or not name.isidentifier():
             raise BindError(
-                f"{name!r} is no name of a variable", place=caller(), expected="letters, digits and _, no digit first"
+                f"{shown(name)} is no name of a variable", place=caller(), expected="letters, digits and _, no digit first"
             )
-        low, high = _whole(vmin), _whole(vmax)
+        low, high = index_or_none(vmin), index_or_none(vmax)
         if low is None or high is None or not 0 <= low <= high:
-            raise BindError(
-                f"variable {name}: {vmin}..={vmax} are no bounds of a dimension", place=caller(), expected="0 <= vmin <= vmax"
-            )
+            what = f"variable {name}: {shown(vmin)}..={shown(vmax)} are no bounds of a dimension"
+            raise BindError(what, place=caller(), expected="0 <= vmin <= vmax")
         self.name = name
         self.vmin = low
         self.vmax = high
@@ -37,15 +34,7 @@ class Variable:
 
     def bind(self, value: int) -> UOp:
         """The dimension whose size is `value`; BindError outside the bounds."""
-        number = _whole(value)
+        number = index_or_none(value)
         if number is None or not self.vmin <= number <= self.vmax:
-            raise BindError(f"{self.name} = {value}", place=caller(), expected=f"a value in {self.vmin}..={self.vmax}")
+            raise BindError(f"{self.name} = {shown(value)}", place=caller(), expected=f"a value in {self.vmin}..={self.vmax}")
         return UOp.new(Op.Bind, (self.node, UOp.const(number, dtypes.index)))
-
-
-def _whole(value: Any) -> int | None:
-    """A whole number as Python has it; None for anything else."""
-    try:
-        return None if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        return None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from morok.caller import caller
-from morok.errors import ShapeError
+from morok.errors import ShapeError, UsageError
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
@@ -19,9 +19,10 @@ from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import registry
 from morok.tensor.arguments import known
-from morok.tensor.base import UNKNOWN_TO_NUMPY, Lazy, dim_node, numpy_name, prod, show
-from morok.tensor.indexing import is_array, is_mask
-from morok.tensor.movement import broadcast_shapes, expanded
+from morok.tensor.base import Lazy, dim_node, prod, show
+from morok.tensor.indexing import is_array, is_mask, positions_shape
+from morok.tensor.movement import expanded, is_symbolic, symbolic_position
+from morok.tensor.scalars import data
 from morok.tensor.searching import Searching
 from morok.tensor.stored import content, owner, stored_buffer
 
@@ -46,13 +47,10 @@ class Writing(Searching):
 
     def _given(self, value: Any, varies: bool) -> Self:
         """What is written, in this tensor's dtype; `varies` says that numbers shall be data."""
-        uop = self._operand(value)
-        if varies and uop.op is Op.Const and self.dtype not in UNKNOWN_TO_NUMPY:
-            import numpy as np
-
-            number = self._from_data(np.array([uop.arg], numpy_name(uop.dtype)), self.device)
-            return number.reshape(()).cast(self.dtype)
-        return self._like(uop).cast(self.dtype)
+        uop = self._converted(value)
+        if varies and uop.op is Op.Const:
+            uop = data(uop.arg, self.dtype, self.device)
+        return self._like(uop)
 
     def _fitted(self, shape: Shape) -> Self:
         """These values in the shape of the elements that they replace; axes of size 1 in front do not matter."""
@@ -72,7 +70,7 @@ class Writing(Searching):
     def _where_masked(self, mask: Any, given: Self) -> Self:
         """Where a mask over the first axes holds, values for the others."""
         self._covers(mask, 0)
-        condition: Self = self._like(mask.uop) if isinstance(mask, Lazy) else self._from_data(mask, self.device)
+        condition = self._other(mask)
         rest = self.shape[condition.ndim :]
         wide = condition.reshape((*condition.shape, *(1,) * len(rest)))
         return self if 0 in self.shape else wide.where(given._fitted(rest), self).cast(self.dtype)
@@ -95,18 +93,30 @@ class Writing(Searching):
         for axis, part in enumerate(p for p in parts if p is not None):
             if isinstance(part, slice) and _is_whole(part, self.shape[axis]):
                 continue
-            n = known(self, axis, "an index")
-            if isinstance(part, slice):
-                begin, _, step = part.indices(n)
-                ones = self._like(expanded(UOp.const(True, dtypes.bool), (counts[axis],)))
-                hit, given = ones._spread(0, begin, step, n), given._spread(axis, begin, step, n)
-            else:
-                place = self._from_data(self._known_place(part, axis, n).reshape(1), self.device)
-                hit = self._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
-                given = given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
-            here = hit.reshape(tuple(n if a == axis else 1 for a in range(self.ndim)))
+            hit, given = self._hits(part, axis, counts[axis], given)
+            here = hit.reshape(tuple(self.shape[axis] if a == axis else 1 for a in range(self.ndim)))
             written = here if written is None else written & here
         return given if written is None else written.where(given, self).cast(self.dtype)
+
+    def _hits(self, part: Any, axis: int, count: Any, given: Self) -> tuple[Self, Self]:
+        """Which positions of an axis a part of an index writes to, as bools; and `given` spread over all of them."""
+        n, at = self.shape[axis], symbolic_position(part)
+        ones = self._like(expanded(UOp.const(True, dtypes.bool), (count,)))
+        if isinstance(part, slice) and is_symbolic(part, n):
+            begin, end = self._ends(part, axis)
+            around = [(begin, dim_node(n) - end) if a == axis else None for a in range(self.ndim)]
+            hit, given = ones._pad_zero([around[axis]]), given._pad_zero(around)
+            return hit, given.reshape((*given.shape[:axis], n, *given.shape[axis + 1 :]))
+        if at is not None:
+            hit = self._like(UOp.new(Op.Eq, (UOp.new(Op.Iota, (dim_node(n),)), expanded(at, (n,)))))
+        else:
+            size = known(self, axis, "an index")
+            if isinstance(part, slice):
+                begin, _, step = part.indices(size)
+                return ones._spread(0, begin, step, size), given._spread(axis, begin, step, size)
+            place = self._from_data(self._known_place(part, axis, size).reshape(1), self.device)
+            hit = self._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
+        return hit, given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
 
     def _spread(self, axis: int, begin: int, step: int, n: int) -> Self:
         """An axis of `n` with these elements from `begin` on, every `step`, and zeros between them."""
@@ -157,7 +167,7 @@ class Writing(Searching):
         n = math.prod(sizes)
         if not any(isinstance(p, Lazy) for p in at):
             places = [self._known_place(p, a, m) for p, a, m in zip(at, axes, sizes, strict=True)]
-            shape = broadcast_shapes(*[p.shape for p in places])
+            shape = positions_shape(*[p.shape for p in places])
             if 0 in self.shape or 0 in shape:
                 return None, shape
             flat = np.ravel_multi_index(np.broadcast_arrays(*places), sizes).reshape(-1)
@@ -178,10 +188,23 @@ class Writing(Searching):
 
 def _is_whole(part: slice, size: int | UOp) -> bool:
     """Whether a slice is a whole axis, in its order."""
-    return part == slice(None) or (isinstance(size, int) and range(*part.indices(size)) == range(size))
+    return part == slice(None) or (
+        isinstance(size, int) and not is_symbolic(part, size) and range(*part.indices(size)) == range(size)
+    )
 
 
-def is_view_of_another(x: Lazy) -> bool:
+def refuse_view(x: Lazy) -> None:
+    """UsageError for a view of a tensor in use."""
+    if _is_view_of_another(x):
+        raise UsageError(
+            f"{show(x.shape)} is a view of another tensor, which would not see what is written",
+            place=caller(),
+            expected="a tensor with elements of its own",
+            hint="write to that tensor, x[1:3, 0] = .. in place of x[1:3][:, 0] = .., or take a copy: .clone()",
+        )
+
+
+def _is_view_of_another(x: Lazy) -> bool:
     """Whether a tensor in use has elements that `x` is a view of, but not one of all of them in their order and shape."""
     above: set[UOp] = set()
     node = x.uop

@@ -12,12 +12,14 @@ import argparse
 import sys
 
 from morok.errors import MorokError, RuleError
+from morok.marks import trust
 from morok.tools.output import emit_json, error_row, packed_files, read_text
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
     parser.add_argument("--strict", action="store_true", help="ask the solver too; lint findings are errors")
+    parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers that examples call")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -43,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
             said = {(f.code, f.place) for f in found}
             found += [f for f in asked(checked, read_text(path)) if (f.code, f.place) not in said]
         findings += found
+        if args.trust_helpers and checked.syntax.helpers is not None:
+            trust(checked.syntax.helpers)
         outcome = run_examples(checked)
         examples += outcome.count
         errors += outcome.errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,8 @@ from typing import Final, NoReturn
 
 from morok import __version__
 from morok.errors import FileAccessError, MorokError, UsageError
+from morok.memory import no_memory
+from morok.names import SHOWN
 
 # name -> what it does; the module is morok.tools.NAME with `arguments(parser)` and `run(args) -> exit status`
 COMMANDS: Final = {
@@ -78,6 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"morok {__version__}")
         return 0
     name = args[0]
+    if name != "run" and isinstance(sys.stdout, io.TextIOWrapper):  # what a program prints is its own
+        sys.stdout.reconfigure(errors=SHOWN)
     if name not in COMMANDS:
         import difflib
 
@@ -108,6 +113,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         what = problem.strerror or str(problem)
         hint = "is it the right file, and does it belong to you?"
         _report(FileAccessError(f"{where}: {what}" if where else what, hint=hint), as_json and bool(where))
+        return 2
+    except MemoryError:
+        if name in PROGRAMS:
+            raise
+        _report(no_memory(f"do `morok {name}`"), as_json)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

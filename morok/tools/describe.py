@@ -13,6 +13,7 @@ _FACTS: Final = {
     "vmin": "vmin({0}) is at most the value of {0}",
     "vmax": "vmax({0}) is at least the value of {0}",
     "no_overflow": "no_overflow({0}): the exact result fits the dtype",
+    "defined": "{0} has a value, which is not Invalid, also where the pattern does not need one",
     "free_of": "{0} does not depend on {1}",
 }
 _FLAGS: Final = {

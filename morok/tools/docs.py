@@ -15,6 +15,7 @@ from pathlib import Path
 
 from morok.dsl.checked import CheckedRule
 from morok.errors import UsageError
+from morok.names import readable
 from morok.tools.output import emit_json, packed_files, read_text
 
 
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     texts = entries(rules_dir()) if built_in else []
     chapters = []
     for path, pack in packed_files(args.paths):
-        shown = path.relative_to(rules_dir()).as_posix() if built_in else path.name
+        shown = path.relative_to(rules_dir()).as_posix() if built_in else readable(path.name)
         chapters.append(chapter(shown, read_text(path), check_file(path, pack=pack), _verdict, texts, built_in))
     made = {"index.html": pages.index("Book of rules", chapters, built_in)}
     if built_in:

@@ -113,7 +113,11 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
     else:
         from morok.prove.api import prove
 
-        (verdict,) = prove([rule])
+        (verdict,) = prove([rule], contracts=False)
+    if verdict is not None:
+        from morok.prove import promises
+
+        verdict = verdict.with_contracts(promises.of_rules([rule], trust_helpers=False).get(id(rule)))
     syntax = rule.syntax
     return {
         "name": rule.name,
@@ -124,6 +128,7 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
         "assuming": list(syntax.assuming),
         "helpers": sorted(rule.externs),
         "verdict": "unproved" if verdict is None else verdict.verdict,
+        "contracts": "" if verdict is None else verdict.contracts,
         "scope": [] if verdict is None else list(verdict.scope),
         "message": "" if verdict is None else verdict.message,
         "counterexample": None if verdict is None else verdict.counterexample,
@@ -147,6 +152,7 @@ def _show(row: dict[str, Any]) -> None:
         if row[key]:
             lines.append(f"  {key} {', '.join(row[key])}")
     lines.append(f"  verdict: {row['verdict']}" + (f", by {row['solver']}" if row["premises"] and row["solver"] else ""))
+    lines += [f"    contracts: {row['contracts']}"] * bool(row["contracts"])
     lines += [f"    {line}" for line in (*row["scope"], *row["message"].splitlines())]
     if row["premises"]:
         lines += ["  the proof takes for granted that", *(f"    {line}" for line in row["premises"])]

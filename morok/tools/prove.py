@@ -1,8 +1,8 @@
 """Prove rule files or folders of them (default: the built-in rules).
 
-Exit status: 0 every rule is usable; 1 some rule is refuted or can never fire; 2 usage, parse or type error; 3 none of
-these, but some verdict is unknown; 4 an internal error. With --compare also 1 where a verdict, its scope, the resources that it
-took or its obligations are not what the ledger says.
+Exit status: 0 every rule is usable; 1 some rule is refuted, can never fire, or relies on a contract that is false; 2 usage, parse
+or type error; 3 none of these, but some verdict is unknown, or contracts are untested; 4 an internal error. With --compare also 1
+where a verdict, its scope, the resources that it took or its obligations are not what the ledger says.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from morok.errors import MorokError, UsageError
+from morok.names import SHOWN
 from morok.prove.report import FORMATS, print_text, render
 from morok.prove.verdict import Verdict
 from morok.tools.output import at_least
@@ -38,6 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
     parser.add_argument("--bounds", action="store_true", help="instead of rules: the transfer functions of the ops' bounds")
+    parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers of packs to test their contracts")
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
 
 
@@ -95,6 +97,7 @@ def run(args: argparse.Namespace) -> int:
     if args.bounds:
         return _bounds(args, forms)
     differences: list[str] = []
+    notes: list[str] = []
     try:
         with _progress() as done:
             verdicts = prove(
@@ -105,8 +108,10 @@ def run(args: argparse.Namespace) -> int:
                 write=args.write,
                 only=args.only,
                 smt2=args.smt2,
+                trust_helpers=args.trust_helpers,
                 done=done,
                 differs=differences.append if args.compare else None,
+                notes=notes.append,
             )
     except (MorokError, OSError):
         raise
@@ -118,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     if args.only and not verdicts:
         raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
     _print(verdicts, forms)
-    for difference in differences:
+    for difference in (*notes, *differences):
         print(f"morok prove: {difference}", file=sys.stderr)
     return exit_status(verdicts) or int(bool(differences))
 
@@ -138,7 +143,7 @@ def _bounds(args: argparse.Namespace, forms: list[tuple[str, str]]) -> int:
 def _print(verdicts: list[Verdict], forms: list[tuple[str, str]]) -> None:
     for form, file in forms:
         if file:
-            Path(file).write_text(render(verdicts, form), encoding="utf-8")
+            Path(file).write_text(render(verdicts, form), encoding="utf-8", errors=SHOWN)
         elif form == "text":
             print_text(verdicts, sys.stdout)
         else:

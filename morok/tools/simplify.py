@@ -13,6 +13,7 @@ from morok.tools.output import emit_json
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("expression", metavar="EXPR", help="in the notation of rules")
     parser.add_argument("--rules", nargs="+", metavar="PATH", help="rewrite with these files instead (proved first)")
+    parser.add_argument("--trust-helpers", action="store_true", help="test the Python helpers of these files, and use them")
     parser.add_argument("--trace", action="store_true", help="print every rule that fires")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -25,9 +26,9 @@ def run(args: argparse.Namespace) -> int:
     before = load(args.expression)
     rules = symbolic()
     if args.rules:
-        rules = load_rules(args.rules[0])
+        rules = load_rules(args.rules[0], trust_helpers=args.trust_helpers)
         for path in args.rules[1:]:
-            rules = rules + load_rules(path)
+            rules = rules + load_rules(path, trust_helpers=args.trust_helpers)
     trace = Trace()
     after = rewrite(before, rules, trace=trace)
     if args.json:

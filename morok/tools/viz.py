@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from morok.errors import UsageError
+from morok.names import readable
 from morok.tools.output import emit_json, existing_file
 
 FIELDS: Final = ("stage", "rule", "before", "before_id", "after", "after_id", "seconds")
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.trace)
     firings = read(path)
     out = Path(args.out) if args.out else path.with_suffix(".html")
-    out.write_text(page(path.name, firings), encoding="utf-8")
+    out.write_text(page(readable(path.name), firings), encoding="utf-8")
     total = counts(firings)
     if args.json:
         emit_json({"page": str(out), **total})

@@ -9,6 +9,7 @@ from pathlib import Path
 from morok import AxisType, UOp
 from morok import dtypes as d
 from morok.dsl.check import check_text
+from morok.ir.dtype import DType
 from morok.ir.op import Op
 from morok.rewrite import library
 from morok.rewrite.ruleset import RuleSet
@@ -41,9 +42,9 @@ def buffer(n: int = 0, size: int = 8) -> UOp:
     return UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), n), UOp.new(Op.Device, (), "CPU")), size, d.f32)
 
 
-def argument(slot: int, size: int) -> UOp:
-    """A kernel's argument: `size` f32."""
-    return UOp.new(Op.DefineGlobal, (), slot, d.f32.ptr(size))
+def argument(slot: int, size: int, element: DType = d.f32) -> UOp:
+    """A kernel's argument: `size` elements."""
+    return UOp.new(Op.DefineGlobal, (), slot, element.ptr(size))
 
 
 def shaped(*shape: int) -> UOp:

@@ -15,12 +15,14 @@ from morok.dsl.parse import parse_text
 from morok.errors import RuleError, RuleSyntaxError, UnprovedRuleError
 from morok.ir.dtype import DType
 from morok.ir.op import Op
+from morok.marks import trust
 from morok.rewrite import library
 from morok.rewrite.ruleset import RuleSet
 from morok.tools.cli import main
 
 X, Y, N = V("x", 0, 31), V("y", 0, 31), V("n", 1, 8)
 F = UOp.var("f", d.f32)
+trust("acceptance.rule_helpers")
 HELPERS = (
     'helpers "acceptance.rule_helpers"\nextern half(v: const) -> (h: const)?\n    ensures v == h * 2\n'
     "extern count_up() -> (k: const)?\n\n"

@@ -103,11 +103,19 @@ def test_axis_priorities() -> None:
 
 
 def test_images_are_left_alone_by_stage_13() -> None:
-    picture = UOp.new(Op.Param, (), 0, d.image)
     x = V("x", 0, 3)
-    place = picture.index(x, x)
-    sample = UOp.new(Op.Custom, (place,), "sample({0})", d.f32)
-    plain = argument(2, 4).index(x)
-    after = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample + plain)), host()).toposort()
-    assert place in after
-    assert [u.src[0] for u in after if u.op is Op.Load] == [plain]
+    plain, table = argument(2, 4).index(x), argument(3, 4, d.index).index(x)
+
+    def sample(*places: UOp) -> UOp:
+        return UOp.new(Op.Custom, places, "sample({0})", d.f32)
+
+    for picture in (UOp.new(Op.Param, (), 0, d.image), argument(0, 8, d.image)):
+        for place in (picture.index(x), picture.index(x, x), picture.index((x < 2).where(x, UOp.invalid_at()))):
+            after = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(place) + plain)), host()).toposort()
+            assert place in after
+            assert [u.src[0] for u in after if u.op is Op.Load] == [plain]
+            loaded = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(place.load()) + plain)), host()).toposort()
+            assert [u.src[0] for u in loaded if u.op is Op.Load] == [place, plain]
+        gathered = run(STAGES[12], UOp.sink(argument(1, 4).index(x).store(sample(picture.index(table)))), host()).toposort()
+        assert picture.index(table.load()) in gathered
+        assert [u.src[0] for u in gathered if u.op is Op.Load] == [table]

@@ -222,7 +222,7 @@ def test_heuristics_of_a_matmul(name: str) -> None:
 
 def test_heuristics_of_a_matvec() -> None:
     """1024 rows are too few threads for a GPU: those of a block share the sums of some rows, through shared memory."""
-    (item,) = (Tensor.empty(1024, 1024) @ Tensor.empty(1024)).schedule()
+    (item,) = (Tensor.empty(1024, 1024, device="CUDA") @ Tensor.empty(1024, device="CUDA")).schedule()
     chosen = [o.op for o in heuristics.optimize(item.ast, CUDA).arg.opts]
     assert {GROUP, LOCAL} <= set(chosen)
     (kernel,) = (Tensor.empty(1024, 1024) @ Tensor.empty(1024)).kernels(device="CUDA")

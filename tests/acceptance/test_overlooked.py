@@ -12,7 +12,7 @@ import pytest
 
 from acceptance.notation import ROOT, rw
 from morok import Tensor, config, dtypes
-from morok.errors import LoweringError, OptError
+from morok.errors import DeviceError, LoweringError, OptError
 from morok.ir import interpret
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp, vconst
@@ -252,12 +252,13 @@ def test_floor_division_costs_no_more_where_bounds_allow(op: Op) -> None:
         assert not {Op.Where, Op.Lt} & set(floor)
 
 
-def test_k_vectorize_and_no_output_upcast() -> None:
+@pytest.mark.parametrize("target", ["CPU", "CUDA"])
+def test_k_vectorize_and_no_output_upcast(target: str) -> None:
     """`kernels()` lists what was done to each."""
 
     def listed(**values: bool) -> str:
         with config.settings(**values):
-            (kernel,) = (data(64, 48) @ data(48, 64, seed=1)).kernels()
+            (kernel,) = (data(64, 48) @ data(48, 64, seed=1)).kernels(device=target)
         return " ".join(kernel.opts)
 
     plain, along, never = listed(), listed(k_vectorize=True), listed(no_output_upcast=True)
@@ -295,7 +296,8 @@ def test_null_device(monkeypatch: pytest.MonkeyPatch) -> None:
             prepared = t.prepare()
             assert {k.kernel.backend for k in prepared.kernels} == {"NULL"}
             assert all("define void" in k.kernel.code for k in prepared.kernels)
-            assert not t.numpy().any()
+            with pytest.raises(DeviceError, match="NULL has no elements"):
+                t.numpy()
 
 
 def test_the_book() -> None:

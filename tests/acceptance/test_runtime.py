@@ -179,7 +179,8 @@ VARIABLES = {
     "BEAM_UOPS_MAX": "500", "BEAM_RUNS": "2", "IGNORE_BEAM_CACHE": "1", "MOROK_THREADS": "1", "MOROK_K_VECTORIZE": "1",
     "MOROK_NO_OUTPUT_UPCAST": "1", "MOROK_CPU_BACKEND": "interpreter", "MOROK_DEBUG": "ir", "DEVECTORIZE": "0",
     "MOROK_DEVICE": "NULL", "MOROK_CHECK": "1", "MOROK_TRACE": "out.json", "MOROK_CACHE_DIR": "cache", "MOROK_FAST_MATH": "nsz",
-    "MOROK_MAX_BUFFERS": "8", "ALLOW_HALF8": "0",
+    "MOROK_MAX_BUFFERS": "8", "ALLOW_HALF8": "0", "MOROK_OPTS": "UPCAST(0, 2)", "MOROK_L1_BYTES": "32768",
+    "MOROK_L2_BYTES": "1048576", "MOROK_SEARCH_CUTS": "4",
 }  # fmt: skip
 
 
@@ -230,6 +231,7 @@ EFFECTS: dict[str, Callable[[], object]] = {
     "FAST_MATH": lambda: (data(64) * 2 + 1).kernels(),
     "K_VECTORIZE": lambda: (data(64, 64) @ data(64, 64)).kernels(),
     "NO_OUTPUT_UPCAST": lambda: (data(64) * 2).kernels(),
+    "OPTS": lambda: (data(64) * 2).kernels(),
     "CPU_BACKEND": lambda: [k.kernel.backend for k in (data(8) * 2).prepare().kernels],
     "DEVICE": lambda: Tensor([1.0]).device,
     "MAX_BUFFERS": lambda: len(sum((data(4, seed=k) for k in range(12)), data(4)).schedule()),

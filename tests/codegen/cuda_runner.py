@@ -1,4 +1,8 @@
-"""CUDA kernels, executed on the CPU: their text compiled by g++ under a header that gives each thread a fiber."""
+"""CUDA kernels on the CPU: their text compiled by g++ under a header that gives each thread a fiber.
+
+Threads of a block meet at __syncthreads; a barrier that only some of them reach is an error. Shared memory holds poison when a
+block begins. The header has no warps, shuffles, atomics or matrix instructions.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,20 @@ import re
 import struct
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from morok import Tensor
+from morok.codegen.cuda import render
 from morok.codegen.cuda.types import REGISTER, memory
 from morok.codegen.rendered import Rendered
+from morok.codegen.targets import CUDA
+from morok.passes.pipeline import lower
+from morok.runtime.buffer import NUMPY
+from morok.tensor import schedule, stored
 
 HEADERS = Path(__file__).parent / "cuda_on_cpu"
 
@@ -57,3 +68,33 @@ def launch(
     dims = [dimension(d, values) for d in (*k.grid, *k.block)]
     code = getattr(library, f"run_{k.name}")(args, variables, (ctypes.c_uint * 6)(*dims), int(backwards))
     assert code == 0, f"{k.name}: a barrier that only some threads reach"
+
+
+@dataclass
+class Program:
+    """Tensors as a GPU gets them: scheduled and lowered for CUDA, over this machine's memory.
+
+    texts   its kernels, in an order in which they may run
+    inputs  the buffers that it reads
+    """
+
+    schedule: schedule.Schedule
+    values: Mapping[str, int]
+    texts: list[Rendered]
+    inputs: list[np.ndarray]
+
+    @classmethod
+    def of(cls, name: str, *tensors: Tensor) -> Program:
+        """The program of tensors that are still to be computed; its kernels are called `name_0`, `name_1`, .."""
+        normal = schedule.normalised(stored.wanted(tensors), "CUDA")
+        found = schedule.scheduled(normal, "CUDA")
+        memory = [stored.memory_of(node, "CPU") for node in normal.buffers]
+        texts = [render(lower(step.ast, CUDA), f"{name}_{i}") for i, step in enumerate(found.steps)]
+        return cls(found, normal.values, texts, [m.numpy() for m in memory if m is not None])
+
+    def run(self, library: ctypes.CDLL, backwards: bool = False) -> list[np.ndarray]:
+        """The elements of each tensor, in one axis, from kernels that `library` was built of."""
+        arrays = [a.copy() for a in self.inputs] + [np.zeros(n, NUMPY[d]) for d, n in self.schedule.made]
+        for text, step in zip(self.texts, self.schedule.steps, strict=True):
+            launch(library, text, [arrays[n] for n in step.buffers], self.values, backwards)
+        return [arrays[n] for n in self.schedule.outputs]

@@ -12,20 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_runner import build, launch
+from cuda_runner import Program, build, launch
 from instruction_lists import Listing
 
 from morok import Tensor
 from morok.codegen.cuda import render as render_cuda
 from morok.codegen.rendered import Rendered
-from morok.codegen.targets import CUDA
 from morok.ir import interpret
 from morok.ir.dtype import INTS, DType, dtypes
 from morok.ir.number import wrap
-from morok.passes.pipeline import lower
 from morok.runtime.buffer import NUMPY, Buffer
 from morok.runtime.device import device
-from morok.tensor import schedule, stored
 
 POWERS = [s * 2.0**k for k in (7, 8, 15, 16, 31, 32, 63, 64, 90) for s in (1, -1)]
 VALUES = [0.0, -0.0, 0.5, -0.5, -1.0, 3.7, -3.7, math.inf, -math.inf, math.nan]
@@ -58,20 +55,11 @@ def test_tensors(f: type, d: DType) -> None:
 
 
 def test_tensors_on_cuda(tmp_path: Path) -> None:
-    made: list[tuple[Rendered, schedule.Prepared, schedule.Step, np.ndarray, DType]] = []
-    for f in FLOATS:
-        for d in INTS:
-            prepared = schedule.with_memory(stored.wanted([Tensor(inputs(f)).cast(d)]), "CPU")
-            (step,) = prepared.schedule.steps
-            made.append((render_cuda(lower(step.ast, CUDA), f"{f.__name__}_{d.name}"), prepared, step, inputs(f), d))
-    library = build([text for text, *_ in made], tmp_path, "-O1")
-    for text, prepared, step, x, d in made:
-        arrays = [
-            m.numpy() if i < prepared.schedule.inputs else np.zeros(m.size, NUMPY[m.dtype]) for i, m in enumerate(prepared.memory)
-        ]
-        launch(library, text, [arrays[n] for n in step.buffers], prepared.values)
-        got = arrays[prepared.schedule.outputs[0]].tolist()
-        assert got == [expected(d, float(v)) for v in x], text.name
+    programs = [(Program.of(f"{f.__name__}_{d.name}", Tensor(inputs(f)).cast(d)), inputs(f), d) for f in FLOATS for d in INTS]
+    library = build([text for p, *_ in programs for text in p.texts], tmp_path, "-O1")
+    for p, x, d in programs:
+        (got,) = p.run(library)
+        assert got.tolist() == [expected(d, float(v)) for v in x], p.texts[0].name
 
 
 def test_the_op_saturates_in_both_renderers(tmp_path: Path) -> None:

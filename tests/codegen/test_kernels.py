@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_runner import build, launch
-from instruction_lists import Listing, c, i32
+from instruction_lists import Listing, c, i32, special
 from kernels import EXAMPLES, GPU, Example
 from nvrtc import compile_ptx
 from values import bits, decode, encode
@@ -146,6 +146,22 @@ def test_a_missing_barrier_shows(tmp_path: Path) -> None:
         launch(library, broken, [arrays[0], arrays[1]], backwards=backwards)
         results.append(arrays[0].tolist())
     assert results[0] != results[1]
+
+
+def test_shared_memory_is_poison_when_a_block_begins(tmp_path: Path) -> None:
+    """The tests' own machine: a block that reads what it has not stored gets no number that one before it left there."""
+    b = Listing()
+    out, shared = b.buffer(0, f32, 8), b.local(0, f32, 2)
+    g, t = b.add(special("gidx0", 4)), b.add(special("lidx0", 2))
+    place = shared.after(b.add(UOp.new(Op.Barrier, (b.store(shared, t, c(1.0, f32), gate=g < c(1)),)))).index(t)
+    b.store(out, g * 2 + t, b.add(UOp.new(Op.Load, (place,))))
+    rendered = render_cuda(b.list, "forgetful")
+    library = build([rendered], tmp_path)
+    for backwards in (False, True):
+        got = np.zeros(8, np.float32)
+        launch(library, rendered, [got], backwards=backwards)
+        assert got[:2].tolist() == [1.0, 1.0]
+        assert np.all(np.isnan(got[2:]) | (got[2:] > 1e38))
 
 
 def test_a_false_gate_touches_no_memory() -> None:

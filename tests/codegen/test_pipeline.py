@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from cuda_runner import build, launch
+from cuda_runner import Program, build
 from nvrtc import compile_ptx
 
-from morok import Tensor, Variable
+from morok import Tensor, Variable, config
 from morok.codegen.cuda import render as render_cuda
 from morok.codegen.rendered import Rendered
 from morok.codegen.targets import CUDA, host
@@ -22,9 +22,8 @@ from morok.optimize.opts import Opt, OptOp
 from morok.passes.pipeline import lower
 from morok.passes.target import KernelInfo
 from morok.runtime import gpu
-from morok.runtime.buffer import NUMPY
 from morok.runtime.device import device
-from morok.tensor import schedule, stored
+from morok.tensor import schedule
 
 
 def data(*shape: int, seed: int = 0) -> np.ndarray:
@@ -42,8 +41,16 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(1, keepdims=True)
 
 
+def convolution(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Of images with the same windows everywhere, zeros around them."""
+    padded = np.pad(x, [(0, 0), (0, 0)] + [(n // 2, n // 2) for n in w.shape[2:]])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, w.shape[2:], (2, 3))
+    return np.einsum("nchwij,ocij->nohw", windows, w)
+
+
 A, B, C = data(24, 40), data(40, 16, seed=1), data(16, seed=2)
 LONG, ODD = data(1000), data(5, 37, seed=3)
+WIDE, IMAGES, WINDOWS = data(4, 512, seed=4), data(1, 3, 8, 8, seed=5), data(4, 3, 3, 3, seed=6)
 P, Q = ints(64), ints(64, seed=1)
 
 PROGRAMS: dict[str, tuple[Callable[[], Tensor], np.ndarray]] = {
@@ -54,39 +61,21 @@ PROGRAMS: dict[str, tuple[Callable[[], Tensor], np.ndarray]] = {
     "sum_of_columns": (lambda: Tensor(ODD).sum(0), ODD.sum(0)),
     "greatest": (lambda: Tensor(ODD).max(1), ODD.max(1)),
     "matmul": (lambda: Tensor(A) @ Tensor(B), A @ B),
+    "matvec": (lambda: Tensor(A.T) @ Tensor(A[:, 0]), A.T @ A[:, 0]),
     "layer": (lambda: (Tensor(A) @ Tensor(B) + Tensor(C)).relu(), np.maximum(A @ B + C, 0)),
     "transposed": (lambda: Tensor(A).T + 1, A.T + 1),
     "softmax": (lambda: Tensor(ODD).softmax(), softmax(ODD)),
+    "wide_softmax": (lambda: Tensor(WIDE).softmax(), softmax(WIDE)),
+    "padded_convolution": (lambda: Tensor(IMAGES).conv2d(Tensor(WINDOWS), padding=1), convolution(IMAGES, WINDOWS)),
     "flipped": (lambda: Tensor(ODD).flip(1) * 2, ODD[:, ::-1] * 2),
     "divided": (lambda: Tensor(P) // Tensor(Q), np.floor_divide(P, Q, where=Q != 0, out=np.zeros_like(P))),
     "compared": (lambda: (Tensor(P) < Tensor(Q)).where(Tensor(P), Tensor(Q)), np.minimum(P, Q)),
 }
 
 
-@dataclass
-class Built:
-    """A program's kernels in order, as CUDA, and what each reads and writes."""
-
-    prepared: schedule.Prepared
-    output: int
-    texts: list[Rendered] = field(default_factory=list)
-
-
-def kernel_names(name: str, n: int) -> list[str]:
-    return [f"{name}_{i}" for i in range(n)]
-
-
 @pytest.fixture(scope="module")
-def built() -> dict[str, Built]:
-    found: dict[str, Built] = {}
-    for name, (make, _) in PROGRAMS.items():
-        roots = stored.wanted([make()])
-        prepared = schedule.with_memory(roots, "CPU")
-        b = Built(prepared, prepared.schedule.outputs[0])
-        for kernel, step in zip(kernel_names(name, len(prepared.schedule.steps)), prepared.schedule.steps, strict=True):
-            b.texts.append(render_cuda(lower(step.ast, CUDA), kernel))
-        found[name] = b
-    return found
+def built() -> dict[str, Program]:
+    return {name: Program.of(name, make()) for name, (make, _) in PROGRAMS.items()}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -95,27 +84,35 @@ def test_llvm(name: str) -> None:
     np.testing.assert_allclose(make().numpy(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_cuda_run_on_the_cpu(built: dict[str, Built], tmp_path: Path) -> None:
-    library = build([t for b in built.values() for t in b.texts], tmp_path, "-O1")
-    for name, b in built.items():
+def test_cuda_run_on_the_cpu(built: dict[str, Program], tmp_path: Path) -> None:
+    library = build([t for p in built.values() for t in p.texts], tmp_path, "-O1")
+    for name, p in built.items():
         expected = PROGRAMS[name][1]
-        memory = b.prepared.memory
-        inputs = b.prepared.schedule.inputs
         for backwards in (False, True):
-            arrays = [m.numpy() if i < inputs else np.zeros(m.size, NUMPY[m.dtype]) for i, m in enumerate(memory)]
-            for text, step in zip(b.texts, b.prepared.schedule.steps, strict=True):
-                launch(library, text, [arrays[n] for n in step.buffers], b.prepared.values, backwards)
-            got = arrays[b.output].reshape(np.shape(expected))
-            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5, err_msg=name)
+            (got,) = p.run(library, backwards)
+            np.testing.assert_allclose(got.reshape(np.shape(expected)), expected, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("setting", ["k_vectorize", "no_output_upcast"])
+def test_settings_of_vectors_change_no_value_on_cuda(setting: str, tmp_path: Path) -> None:
+    wanted = ("sum_of_all", "sum_of_rows", "sum_of_columns", "matmul", "layer", "wide_softmax", "padded_convolution", "matvec")
+    with config.settings(**{setting: True}):
+        programs = {name: Program.of(name, PROGRAMS[name][0]()) for name in wanted}
+    library = build([t for p in programs.values() for t in p.texts], tmp_path, "-O1")
+    for name, p in programs.items():
+        expected = PROGRAMS[name][1]
+        (got,) = p.run(library)
+        np.testing.assert_allclose(got.reshape(np.shape(expected)), expected, rtol=1e-5, atol=1e-5, err_msg=name)
+    assert "float4" in programs["wide_softmax"].texts[0].text
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_nvrtc(name: str, built: dict[str, Built]) -> None:
+def test_nvrtc(name: str, built: dict[str, Program]) -> None:
     for text in built[name].texts:
         compile_ptx(text.text, text.name)
 
 
-def test_kernels_use_the_hardware(built: dict[str, Built]) -> None:
+def test_kernels_use_the_hardware(built: dict[str, Program]) -> None:
     """A matmul is spread over blocks and threads; its CPU code has vectors, accumulators in registers and fused arithmetic."""
     (text,) = built["matmul"].texts
     assert int(text.grid[0].arg) * int(text.block[0].arg) > 1
@@ -158,7 +155,7 @@ def test_symbolic_lengths_compile_for_cuda(name: str) -> None:
         assert compile_ptx(kernel.code, kernel.name).ptx
 
 
-def test_grouped_and_padded_reductions_run_on_cuda(built: dict[str, Built], tmp_path: Path) -> None:
+def test_grouped_and_padded_reductions_run_on_cuda(built: dict[str, Program], tmp_path: Path) -> None:
     """Threads fold their parts, wait for each other, and fold those, whichever thread comes first."""
     wanted = {
         "sum_of_all": (Opt(OptOp.GROUP, 0, 8),),
@@ -168,7 +165,7 @@ def test_grouped_and_padded_reductions_run_on_cuda(built: dict[str, Built], tmp_
     }
     texts: dict[str, Rendered] = {}
     for name, opts in wanted.items():
-        (step,) = built[name].prepared.schedule.steps
+        (step,) = built[name].schedule.steps
         ast = UOp.new(Op.Sink, step.ast.src, KernelInfo(name, opts))
         texts[name] = render_cuda(lower(ast, CUDA), name)
         assert "__shared__" in texts[name].text
@@ -176,9 +173,6 @@ def test_grouped_and_padded_reductions_run_on_cuda(built: dict[str, Built], tmp_
     library = build(list(texts.values()), tmp_path, "-O1")
     for name, text in texts.items():
         expected = PROGRAMS[name][1]
-        b = built[name]
-        inputs = b.prepared.schedule.inputs
         for backwards in (False, True):
-            arrays = [m.numpy() if i < inputs else np.zeros(m.size, NUMPY[m.dtype]) for i, m in enumerate(b.prepared.memory)]
-            launch(library, text, [arrays[n] for n in b.prepared.schedule.steps[0].buffers], b.prepared.values, backwards)
-            np.testing.assert_allclose(arrays[b.output].reshape(np.shape(expected)), expected, rtol=1e-5, atol=1e-5, err_msg=name)
+            (got,) = replace(built[name], texts=[text]).run(library, backwards)
+            np.testing.assert_allclose(got.reshape(np.shape(expected)), expected, rtol=1e-5, atol=1e-5, err_msg=name)

@@ -125,7 +125,10 @@ def test_mistake(rule: str) -> None:
         assert part in shown
 
 
-EXTERN = 'helpers "m"\nextern f(x: index, d: const) -> (y: index, r: index)?\n    requires d > 0\n    ensures x == d * y + r\n'
+EXTERN = (
+    'helpers "named_by_rules"\n'
+    "extern f(x: index, d: const) -> (y: index, r: index)?\n    requires d > 0\n    ensures x == d * y + r\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +160,7 @@ def test_helper_mistake(rule: str, parts: list[str]) -> None:
     ],
 )
 def test_contract_mistake(extern: str, part: str) -> None:
-    assert part in problem("a: Neg(Neg(x)) ~> x", f'helpers "m"\n{extern}\n')
+    assert part in problem("a: Neg(Neg(x)) ~> x", f'helpers "named_by_rules"\n{extern}\n')
 
 
 def test_every_mistake_of_a_file() -> None:

@@ -142,6 +142,7 @@ def test_form(name: str) -> None:
 
 
 LANGUAGE = """
+helpers "named_by_rules"
 group div_mod_recombine "x % n and x // n put together again"
 
 core: Add[Mod(x, n), Mul[Idiv(x, n), n]] ~> x
@@ -223,14 +224,18 @@ def test_ends() -> None:
 
 
 def test_context_and_pack() -> None:
-    text = (
-        'helpers "m"\nextern f(x: index) -> (y: index)\ngroup g "doc"\n@context Kernel;\n\nr: Neg(x: index) let y = f(x) ~> y\n'
-    )
+    text = """helpers "named_by_rules"
+extern f(x: index) -> (y: index)
+group g "doc"
+@context Kernel;
+
+r: Neg(x: index) let y = f(x) ~> y
+"""
     checked = check_text(text, pack="mine")
     (made,) = checked.rules()
     assert made.name == "mine.g.r"
     assert made.context == "Kernel"
-    assert made.helpers == "m"
+    assert made.helpers == "named_by_rules"
     assert parse_text(format_text(text)) == parse_text(text)
 
 
@@ -399,7 +404,7 @@ def test_an_example_that_would_need_a_context() -> None:
     from morok.dsl.check import run_examples
 
     text = """\
-helpers "nowhere"
+helpers "named_by_rules"
 extern place(x: index) -> (n: const)?
 group g "with a context"
 @context Plan;

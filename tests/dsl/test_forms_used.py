@@ -274,6 +274,15 @@ FACTS: dict[str, Row] = {
         ["Idiv(Mul(x: i32, y: i32), y)"],
         "proved",
     ),
+    "defined": (  # one side of And may be false where the other has no value
+        "And(Lt(x: int, y), Lt(x, z)) if defined(y) and defined(z) ~> Lt(x, Min(y, z))",
+        {
+            "And(Lt(x: i8, y: i8), Lt(x, z: i8))": "Lt(x: i8, Min(y: i8, z: i8))",
+            "And(Lt(x: i8, y: i8), Lt(x, Idiv(y, 3)))": "Lt(x: i8, Min(y: i8, Idiv(y, 3)))",
+        },
+        ["And(Lt(x: i8, y: i8), Lt(x, Idiv(y, z: i8)))", "And(Lt(x: i8, Idiv(y: i8, x)), Lt(x, y))"],
+        "proved",
+    ),
     "free_of": (
         "Reduce { src: x: bool, ranges: [r @ Range(e: index)], op: Max } if free_of(x, r) and vmin(e) >= 1 ~> x",
         {"Reduce(x: bool, Range(4, 0, Reduce), Max)": "x: bool"},

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import pickle
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 from numpy_types import NUMPY
 
+from morok.errors import IRTypeError
 from morok.ir import number
 from morok.ir.dtype import (
     BY_NAME,
@@ -93,11 +95,38 @@ def test_vectors_and_pointers() -> None:
     assert many.base is D.f32
     assert many.scalar() is D.f32.ptr(16)
     assert D.f32.ptr(16) is not D.f32.ptr(16, AddrSpace.LOCAL)
-    with pytest.raises(ValueError, match="vector already"):
-        D.f32.vec(2).vec(2)
     for bad in ("f31", "f32x", "f32x0", "f32x²", "xx4", ""):
         with pytest.raises(KeyError):
             dtype(bad)
+
+
+def test_lanes_that_no_vector_has() -> None:
+    wrong: list[Any] = [0, -1, 2.0, True, None, "4", 2**31, 10**5000, [2], D.f32]
+    for scalar, lanes in itertools.product((D.f32, D.bool, D.i8.ptr(4)), wrong):
+        with pytest.raises(IRTypeError, match="the number of lanes"):
+            scalar.vec(lanes)
+
+
+def test_no_vector_of_vectors() -> None:
+    for vector in (D.f32.vec(2), D.f32.ptr(2).vec(2)):
+        with pytest.raises(IRTypeError, match="a scalar dtype"):
+            vector.vec(2)
+
+
+def test_a_whole_number_of_numpy_is_one_of_lanes_and_of_elements() -> None:
+    assert D.u8.vec(np.int64(4)) is D.u8.vec(4)
+    assert D.u8.vec(np.int64(77)) is D.u8.vec(77)
+    assert D.u8.ptr(np.int64(4)) is D.u8.ptr(4)
+
+
+def test_pointers_that_cannot_be() -> None:
+    sizes: list[Any] = [-2, 1.5, "4", [], 2**63, 10**5000, True]
+    spaces: list[Any] = ["local", None, []]
+    for size, space in [*[(n, AddrSpace.REG) for n in sizes], *[(4, s) for s in spaces]]:
+        with pytest.raises(IRTypeError, match="pointer points"):
+            D.f32.ptr(size, space)
+        with pytest.raises(IRTypeError, match="pointer points"):
+            PtrType.of(D.f32, size, space)
 
 
 def test_dtypes_are_one_object_after_pickling() -> None:

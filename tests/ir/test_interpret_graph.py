@@ -297,3 +297,29 @@ def test_one_operand_may_decide_a_connective_alone() -> None:
     assert evaluate(nothing | UOp.const(True)) is True
     with pytest.raises(UndefinedError):
         evaluate(UOp.const(True) & nothing)
+
+
+@pytest.mark.parametrize("n", [2**30, 2**62])
+def test_tensors_too_large_to_interpret(n: int) -> None:
+    size = UOp.var("n", index, 0, 2**62)
+    one = UOp.new(Op.Reshape, (UOp.const(1.5, f32), UOp.const(1)))
+    for large in (
+        UOp.new(Op.Expand, (one, size)),
+        UOp.new(Op.Pad, (one, UOp.const(0), size)),
+        UOp.new(Op.Iota, (size,)),
+        UOp.new(Op.Expand, (UOp.new(Op.Reshape, (one, *[UOp.const(1)] * 3)), UOp.const(0), size, UOp.const(1))),
+    ):
+        with pytest.raises(IRError, match="is interpreted"):
+            tensor(large, {}, {"n": n})
+        assert tensor(large, {}, {"n": 0})[1] == large.substitute({size: UOp.const(0)}).shape
+
+
+def test_a_size_that_is_invalid() -> None:
+    b = UOp.var("b", dtypes.bool)
+    size = b.where(UOp.const(2), UOp.invalid_at())
+    held = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 1), UOp.new(Op.Device, (), "CPU")), 2, f32)
+    below = UOp.new(Op.Reshape, (held, size, UOp.const(1)))
+    element = UOp.new(Op.Reshape, (below, UOp.const(1), UOp.const(2))).index(UOp.const(0), UOp.const(1))
+    assert evaluate(element.load(), {"b": True}, {held: [3.0, 4.0]}) == 4.0
+    with pytest.raises(IRError, match="a size"):
+        evaluate(element.load(), {"b": False}, {held: [3.0, 4.0]})

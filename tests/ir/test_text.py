@@ -117,6 +117,7 @@ def bestiary() -> list[UOp]:
         UOp.new(Op.Shrink, (grid, one, one, *map(UOp.const, end))),
         UOp.new(Op.Flip, (grid,), (True, False)),
         UOp.new(Op.Iota, (n,)),
+        UOp.new(Op.Concat, (grid, UOp.new(Op.Flip, (grid,), (False, True)), grid), 1),
         UOp.new(Op.Contiguous, (grid,)),
         UOp.new(Op.ContiguousBackward, (grid,)),
         UOp.new(Op.Detach, (grid,)),

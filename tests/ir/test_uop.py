@@ -410,3 +410,33 @@ def test_the_table_is_whole() -> None:
             assert entry.evaluate is not None
             assert entry.solver
         assert sum(1 for o in entry.operands if o.optional) <= 1
+
+
+@pytest.mark.parametrize(
+    ("node", "other"),
+    [
+        (UOp.var("i", dtypes.i32).bitcast(dtypes.f32), UOp.var("u", dtypes.u32)),
+        (UOp.new(Op.Precast, (UOp.var("i", dtypes.i32),), dtype=dtypes.f32), UOp.var("u", dtypes.u32)),
+        (UOp.new(Op.Custom, (UOp.var("i", dtypes.i32),), "f", dtypes.f32), UOp.var("h", dtypes.f16)),
+        (UOp.new(Op.CustomI, (UOp.var("i", dtypes.i32),), "f", dtypes.f32), UOp.var("h", dtypes.f16)),
+    ],
+)
+def test_a_dtype_that_its_maker_says_stays_with_other_operands(node: UOp, other: UOp) -> None:
+    replaced = node.replace((other,))
+    assert replaced.dtype is dtypes.f32
+    assert replaced.src == (other,)
+    assert replaced is UOp.new(node.op, (other,), node.arg, dtypes.f32)
+
+
+def test_a_pointer_into_another_buffer_keeps_its_dtype() -> None:
+    p, q = (UOp.new(Op.DefineGlobal, (), n, dtypes.f32.ptr(8 * n + 8)) for n in range(2))
+    at = UOp.new(Op.PointerIndex, (p, UOp.var("i")), dtype=p.dtype)
+    assert at.replace((q, at.src[1])).dtype is p.dtype
+
+
+def test_replaced_operands_are_checked() -> None:
+    bits = UOp.var("i", dtypes.i32).bitcast(dtypes.f32)
+    with pytest.raises(IRTypeError, match="a dtype of 64 bits"):
+        bits.replace((UOp.var("d", dtypes.f64),))
+    with pytest.raises(IRTypeError, match="operands"):
+        bits.replace(())

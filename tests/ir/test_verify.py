@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from morok.errors import VerifyError
@@ -170,6 +173,12 @@ def test_the_target_has_no_such_op() -> None:
     verify(root, 18)
     with pytest.raises(VerifyError, match="no Exp2"):
         verify(root, 18, unsupported={Op.Exp2})
+
+
+@pytest.mark.parametrize("wrong", [[[1], [2]], ["Add"], {Op.Add: 1}, 3, "Add", None, np.ones((2, 0, 3))])
+def test_what_a_target_cannot_run_is_said_in_ops(wrong: Any) -> None:
+    with pytest.raises(VerifyError, match="what the target cannot run"):
+        verify(UOp.sink(), 18, wrong)
 
 
 def test_mistyped_nodes() -> None:

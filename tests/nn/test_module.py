@@ -8,14 +8,16 @@ import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import morok
 from morok import Tensor, nn
-from morok.errors import StateError
+from morok.errors import MorokError, StateError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -133,3 +135,30 @@ def test_a_convolutional_network_classifies_real_digits() -> None:
     accuracy, in_numpy = map(float, re.findall(r"accuracy: ([\d.]+); in NumPy: ([\d.]+)", printed.getvalue())[0])
     assert accuracy == in_numpy
     assert accuracy > 0.9
+
+
+WRONG: dict[str, Callable[[], Any]] = {
+    "a layer that cannot be called": lambda: nn.Sequential((1,)),  # type: ignore[arg-type]
+    "a list as an input": lambda: nn.Linear(3, 2)([1.0, 2.0, 3.0]),  # type: ignore[arg-type]
+    "an array as an image": lambda: nn.Conv2d(1, 1, 1)(np.ones((1, 1, 2, 2))),  # type: ignore[arg-type]
+    "a word as a batch": lambda: nn.BatchNorm(2)("a"),  # type: ignore[arg-type]
+    "a number as a row": lambda: nn.LayerNorm(3)(3),  # type: ignore[arg-type]
+    "a number as classes": lambda: nn.Embedding(3, 2)(3),  # type: ignore[arg-type]
+    "a flag of letters": lambda: nn.Linear(3, 2, bias="no"),  # type: ignore[arg-type]
+    "an eps of letters": lambda: nn.LayerNorm(3, eps="small"),  # type: ignore[arg-type]
+    "a layer larger than memory can be": lambda: nn.Linear(2**40, 2**40),
+    "a mode that is none": lambda: nn.Linear(3, 2).train(None),  # type: ignore[arg-type]
+    "a number as a state": lambda: nn.Linear(3, 2).load_state_dict(4),  # type: ignore[arg-type]
+    "a state of numbered arrays": lambda: nn.Linear(3, 2).load_state_dict({0: 1}),  # type: ignore[dict-item]
+    "a state of ragged lists": lambda: nn.Linear(3, 2).load_state_dict({"weight": [[1], [1, 2]], "bias": [0, 0]}),
+    "a layer without a value": lambda: nn.Module()(Tensor(1.0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_arguments_have_an_error_of_ours_at_their_line(what: str) -> None:
+    with pytest.raises(MorokError) as caught:
+        WRONG[what]()
+    assert caught.value.place is not None
+    assert caught.value.place.file == __file__
+    assert caught.value.expected

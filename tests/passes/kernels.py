@@ -65,6 +65,22 @@ def columns(m: int, n: int, op: Op = Op.Add, d: DType = dtypes.f32) -> UOp:
     return kernel(buffer(0, n, d).index(j).store(buffer(1, m * n, d).index(k * n + j).reduce(op, k)).end(j), name="columns")
 
 
+def scaled_rows(m: int, n: int, d: DType = dtypes.f32) -> UOp:
+    """The sums of rows less a number of each, times another."""
+    i, k = loop(m, 0), fold(n, 1)
+    value = (buffer(1, m * n, d).index(i * n + k) - buffer(2, m, d).index(i)) * buffer(3, m, d).index(i)
+    return kernel(buffer(0, m, d).index(i).store(value.reduce(Op.Add, k)).end(i), name="scaled_rows")
+
+
+def pooled(m: int, n: int, chain: bool, d: DType = dtypes.f32) -> UOp:
+    """The sums of 2 x 2 windows of [2 m, 2 n], of their squares if there is a chain."""
+    i, j, a, b = loop(m, 0), loop(n, 1), fold(2, 2), fold(2, 3)
+    x = buffer(1, 4 * m * n, d).index((i * 2 + a) * (2 * n) + j * 2 + b)
+    return kernel(
+        buffer(0, m * n, d).index(i * n + j).store((x * x if chain else x).reduce(Op.Add, a, b)).end(i, j), name="pooled"
+    )
+
+
 def matmul(m: int, k: int, n: int, d: DType = dtypes.f32) -> UOp:
     i, j, r = loop(m, 0), loop(n, 1), fold(k, 2)
     product = buffer(1, m * k, d).index(i * k + r) * buffer(2, k * n, d).index(r * n + j)

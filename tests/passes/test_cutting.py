@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from morok import Tensor
 from morok.ir import interpret
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -41,6 +45,17 @@ def test_a_nest_is_cut_in_two_dimensions_and_no_range_is_in_two_pieces() -> None
         interpret.run(program, buffers)
         held.append(buffers[0])
     assert held[0] == held[1]
+
+
+@pytest.mark.parametrize("parts", [5, 12, 16])
+def test_one_loop_is_cut_into_as_many_parts_as_a_kernel_joins(parts: int) -> None:
+    width = [3 + k % 5 for k in range(parts)]
+    x = [np.random.default_rng(k).integers(-9, 10, (4, n)).astype(np.float32) for k, n in enumerate(width)]
+    t = Tensor(x[0]).cat(*map(Tensor, x[1:]), axis=1)
+    (item,) = t.schedule()
+    cut = stage(6, item.ast)
+    assert sorted(int(end.src[-1].src[0].arg) for end in cut.src) == sorted(width)
+    np.testing.assert_array_equal(t.numpy(), np.concatenate(x, 1))
 
 
 def test_a_loop_over_a_reduction_is_left_whole() -> None:

@@ -15,7 +15,7 @@ from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.passes import steps
 from morok.passes.axes import AxisOrder, refuse_unrolled, swizzle, union
-from morok.passes.pipeline import EVERYWHERE, PRE
+from morok.passes.pipeline import PRE
 from morok.rewrite.contracts import check_call
 from morok.rewrite.library import rules_dir
 
@@ -24,7 +24,7 @@ A, B, C = (0, 2), (1, 3), (2, 2)
 
 
 def expand(root: UOp) -> UOp:
-    root = steps.rewrite(root, PRE, 9, positions=EVERYWHERE)
+    root = steps.rewrite(root, PRE, 9)
     return steps.rewrite(root, ("gep_pushing", "take_lanes", "expander"), 9, context=AxisOrder.of(root))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from morok import Tensor, Variable, config
+from morok.codegen.targets import host_caches
 from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import AxisType, Op
@@ -96,7 +98,7 @@ def test_what_cannot_be_copied_is_refused() -> None:
 
 def test_the_heuristics_copy_what_many_rows_read() -> None:
     """The columns' loop goes outside, the copy inside it; small factors and few rows do without."""
-    assert opts_of(K.matmul(256, 256, 256)) == ["SWAP(0, 1)", "UPCAST(0, 64)", "UPCAST(1, 4)", "PACK(2, 1)"]
+    assert opts_of(K.matmul(256, 256, 256)) == ["SWAP(0, 1)", "UPCAST(0, 32)", "UPCAST(1, 8)", "PACK(2, 1)"]
     assert "PACK(2, 1)" in opts_of(K.matmul_transposed(256, 256, 256))
     assert not any("PACK" in o for o in opts_of(K.matmul(16, 256, 256)))
     assert not any("PACK" in o for o in opts_of(K.matmul(64, 64, 64)))
@@ -112,12 +114,38 @@ def test_many_columns_are_copied_where_the_rows_are_far() -> None:
     assert chosen(K.matmul(1024, 512, 128)) == chosen(K.matmul_transposed(1024, 512, 128)) == whole
     blocks = ["SWAP(0, 1)", "BLOCK(0, 512)", "UPCAST(2, 32)", "UPCAST(1, 8)", "PACK(2, 1)"]
     assert chosen(K.matmul(1024, 512, 1024)) == chosen(K.matmul_transposed(1024, 512, 1024)) == blocks
-    few = ["SWAP(0, 1)", "UPCAST(0, 64)", "UPCAST(1, 4)", "PACK(2, 1)"]
+    few = ["SWAP(0, 1)", "UPCAST(0, 32)", "UPCAST(1, 8)", "PACK(2, 1)"]
     assert chosen(K.matmul(512, 512, 512)) == few  # rows of a megabyte
     assert chosen(K.matmul(1024, 1024, 128)) == few  # eight rows are more than the nearest cache keeps
     assert chosen(K.matmul(1 << 13, 128, 128)) == few  # which keeps 64 columns
-    assert chosen(K.matmul(1028, 512, 128)) == few  # no multiple of eight rows
+    assert "PACK(2, 1)" in chosen(K.matmul(1028, 512, 128))  # no multiple of eight rows
     assert "PACK(2, 0)" not in chosen(K.matmul(1024, 512, 128), replace(K.CPU, threads=2))  # each would make one
+
+
+def test_tiles_fit_the_caches() -> None:
+    """A first cache of 16 KiB keeps no eight rows of 512 numbers, a second one of 128 KiB no 32 columns of them."""
+    product, caches = K.matmul(1024, 512, 128), replace(K.CPU, caches=(1 << 14, 1 << 21))
+    assert "PACK(2, 0)" in chosen(product)
+    assert "PACK(2, 1)" in chosen(product, caches)
+    assert "BLOCK(0, 32)" in chosen(product, replace(K.CPU, caches=(48 << 10, 1 << 17)))
+    for first, second in ((0, 0), (1 << 14, 0), (0, 1 << 17), (1, 1)):
+        with config.settings(threads=1, l1_bytes=first, l2_bytes=second):
+            x, w = np.arange(-600, 600.0, dtype=np.float32).reshape(1, 3, 20, 20), np.ones((32, 3, 3, 3), np.float32)
+            windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))[:, :, ::2, ::2]
+            np.testing.assert_array_equal(
+                Tensor(x).conv2d(Tensor(w), stride=2).numpy(), windows.sum((1, 4, 5))[:, None].repeat(32, 1)
+            )
+
+
+def test_caches_are_as_linux_says(tmp_path: Path) -> None:
+    for index, (level, kind, size) in enumerate((("1", "Data", "32K"), ("1", "Instruction", "64K"), ("2", "Unified", "512K"))):
+        (tmp_path / f"index{index}").mkdir()
+        for name, text in (("level", level), ("type", kind), ("size", size)):
+            (tmp_path / f"index{index}" / name).write_text(text + "\n")
+    assert host_caches(tmp_path) == (32 << 10, 512 << 10)
+    (tmp_path / "index2" / "size").write_text("much")
+    assert host_caches(tmp_path) == (32 << 10, 2 << 20)
+    assert host_caches(tmp_path / "nothing") == (48 << 10, 2 << 20)
 
 
 @pytest.mark.parametrize("columns", [64, 1120])
@@ -137,8 +165,8 @@ def test_rows_that_lie_across_memory_are_copied_side_by_side() -> None:
     assert chosen(K.matmul_turned(64, 256, 128)) == both
     blocks = ["SWAP(0, 1)", "BLOCK(0, 128)", "UPCAST(1, 8)", "UPCAST(2, 32)", "PACK(2, 1)", "PACK(1, 2)"]
     assert chosen(K.matmul_turned(64, 2048, 256)) == blocks
-    few = ["SWAP(0, 1)", "UPCAST(1, 4)", "UPCAST(0, 64)", "PACK(2, 1)"]
-    assert chosen(K.matmul_turned(60, 256, 128)) == few  # no multiple of eight rows
+    few = ["SWAP(0, 1)", "UPCAST(1, 8)", "UPCAST(0, 32)", "PACK(2, 1)"]
+    assert chosen(K.matmul_turned(60, 256, 128)) == [o.replace("(1, 8)", "(1, 6)") for o in few]  # no multiple of eight rows
     assert chosen(K.matmul_turned(64, 256, 128), replace(K.CPU, threads=2)) == [*few, "THREAD(0, 0)"]
     assert chosen(K.matmul_turned(64, 16, 64)) == ["UPCAST(0, 4)", "UPCAST(1, 64)"]  # too small for a copy
     tile = (Opt(OptOp.UPCAST, 0, 2), Opt(OptOp.UPCAST, 1, 16), Opt(OptOp.PACK, 2, 0), Opt(OptOp.PACK, 1, 1))

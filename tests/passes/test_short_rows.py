@@ -7,6 +7,7 @@ import pytest
 
 from morok import Tensor
 from morok.ir.op import Op
+from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
 from tests.passes import kernels as K
 from tests.passes.test_packing import opts_of, packed
@@ -40,3 +41,20 @@ def test_machine_code(length: int) -> None:
     x[3, 1] = np.nan
     np.testing.assert_array_equal(Tensor(x).max(1).numpy(), x.max(1))
     np.testing.assert_array_equal(Tensor(x).sum(1).numpy(), x.sum(1))
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (37, 256), (512, 1024)])
+def test_rows_are_folded_along_memory_though_numbers_of_each_row_lie_side_by_side(shape: tuple[int, int]) -> None:
+    """What is read once a row is no reason to read a vector of rows, a number from each."""
+    (first, *_) = opts_of(K.scaled_rows(*shape))
+    assert first.startswith("UNROLL(0, ")
+
+
+def test_windows_are_folded_side_by_side_where_something_is_computed() -> None:
+    assert "UPCAST(1, 16)" in opts_of(K.pooled(32, 32, chain=True))
+    assert "UPCAST(1, 16)" not in opts_of(K.pooled(32, 32, chain=False))  # nothing but reads, which would be gathered
+
+
+@pytest.mark.parametrize("ast", [K.scaled_rows(5, 70), K.scaled_rows(1, 16), K.pooled(3, 17, True), K.pooled(1, 33, True)])
+def test_values_as_optimized(ast: UOp) -> None:
+    check(ast, K.CPU)

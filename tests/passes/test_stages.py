@@ -99,6 +99,14 @@ def test_load_collapse() -> None:
     scaled = K.kernel(K.buffer(0, 1, i32).index(0).store((K.buffer(1, 64, i32).index(k) * 3).reduce(Op.Add, k)))
     (fold,) = [n for n in after(2, scaled).toposort() if n.op is Op.Reduce]
     assert fold.src[0].op is Op.Index  # one product behind the loop, not one an iteration
+    read = K.buffer(1, 64).index(k)
+    for product in (read * 3.0, UOp.new(Op.Mul, (UOp.const(3.0), read)), read * 3.0 * 0.5):
+        ast = K.kernel(K.buffer(0, 1).index(0).store((product + 1.0).reduce(Op.Add, k) + product.reduce(Op.Add, k)))
+        folds = [n.src[0] for n in after(2, ast).toposort() if n.op is Op.Reduce]
+        assert product in folds  # a float rounds every time
+        with config.settings(fast_math={"reassoc"}):
+            folds = [n.src[0] for n in after(2, ast).toposort() if n.op is Op.Reduce]
+        assert read in folds
     floats = K.kernel(K.buffer(0, 1).index(0).store(UOp.const(0.1).reduce(Op.Add, k)))
     assert Op.Reduce in ops(after(2, floats))  # adding rounds every time
 

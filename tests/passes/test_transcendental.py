@@ -13,6 +13,7 @@ from morok.codegen.targets import CUDA, TRANSCENDENTAL, host
 from morok.ir import interpret
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import TABLE, Op
+from morok.ir.ops.transcendental import TOLERANCE
 from morok.ir.uop import UOp
 from morok.passes.pipeline import lower
 from morok.runtime.buffer import NUMPY, Buffer
@@ -110,3 +111,36 @@ def test_a_machine_that_has_a_function_keeps_it() -> None:
     program = lower(kernel(Op.Sin, 16, dtypes.f32), K.AVX2)
     assert Op.Sin in {n.op for n in program}
     assert host().unsupported == TRANSCENDENTAL
+
+
+@pytest.mark.parametrize("d", [dtypes.f16, dtypes.f32, dtypes.f64], ids=str)
+@pytest.mark.parametrize("op", sorted(TOLERANCE, key=lambda op: op.name), ids=lambda op: op.name)
+def test_lanes_and_scalars_have_the_same_bits(op: Op, d: DType) -> None:
+    """A rule that moves an op between vectors and scalars keeps its value: both run the same polynomial, rounded alike."""
+    n = 4096
+    count = len(TABLE.entries[op].operands)
+    draw = np.random.default_rng(len(op.name))
+    kind = NUMPY[d]
+    operands = []
+    for _ in range(count):
+        bits = draw.integers(0, 1 << d.bits, n, dtype=np.uint64).astype(f"u{d.bits // 8}").view(kind)
+        near = draw.uniform(-30, 30, n).astype(kind)
+        x = np.where(draw.random(n) < 0.3, bits, near)
+        with np.errstate(over="ignore"):
+            x[: len(EDGES)] = draw.permutation(EDGES).astype(kind)
+        operands.append(x)
+    cpu = device("CPU")
+    results = []
+    for plain in (False, True):
+        with config.settings(noopt=plain):
+            program = lower(kernel(op, n, d), cpu.target)
+            lanes = {u.dtype.count for u in program if u.op in (Op.Mul, Op.MulAcc) and u.dtype.is_float}
+            assert (lanes == {1}) == plain
+            out = np.zeros(n, kind)
+            cpu.compile(program, f"k_{op.name.lower()}").launch([Buffer.wrap(cpu, a) for a in (out, *operands)], {})
+        results.append(out)
+    vector, scalar = results
+    nan = np.isnan(vector)
+    np.testing.assert_array_equal(nan, np.isnan(scalar))
+    unsigned = f"u{d.bits // 8}"
+    np.testing.assert_array_equal(vector.view(unsigned)[~nan], scalar.view(unsigned)[~nan])

@@ -51,6 +51,28 @@ def test_reductions(data: st.DataObject) -> None:
     trees.check(out, exactly, 2e-3 if d == "float16" else 1e-5)
 
 
+@settings(max_examples=100)
+@given(st.data())
+def test_views_that_repeat_elements(data: st.DataObject) -> None:
+    """Views, then elements repeated, then a reduction or a scan of these, or of their product with others."""
+    draw = data.draw
+    d = draw(st.sampled_from(["int32", "int64", "uint8", "float32"]))
+    p = trees.leaf(draw, d, draw(trees.shapes(2)), trees.exact_values(d))
+    p = trees.moved(draw, p, draw(st.integers(0, 1)))
+    p = draw(st.sampled_from([trees.joined, trees.padded]))(draw, p)
+    p = trees.repeated(draw, p)
+    if draw(st.booleans()):
+        p = p.map(lambda x: x * x - 1)
+    if draw(st.booleans()):
+        other = trees.leaf(draw, d, p.theirs.shape, trees.exact_values(d))
+        p = trees.Pair(p.ours * other.ours, p.theirs * other.theirs)
+    if d != "float32" and p.theirs.ndim and draw(st.booleans()):
+        trees.check(trees.scanned(draw, p))
+    else:
+        out, exactly = trees.reduced(draw, p)
+        trees.check(out, exactly and d != "float32", 1e-5)  # a sum of -0.0 alone may be 0.0
+
+
 @settings(max_examples=30)
 @given(st.data())
 def test_whole_programs(data: st.DataObject) -> None:

@@ -54,6 +54,13 @@ def specials(d: str) -> list[Any]:
     return [0, 1, 2, 3, 5, 7, limits.max, limits.min, limits.max - 1, *([-1, -2, -7] if limits.min < 0 else [])]
 
 
+def numbers(d: str) -> list[Any]:
+    """Python numbers that a dtype has or rounds to, among them some that f32 has not."""
+    if d in FLOATS:
+        return [*specials(d), 1.1, -0.1, 16777217, 16777217.0, 2**53 + 1, 1e300]
+    return [*specials(d), *([16777217] if np.iinfo(d).max > 16777217 else [])] if d != "bool" else specials(d)
+
+
 def shapes(ndim: int = 3) -> st.SearchStrategy[tuple[int, ...]]:
     return st.lists(st.sampled_from(SIZES), max_size=ndim).map(tuple)
 
@@ -113,7 +120,8 @@ def _binary(d: str) -> dict[str, Callable[[Any, Any], Any]]:
 
 def tree(draw: st.DrawFn, d: str, shape: tuple[int, ...], depth: int, made: list[Pair]) -> Pair:
     """A value of a dtype whose shape broadcasts to `shape`; what has been `made` may be used again."""
-    kind = draw(st.sampled_from(["leaf", "binary", "binary", "one", "where", "cast", "again"])) if depth else "leaf"
+    kinds = ["leaf", "binary", "binary", "number", "one", "where", "cast", "again"]
+    kind = draw(st.sampled_from(kinds)) if depth else "leaf"
     again = [p for p in made if p.theirs.dtype == d]
     if kind == "again" and again:
         return draw(st.sampled_from(again))
@@ -131,6 +139,16 @@ def _node(draw: st.DrawFn, kind: str, d: str, shape: tuple[int, ...], depth: int
             inner, f = d, draw(st.sampled_from(list(_binary(d).values())))
         a, b = tree(draw, inner, shape, depth - 1, made), tree(draw, inner, shape, depth - 1, made)
         return Pair(f(a.ours, b.ours), np.asarray(f(a.theirs, b.theirs)))
+    if kind == "number":
+        a, v = tree(draw, d, shape, depth - 1, made), draw(st.sampled_from(numbers(d)))
+        name = draw(st.sampled_from([*_binary(d), "where"]))
+        if name == "where":
+            c = tree(draw, "bool", shape, depth - 1, made)
+            return Pair(c.ours.where(a.ours, v), np.where(c.theirs, a.theirs, np.array(v, d)))
+        f = _binary(d)[name]
+        if name not in _ANY and draw(st.booleans()):
+            return Pair(f(v, a.ours), np.asarray(f(v, a.theirs)))
+        return Pair(f(a.ours, v), np.asarray(f(a.theirs, v)))
     if kind == "one":
         a = tree(draw, d, shape, depth - 1, made)
         if d in FLOATS and draw(st.booleans()):
@@ -169,8 +187,7 @@ def moved(draw: st.DrawFn, p: Pair, steps: int) -> Pair:
             new = (draw(st.integers(1, 3)), *[draw(st.integers(0, 4)) if n == 1 else n for n in shape])
             p = p.map(lambda x, n=new: x.expand(*n), lambda x, n=new: np.broadcast_to(x, n))
         elif kind == "pad" and p.theirs.size < 400:
-            edges = [(draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in shape]
-            p = p.map(lambda x, e=edges: x.pad(e), lambda x, e=edges: np.pad(x, e) if e else x)
+            p = padded(draw, p)
         elif kind == "slice":
             key = tuple(_slice(draw, n) for n in shape)
             p = p.map(lambda x, k=key: x[k])
@@ -178,6 +195,28 @@ def moved(draw: st.DrawFn, p: Pair, steps: int) -> Pair:
             axis = draw(st.integers(0, len(shape) - 1))
             p = p.map(lambda x, a=axis: x.flip(a), lambda x, a=axis: np.flip(x, a))
     return p
+
+
+def padded(draw: st.DrawFn, p: Pair) -> Pair:
+    """The same elements with zeros around them."""
+    edges = [(draw(st.integers(0, 2)), draw(st.integers(0, 2))) for _ in p.theirs.shape]
+    return p.map(lambda x: x.pad(edges), lambda x: np.pad(x, edges) if edges else x)
+
+
+def repeated(draw: st.DrawFn, p: Pair) -> Pair:
+    """The same elements over and over, along axes of size 1; there is one more of these at the end or in front, or none."""
+    shape = draw(st.sampled_from([(*p.theirs.shape, 1), (1, *p.theirs.shape), p.theirs.shape]))
+    new = tuple(draw(st.sampled_from([1, 8, 9, 17])) if n == 1 else n for n in shape)
+    return p.map(lambda x: x.reshape(shape).broadcast_to(new), lambda x: np.broadcast_to(x.reshape(shape), new))
+
+
+def joined(draw: st.DrawFn, p: Pair) -> Pair:
+    """A tensor and a slice of it behind each other along an axis."""
+    if not p.theirs.ndim:
+        return p
+    axis = draw(st.integers(-p.theirs.ndim, p.theirs.ndim - 1))
+    key = tuple(_slice(draw, n) if a == axis % p.theirs.ndim else slice(None) for a, n in enumerate(p.theirs.shape))
+    return p.map(lambda x: Tensor.concat([x, x[key]], axis), lambda x: np.concatenate([x, x[key]], axis))
 
 
 def _factors(draw: st.DrawFn, size: int) -> tuple[int, ...]:
@@ -228,6 +267,13 @@ def reduced(draw: st.DrawFn, p: Pair) -> tuple[Pair, bool]:
     if name in ("sum", "prod") and d == "float16":
         return p.map(lambda x: x.sum(axis, keep), lambda x: x.sum(axis, dtype=np.float32, keepdims=keep).astype(d)), True
     return p.map(lambda x: getattr(x, name)(axis, keep), lambda x: numpys(x, axis=axis, keepdims=keep)), True
+
+
+def scanned(draw: st.DrawFn, p: Pair) -> Pair:
+    """A scan of integers along an axis of chance."""
+    axis, d = draw(st.integers(0, p.theirs.ndim - 1)), p.theirs.dtype
+    name, numpys = draw(st.sampled_from([("cumsum", np.add), ("cumprod", np.multiply), ("cummax", np.maximum)]))
+    return p.map(lambda x: getattr(x, name)(axis).cast(d.name), lambda x: numpys.accumulate(x, axis, dtype=d))
 
 
 def exact_values(d: str) -> list[Any]:

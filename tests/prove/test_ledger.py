@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,7 +72,7 @@ def test_every_change_of_meaning_is_another_digest(old: str, new: str) -> None:
 
 def test_contracts_are_part_of_the_meaning() -> None:
     text = """\
-helpers "nowhere"
+helpers "promised"
 extern half(x: index) -> (h: index)?
     ensures x == 2 * h
 group g "one"
@@ -333,6 +335,22 @@ def test_proving_anew_agrees_with_the_ledger_or_says_in_what_it_does_not(pack: P
     page.unlink()
     unknown = "proved, and the ledger has no record of it"
     assert differences(pack) == [f"pack.pack.double: {unknown}", f"pack.pack.bounded: {unknown}"]
+
+
+def test_another_version_of_the_solver_is_noted_once_and_only_its_verdicts_are_compared(pack: Path) -> None:
+    api.prove(pack, jobs=1, write=True)
+    page = ledger.page_path(pack)
+    now = json.loads(page.read_text())["rules"][0]["solver"]
+    older = re.sub(r'"resources": ', '"resources": 9', page.read_text().replace(now, "z3 5.3.9"))
+    page.write_text(older)
+    found: list[str] = []
+    notes: list[str] = []
+    api.prove(pack, jobs=1, use_cache=False, differs=found.append, notes=notes.append)
+    assert found == []
+    assert len(notes) == 1
+    assert notes[0].startswith(f"{now} proved 2 rules that the ledger has from z3 5.3.9")
+    page.write_text(older.replace('"verdict": "proved"', '"verdict": "bounded"', 1))
+    assert differences(pack)[0] == "pack.pack.double: verdict is proved, in the ledger bounded"
 
 
 def test_obligations_that_are_not_the_present_rules_are_a_difference(pack: Path) -> None:

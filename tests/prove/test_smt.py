@@ -11,17 +11,41 @@ import z3
 from morok.prove import smt
 from morok.prove.kept import FALSE, TRUE, Built, adopted, forget
 from morok.prove.semantics.term import World, both, either, is_true
+from morok.prove.symbol import Symbol
+
+UNKNOWNS = ("Const", "Bool", "Int", "Real", "BitVec", "Function")
+
+
+def named(name: str) -> Symbol:
+    return Symbol("variable", name)
+
+
+class Ours:
+    """The functions here, by names that they make symbols of."""
+
+    def __getattr__(self, name: str) -> Any:
+        made = getattr(smt, name)
+        return (lambda name, *rest: made(named(name), *rest)) if name in UNKNOWNS else made
 
 
 class Library:
-    """The same names, as the library has them."""
+    """The same names, as the library has them: of a symbol what the solver calls it there."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(z3, name)
+        made = getattr(z3, name)
+        if name not in UNKNOWNS:
+            return made
+
+        def unknown(name: str, *rest: Any) -> Any:
+            sorts = [s.sexpr() for s in rest] if rest and isinstance(rest[0], z3.SortRef) else [made(name, *rest).sort().sexpr()]
+            return made(f"{named(name)}: {' '.join(sorts)}", *rest)
+
+        return unknown
 
     NEAREST, TO_ZERO, UP = z3.RNE(), z3.RTZ(), z3.RTP()
 
 
+OURS = Ours()
 ARITHMETIC: list[Callable[..., Any]] = [
     lambda s, x, y: x + y,
     lambda s, x, y: x + 1,
@@ -147,13 +171,13 @@ def operands(s: Any, kind: str) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
 def test_a_term_is_the_node_that_the_library_builds(kind: str, case: Callable[..., Any]) -> None:
-    ours, library = case(smt, *operands(smt, kind)), case(Library(), *operands(Library(), kind))
+    ours, library = case(OURS, *operands(OURS, kind)), case(Library(), *operands(Library(), kind))
     assert isinstance(ours, Built)
     assert ours.eq(library)
     assert library.eq(ours)
     assert ours.sort() == library.sort()
-    assert case(smt, *operands(smt, kind)) is ours  # built once
-    mixed = case(smt, operands(smt, kind)[0], operands(Library(), kind)[1])
+    assert case(OURS, *operands(OURS, kind)) is ours  # built once
+    mixed = case(OURS, operands(OURS, kind)[0], operands(Library(), kind)[1])
     assert mixed.eq(ours)
 
 
@@ -161,22 +185,22 @@ def test_numerals_can_be_read() -> None:
     assert smt.IntVal(-3).as_long() == -3
     assert smt.BitVecVal(255, 8).as_signed_long() == -1
     assert smt.simplify(smt.BitVecVal(255, 8) + 2).as_long() == 1
-    assert smt.simplify(smt.If(smt.Bool("a"), smt.IntVal(1), 1)).as_long() == 1
+    assert smt.simplify(smt.If(OURS.Bool("a"), smt.IntVal(1), 1)).as_long() == 1
     assert smt.simplify(smt.ToReal(smt.IntVal(1)) / 3).numerator_as_long() == 1
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: smt.BitVec("v", 8) + smt.BitVec("w", 9),
-        lambda: smt.ULT(smt.BitVec("v", 8), smt.BitVec("w", 9)),
-        lambda: smt.Int("x") + smt.BitVec("v", 8),
-        lambda: smt.And(smt.Int("x")),
-        lambda: smt.Not(smt.Int("x")),
-        lambda: smt.Extract(9, 0, smt.BitVec("v", 8)),
-        lambda: smt.fpAdd(smt.NEAREST, smt.Const("f", smt.FPSort(8, 24)), smt.Const("g", smt.FPSort(11, 53))),
-        lambda: smt.Function("f", smt.BoolSort(), smt.IntSort())(smt.Int("x")),
-        lambda: smt.Function("f", smt.IntSort(), smt.IntSort())(),
+        lambda: OURS.BitVec("v", 8) + OURS.BitVec("w", 9),
+        lambda: smt.ULT(OURS.BitVec("v", 8), OURS.BitVec("w", 9)),
+        lambda: OURS.Int("x") + OURS.BitVec("v", 8),
+        lambda: smt.And(OURS.Int("x")),
+        lambda: smt.Not(OURS.Int("x")),
+        lambda: smt.Extract(9, 0, OURS.BitVec("v", 8)),
+        lambda: smt.fpAdd(smt.NEAREST, OURS.Const("f", smt.FPSort(8, 24)), OURS.Const("g", smt.FPSort(11, 53))),
+        lambda: OURS.Function("f", smt.BoolSort(), smt.IntSort())(OURS.Int("x")),
+        lambda: OURS.Function("f", smt.IntSort(), smt.IntSort())(),
     ],
 )
 def test_what_is_no_term_is_refused(wrong: Callable[[], Any]) -> None:
@@ -185,18 +209,18 @@ def test_what_is_no_term_is_refused(wrong: Callable[[], Any]) -> None:
 
 
 def test_what_is_forgotten_can_still_be_used_and_is_built_anew() -> None:
-    x = smt.Int("x")
+    x = OURS.Int("x")
     before = x + 1
     text = before.sexpr()
     forget()
-    after = smt.Int("x") + 1
+    after = OURS.Int("x") + 1
     assert after is not before
     assert after.eq(before)
     del after
     forget()
-    many = [smt.Int(f"x{i}") * i for i in range(2, 2000)]  # where what was forgotten may have been
+    many = [OURS.Int(f"x{i}") * i for i in range(2, 2000)]  # where what was forgotten may have been
     assert before.sexpr() == text
-    assert {m.sexpr() for m in many} == {f"(* x{i} {i})" for i in range(2, 2000)}
+    assert {m.sexpr() for m in many} == {f"(* |{named(f'x{i}')}: Int| {i})" for i in range(2, 2000)}
     assert both(before > 0, TRUE).eq(before > 0)
 
 
@@ -211,7 +235,7 @@ def test_truths_stay_what_they_are() -> None:
 
 def test_a_term_is_a_key_for_as_long_as_the_world_is_there() -> None:
     world = World("test")
-    x, y = z3.Ints("x y")
+    x, y = OURS.Int("x"), OURS.Int("y")
     assert world.once(("quotient", x + y), lambda: world.fresh("q", z3.IntSort())) is world.once(
-        ("quotient", smt.Int("x") + smt.Int("y")), lambda: world.fresh("q", z3.IntSort())
+        ("quotient", OURS.Int("x") + OURS.Int("y")), lambda: world.fresh("q", z3.IntSort())
     )

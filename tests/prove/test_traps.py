@@ -98,7 +98,7 @@ def test_every_alternative_is_judged() -> None:
 
 
 HELPER = """\
-helpers "nowhere"
+helpers "promised"
 extern split(n: index, d: const) -> (q: index, r: index)?
     requires d > 0
     ensures n == d * q + r
@@ -170,7 +170,7 @@ def test_an_induction_that_does_not_close_proves_nothing(text: str) -> None:
     assert not verdict(text, budget=100_000).usable
 
 
-EXTERNS = """helpers "morok.passes.range_rules"
+EXTERNS = """helpers "promised"
 extern factor(s: any, r: index) -> (c: int)?
 extern unused(s: any) -> (k: int)
 """
@@ -300,7 +300,7 @@ def test_a_loop_is_cut_into_pieces_that_are_all_its_iterations(wrong: dict[str, 
     assert verdict(text, EXTERNS.replace("unused(s: any)", "unused(s: (any | void))"), budget=300_000).usable is usable
 
 
-REQUIRING = """helpers "nowhere"
+REQUIRING = """helpers "promised"
 extern f(a: int) -> (r: int)
     requires a < 1000
 """
@@ -327,7 +327,7 @@ def test_that_an_op_commutes_is_asked_of_rules_about_folds_too() -> None:
     assert any("Mul commutes at i32" in name for name, _ in found.obligations)
 
 
-FIRST = """helpers "nowhere"
+FIRST = """helpers "promised"
 extern first(at: seq) -> (c: int)
     ensures c == at[0]
 """
@@ -340,7 +340,7 @@ def test_a_helper_of_another_pack_is_another_helper() -> None:
     assert verdict(text, FIRST.replace("    ensures", "    requires len(at) > 1\n    ensures")).verdict == "refuted"
 
 
-SIZE = """helpers "nowhere"
+SIZE = """helpers "promised"
 extern size(x: {}) -> (c: int)
     ensures c == len(x)
 """
@@ -354,7 +354,7 @@ def test_a_vector_of_so_many_lanes_is_no_sequence_of_that_number() -> None:
 
 
 HALVES = """\
-helpers "nowhere"
+helpers "promised"
 extern half(n: int) -> (h: int)?
     requires n % 2 == 0
     ensures n == 2 * h

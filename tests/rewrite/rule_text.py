@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from morok.dsl.check import check_text
+from morok.marks import trust
 from morok.rewrite.ruleset import RuleSet
+
+trust("rewrite_helpers")
 
 
 def rules(text: str, head: str = "") -> RuleSet:

@@ -6,11 +6,11 @@ import pytest
 from rule_text import rules
 
 import morok
-from morok.errors import HelperContractError, UnknownNameError
+from morok.errors import HelperContractError, RuleError, UnknownNameError
 from morok.ir.dialect import MOROK
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.op import AxisType, Op
-from morok.ir.uop import UOp
+from morok.ir.uop import UOp, vconst
 from morok.rewrite import contracts
 
 HEAD = 'helpers "rewrite_helpers"\n'
@@ -44,6 +44,19 @@ def test_a_broken_requirement():
         fires(declaration, SPLIT, X.idiv(4))
 
 
+def test_one_value_in_every_lane():
+    """`ensures same(v, n)` compares values: of constant vectors, and of the bits of constants."""
+    declaration = "extern reread(n: any, c: any) -> (v: any)?\n    ensures same(v, n)\n"
+    rule = "r: n @ Bitcast(c @anyconst(_xs): int, _T: (int | float)) let v = reread(n, c) => v"
+    pair = vconst(dtypes.i32, (1, 2))
+    assert fires(declaration, rule, pair.bitcast(dtypes.u32.vec(2))) is vconst(dtypes.u32, (1, 2))
+    for wrong in (pair.bitcast(dtypes.f32.vec(2)), UOp.const(1, dtypes.i32).bitcast(dtypes.f32)):
+        with pytest.raises(HelperContractError, match="reread breaks what it ensures"):
+            fires(declaration, rule, wrong)
+    zero = UOp.const(0, dtypes.i32).bitcast(dtypes.f32)
+    assert fires(declaration, rule, zero) is UOp.const(0.0, dtypes.f32)
+
+
 def test_nothing_is_asserted_otherwise():
     declaration = "extern wrong_split(x: index, d: const) -> (q: index, r: index)?\n    ensures x == d * q + r\n"
     group = rules(SPLIT.replace("split", "wrong_split"), HEAD + declaration)
@@ -51,9 +64,9 @@ def test_nothing_is_asserted_otherwise():
 
 
 def test_declining_must_be_declared():
-    declaration = "extern half(n: const) -> (h: const)\n    ensures n == 2 * h\n"
+    declaration = "extern half_or_nothing(n: const) -> (h: const)\n    ensures n == 2 * h\n"
     with pytest.raises(HelperContractError, match="declined"):
-        fires(declaration, "r: Add(x: index, @const(v)) let h = half(v) ~> Mul(x, h)", X + 3)
+        fires(declaration, "r: Add(x: index, @const(v)) let h = half_or_nothing(v) ~> Mul(x, h)", X + 3)
 
 
 def test_storage_that_a_node_reaches_is_not_new():
@@ -70,13 +83,15 @@ def test_storage_that_a_node_reaches_is_not_new():
 @pytest.mark.parametrize(
     ("head", "said"),
     [
-        ("", "the rule file of the helper split names no module"),
-        ('helpers "nowhere.module"\n', "No module named 'nowhere'"),
+        ("", "the rule file names no module of helpers"),
+        ('helpers "nowhere.module"\n', "No module named 'nowhere.module'"),
         ('helpers "json"\n', "json has no function split"),
     ],
 )
 def test_a_helper_that_is_nowhere(head: str, said: str) -> None:
     declaration = "extern split(x: index, d: const) -> (q: index, r: index)?\n    ensures x == d * q + r\n"
-    with pytest.raises(UnknownNameError, match=said) as caught:
-        rules(SPLIT, head + declaration).rewrite_node(X.idiv(4))
-    assert "a module with a function split" in caught.value.expected
+    with pytest.raises(RuleError, match=said) as caught:
+        rules(SPLIT, head + declaration)
+    (error,) = caught.value.errors
+    assert isinstance(error, UnknownNameError)
+    assert "a function that its module marks with @morok.helper" in error.expected

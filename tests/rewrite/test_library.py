@@ -12,6 +12,7 @@ import pytest
 import morok
 from morok.errors import RuleError, UnknownNameError, UnprovedRuleError
 from morok.ir.dtype import dtypes
+from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.rewrite import library, store
 from morok.rewrite.matchers import matcher_for
@@ -150,6 +151,21 @@ def test_what_is_kept_is_used(pack, monkeypatch):
     again = matcher_for(morok.load_rules(pack), flags, False)
     assert again.names == first.names
     assert again.source() == first.source()
+
+
+def test_a_group_fires_where_it_does_in_the_pipeline():
+    """A place that is loaded or written is none that is read: what is loaded already stays as it is."""
+    loads = library.groups("add_loads")
+    source, target = (UOp.new(Op.DefineGlobal, (), slot, dtypes.f32.ptr(8)) for slot in (1, 0))
+    at = UOp.range(8, 0)
+    read, place = source.index(at), target.index(at)
+    wanted = UOp.sink(place.store(read.load() + 1.0).end(at))
+    for given in (UOp.sink(place.store(read + 1.0).end(at)), wanted):
+        assert morok.rewrite(given, loads) is wanted
+        assert morok.rewrite(given, loads + library.groups("identity_and_zero")) is wanted
+        assert morok.rewrite(given, library.groups("identity_and_zero", "add_loads")) is wanted
+    table = UOp.new(Op.DefineGlobal, (), 2, dtypes.index.ptr(8)).index(at)
+    assert morok.rewrite(source.index(table).load(), loads) is source.index(table.load()).load()
 
 
 def test_sets_around_the_symbolic_rules_share_their_matcher():

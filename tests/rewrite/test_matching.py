@@ -156,7 +156,8 @@ CASES = {
     ),
     "division by zero": ("r: Add(x: index, @const(v)) if 8 // v == 4 ~> x", X + c(0), None),
     "division by zero in let": ("r: Add(x: index, @const(v)) let w = 8 // v ~> Mul(x, w)", X + c(0), None),
-    "division by zero in a disjunction": ("r: Add(x: index, @const(v)) if v == 0 or 8 // v == 4 ~> x", X + c(0), None),
+    "division by zero where the left decides": ("r: Add(x: index, @const(v)) if v == 0 or 8 // v == 4 ~> x", X + c(0), X),
+    "division by zero on the left": ("r: Add(x: index, @const(v)) if 8 // v == 4 or v == 0 ~> x", X + c(0), None),
     "division by zero, negated": ("r: Add(x: index, @const(v)) if not 8 // v == 4 ~> x", X + c(0), None),
     "a negative shift": ("r: Add(x: index, @const(v)) if 1 << v > 0 ~> x", X + c(-1), None),
     "a shift too far": ("r: Add(x: index, @const(v)) if 1 << v > 0 ~> x", X + c(5000), None),
@@ -484,3 +485,11 @@ def test_two_sequences_share_the_operands_evenly() -> None:
     assert ends.rewrite_node(UOp.new(Op.Shrink, (image, c(1), c(0), c(6), c(1)))) is not None
     with pytest.raises(RuleTypeError, match="evenly"):
         rules("bad: Shrink(x, bs.., _e) ~> x")
+
+
+def test_an_operand_without_a_name_that_may_be_absent_is_valid_where_it_is_there() -> None:
+    """As the proof takes it: what is not read has the place's dtype, and at index that is no Invalid."""
+    rule = rules("r: Neg(Load { index: p, alt: _ }) ~> Load { index: p }")
+    place = UOp.new(Op.DefineGlobal, (), 0, dtypes.index.ptr(8)).index(X)
+    for alt, fires in (((), True), ((X,), True), ((MAYBE,), False)):
+        assert (rule.rewrite_node(-UOp.new(Op.Load, (place, *alt))) is not None) is fires

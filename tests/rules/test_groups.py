@@ -411,7 +411,9 @@ def test_a_clause_about_another_loop_stays_outside() -> None:
     n, other = R(8), R(8, 1)
     both = (n < 5) & (other < 3)
     got = rw(both.where(buffer.index(n), f32(0.0)), "move_where_on_load")
-    assert got is both.where(buffer.index((n < 5).where(n, INVALID)), f32(0.0))
+    assert got is (other < 3).where(buffer.index((n < 5).where(n, INVALID)), f32(0.0)), "and the other one is not asked again"
+    again = both.where(buffer.index((n < 5).where(n, INVALID)), f32(0.0))
+    assert rw(again, "boolean", "propagate_invalid", "move_where_on_load") is got
     alone = (other < 3).where(buffer.index(n), f32(0.0))
     assert rw(alone, "move_where_on_load") is alone
 

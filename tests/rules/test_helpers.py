@@ -221,19 +221,41 @@ def test_remainder_pair(x: UOp, n: int, shift: int, k: int, other: UOp, mod_last
     assert keeps_contract("remainder_pair", s)
 
 
-@given(st.lists(st.sampled_from([X < 3, Y < 2, Z < 1, X.ne(5)]), min_size=1, max_size=4))
+@given(st.lists(st.sampled_from([X < 3, Y < 2, Z < 1, X.ne(5), (X // Y).ne(1), (X % Z) < 2]), min_size=1, max_size=4))
 def test_gates(conditions: list[UOp]) -> None:
     c = clauses.conjunction(conditions)
     assert keeps_contract("gate", c, X + Y)
-    assert keeps_contract("partial_gate", c, X + Y)
+    for which in range(1 << len(clauses.clauses(c))):
+        assert keeps_contract("split", c, which)
+
+
+def parts(c: UOp, place: UOp) -> tuple[UOp, UOp] | None:
+    """What goes into the address of a load, and what is asked around it."""
+    which = clauses.gate_clauses(c, place)
+    return None if which is None else clauses.split(c, which)
 
 
 def test_clauses_about_other_loops_stay_outside() -> None:
     r, s = UOp.range(4, 0), UOp.range(4, 1)
     assert clauses.gate((r < 3) & (s < 2), r + 1) is None
-    assert clauses.partial_gate((r < 3) & (s < 2), r + 1) is (r < 3)
+    assert parts((r < 3) & (s < 2), r + 1) == (r < 3, s < 2)
+    assert parts((s < 2) & (r < 3) & (s > 0) & (r > 1), r + 1) == ((r < 3) & (r > 1), (s < 2) & (s > 0))
     place = (r < 3).where(r + 1, UOp.invalid_at())
-    assert clauses.partial_gate((r < 3) & (s < 2), place) is None
+    assert parts((r < 3) & (s < 2), place) == (r < 3, s < 2)
+    assert parts(s < 2, place) is None
+
+
+def test_a_clause_that_may_have_no_value_is_not_asked_alone() -> None:
+    """It has none where a clause that goes into the address fails: only their conjunction has."""
+    r, s = UOp.range(4, 0), UOp.range(4, 1)
+    storage = UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(3))
+    within, beyond = storage.index(s % 3).ne(0), storage.index(s).ne(0)
+    assert parts((r < 3) & within, r) == (r < 3, within)
+    for other in (beyond, (s // (r - 3)).ne(0), (s // r).ne(0) & within):
+        c = (r < 3) & other
+        assert parts(c, r) == (r < 3, c)
+        assert parts(c, (r < 3).where(r, UOp.invalid_at())) is None
+        assert parts(other, r) is None
 
 
 def test_divides() -> None:

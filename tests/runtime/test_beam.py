@@ -198,8 +198,8 @@ def test_results_of_a_search(quick: list[int]) -> None:
     assert quick
     built = OptimizerConfig.builder().strategy(Beam(3, runs=7)).threads(1).k_vectorize().no_output_upcast().build()
     assert built.settings() == {
-        "noopt": False, "beam": 3, "beam_timeout": 60.0, "beam_upcast_max": 256, "beam_local_max": 1024, "beam_uops_max": 3000,
-        "beam_runs": 7, "threads": 1, "k_vectorize": True, "no_output_upcast": True,
+        "noopt": False, "beam": 3, "opts": "", "beam_timeout": 60.0, "beam_upcast_max": 256, "beam_local_max": 1024,
+        "beam_uops_max": 3000, "beam_runs": 7, "threads": 1, "k_vectorize": True, "no_output_upcast": True,
     }  # fmt: skip
     quick.clear()
     for strategy in (Heuristics(), Unoptimized()):

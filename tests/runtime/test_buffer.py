@@ -7,7 +7,7 @@ import gc
 import numpy as np
 import pytest
 
-from morok.errors import DTypeError, OutOfMemoryError, ShapeError
+from morok.errors import DeviceError, DTypeError, OutOfMemoryError, ShapeError, UsageError
 from morok.ir.dtype import dtypes
 from morok.runtime import buffer as B
 from morok.runtime.buffer import Buffer, Pool
@@ -78,6 +78,23 @@ def test_a_view_shares_memory() -> None:
         whole.view(8, 4)
 
 
+def test_a_view_of_a_view_lies_where_its_bytes_are() -> None:
+    x = np.arange(16, dtype=np.uint8)
+    inner = Buffer.wrap(CPU, x).view(4, 12)
+    assert inner.view(1, 2, dtypes.i32).numpy().tolist() == x[8:16].view(np.int32).tolist()
+    with pytest.raises(ShapeError, match="byte 3"):
+        Buffer.wrap(CPU, x).view(3, 8).view(0, 2, dtypes.i32)
+
+
+@pytest.mark.parametrize(
+    "given", [(-1, 2), (0, 1.5), ("0", 2), (0, 2, "f32"), (0, 0, dtypes.void), (0, 2, dtypes.f32.vec(4)), (15, 2)]
+)
+def test_what_is_no_view_is_refused(given: tuple[object, ...]) -> None:
+    with pytest.raises((UsageError, ShapeError)) as caught:
+        Buffer.wrap(CPU, np.zeros(16, np.float32)).view(*given)  # type: ignore[arg-type]
+    assert caught.value.expected
+
+
 def test_a_view_of_what_is_not_allocated_yet() -> None:
     whole = Buffer(CPU, f32, 8)
     part = whole.view(4, 4)
@@ -106,6 +123,26 @@ def test_freed_memory_of_the_same_size_comes_back() -> None:
     del first
     assert Buffer(CPU, f32, 123_457).address == address
     assert B.CPU_POOL.reused == reused + 1
+
+
+def test_arrays_that_all_have_sizes_of_their_own_use_the_same_memory_again() -> None:
+    pool = Pool(limit=1 << 24)
+    for nbytes in range(1, 40_000, 7):
+        taken = pool.take(nbytes)
+        assert nbytes <= taken.nbytes <= max(nbytes + 63, nbytes * 17 // 16)
+        pool.give_back(taken)
+    assert pool.allocated == len({b.nbytes for _, b in pool._free.values()}) < 120
+    assert pool.held == sum(b.nbytes for _, b in pool._free.values())
+
+
+def test_a_size_of_which_no_memory_is_left_takes_no_room_in_the_pool() -> None:
+    pool = Pool(limit=5000)
+    for nbytes in range(1, 5000, 3):
+        pool.give_back(pool.take(nbytes))
+        assert set(pool._by_size) == {b.nbytes for _, b in pool._free.values()}
+    last = [pool.take(n) for n in list(pool._by_size)]
+    assert last
+    assert (len(pool._free), len(pool._by_size), pool.held) == (0, 0, 0)
 
 
 def test_memory_that_an_ndarray_still_shows_does_not_come_back() -> None:
@@ -151,4 +188,6 @@ def test_too_much_memory_is_an_error_of_ours() -> None:
 def test_null_device_holds_nothing() -> None:
     b = Buffer(device("NULL"), f32, 4)
     b.copy_in(np.ones(4))
-    assert b.numpy().tolist() == [0.0] * 4
+    with pytest.raises(DeviceError, match="NULL has no elements"):
+        b.numpy()
+    assert Buffer(device("NULL"), f32, 0).numpy().shape == (0,)

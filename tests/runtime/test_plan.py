@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from instruction_lists import Listing, i32
 from programs import affine, busy, f32, filled, total, unknown_op, with_scratch
 
-from morok.errors import BindError, CompileError, DeviceError, DTypeError, LoweringError, ShapeError
+from morok.errors import BindError, CompileError, DeviceError, DTypeError, LoweringError, ShapeError, UsageError
 from morok.ir.dtype import dtypes
 from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUDevice
@@ -77,8 +78,37 @@ def test_variables_are_bound_at_execution() -> None:
         plan.execute()
     assert plan.execute(vars={"value": 7}).numpy().tolist() == [21] * 16
     assert plan.execute(vars={"value": -2}).numpy().tolist() == [-6] * 16
-    with pytest.raises(BindError, match="no i32"):
+    with pytest.raises(BindError, match=str(1 << 40)):
         plan.execute(vars={"value": 1 << 40})
+
+
+@pytest.mark.parametrize("value", [1001, -1001, 10**9, 10**400, 2.5, "7", None, True, np.float32(2.5)])
+def test_a_variable_beyond_its_bounds_is_refused_and_the_plan_left_as_it_was(value: object) -> None:
+    out = Buffer(CPU, i32, 16)
+    plan = ExecutionPlan([PreparedKernel(CPU.compile(filled(3), "f"), (0,))], [[0]], [out])
+    plan.execute(vars={"value": np.int64(7)})
+    with pytest.raises(BindError, match="variable value"):
+        plan.execute(vars={"value": value})
+    assert plan.execute().numpy().tolist() == [21] * 16
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda plan: plan.rebind(-1, plan.output),
+        lambda plan: plan.rebind(99, plan.output),
+        lambda plan: plan.rebind("0", plan.output),
+        lambda plan: plan.rebind(0, 3.0),
+        lambda plan: plan.execute(np.arange(3)),
+        lambda plan: plan.execute({0: np.zeros(16)}),
+        lambda plan: plan.execute(vars=[7]),
+        lambda plan: plan.profile(vars=3),
+    ],
+)
+def test_what_a_plan_cannot_take_is_refused(use: Callable[[ExecutionPlan], object]) -> None:
+    with pytest.raises(UsageError) as caught:
+        use(diamond())
+    assert caught.value.expected
 
 
 def test_variables_fixed_by_the_schedule() -> None:
@@ -154,7 +184,9 @@ def test_null_device_runs_nothing() -> None:
     assert "define void @kernel_a(" in kernel.code
     out = Buffer(null, f32, 16)
     plan = ExecutionPlan([PreparedKernel(kernel, (0, 1))], [[0]], [out, Buffer(null, f32, 16)])
-    assert plan.execute().numpy().tolist() == [0.0] * 16
+    assert plan.execute() is out
+    with pytest.raises(DeviceError, match="NULL has no elements"):
+        out.numpy()
     assert [t.name for t in plan.profile()] == ["a"]
 
 

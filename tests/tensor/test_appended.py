@@ -13,7 +13,8 @@ from morok.dsl.check import check_file
 from morok.errors import UnprovedRuleError, UsageError
 from morok.ir.op import Op
 from morok.passes.appended import appended_key, appended_to
-from morok.passes.pipeline import lower
+from morok.passes.pipeline import Program, lower
+from morok.passes.target import Target
 from morok.rewrite.library import groups
 from morok.rewrite.ruleset import RuleSet
 from morok.runtime.device import device
@@ -95,3 +96,49 @@ def test_unproved_rules_are_not_appended(tmp_path: Path) -> None:
 def test_stages_that_rewrite_no_graph_take_no_rules(stage: int) -> None:
     with pytest.raises(UsageError, match=f"stage {stage}"), morok.append_rules(stage, groups("negation")):
         raise AssertionError("it was appended")
+
+
+def choices(target: Target, stage: int) -> int:
+    """The Where in a kernel for `max(a, -5)` of i32, after a stage."""
+    place = UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(4)).index(0)
+    found: dict[int, UOp] = {}
+    ast = UOp.sink(UOp.new(Op.DefineGlobal, (), 1, dtypes.i32.ptr(4)).index(0).store(place.max(-5)))
+
+    def keep(number: int, name: str, before: Program, after: Program) -> None:
+        if isinstance(after, UOp):
+            found[number] = after
+
+    lower(ast, target, keep)
+    return [n.op for n in found[stage].toposort()].count(Op.Where)
+
+
+CHOOSE = 'group choices "choices"\n\nchoose: Max(x: i32, -5) ~> Where(Lt(x, -5), -5, x)\n'
+
+
+def test_a_target_has_rules_of_its_own(tmp_path: Path) -> None:
+    """They fire in stage 17 or 19, once, for this target and for no other; names of groups stand before and after them."""
+    (tmp_path / "choices.rules").write_text(CHOOSE)
+    with morok.settings(cache_dir=tmp_path / "cache"):
+        rules = morok.load_rules(tmp_path / "choices.rules")
+        for added in ((rules,), ("powers_of_two", rules), (rules, "powers_of_two")):
+            target = Target("LLVM", pre_matcher=added)
+            assert [choices(target, n) for n in (16, 17, 20)] == [0, 1, 1]
+            assert target.own_rules == (rules,)
+            target = Target("LLVM", extra_matcher=added)
+            assert [choices(target, n) for n in (18, 19)] == [0, 1]
+        assert choices(Target("LLVM"), 20) == 0
+        first, second = Target("LLVM", pre_matcher=(rules,)), Target("LLVM", pre_matcher=(rules,))
+        assert first == second
+        assert hash(first) == hash(second)
+
+
+def test_rules_of_a_target_pass_the_gate(tmp_path: Path) -> None:
+    """Rules that nobody has proved are refused when a kernel is lowered, and so are rules that want a context."""
+    file = tmp_path / "false.rules"
+    file.write_text(CHOOSE.replace("-5, x)", "-4, x)"))
+    unproved = RuleSet.of(check_file(file).rules())
+    for _ in range(2):
+        with pytest.raises(UnprovedRuleError):
+            choices(Target("LLVM", pre_matcher=(unproved,)), 17)
+    with pytest.raises(UsageError, match="context"):
+        choices(Target("LLVM", extra_matcher=(groups("launch"),)), 19)

@@ -87,10 +87,36 @@ def test_all_three_orders_are_said_by_dependencies() -> None:
     np.testing.assert_allclose(z, first * 2)
 
 
-def test_a_kernel_that_reads_what_was_and_what_is_assigned_is_an_error() -> None:
+def test_a_kernel_that_reads_what_was_and_what_is_assigned_reads_a_copy() -> None:
     a = data(4)
-    with pytest.raises(IRError, match="before and after"):
-        ((a * 2) + a.assign(a + 1)).schedule()
+    was, memory = a.numpy().copy(), a.buffer
+    total = (a * 2) + a.assign(a + 1)
+    np.testing.assert_array_equal(total.numpy(), was * 2 + (was + 1))
+    np.testing.assert_array_equal(a.numpy(), was + 1)
+    assert a.buffer is memory
+
+
+def test_a_kernel_that_reads_the_first_and_the_last_of_three_contents() -> None:
+    a = data(4)
+    was = a.numpy().copy()
+    first = a.flip(0)
+    total = first + a.assign(a + 1).assign(a * 3)
+    np.testing.assert_array_equal(total.numpy(), was[::-1] + (was + 1) * 3)
+
+
+def test_a_kernel_that_reads_three_contents_of_a_buffer() -> None:
+    a = data(5)
+    was = a.numpy().copy()
+    first = a.flip(0)
+    a.assign(a * 2)
+    second = a.reshape(5, 1).flip(0).reshape(5)
+    a.assign(a + first)
+    third = a * 3
+    a.assign(a - second)
+    twice, sum_ = was * 2, was * 2 + was[::-1]
+    total = (first + second + third + a).numpy()
+    np.testing.assert_allclose(total, was[::-1] + twice[::-1] + sum_ * 3 + (sum_ - twice[::-1]), rtol=1e-6)
+    np.testing.assert_allclose(a.numpy(), sum_ - twice[::-1], rtol=1e-6)
 
 
 def test_assignments_that_read_what_each_other_overwrites_are_an_error() -> None:

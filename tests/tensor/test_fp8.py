@@ -8,17 +8,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from codegen.cuda_runner import build, launch
+from codegen.cuda_runner import Program, build
 
 from morok import Tensor, dtypes
-from morok.codegen.cuda import render as render_cuda
-from morok.codegen.rendered import Rendered
-from morok.codegen.targets import CUDA
 from morok.ir.dtype import DType
 from morok.ir.number import from_bits, to_bits
 from morok.ir.op import TABLE, Op
-from morok.passes.pipeline import lower
-from morok.runtime.buffer import NUMPY
 
 KINDS = {dtypes.f8e4m3: ml_dtypes.float8_e4m3fn, dtypes.f8e5m2: ml_dtypes.float8_e5m2}
 CODES = np.arange(256, dtype=np.uint8)
@@ -112,16 +107,23 @@ def test_tensors_of_codes_move(d: DType) -> None:
 def test_every_code_on_cuda(tmp_path: Path) -> None:
     """Reading and rounding, by the text that a GPU gets, run on the CPU."""
     wide = np.concatenate([HALVES[::5], theirs(dtypes.f8e4m3, np.float16), theirs(dtypes.f8e5m2, np.float16)]).astype(np.float32)
-    cases = []
+    cases: list[tuple[Program, np.ndarray[Any, Any]]] = []
     for d in KINDS:
-        cases.append((f"read_{d.name}", Tensor(CODES).bitcast(d).cast(dtypes.f32), CODES, theirs(d, np.float32)))
-        cases.append((f"round_{d.name}", Tensor(wide).cast(d).cast(dtypes.f32), wide, written(d, wide)))
-    texts: list[Rendered] = []
-    for name, t, _, _ in cases:
-        (item,) = t.schedule()
-        texts.append(render_cuda(lower(item.ast, CUDA), name))
-    library = build(texts, tmp_path, "-O1")
-    for text, (_, t, given, wanted) in zip(texts, cases, strict=True):
-        out = np.zeros(given.size, NUMPY[t.dtype])
-        launch(library, text, [out, given])
+        read, rounded = Tensor(CODES).bitcast(d).cast(dtypes.f32), Tensor(wide).cast(d).cast(dtypes.f32)
+        cases.append((Program.of(f"read_{d.name}", read), theirs(d, np.float32)))
+        cases.append((Program.of(f"round_{d.name}", rounded), written(d, wide)))
+    library = build([text for p, _ in cases for text in p.texts], tmp_path, "-O1")
+    for p, wanted in cases:
+        (out,) = p.run(library)
         same(out, wanted)
+
+
+@pytest.mark.parametrize("d", ["f8e4m3", "f8e5m2"])
+def test_numbers_are_not_rounded_to_what_is_only_stored(d: str) -> None:
+    """An 8-bit float is computed with as f16, and so is the number beside it: 0.1 as f8e4m3 is off by 1.5 %."""
+    x = np.float16([1.0, -2.0, 0.5])
+    t = Tensor(x, dtype=d)
+    for ours, theirs in [(t * 0.1, x * np.float16(0.1)), (1.1 - t, np.float16(1.1) - x), (t.maximum(0.3), np.maximum(x, 0.3))]:
+        assert ours.dtype is dtypes.f16
+        np.testing.assert_array_equal(ours.numpy(), theirs.astype(np.float16))
+    assert (t > 0).where(t, 0.5).dtype is t.dtype

@@ -260,3 +260,32 @@ def test_merged_ranges_keep_their_place() -> None:
 
     pipeline.lower(item.ast, host(), look)
     assert seen == [[24, 40, 40]]
+
+
+@pytest.mark.parametrize("operation", ["sum", "max", "cumsum", "cumprod", "cummax"])
+def test_rows_whose_elements_are_all_one(operation: str) -> None:
+    """What lies behind a padded or joined column repeated along its rows has one element a row."""
+    a, b, y = (np.random.default_rng(k).integers(-3, 4, s).astype(np.float32) for k, s in enumerate([(3, 1), (2, 1), (5, 8)]))
+    scans = {"cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accumulate}
+    f = scans.get(operation) or getattr(np, operation)
+    column, padded = np.concatenate([a, b]), np.pad(a, [(0, 2), (0, 0)])
+    ours, ours_padded = Tensor.concat([Tensor(a), Tensor(b)]), Tensor(a).pad([(0, 2), (0, 0)])
+    for t, x in [
+        (ours.broadcast_to((5, 8)), np.broadcast_to(column, (5, 8))),
+        (ours * Tensor(y), column * y),
+        (ours_padded.broadcast_to((5, 8)), np.broadcast_to(padded, (5, 8))),
+        (ours_padded + Tensor(y), padded + y),
+    ]:
+        out = getattr(t, operation)(1)
+        np.testing.assert_array_equal(compute(out), f(x, 1))
+        np.testing.assert_array_equal(out.numpy(), f(x, 1))
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (1, 1), (1, 8)], ids=str)
+def test_a_softmax_of_repeated_elements(shape: tuple[int, ...]) -> None:
+    """A costly row of which every element is the same one."""
+    x = data(*shape)
+    for axis in (0, 1):
+        out = Tensor(x).expand(5, 8).softmax(axis)
+        np.testing.assert_allclose(compute(out), softmax(np.broadcast_to(x, (5, 8)), axis), rtol=1e-6)
+        np.testing.assert_allclose(out.numpy(), softmax(np.broadcast_to(x, (5, 8)), axis), rtol=1e-6)

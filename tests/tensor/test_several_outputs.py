@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from codegen.cuda_runner import build, launch
+from codegen.cuda_runner import Program, build
 from interpreted import run
 
 from morok import Tensor, Variable, config, dtypes
-from morok.codegen.cuda import render as render_cuda
 from morok.codegen.targets import CUDA
 from morok.errors import DTypeError
 from morok.ir.op import Op
 from morok.passes.pipeline import lower
-from morok.runtime.buffer import NUMPY
 from morok.tensor.schedule import create_schedule
 
 Array = np.ndarray[Any, Any]
@@ -84,14 +82,10 @@ def test_large_ones_are_shared_by_threads() -> None:
 
 def test_on_cuda(tmp_path: Path) -> None:
     a, b = data(9, 20), data(9, 20, seed=1)
-    ours = PAIRS["of different dtypes"](Tensor(a), Tensor(b))
-    (item,) = create_schedule(ours)
-    text = render_cuda(lower(item.ast, CUDA), "several")
+    p = Program.of("several", *PAIRS["of different dtypes"](Tensor(a), Tensor(b)))
+    (text,) = p.texts
     assert [arg.written for arg in text.args] == [True, True, True, False, False]
-    library = build([text], tmp_path, "-O1")
-    memory = [m.numpy().copy() if k > 2 else np.zeros(m.size, NUMPY[m.dtype]) for k, m in enumerate(item.buffers)]
-    launch(library, text, memory)
-    for found, wanted in zip(memory, PAIRS["of different dtypes"](a, b), strict=False):
+    for found, wanted in zip(p.run(build([text], tmp_path, "-O1")), PAIRS["of different dtypes"](a, b), strict=True):
         np.testing.assert_array_equal(found.reshape(wanted.shape), wanted)
 
 

@@ -64,3 +64,51 @@ def test_names_and_bounds(given: tuple[Any, Any, Any]) -> None:
     wide = Variable("n", np.int64(1), np.int32(4))  # type: ignore[arg-type]
     assert type(wide.vmin) is type(wide.vmax) is int
     wide.bind(np.int8(3))  # type: ignore[arg-type]
+
+
+def front(v: Variable, n: int) -> Tensor:
+    return Tensor(np.arange(16, dtype=np.float32)).shrink([(0, v.bind(n))])
+
+
+def test_different_variables_of_one_name_are_named() -> None:
+    n, wider = Variable("n", 1, 8), Variable("n", 1, 16)
+    for value in (5, 6):
+        with pytest.raises(BindError, match=f"different variables are called n, and bound to 5 and to {value}") as caught:
+            (front(n, 5).sum() + front(wider, value).sum()).realize()
+        assert "1..=8 and 1..=16" in caught.value.hint
+    a, b = front(n, 5), front(wider, 5)
+    uses = [
+        lambda: a + b,
+        lambda: a @ b,
+        lambda: a.expand(wider.bind(5)),
+        lambda: a.reshape(wider.bind(5)),
+        lambda: Tensor.stack([a, b]),
+        lambda: Tensor.empty(n, 3) + Tensor.empty(wider, 3),
+    ]
+    for use in uses:
+        with pytest.raises(ShapeError) as refused:
+            use()
+        assert "1..=8 and 1..=16 are all called n" in refused.value.hint
+
+
+def test_equal_variables_are_one() -> None:
+    n, again = Variable("n", 1, 8), Variable("n", 1, 8)
+    total = front(n, 5).sum() + (front(n, 5) + front(again, 5)).sum()
+    assert total.item() == 3 * sum(range(5))
+
+
+def test_errors_show_what_variables_are_bound_to() -> None:
+    n = Variable("n", 1, 8)
+    with pytest.raises(ShapeError, match=r"shapes \(n=5,\) and \(n=6,\) do not broadcast"):
+        front(n, 5) + front(n, 6)
+    with pytest.raises(BindError, match="the variable n is bound to 5 and to 6"):
+        (front(n, 5).sum() + front(n, 6).sum()).realize()
+
+
+def test_writes_in_steps_with_different_variables_of_one_name() -> None:
+    n, wider = Variable("n", 1, 8), Variable("n", 1, 16)
+    x = Tensor(np.zeros((), np.float32)).realize()
+    x.assign(x + front(n, 5).sum())
+    x.assign(x + front(wider, 5).sum())
+    x.assign(x + front(wider, 6).sum())
+    assert x.item() == 2 * sum(range(5)) + sum(range(6))

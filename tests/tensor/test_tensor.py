@@ -261,7 +261,14 @@ def test_the_null_device_runs_nothing() -> None:
     t = Tensor(data(4), device="NULL") + 1
     assert t.device == "NULL"
     assert len(t.kernels()) == 1
-    assert t.numpy().shape == (4,)
+    for read in (t.numpy, t.tolist, t.sum().item, t.max().__float__, lambda: t.to("CPU"), lambda: np.asarray(t), t.clone):
+        with pytest.raises(DeviceError, match="NULL has no elements"):
+            read()
+    with pytest.raises(DeviceError, match="NULL has no elements"):
+        bool((t > 0).all())
+    assert t.realize() is t
+    assert t[:0].numpy().shape == (0,)
+    assert Tensor.full((2,), 3.0, device="NULL").numpy().tolist() == [3.0, 3.0]  # known without being computed
     with pytest.raises(DeviceError):
         t + Tensor(data(4))
     Tensor.realize_batch([t + 1, Tensor(data(4)) + 1])

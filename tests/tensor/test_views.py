@@ -283,10 +283,10 @@ def test_shapes_with_zero_and_one() -> None:
     assert none.numpy().shape == (0, 3)
     assert (none + 1).realize().numpy().shape == (0, 3)
     assert compute(none.sum(0)).tolist() == [0, 0, 0]
-    assert compute(none.max(0)).tolist() == [-math.inf] * 3
+    assert compute(none.max(1)).shape == (0,)
     assert compute(none.prod()) == 1
     assert none.argmax(1).numpy().shape == (0,)
-    assert compute(Tensor(np.zeros((0, 3), np.int32)).min(0)).tolist() == [2**31 - 1] * 3
+    assert compute(none.min((1,), keepdim=True)).shape == (0, 1)
     assert compute((none.T @ none) + 0.0).tolist() == np.zeros((3, 3)).tolist()
     assert compute(Tensor(np.ones((1, 1, 1), np.float32)).sum() + 1) == 2
     assert compute(Tensor(3.0) * Tensor([2.0]).sum()) == 6

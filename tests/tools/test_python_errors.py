@@ -6,14 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import morok
 from morok import Tensor, UOp, dtypes
 from morok.errors import MorokError, UnprovedRuleError
 from morok.ir.op import Op
-from morok.optimize.strategy import OptimizerConfig
-from morok.rewrite.library import group
+from morok.optimize.strategy import Beam, OptimizerConfig
+from morok.rewrite.library import group, groups
 
 X = UOp.var("x", dtypes.index, 0, 31)
 
@@ -36,14 +37,14 @@ WRONG: dict[str, tuple[str, Callable[[], Any]]] = {
     "a device of 7": ("MRK901", lambda: morok.settings(device=7).__enter__()),
     "no switch": ("MRK901", lambda: morok.settings(noopt=None).__enter__()),
     "a flag that is none": ("MRK901", lambda: morok.settings(fast_math={"quick"}).__enter__()),
-    "a shape of letters": ("MRK501", lambda: three().reshape("a")),
-    "a shape of halves": ("MRK501", lambda: three().reshape(1.5, 2)),
-    "an axis of letters": ("MRK501", lambda: three().sum("a")),
-    "half an axis": ("MRK501", lambda: three().flip(0.5)),
+    "a shape of letters": ("MRK508", lambda: three().reshape("a")),
+    "a shape of halves": ("MRK508", lambda: three().reshape(1.5, 2)),
+    "an axis of letters": ("MRK508", lambda: three().sum("a")),
+    "half an axis": ("MRK508", lambda: three().flip(0.5)),
     "half a pair": ("MRK501", lambda: three().pad(((1,),))),
     "no pair": ("MRK501", lambda: three().shrink((1,))),
     "a step of nothing": ("MRK501", lambda: three()[::0]),
-    "a slice of letters": ("MRK501", lambda: three()["a":"b"]),
+    "a slice of letters": ("MRK508", lambda: three()["a":"b"]),
     "realize a number": ("MRK502", lambda: three().realize(3)),
     "a strategy of letters": ("MRK901", lambda: OptimizerConfig(strategy="beam")),  # type: ignore[arg-type]
     "no such setting": ("MRK901", lambda: morok.settings(thread=1).__enter__()),
@@ -55,6 +56,26 @@ WRONG: dict[str, tuple[str, Callable[[], Any]]] = {
     "an op of operands in a list": ("MRK401", lambda: UOp.new(Op.Add, [X, X])),  # type: ignore[arg-type]
     "an op of a list": ("MRK401", lambda: UOp.new(Op.Add, ([1], X))),  # type: ignore[arg-type]
     "an op of tensors": ("MRK401", lambda: UOp.new(Op.Reshape, (three(), X))),  # type: ignore[arg-type]
+    "a group that is a number": ("MRK103", lambda: group(5)),  # type: ignore[arg-type]
+    "no groups": ("MRK902", lambda: groups()),
+    "rules and a number": ("MRK508", lambda: group("boolean") + 2),  # type: ignore[operator]
+    "a rule that is an array": ("MRK302", lambda: group("boolean")[np.arange(2)]),  # type: ignore[index]
+    "rules tried on a number": ("MRK401", lambda: group("boolean").tried(4)),
+    "a file that is a number": ("MRK508", lambda: morok.load_rules(8)),  # type: ignore[arg-type]
+    "a file without a name": ("MRK902", lambda: morok.load_rules("")),
+    "a file that no system can name": ("MRK902", lambda: morok.load_rules("\ud800")),
+    "proofs of a number": ("MRK508", lambda: morok.prove(1.5)),
+    "proofs by no jobs": ("MRK508", lambda: morok.prove("x.rules", jobs="all")),
+    "a trace that is none": ("MRK508", lambda: morok.rewrite(X, group("boolean"), trace=3)),  # type: ignore[arg-type]
+    "stage of letters": ("MRK508", lambda: morok.append_rules("a", group("boolean")).__enter__()),  # type: ignore[arg-type]
+    "a number behind a stage": ("MRK508", lambda: morok.append_rules(3, 3).__enter__()),  # type: ignore[arg-type]
+    "a width of letters": ("MRK901", lambda: Beam("wide")),  # type: ignore[arg-type]
+    "no time": ("MRK901", lambda: Beam(2, timeout=0.0)),
+    "threads of letters": ("MRK901", lambda: OptimizerConfig(threads="all")),  # type: ignore[arg-type]
+    "a switch of numbers": ("MRK901", lambda: OptimizerConfig.builder().k_vectorize(7)),  # type: ignore[arg-type]
+    "a setting that is a list of lists": ("MRK901", lambda: morok.settings(beam=[[1], []]).__enter__()),
+    "a file of a setting without a name": ("MRK901", lambda: morok.settings(trace="\0").__enter__()),
+    "a variable of letters": ("MRK503", lambda: morok.Variable("n", "a", [])),  # type: ignore[arg-type]
     "an index of numbers": ("MRK401", lambda: UOp.new(Op.Index, (1, 2), False)),  # type: ignore[arg-type]
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ import pytest
 from morok import Tensor, config, dtypes
 from morok.codegen.targets import CUDA
 from morok.errors import ConfigError
+from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import OptOp
@@ -35,6 +36,29 @@ def test_k_vectorize_and_no_output_upcast() -> None:
     for program in (ast, K.elementwise(64), K.columns(16, 32), K.matmul_transposed(16, 32, 16), K.transpose(32, 32)):
         with config.settings(no_output_upcast=True):
             assert OptOp.UPCAST not in opts(program)
+
+
+@pytest.mark.parametrize("setting", ["k_vectorize", "no_output_upcast"])
+def test_vectors_along_reductions_on_a_gpu(setting: str) -> None:
+    """A thread takes as many elements of a reduction as one load moves, shared with other threads or not; and no outputs."""
+    for program in (K.matmul(64, 32, 64), K.matmul_transposed(64, 32, 64), K.rows(8, 64), K.columns(64, 32), K.total(512)):
+        plain = [str(o) for o in heuristics.optimize(program, CUDA).arg.opts]
+        assert not any(o.startswith("UNROLL") for o in plain)
+        with config.settings(**{setting: True}):
+            chosen = [str(o) for o in heuristics.optimize(program, CUDA).arg.opts]
+        assert "UNROLL(0, 4)" in chosen
+        assert not any(o.startswith("UPCAST") for o in chosen)
+        assert {o.partition("(")[0] for o in plain} - {"UPCAST"} <= {o.partition("(")[0] for o in chosen}
+    (kernel,) = (Tensor.empty(64, 512) * 2).kernels(device="CUDA")
+    assert "UPCAST(0, 4)" in kernel.opts
+    with config.settings(**{setting: True}):
+        (kernel,) = (Tensor.empty(64, 512) * 2).kernels(device="CUDA")
+    assert ("UPCAST(0, 4)" in kernel.opts) is (setting == "k_vectorize")
+    with config.settings(**{setting: True}):  # as many as divide the length, of elements as wide
+        lanes = [
+            str(heuristics.optimize(K.rows(8, n, Op.Add, d), CUDA).arg.opts[1]) for n, d in ((96, dtypes.f16), (96, dtypes.f64))
+        ]
+    assert lanes == ["UNROLL(0, 8)", "UNROLL(0, 2)"]
 
 
 def test_the_interpreter_as_backend() -> None:

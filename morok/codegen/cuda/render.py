@@ -118,7 +118,7 @@ class Renderer:
 
     def define_var(self, u: UOp) -> None:
         label = str(u.arg[0])
-        self.variables.setdefault(label, Variable(label, u.dtype))
+        self.variables.setdefault(label, Variable(label, u.dtype, u.vmin, u.vmax))
         self.values[u] = [f"var{list(self.variables).index(label)}"]
 
     def define_local(self, u: UOp) -> None:

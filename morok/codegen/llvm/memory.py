@@ -113,7 +113,7 @@ class Memory(ABC):
     def define_var(self, u: UOp) -> None:
         label = str(u.arg[0])
         if label not in self.variables:
-            self.variables[label] = Variable(label, u.dtype)
+            self.variables[label] = Variable(label, u.dtype, u.vmin, u.vmax)
         slot = list(self.variables).index(label)
         name = f"%var{slot}"
         self.values[u] = name

@@ -45,9 +45,11 @@ def vector(base: str, lanes: int) -> str:
 
 def type_of(d: DType) -> str:
     """The type of a value of `d` in a register."""
+    if d.is_ptr:  # of these there are as many as there are sizes of memory
+        return "ptr"
     found = _types.get(d)
     if found is None:
-        found = _types[d] = "ptr" if d.is_ptr else vector(_REGISTER[d.scalar().name], d.count)
+        found = _types[d] = vector(_REGISTER[d.scalar().name], d.count)
     return found
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from morok.arguments import instance, mapping, several
+from morok.errors import IRError
 from morok.ir.interpret.graph import Graph, execute_graph
 from morok.ir.interpret.instructions import run_listing
 from morok.ir.interpret.loops import run_tasks
@@ -29,25 +31,38 @@ def evaluate(node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buf
     buffers    a list of elements by storage node or slot
     Raises UndefinedError where the expression has no value.
     """
-    graph = Graph([node], Memory(buffers or {}), variables or {})
+    graph = Graph([_node(node)], Memory(_given(buffers)), _values(variables))
     lanes = tuple([known(v) for v in run_tasks(graph.value(node))[0]])
     return lanes[0] if node.dtype.count == 1 else lanes
 
 
 def run(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> None:
     """Execute the statements below `root` (a Sink, a Kernel, an End, a Store, ..), storing into the lists of `buffers`."""
-    execute_graph(root, buffers, variables or {})
+    execute_graph(_node(root), _given(buffers), _values(variables))
 
 
 def run_instructions(instructions: Sequence[UOp], buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> None:
     """Execute a linear list of instructions, storing into the lists of `buffers`."""
-    run_listing(instructions, Memory(buffers), variables or {})
+    listed = [_node(n) for n in several(instructions, "a program", "a list of instructions", IRError)]
+    run_listing(listed, Memory(_given(buffers)), _values(variables))
 
 
 def tensor(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> tuple[list[Any], tuple[int, ...]]:
     """The elements, row-major, and the shape of a tensor-level graph; a scalar has shape ()."""
-    whole = run_tasks(value_of(root, Graph([root], Memory(buffers), variables or {})))
+    whole = run_tasks(value_of(_node(root), Graph([root], Memory(_given(buffers)), _values(variables))))
     return [known(v) for v in whole.flat], whole.shape
+
+
+def _node(node: Any) -> UOp:
+    return instance(node, UOp, "what is interpreted", "a node", IRError, "a tensor's graph is in its `uop`")
+
+
+def _values(variables: Any) -> Mapping[Any, Any]:
+    return {} if variables is None else mapping(variables, "the variables", "values by name, or by node", IRError)
+
+
+def _given(buffers: Any) -> Mapping[Any, list[Any]]:
+    return {} if buffers is None else mapping(buffers, "the buffers", "lists of elements by node, or by slot", IRError)
 
 
 __all__ = ["INVALID", "evaluate", "run", "run_instructions", "tensor"]

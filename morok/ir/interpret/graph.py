@@ -7,14 +7,16 @@ AFTER edges are the whole order. Threads of a workgroup run in step.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from morok.arguments import real_or_none, shown
 from morok.errors import IRError
 from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.loops import PerThread, Task, run_tasks
 from morok.ir.interpret.places import MOVEMENT, Places
-from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive
+from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
 from morok.ir.interpret.values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
 from morok.ir.interpret.walk import order
 from morok.ir.op import Op
@@ -77,6 +79,8 @@ class Graph(Places):
         if len(lanes) != count:
             raise IRError(f"variable {name} has {count} lanes, not {len(lanes)}")
         for x in lanes:
+            if real_or_none(x) is None:
+                raise IRError(f"variable {name} is a number, not {shown(x)}")
             if not node.dtype.is_float and not node.vmin <= x <= node.vmax:
                 raise IRError(f"variable {name} lies in {node.vmin}..={node.vmax}, not {x}")
         return lanes
@@ -213,6 +217,7 @@ class Graph(Places):
         """Run a kernel's program on the storage of its sources, slot by slot; bound variables get their values."""
         inside: Buffers = {}
         variables: dict[Any, Any] = dict(self.variables)
+        parameters = {n.arg: n for n in order(node.src[:1]) if n.op in (Op.Param, Op.DefineGlobal)}
         for s in node.src[1:]:
             if s.op is Op.Bind:
                 variables[s.src[0].arg[0]] = s.src[1].arg
@@ -222,6 +227,9 @@ class Graph(Places):
                 at = yield self.locate(s, [0], 0, node)
                 pointer = known(at[0])
                 assert isinstance(pointer, Pointer)
+                wanted = parameters.get(len(inside), s)
+                if element(wanted.dtype).scalar() is not element(s.dtype).scalar():
+                    raise IRError(f"operand {len(inside)} of a kernel is {s.dtype}, and its parameter {wanted.dtype}")
                 inside[len(inside)] = pointer.storage.data if pointer.offset == 0 else View(pointer.storage.data, pointer.offset)
         execute_graph(node.src[0], inside, variables)
 
@@ -230,6 +238,8 @@ class Graph(Places):
 
         shape = yield self.shape(node.src[0])
         new = (yield value_of(node.src[1], self)).flat
+        if math.prod(shape) != len(new):
+            raise IRError(f"{len(new)} elements are assigned to {math.prod(shape)}")
         for at, v in zip(itertools.product(*[range(n) for n in shape]), new, strict=True):
             for p in (yield self.locate(node.src[0], list(at), 0, node)):
                 self.memory.store(p, v, node, 0)
@@ -264,7 +274,7 @@ def _carried(node: UOp) -> bool:
     return base.op is Op.After and any(d.op is Op.Range for d in base.src[1:])
 
 
-def execute_graph(root: UOp, buffers: Buffers, variables: Mapping[Any, Any]) -> None:
+def execute_graph(root: UOp, buffers: Mapping[Any, list[Any]], variables: Mapping[Any, Any]) -> None:
     memory = Memory(buffers)
     graph = Graph([root], memory, variables)
     for _ in graph.workgroups():

@@ -13,7 +13,7 @@ from typing import Any
 
 from morok.errors import IRError
 from morok.ir.interpret.storage import Memory
-from morok.ir.interpret.values import Lanes, known
+from morok.ir.interpret.values import INVALID, Lanes, known
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.ranges import CLOSES
@@ -109,6 +109,8 @@ class Loops(ABC):
         ends = []
         for s in self.specials:
             end = known(run_tasks(self.value(s.src[0]))[0][0])
+            if end is INVALID:
+                raise IRError(f"the end of {s.arg} is Invalid")
             ends.append(range(end))
         local = [s.arg.startswith("lidx") for s in self.specials]
         outer = [(s, e) for s, e, inside in zip(self.specials, ends, local, strict=True) if not inside]

@@ -87,7 +87,7 @@ class Places(Loops):
                     places += [open_] * count
                 elif not open_:
                     places += [INVALID] * count
-                elif node.src[0].op in _STORAGE and vector[0].__class__ is int and len(vector) == 1:
+                elif node.src[0].op in _STORAGE and len(vector) == 1 and vector[0].__class__ is int:
                     storage = self.memory.of(node.src[0], t)
                     places += [Pointer(storage, vector[0] * count + i) for i in range(count)]
                 else:
@@ -146,6 +146,8 @@ class Places(Loops):
         shape = list(whole.shape)
         if len(at) == 1:
             shape = [len(whole.flat)]
+        elif len(at) != len(shape):
+            raise IRError(f"{len(at)} indices into {node.op.name}, which has {len(shape)} axes")
         inside = all(0 <= i < n for i, n in zip(at, shape, strict=True))
         v = whole.flat[self._flat(at, shape, node)] if inside else Poison(f"index {at} of {shape}", node)
         return [Pointer(self.memory.temporary(node, (v,)), 0)]
@@ -165,12 +167,13 @@ class Places(Loops):
         """The shape of a tensor-level node as numbers."""
         out = []
         for d in node.shape:
-            out.append(known((yield self.value(d))[0][0]) if isinstance(d, UOp) else d)
+            out.append(dimension((yield self.value(d))[0][0], d) if isinstance(d, UOp) else d)
         return out
 
     def _through(self, node: UOp, at: list[Any]) -> Task:
         """The index into the operand of a view that `at` into the view reads."""
         op = node.op
+        _one_an_axis(at, node)
         below = yield self.shape(node.src[0])
         if op is Op.Reshape:
             flat = 0
@@ -180,9 +183,13 @@ class Places(Loops):
                 flat = flat * n + i
             out = []
             for n in reversed(below):
+                if n < 1:
+                    return [Poison(f"an element of shape {below}", node)]
                 out.append(flat % n)
                 flat //= n
             return out[::-1]
+        if len(at) != len(below):
+            raise IRError(f"{len(at)} indices into {node.src[0].op.name}, which has {len(below)} axes")
         if op is Op.Permute:
             return [at[node.arg.index(k)] for k in range(len(below))]
         if op is Op.Expand:
@@ -217,6 +224,19 @@ class Places(Loops):
         del self.frames[len(self.frames) - len(ranges) :]
         held = self.memory.temporary(node, lanes)
         return [Pointer(held, i) for i in range(len(lanes))]
+
+
+def dimension(value: Any, node: UOp) -> int:
+    """What a node has as a size; IRError where it has no value."""
+    size = known(value)
+    if size is INVALID:
+        raise IRError(f"{node.op.name} is Invalid, and a size")
+    return int(size)
+
+
+def _one_an_axis(at: list[Any], node: UOp) -> None:
+    if len(at) != len(node.shape):
+        raise IRError(f"{len(at)} indices into {node.op.name}, which has {len(node.shape)} axes")
 
 
 def _moved(at: Any, step: Any) -> Any:

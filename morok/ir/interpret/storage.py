@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from morok.arguments import shown
 from morok.errors import IRError
 from morok.ir.dtype import AddrSpace, DType, PtrType
 from morok.ir.interpret.values import INVALID, Pointer, Poison, known, zero
 from morok.ir.op import Op
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from morok.ir.interpret.values import Lanes
     from morok.ir.uop import UOp
 
@@ -79,6 +79,8 @@ class Memory:
             data = self.buffers.get(node.arg)
         if data is None:
             raise IRError(f"no contents given for {node.text()}", hint="pass them in `buffers`, by node or by slot")
+        if isinstance(data, (str, bytes, Mapping)) or not (hasattr(data, "__getitem__") and hasattr(data, "__len__")):
+            raise IRError(f"the contents of {node.op.name} are {shown(data)}", expected="a list of elements")
         return data
 
     def load(self, at: Any, node: UOp, thread: int) -> Any:

@@ -11,9 +11,9 @@ from typing import Any, Final
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret import values as V
 from morok.ir.interpret.loops import Task
-from morok.ir.interpret.places import Places
+from morok.ir.interpret.places import Places, dimension
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
-from morok.ir.interpret.values import Poison, known, scalar_value, zero
+from morok.ir.interpret.values import Poison, scalar_value, zero
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
@@ -21,6 +21,7 @@ from morok.ir.shape import edges
 from morok.ir.uop import UOp
 
 Index = tuple[int, ...]
+_VIEWS: Final = frozenset({Op.Expand, Op.Permute, Op.Flip, Op.Pad, Op.Shrink})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,13 @@ def flatten(index: Index, shape: Index) -> int:
 
 
 def indices(shape: Index) -> Iterator[Index]:
+    """The places of a tensor, row-major. IRError for one of more elements than are interpreted."""
+    if max([math.prod(shape), *shape]) > _MOST:
+        raise IRError(f"a tensor of shape {shape} is interpreted", expected=f"at most {_MOST} elements")
     return itertools.product(*[range(n) for n in shape])
 
 
+_MOST: Final = 1 << 26  # elements
 _SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy, Op.MSelect})
 # Nodes whose value is one scalar, which the interpreter of loops gives.
 _SCALAR: Final = frozenset({Op.DefineVar, Op.Bind, Op.Range, Op.Special, Op.Index, Op.Load, Op.Reduce})
@@ -70,7 +75,7 @@ def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
     found = values[node]
     if found is None or len(found.flat) != 1:
         raise IRError(f"{node.op.name} is no dimension")
-    return int(known(found.flat[0]))
+    return dimension(found.flat[0], node)
 
 
 def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
@@ -94,29 +99,35 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
         return (yield from _bufferize(node, graph))
     if op is Op.Iota:
         n = _number(src[0], values)
-        return Array(list(range(n)), (n,))
+        return Array([i for (i,) in indices((n,))], (n,))
     below = values[src[0]] if src else None
     if below is None:
         if op in (Op.Multi, Op.MStack) and src:
             raise IRError(f"{op.name} of {src[0].op.name}")
         raise IRError(f"{op.name} has no tensor value")
     if op is Op.MSelect:
-        return below.devices[node.arg]
-    if op is Op.MStack:
-        parts = tuple([a for s in src if (a := values[s]) is not None])
-        return Array(parts[0].flat, parts[0].shape, parts)
-    if op is Op.Multi:
-        return _joined([a for s in src if (a := values[s]) is not None], node.arg)
-    if below.devices:
-        if op is Op.AllReduce:
-            return _all_reduce(node, below)
-        mapped = tuple([_one(node, [_device(values[s], i) for s in src], values) for i in range(len(below.devices))])
+        return _device(below, node.arg)
+    if op is Op.MStack or op is Op.Multi:
+        parts = tuple([a for k, s in enumerate(src) if (a := _device(values[s], k)) is not None])
+        return Array(parts[0].flat, parts[0].shape, parts) if op is Op.MStack else _joined(list(parts), node.arg)
+    if op is Op.AllReduce and below.devices:
+        return _all_reduce(node, below)
+    widths = {len(a.devices) for s in src if (a := values[s]) is not None and a.devices}
+    if len(widths) > 1:
+        raise IRError(f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices")
+    if widths:
+        mapped = tuple([_one(node, [_device(values[s], i) for s in src], values) for i in range(widths.pop())])
         return Array(mapped[0].flat, mapped[0].shape, mapped)
     return _one(node, [values[s] for s in src], values)
 
 
 def _device(a: Array | None, i: int) -> Array | None:
-    return a.devices[i] if a is not None and a.devices else a
+    """The value on a device; one that is on no device in particular is the same on each."""
+    if a is None or not a.devices:
+        return a
+    if not 0 <= i < len(a.devices):
+        raise IRError(f"device {i} of {len(a.devices)}")
+    return a.devices[i]
 
 
 def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) -> Array:
@@ -130,6 +141,10 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) 
         if math.prod(shape) != len(x.flat):
             raise ShapeError(f"Reshape of {x.shape} to {shape}")
         return Array(x.flat, shape)
+    if op in _VIEWS:
+        axes = node.src[1:] if op is Op.Expand else node.arg if op in (Op.Permute, Op.Flip) else edges(node)
+        if len(axes) != len(x.shape):
+            raise IRError(f"{op.name} of {len(x.shape)} axes")
     if op is Op.Expand:
         shape = tuple([_number(s, values) for s in src[1:]])
         return _mapped(x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
@@ -152,9 +167,13 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) 
         return _reduced(node, x)
     if op is Op.BufferView:
         offset, size = node.arg
+        if offset + size > len(x.flat):
+            raise IRError(f"elements {offset}..{offset + size} of {len(x.flat)}")
         return Array(x.flat[offset : offset + size], (size,))
     if op is Op.AllReduce:
         return x
+    if op is Op.Concat:
+        return _joined([b for b in below if b is not None], node.arg)
     return _elementwise(node, [b for b in below if b is not None])
 
 
@@ -191,6 +210,8 @@ def _nothing(op: Op, node: UOp) -> Any:
 
 def _elementwise(node: UOp, operands: list[Array]) -> Array:
     """Operands have one shape; what has none goes with every element."""
+    if any(n.dtype.count != 1 or n.dtype.is_ptr for n in (node, *node.src)):
+        raise IRError(f"elements of {node.op.name} are vectors or pointers")
     shape = next((a.shape for a in operands if a.shape), ())
     for a in operands:
         if a.shape and a.shape != shape:
@@ -203,19 +224,16 @@ def _elementwise(node: UOp, operands: list[Array]) -> Array:
 
 
 def _joined(parts: list[Array], axis: int) -> Array:
-    """Shards along `axis`, as the whole; without an axis each part is the whole."""
+    """Parts behind each other along `axis`, as the whole; without an axis each part is the whole."""
     if axis is None:
         return parts[0]
-    shape = list(parts[0].shape)
-    shape[axis] = sum(p.shape[axis] for p in parts)
-    out = []
-    for at in indices(tuple(shape)):
-        i, k = at[axis], 0
-        while i >= parts[k].shape[axis]:
-            i -= parts[k].shape[axis]
-            k += 1
-        out.append(parts[k].at((*at[:axis], i, *at[axis + 1 :])))
-    return Array(out, tuple(shape))
+    outer, inner = parts[0].shape[:axis], parts[0].shape[axis + 1 :]
+    out: list[Any] = []
+    for row in range(math.prod(outer)):
+        for p in parts:
+            run = p.shape[axis] * math.prod(inner)
+            out += p.flat[row * run : (row + 1) * run]
+    return Array(out, (*outer, sum(p.shape[axis] for p in parts), *inner))
 
 
 def _all_reduce(node: UOp, x: Array) -> Array:
@@ -231,7 +249,7 @@ def _bufferize(node: UOp, graph: Places) -> Task:
     """A Bufferize as a tensor: one axis a range; a constant in place of a range is an axis of one element."""
     shape = []
     for r in node.src[1:]:
-        shape.append(known((yield graph.value(r.src[0]))[0][0]) if r.op is Op.Range else 1)
+        shape.append(dimension((yield graph.value(r.src[0]))[0][0], r) if r.op is Op.Range else 1)
     out = []
     for at in indices(tuple(shape)):
         place = (yield graph.locate(node, list(at), 0, node))[0]

@@ -79,6 +79,8 @@ def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
     evaluate = entry.evaluate
     assert evaluate is not None
     result = node.dtype.scalar()
+    if result.is_ptr:
+        raise IRError(f"{node.op.name} of a pointer has no value")
     d = node.src[0].dtype.scalar() if entry.comparison else result
     out = []
     for i in range(node.dtype.count):
@@ -105,6 +107,10 @@ def pointwise(node: UOp, operands: list[Lanes]) -> Lanes:
 def bitcast(node: UOp, lanes: Lanes) -> Lanes:
     """The bits of all lanes, least significant lane first, read as lanes of the node's dtype."""
     source, target = node.src[0].dtype, node.dtype
+    if source is target:
+        return lanes
+    if source.bits * source.count != target.bits * target.count:
+        raise IRError(f"{node.op.name} of {source} to {target}, which differ in width")
     bad = next((v for v in lanes if v.__class__ is Poison), None)
     if source.count == target.count:
         a, b = source.scalar(), target.scalar()
@@ -146,9 +152,9 @@ def scalar_value(node: UOp, vs: list[Lanes]) -> Lanes:
         return tuple([vs[0][i] for i in node.arg])
     if op is Op.Bitcast or (op is Op.Precast and node.dtype is not node.src[0].dtype):
         return bitcast(node, vs[0])
-    if op in _SAME:
+    if op in _SAME and vs:
         return vs[0]
-    if op is Op.Wmma:
+    if op is Op.Wmma and hasattr(node.arg, "multiply"):  # a layout; of another one only its target knows the meaning
         product: Lanes = node.arg.multiply(vs[0], vs[1], vs[2])
         return product
     raise IRError(f"{op.name} has no value that can be interpreted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from morok.arguments import real_or_none, shown
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import REDUCE_OPS, AxisType, Op
 
@@ -27,6 +28,10 @@ def _bound(v: Any) -> bool:
     return _int(v) or isinstance(v, float)
 
 
+def _number(v: Any) -> bool:
+    return isinstance(v, (int, float)) or (not isinstance(v, tuple) and real_or_none(v) is not None)
+
+
 _Kind = tuple[str, Callable[[Any], bool]]
 _NUMBER: Final[_Kind] = ("an int", _int)
 _SIZE: Final[_Kind] = ("an int of at least 0", lambda v: _int(v) and v >= 0)
@@ -38,6 +43,8 @@ _LANES: Final[_Kind] = ("a tuple of ints", _ints)
 _EXPANDED: Final[_Kind] = ("a tuple of (axis, size), each axis once", _axes)
 
 KINDS: Final[dict[Op, tuple[_Kind, ...]]] = {
+    Op.Const: (("a number", _number),),
+    Op.VConst: (("a tuple of numbers, one a lane", lambda v: isinstance(v, tuple) and v != () and all(map(_number, v))),),
     Op.DefineVar: (_TEXT, ("a bound", _bound), ("a bound", _bound)),
     Op.Unique: (_NUMBER,),
     Op.Device: (_TEXT,),
@@ -62,14 +69,16 @@ KINDS: Final[dict[Op, tuple[_Kind, ...]]] = {
     Op.Contract: (_EXPANDED,),
     Op.Permute: (("a permutation", lambda v: _ints(v) and sorted(v) == list(range(len(v)))),),
     Op.Flip: (("a tuple of bools", lambda v: isinstance(v, tuple) and all(isinstance(f, bool) for f in v)),),
+    Op.Concat: (_SIZE,),
     Op.Multi: (("an axis or None", lambda v: v is None or _int(v)),),
-    Op.MSelect: (_NUMBER,),
+    Op.MSelect: (_SIZE,),
+    Op.Contiguous: (("a tuple of optimizations or None", lambda v: v is None or isinstance(v, tuple)),),
     Op.Custom: (_TEXT,),
     Op.CustomI: (_TEXT,),
 }
 
 # Ops whose checked arguments are equal only where they are the same. A bound may be 1 or 1.0, and fields without a kind anything.
-PLAIN: Final = frozenset(op for op, kinds in KINDS.items() if all(holds is not _bound for _, holds in kinds))
+PLAIN: Final = frozenset(op for op, kinds in KINDS.items() if all(holds not in (_bound, _number) for _, holds in kinds))
 
 
 def check(op: Op, fields: tuple[str, ...], arg: Any) -> None:
@@ -79,9 +88,9 @@ def check(op: Op, fields: tuple[str, ...], arg: Any) -> None:
     try:
         hash(arg)
     except TypeError:
-        raise TypeError(f"a hashable argument, not {arg!r}") from None
+        raise TypeError(f"a hashable argument, not {shown(arg)}") from None
     if not fields:
-        raise TypeError(f"no fields, not {arg!r}")
+        raise TypeError(f"no fields, not {shown(arg)}")
     kinds = KINDS.get(op)
     if kinds is None:
         return
@@ -89,7 +98,7 @@ def check(op: Op, fields: tuple[str, ...], arg: Any) -> None:
         return
     values = (arg,) if len(fields) == 1 else arg
     if not isinstance(values, tuple) or len(values) != len(fields):
-        raise TypeError(f"the fields {', '.join(fields)}, not {arg!r}")
+        raise TypeError(f"the fields {', '.join(fields)}, not {shown(arg)}")
     for name, (said, holds), v in zip(fields, kinds, values, strict=True):
         if not holds(v):
-            raise TypeError(f"{said} as {name}, not {v!r}")
+            raise TypeError(f"{said} as {name}, not {shown(v)}")

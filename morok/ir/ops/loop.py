@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from morok.ir.dtype import DType
+from morok.ir.dtype import DType, dtypes
 from morok.ir.op import REDUCE_OPS, TABLE, Op, OpDef, Operand, Position
-from morok.ir.ops.memory import first, void
+from morok.ir.ops.memory import on_device, ranged
+from morok.ir.shape import has_shape, shape_of
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds
@@ -28,7 +29,41 @@ def range_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     return 0, max(end.vmax - 1, 0)
 
 
+def _end_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    ranged(src, 1)
+    return src[0].dtype
+
+
+def _reduce_axis_type(src: tuple[UOp, ...], arg: tuple[Op, tuple[int, ...]], want: DType | None) -> DType:
+    axes, among = arg[1], range(len(shape_of(src[0])))
+    if len(set(axes)) < len(axes) or (not all(map(among.__contains__, axes)) and has_shape(src[0])):
+        raise TypeError(f"axes in 0..{len(among)}, each once, not {axes}")
+    return _reduced_type(src, arg, want)
+
+
 def _reduce_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    ranged(src, 1)
+    return _reduced_type(src, arg, want)
+
+
+def _all_reduce_type(src: tuple[UOp, ...], arg: Op, want: DType | None) -> DType:
+    on_device(src, arg, None)
+    return _reduced_type(src, arg, None)
+
+
+def _if_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    if not src[0].dtype.is_bool:
+        raise TypeError(f"a bool as condition, not {src[0].dtype}")
+    return dtypes.void
+
+
+def _endif_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    if src[0].op is not Op.If:
+        raise TypeError(f"an If to end, not {src[0].op.name}")
+    return dtypes.void
+
+
+def _reduced_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     op = arg[0] if isinstance(arg, tuple) else arg
     if op not in REDUCE_OPS:
         raise TypeError(f"one of {', '.join(o.name for o in REDUCE_OPS)} as op, not {op}")
@@ -86,10 +121,10 @@ TABLE.define(
         cuda="range",
     )
 )
-TABLE.define(OpDef(Op.End, (Operand("body", Position.ORDER), _RANGES), typing=first, llvm="end", cuda="end"))
+TABLE.define(OpDef(Op.End, (Operand("body", Position.ORDER), _RANGES), typing=_end_type, llvm="end", cuda="end"))
 TABLE.define(OpDef(Op.Reduce, (Operand("src"), _RANGES), ("op",), typing=_reduce_type, bounds=reduce_bounds))
-TABLE.define(OpDef(Op.ReduceAxis, (Operand("src"),), ("op", "axes"), typing=_reduce_type, bounds=reduce_bounds))
-TABLE.define(OpDef(Op.AllReduce, (Operand("src"), Operand("device", Position.ORDER)), ("op",), typing=first))
+TABLE.define(OpDef(Op.ReduceAxis, (Operand("src"),), ("op", "axes"), typing=_reduce_axis_type, bounds=reduce_bounds))
+TABLE.define(OpDef(Op.AllReduce, (Operand("src"), Operand("device", Position.ORDER)), ("op",), typing=_all_reduce_type))
 TABLE.define(
     OpDef(
         Op.Special,
@@ -101,5 +136,5 @@ TABLE.define(
         cuda="special",
     )
 )
-TABLE.define(OpDef(Op.If, (Operand("cond"), Operand("body", Position.ORDER, many=True)), typing=void, llvm="if_", cuda="if_"))
-TABLE.define(OpDef(Op.EndIf, (Operand("if_op", Position.ORDER),), typing=void, llvm="endif", cuda="endif"))
+TABLE.define(OpDef(Op.If, (Operand("cond"), Operand("body", Position.ORDER, many=True)), typing=_if_type, llvm="if_", cuda="if_"))
+TABLE.define(OpDef(Op.EndIf, (Operand("if_op", Position.ORDER),), typing=_endif_type, llvm="endif", cuda="endif"))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from morok.ir.dtype import DType, PtrType, dtypes
+from morok.ir.dtype import STORAGE_FLOATS, DType, PtrType, dtypes
 from morok.ir.op import TABLE, Op, OpDef, Operand, Position
+from morok.ir.shape import differ, has_shape, shape_of
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds
@@ -44,23 +45,90 @@ def wanted(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return want
 
 
+def ranged(src: tuple[UOp, ...], first_range: int) -> None:
+    """TypeError unless the operands from there on can be loops: ranges, what they were made of, or numbers in their place."""
+    for r in src[first_range:]:
+        if not r.dtype.is_integral:
+            raise TypeError(f"ranges of dtype index (or an int after stage 15), not {r.dtype}")
+
+
+def on_device(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    """The dtype of the first operand, where the second is a device."""
+    if src[1].op is not Op.Device:
+        raise TypeError(f"a Device, not {src[1].op.name}")
+    return src[0].dtype
+
+
+def _value_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    """The dtype that the caller names, where constants have it."""
+    if want is None or not (want.is_number or want.is_bool or want.scalar() in STORAGE_FLOATS):
+        raise TypeError(f"a dtype of numbers{'' if want is None else f', not {want}'}")
+    if isinstance(arg, tuple) and want.count not in (1, len(arg)):
+        raise TypeError(f"{want.count} lanes of {want}, not {len(arg)}")
+    return want
+
+
+def _buffer_type(src: tuple[UOp, ...], size: int, want: DType | None) -> DType:
+    if src[0].op is not Op.Unique:
+        raise TypeError(f"a Unique, not {src[0].op.name}")
+    on_device(src, size, want)
+    return _value_type(src, size, want)
+
+
+def _view_type(src: tuple[UOp, ...], part: tuple[int, int], want: DType | None) -> DType:
+    base, (offset, size) = src[0], part
+    if want is None or want is not _element(base):
+        raise TypeError(f"the dtype of the base, {_element(base)}, not {want}")
+    whole = shape_of(base)
+    if len(whole) == 1 and isinstance(whole[0], int) and offset + size > whole[0]:
+        raise TypeError(f"a part of {whole[0]} elements, not {offset}..{offset + size}")
+    return want
+
+
+def _bufferize_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    ranged(src, 1)
+    return src[0].dtype
+
+
+def _assign_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    target, value = src
+    if value.dtype is not _element(target):
+        raise TypeError(f"a value of dtype {_element(target)}, not {value.dtype}")
+    old, new = shape_of(target), shape_of(value)
+    if (len(old) != len(new) or any(map(differ, old, new))) and has_shape(target) and has_shape(value):
+        raise TypeError("a value of the target's shape")
+    return target.dtype
+
+
+def _pointer_index_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    ptr, offset = src
+    if not ptr.dtype.is_ptr or not offset.dtype.is_integral:
+        raise TypeError(f"a pointer and an index, not {ptr.dtype} and {offset.dtype}")
+    return wanted(src, arg, want)
+
+
 def _element(storage: UOp) -> DType:
     d = storage.dtype
     return d.base if isinstance(d, PtrType) else d
 
 
 def index_type(src: tuple[UOp, ...], gated: bool, want: DType | None) -> DType:
-    buffer, *indices = src
-    gate = indices.pop() if gated else None
+    buffer = src[0]
+    if buffer.dtype.kind == "void":
+        raise TypeError(f"a buffer, not {buffer.op.name}")
     lanes = 1
-    for i in indices:
-        if not i.dtype.is_integral:
-            raise TypeError(f"indices of dtype index (or an int after stage 15), not {i.dtype}")
-        if i.dtype.count not in (1, lanes) and lanes != 1:
-            raise TypeError(f"indices of one lane count, not {lanes} and {i.dtype.count}")
-        lanes = max(lanes, i.dtype.count)
-    if gate is not None and (not gate.dtype.is_bool or gate.dtype.count not in (1, lanes)):
-        raise TypeError(f"a bool as gate, for all places or one a place of {lanes}, not {gate.dtype}")
+    for i in src[1:-1] if gated else src[1:]:
+        d = i.dtype
+        if not d.is_integral:
+            raise TypeError(f"indices of dtype index (or an int after stage 15), not {d}")
+        if d.count != 1:
+            if d.count != lanes and lanes != 1:
+                raise TypeError(f"indices of one lane count, not {lanes} and {d.count}")
+            lanes = d.count
+    if gated:
+        gate = src[-1].dtype
+        if len(src) < 2 or not gate.is_bool or gate.count not in (1, lanes):
+            raise TypeError(f"a bool as gate, for all places or one a place of {lanes}, not {gate}")
     element = _element(buffer)
     return element if lanes == 1 else element.scalar().vec(lanes * element.count)
 
@@ -69,19 +137,24 @@ def load_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     place = src[0]
     if place.op not in PLACES:
         raise TypeError(f"a place (an Index), not {place.op.name}")
-    if want is None:
-        return place.dtype
-    if want.scalar() is not place.dtype.scalar():
-        raise TypeError(f"{place.dtype.scalar()} or a vector of it, not {want}")
-    return want
+    found = place.dtype
+    if want is not None:
+        if want.scalar() is not found.scalar():
+            raise TypeError(f"{found.scalar()} or a vector of it, not {want}")
+        found = want
+    if len(src) > 1 and src[1].dtype not in (found, found.scalar()):
+        raise TypeError(f"{found} in place of what is not read, not {src[1].dtype}")
+    return found
 
 
 def store_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
-    place, value = src[:2]
-    if place.op not in PLACES:
-        raise TypeError(f"a place (an Index), not {place.op.name}")
-    if value.dtype.scalar() is not place.dtype.scalar():
-        raise TypeError(f"a value of dtype {place.dtype.scalar()}, not {value.dtype}")
+    place, value = src[0].dtype, src[1].dtype
+    if src[0].op not in PLACES:
+        raise TypeError(f"a place (an Index), not {src[0].op.name}")
+    if value is not place and value.scalar() is not place.scalar():
+        raise TypeError(f"a value of dtype {place.scalar()}, not {value}")
+    if len(src) > 2:
+        ranged(src, 2)
     return dtypes.void
 
 
@@ -104,6 +177,8 @@ def bind_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     var, value = src
     if var.op is not Op.DefineVar or value.op is not Op.Const:
         raise TypeError(f"a DefineVar and a Const, not {var.op.name} and {value.op.name}")
+    if value.dtype is not var.dtype:
+        raise TypeError(f"a value of dtype {var.dtype}, not {value.dtype}")
     if not var.vmin <= value.arg <= var.vmax:
         raise ValueError(f"{var.arg[0]} lies in {var.vmin}..={var.vmax}, not {value.arg}")
     return var.dtype
@@ -160,8 +235,8 @@ _MANY: Final = (Operand("sources", ORDER, many=True),)
 _DEPS: Final = Operand("deps", ORDER, many=True)
 
 # leaves
-TABLE.define(OpDef(Op.Const, fields=("value",), typing=wanted, bounds=const_bounds, llvm="const", cuda="const"))
-TABLE.define(OpDef(Op.VConst, fields=("values",), typing=wanted, bounds=vconst_bounds, llvm="vconst", cuda="vconst"))
+TABLE.define(OpDef(Op.Const, fields=("value",), typing=_value_type, bounds=const_bounds, llvm="const", cuda="const"))
+TABLE.define(OpDef(Op.VConst, fields=("values",), typing=_value_type, bounds=vconst_bounds, llvm="vconst", cuda="vconst"))
 TABLE.define(OpDef(Op.Invalid, typing=_invalid_type, bounds=invalid_bounds))
 TABLE.define(
     OpDef(Op.DefineVar, fields=("name", "min", "max"), typing=var_type, bounds=var_bounds, llvm="define_var", cuda="define_var")
@@ -170,9 +245,11 @@ TABLE.define(
 # storage
 TABLE.define(OpDef(Op.Unique, fields=("id",), typing=void))
 TABLE.define(OpDef(Op.Device, fields=("name",), typing=void))
-TABLE.define(OpDef(Op.Buffer, (Operand("unique", ORDER), Operand("device", ORDER)), ("size",), typing=wanted))
-TABLE.define(OpDef(Op.BufferView, (Operand("base", PLACE),), ("offset", "size"), typing=wanted))
-TABLE.define(OpDef(Op.Bufferize, (Operand("compute"), Operand("ranges", BINDER, many=True)), ("device", "space"), typing=first))
+TABLE.define(OpDef(Op.Buffer, (Operand("unique", ORDER), Operand("device", ORDER)), ("size",), typing=_buffer_type))
+TABLE.define(OpDef(Op.BufferView, (Operand("base", PLACE),), ("offset", "size"), typing=_view_type))
+TABLE.define(
+    OpDef(Op.Bufferize, (Operand("compute"), Operand("ranges", BINDER, many=True)), ("device", "space"), typing=_bufferize_type)
+)
 TABLE.define(OpDef(Op.Param, fields=("slot",), typing=wanted))
 TABLE.define(OpDef(Op.DefineGlobal, fields=("slot",), typing=pointer, llvm="define_global", cuda="define_global"))
 TABLE.define(OpDef(Op.DefineLocal, fields=("id",), typing=pointer, llvm="define_local", cuda="define_local"))
@@ -190,7 +267,13 @@ TABLE.define(
     )
 )
 TABLE.define(
-    OpDef(Op.PointerIndex, (Operand("ptr", PLACE), Operand("offset")), typing=wanted, llvm="pointer_index", cuda="pointer_index")
+    OpDef(
+        Op.PointerIndex,
+        (Operand("ptr", PLACE), Operand("offset")),
+        typing=_pointer_index_type,
+        llvm="pointer_index",
+        cuda="pointer_index",
+    )
 )
 TABLE.define(OpDef(Op.Load, (Operand("index", PLACE), Operand("alt", optional=True)), typing=load_type, llvm="load", cuda="load"))
 TABLE.define(
@@ -202,8 +285,8 @@ TABLE.define(
         cuda="store",
     )
 )
-TABLE.define(OpDef(Op.Copy, (Operand("src"), Operand("device", ORDER)), typing=first))
-TABLE.define(OpDef(Op.Assign, (Operand("target", PLACE), Operand("value")), typing=first))
+TABLE.define(OpDef(Op.Copy, (Operand("src"), Operand("device", ORDER)), typing=on_device))
+TABLE.define(OpDef(Op.Assign, (Operand("target", PLACE), Operand("value")), typing=_assign_type))
 TABLE.define(OpDef(Op.Bind, (Operand("var"), Operand("value")), typing=bind_type, bounds=bind_bounds))
 
 # order

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.ir.dtype import DType, dtypes
-from morok.ir.op import TABLE, Op, OpDef, Operand, Position
+from morok.ir.number import from_bits, to_bits
+from morok.ir.op import TABLE, Op, OpDef, Operand, Position, Undefined
 from morok.ir.ops.memory import wanted
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ def _one_element_type(src: tuple[UOp, ...]) -> DType:
     if not src:
         raise TypeError("at least one operand")
     d = src[0].dtype.scalar()
+    if d.kind == "void":
+        raise TypeError(f"elements with values, not {src[0].op.name}")
     for s in src:
         if s.dtype.scalar() is not d:
             raise TypeError(f"elements of one dtype, not {d} and {s.dtype.scalar()}")
@@ -67,7 +70,30 @@ def _contract_type(src: tuple[UOp, ...], axes: tuple[tuple[int, int], ...], want
     return d if d is dtypes.void else d.scalar().vec(d.count * _width(axes))
 
 
+def bitcast_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    """The dtype that the caller names, where it has as many bits."""
+    d = src[0].dtype
+    if want is None or want is d:
+        return wanted(src, arg, want)
+    for t in (d, want):
+        if not t.bits or t.is_ptr:
+            raise TypeError(f"dtypes of bits, not {t}")
+    if d.bits * d.count != want.bits * want.count:
+        raise TypeError(f"a dtype of {d.bits * d.count} bits, as {d} has, not {want}")
+    return want
+
+
+def read_as(d: DType, v: Any, source: DType) -> Any:
+    """The value of `d` with the bits of the value `v` of `source`; of NaN a quiet one's."""
+    if d.bits != source.bits:
+        raise Undefined(f"{source} and {d} have different numbers of bits")
+    return from_bits(d, to_bits(source, v))
+
+
 def _wmma_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+    for s in src:
+        if not s.dtype.is_number:
+            raise TypeError(f"fragments of numbers, not {s.dtype}")
     return src[2].dtype
 
 
@@ -90,5 +116,13 @@ TABLE.define(OpDef(Op.Unroll, (Operand("src"),), ("axes",), typing=_unroll_type,
 TABLE.define(OpDef(Op.Contract, (Operand("src"),), ("axes",), typing=_contract_type, bounds=_first_bounds))
 TABLE.define(OpDef(Op.Wmma, (Operand("a"), Operand("b"), Operand("c")), ("meta",), typing=_wmma_type, llvm="", cuda=""))
 TABLE.define(
-    OpDef(Op.Bitcast, (Operand("x"),), typing=wanted, solver="morok.prove.semantics:bitcast", llvm="bitcast", cuda="bitcast")
+    OpDef(
+        Op.Bitcast,
+        (Operand("x"),),
+        typing=bitcast_type,
+        evaluate=read_as,
+        solver="morok.prove.semantics:bitcast",
+        llvm="bitcast",
+        cuda="bitcast",
+    )
 )

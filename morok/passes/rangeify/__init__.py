@@ -7,7 +7,8 @@ kernel keeps for itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from morok.ir.dtype import AddrSpace
@@ -16,13 +17,13 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.assign_ranges import assign_ranges
 from morok.passes.rangeify.cleanup import drop_dead_axes, fold_buffers, remove_buffers, simplify_reductions
-from morok.passes.rangeify.early import early_rewrites, split_reductions
+from morok.passes.rangeify.early import early_rewrites, split_large
 from morok.passes.rangeify.state import State
 from morok.passes.rangeify.values import core
 
 PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
     ("early rewrites", early_rewrites),
-    ("split of large reductions", split_reductions),
+    ("split of large reductions", split_large),
     ("range assignment", assign_ranges),
     ("core rangeify", core),
     ("reduction simplification", simplify_reductions),
@@ -38,13 +39,14 @@ def rangeify(
     observe: Callable[[str, State], None] | None = None,
     most_buffers: int = 0,
     nested: bool = False,
+    cuts: Mapping[UOp, bool] = MappingProxyType({}),
 ) -> State:
     """The state after the eight passes: `sink` has one Bufferize a root, or the Buffer that it is.
 
     `observe` sees the state after each pass; no kernel will use more than `most_buffers` buffers, unless that is 0; `nested` is
-    State.nested.
+    State.nested, and `cuts` State.given.
     """
-    state = State(list(roots), device, nested, most=most_buffers)
+    state = State(list(roots), device, nested, most=most_buffers, given=cuts)
     outer = maker.origin
     try:
         for name, run in PASSES:

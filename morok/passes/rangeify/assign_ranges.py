@@ -7,8 +7,6 @@ its turn, and whether it gets a buffer of its own can be decided by what computi
 
 from __future__ import annotations
 
-from typing import Final
-
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
@@ -16,30 +14,31 @@ from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.passes import movement
 from morok.passes.movement import ZERO, Indices
+from morok.passes.rangeify.cost import CALLS, CPU, GATED, GPU, HEAVY, Weights
+from morok.passes.rangeify.cuts import Cuts
+from morok.passes.rangeify.early import picks_one
 from morok.passes.rangeify.rows import row_of
-from morok.passes.rangeify.state import COSTLY, MOST_REPEATS, MOVEMENT, STORAGE, Demand, State, count, is_leaf, new_range, spreads
-
-MOST_PLACES: Final = 4  # index vectors at which a node without a buffer may be computed
+from morok.passes.rangeify.state import MOVEMENT, STORAGE, Demand, State, count, enlarges, is_leaf, new_range, spreads
 
 
 def assign_ranges(state: State) -> None:
     """Give every stored node its loops and every demand its indices; decide which nodes are stored (the realize map)."""
     order = state.order = toposort(state.roots)
     forced = set(state.roots) | {n for n in order if n.op in (Op.Contiguous, Op.Assign, Op.Copy)}
-    heavy, costly = _weigh(order, forced)
-    _assign(state, forced, heavy, costly)
+    weights = Weights(order, forced, CPU if state.nested else GPU)
+    cuts = _assign(state, forced, weights)
     # above what turned out to be stored nothing is heavy any more: what was stored for that alone is computed instead
     chosen = set(state.stored)
-    lighter, _ = _weigh(order, chosen)
-    needed = {n for n in chosen if n in forced or n in lighter or n not in heavy}
+    heavy = {n for n in chosen if weights.heavy(n)}
+    weights.weigh(chosen)
+    needed = {n for n in chosen if n in forced or n not in heavy or weights.heavy(n)}
+    decided = cuts.decisions
     if needed != chosen:
-        _, costly = _weigh(order, needed)
-        state.stored, state.rows, state.demands = {}, {}, {}
-        _assign(state, needed, lighter, costly)
+        cuts = _assign(state, needed, weights)
+        decided = [*(d for d in decided if d.cut and d.node in needed), *cuts.decisions]
     while state.most and (more := _beyond_limit(state)):
-        needed = {*state.stored, *more}
-        state.stored, state.rows, state.demands = {}, {}, {}
-        _assign(state, needed, lighter, costly)
+        cuts = _assign(state, {*state.stored, *more}, weights)
+    state.decisions = decided
 
 
 def _beyond_limit(state: State) -> set[UOp]:
@@ -62,58 +61,52 @@ def _beyond_limit(state: State) -> set[UOp]:
     return more
 
 
-def _assign(state: State, forced: set[UOp], heavy: set[UOp], costly: set[UOp]) -> None:
+def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
     """Pass the demands down from the results, storing the `forced` nodes and those worth it."""
+    state.stored, state.rows, state.demands = {}, {}, {}
+    cuts = Cuts(weights, state.nested, state.given)
     loops: dict[tuple[UOp, int, int, int | UOp], UOp] = {}
     for node in reversed(state.order):
         if node.op in STORAGE or (not shape_of(node) and is_leaf(node)) or node.op in (Op.Unique, Op.Device):
             continue
         maker.origin = node.origin
-        demands = state.demands.get(node, {})
-        if node in forced or (demands and _keeps_buffer(state, node, list(demands.values()), node in heavy, node in costly)):
-            shape = shape_of(node)
-            indices = tuple(ZERO if d == 1 else new_range(d, AxisType.Loop) for d in shape)
-            own = Demand(node, indices, (), node, count(shape), 0, False)
-            state.stored[node] = own
-            _descend(state, own, loops)
-        elif state.nested and (row := row_of(state, node, list(demands.values()), node in costly)) is not None:
+        demands = list(state.demands.get(node, {}).values())
+        if not demands and node not in forced:
+            continue
+        if node in forced:
+            _store(state, node, cuts, loops)
+        elif node.op in MOVEMENT and node.op is not Op.Pad:
+            if cuts.worth_copying(node, demands):
+                _store(state, node, cuts, loops)
+                continue
+            for demand in demands:
+                _descend(state, demand, loops)
+        elif state.nested and _once_a_row(state, node, demands):
+            _descend(state, demands[0], loops)
+        elif state.nested and (row := _row(state, node, demands, weights)) is not None:
             state.rows[node] = row
             _descend(state, row, loops)
+        elif cuts.worth_storing(node, demands):
+            _store(state, node, cuts, loops)
         else:
-            for demand in demands.values():
+            for demand in demands:
                 _descend(state, demand, loops)
+    return cuts
 
 
-def _weigh(order: list[UOp], stored: set[UOp]) -> tuple[set[UOp], set[UOp]]:
-    """The nodes that compute a reduction, and those that compute a costly function, without anything stored in between.
-
-    Under an Expand a reduction is always stored (and so is a scalar one that meets a tensor), so it does not weigh on
-    what lies above.
-    """
-    heavy: set[UOp] = set()
-    costly: set[UOp] = set()
-    for node in order:
-        op = node.op
-        if op in (Op.Contiguous, Op.Assign, Op.Expand):
-            continue
-        if op is Op.ReduceAxis or any(s in heavy and s not in stored and not spreads(s, node) for s in node.src):
-            heavy.add(node)
-        if op in COSTLY or any(s in costly and s not in stored for s in node.src):
-            costly.add(node)
-    return heavy, costly
+def _row(state: State, node: UOp, demands: list[Demand], weights: Weights) -> Demand | None:
+    """What fills a buffer inside a kernel with the node's value; a reduction gets one of its own."""
+    flags = weights.of[node][2]
+    return None if flags & HEAVY or not flags & (GATED | CALLS) else row_of(state, node, demands, flags)
 
 
-def _keeps_buffer(state: State, node: UOp, demands: list[Demand], heavy: bool, costly: bool) -> bool:
-    """Whether storing the node's value costs less than computing it wherever it is wanted."""
-    if node.op in MOVEMENT or (state.nested and _once_a_row(state, node, demands)):
-        return False
-    size = max(count(shape_of(node)), 1)
-    runs = sum(d.runs for d in demands)
-    if heavy:
-        return len(demands) > 1 or demands[0].repeated or 2 * runs >= 3 * size
-    if len(demands) > MOST_PLACES:
-        return node.op is not Op.Iota and not all(is_leaf(s) for s in node.src)
-    return costly and runs >= MOST_REPEATS * size and any(d.repeated for d in demands)
+def _store(state: State, node: UOp, cuts: Cuts, loops: dict[tuple[UOp, int, int, int | UOp], UOp]) -> None:
+    shape = shape_of(node)
+    indices = tuple(ZERO if d == 1 else new_range(d, AxisType.Loop) for d in shape)
+    own = Demand(node, indices, (), node, count(shape), 0, False)
+    state.stored[node] = own
+    cuts.loops[node] = [i for i in indices if i is not ZERO]
+    _descend(state, own, loops)
 
 
 def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
@@ -122,7 +115,7 @@ def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
     So the maximum and the sum of a softmax's row, for one: nothing is stored, and the row is still in the nearest cache when it
     is read again. Not where reductions inside further loops use it: those change places when they become tiles.
     """
-    if len(demands) != 1 or demands[0].gates or demands[0].shared:
+    if node.op in MOVEMENT or len(demands) != 1 or demands[0].gates or demands[0].shared:
         return False
     (demand,) = demands
     own = [i for i in state.stored[demand.kernel].indices if i.op is Op.Range]
@@ -139,7 +132,7 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
     op = node.op
     if op in MOVEMENT:
         indices, gates = movement.through(node, demand.indices)
-        demand.sources = [_want(state, node.src[0], indices, (*demand.gates, *gates), demand, repeated=_repeats(node))]
+        demand.sources = [_want(state, node.src[0], indices, (*demand.gates, *gates), demand, repeated=enlarges(node))]
     elif op is Op.ReduceAxis:
         _, axes = node.arg
         shape = shape_of(node.src[0])
@@ -157,8 +150,15 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
                     loops[key] = new_range(size, AxisType.Reduce)
                 inner.append(loops[key])
         demand.ranges = tuple(inner[a] for a in axes if inner[a] is not ZERO)
-        times = count(tuple(shape[a] for a in axes))
-        demand.sources = [_want(state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1)]
+        picks = picks_one(node)
+        times = 1 if picks else count(tuple(shape[a] for a in axes))
+        want = _want(state, node.src[0], tuple(inner), demand.gates, demand, times=times, deeper=1, folds=int(not picks))
+        demand.sources = [want]
+    elif op is Op.Concat:
+        demand.sources = [
+            _want(state, part.operand, part.indices, (*demand.gates, *part.gates), demand)
+            for part in movement.parts(node, demand.indices)
+        ]
     elif op is Op.Assign:
         demand.sources = [None, _want(state, node.src[1], demand.indices, demand.gates, demand)]
     elif op is not Op.Iota:
@@ -166,10 +166,6 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
             _want(state, s, demand.indices if shape_of(s) else (), demand.gates, demand, repeated=spreads(s, node))
             for s in node.src
         ]
-
-
-def _repeats(node: UOp) -> bool:
-    return node.op is Op.Expand and count(shape_of(node)) > count(shape_of(node.src[0]))
 
 
 def _want(
@@ -181,6 +177,7 @@ def _want(
     repeated: bool = False,
     times: int = 1,
     deeper: int = 0,
+    folds: int = 0,
 ) -> Demand | None:
     """The demand on `node` at these indices, made or joined; None for what is a value by itself."""
     if not shape_of(node) and is_leaf(node):
@@ -188,13 +185,16 @@ def _want(
     gates = tuple(dict.fromkeys(gates))
     table = state.demands.setdefault(node, {})
     found = table.get((indices, gates))
-    runs, depth, repeated = by.runs * times, by.depth + deeper, by.repeated or repeated
+    runs, depth, folds, repeated = by.runs * times, by.depth + deeper, by.folds + folds, by.repeated or repeated
     around = frozenset(r for i in by.indices for r in i.ranges) if deeper else by.around
     if found is None:
-        found = table[indices, gates] = Demand(node, indices, gates, by.kernel, runs, depth, repeated, around, by.shared)
+        found = Demand(node, indices, gates, by.kernel, runs, depth, repeated, around, by.shared, by.filling, folds)
+        table[indices, gates] = found
         return found
+    found.filling = found.filling and by.filling
     found.shared = found.shared or by.shared or found.kernel is not by.kernel
     found.runs = found.runs + runs if found.shared else max(found.runs, runs)
-    found.depth, found.repeated = max(found.depth, depth), found.repeated or repeated or found.shared
+    found.depth, found.folds = max(found.depth, depth), max(found.folds, folds)
+    found.repeated = found.repeated or repeated or found.shared
     found.around |= around
     return found

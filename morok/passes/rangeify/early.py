@@ -1,8 +1,10 @@
-"""Before ranges: marks and views that change nothing go, constants are folded, large reductions are split in two."""
+"""Before ranges: marks and views that change nothing go, constants are folded, large reductions and joins are split."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final
 
 from morok.ir.graph import toposort
@@ -10,6 +12,7 @@ from morok.ir.op import Op, Undefined
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.passes.movement import number
+from morok.passes.rangeify.devices import ON_DEVICES, on_one_device
 from morok.passes.rangeify.state import MOVEMENT, STORAGE, State, otherwise
 
 # Marks that Tensor methods leave for others and that mean nothing to a schedule.
@@ -17,12 +20,18 @@ TRANSPARENT: Final = frozenset({Op.Detach, Op.ContiguousBackward, Op.Precast})
 SPLIT_RATIO: Final = 32768  # elements reduced to one from which a reduction is done in two steps
 SPLIT_PARTS: Final = 256  # most partial results of the first step
 SPLIT_LEAST: Final = 8
+MOST_PARTS: Final = 16  # tensors that one kernel joins
 
 
 def early_rewrites(state: State) -> None:
     """Drop marks and views that change nothing, and join views of views."""
     done: dict[UOp, UOp] = {}
-    for node in toposort(state.roots):
+    order = toposort(state.roots)
+    if any(node.op in ON_DEVICES for node in order):
+        on_one_device(state)
+        order = toposort(state.roots)
+    continued = _continued(order)
+    for node in order:
         src = tuple([done[s] for s in node.src])
         new = node if src == node.src else node.replace(src)
         op = new.op
@@ -38,6 +47,8 @@ def early_rewrites(state: State) -> None:
             new = new.src[0]
         elif op is Op.ReduceAxis:
             new = otherwise(_joined(new), new)
+        elif op is Op.Concat and node not in continued:
+            new = _flat(new)
         elif new.entry.pointwise:
             new = otherwise(_folded(new), new)
         done[node] = new
@@ -72,6 +83,24 @@ def _folded(node: UOp) -> UOp | None:
     return ones if shape_of(ones) == shape else UOp.new(Op.Expand, (ones, *map(number, shape)))
 
 
+def _continued(order: Iterable[UOp]) -> set[UOp]:
+    """The Concats that one along the same axis joins with others."""
+    return {s for n in order if n.op is Op.Concat for s in n.src if s.op is Op.Concat and s.arg == n.arg}
+
+
+def _flat(node: UOp) -> UOp:
+    """A Concat of the parts of those along the same axis that it joins; its only part if there is one."""
+    parts: list[UOp] = []
+    stack = [node]
+    while stack:
+        at = stack.pop()
+        if at.op is Op.Concat and at.arg == node.arg:
+            stack += reversed(at.src)
+        else:
+            parts.append(at)
+    return parts[0] if len(parts) == 1 else node.replace(tuple(parts))
+
+
 def _joined(node: UOp) -> UOp | None:
     """A sum of sums as one sum, over the axes of both; likewise the other reductions."""
     below = node.src[0]
@@ -90,16 +119,28 @@ def is_stored(node: UOp) -> bool:
     return node.op in STORAGE or node.op in (Op.Contiguous, Op.Assign)
 
 
-def split_reductions(state: State) -> None:
-    """A reduction of very many elements to few becomes two: partial results, stored, and their reduction."""
+def split_large(state: State) -> None:
+    """A reduction of many elements to few becomes two, the partial results stored; many tensors are joined a few at a time."""
     done: dict[UOp, UOp] = {}
     for node in toposort(state.roots):
         src = tuple([done[s] for s in node.src])
         new = node if src == node.src else node.replace(src)
         if new.op is Op.ReduceAxis:
             new = otherwise(_split(new), new)
+        elif new.op is Op.Concat:
+            new = _balanced(new, min(MOST_PARTS, state.most - 1) if state.most else MOST_PARTS)
         done[node] = new
     state.rewritten(done)
+
+
+def _balanced(node: UOp, most: int) -> UOp:
+    """A Concat of at most `most` parts, which are stored Concats of as many if there are more."""
+    while len(node.src) > most:
+        count = -(-len(node.src) // most)
+        edges = [len(node.src) * k // count for k in range(count + 1)]
+        groups = [node.src[begin:end] for begin, end in pairwise(edges)]
+        node = node.replace(tuple(UOp.new(Op.Contiguous, (node.replace(group),)) for group in groups))
+    return node
 
 
 def _split(node: UOp) -> UOp | None:
@@ -109,7 +150,7 @@ def _split(node: UOp) -> UOp | None:
     if len(sizes) != len(shape):
         return None
     kept = math.prod(n for a, n in enumerate(sizes) if a not in axes)
-    if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO or _picks_one(node) or _continues(node):
+    if math.prod(sizes) // max(kept, 1) < SPLIT_RATIO or picks_one(node) or continues(node):
         return None
     for a in axes:
         for parts in range(SPLIT_PARTS, SPLIT_LEAST - 1, -1):
@@ -123,7 +164,7 @@ def _split(node: UOp) -> UOp | None:
     return None
 
 
-def _picks_one(node: UOp) -> bool:
+def picks_one(node: UOp) -> bool:
     """Whether a sum is the element at one position: `load_collapse.gather` makes it a read."""
     value = node.src[0]
     if value.op is not Op.Where or value.src[0].op is not Op.Eq or uniform(value.src[2]) is None:
@@ -134,7 +175,7 @@ def _picks_one(node: UOp) -> bool:
     return position.op is Op.Iota
 
 
-def _continues(node: UOp) -> bool:
+def continues(node: UOp) -> bool:
     """Whether elements are folded up to a position, as a scan does: the loop over positions continues each fold."""
     value = node.src[0]
     return value.op is Op.Where and value.src[0].op in (Op.Le, Op.Lt) and all(map(_is_position, value.src[0].src))

@@ -8,17 +8,23 @@ from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim, shape_of
 from morok.ir.uop import UOp
 from morok.passes.movement import ZERO
-from morok.passes.rangeify.state import MOST_REPEATS, Demand, State, count, new_range
+from morok.passes.rangeify.cost import CALLS, GATED
+from morok.passes.rangeify.state import MOVEMENT, Demand, State, count, new_range
 
 PADDED_BYTES: Final = 1 << 20  # of a padded operand inside a kernel: half of a usual second cache
+PADDED_RUNS: Final = 1.5  # how often, at least, such an operand is read again
 ROW_BYTES: Final = 1 << 18  # of a buffer inside a kernel: what stays in a cache near the processor
 
 
-def row_of(state: State, node: UOp, demands: list[Demand], costly: bool) -> Demand | None:
-    """What fills a buffer that a kernel keeps for itself; None where it is not worth it, or the places do not have the form."""
-    if node.op is Op.Pad:
-        return _padded(state, node, demands)
-    return _costly_row(state, node, demands) if costly else None
+def row_of(state: State, node: UOp, demands: list[Demand], flags: int) -> Demand | None:
+    """What fills a buffer that a kernel keeps for itself, for a node of these flags (morok/passes/rangeify/cost.py); None where
+    it is not worth it, or the places do not have the form.
+    """
+    if node.op in MOVEMENT and node.op is not Op.Pad:
+        return None
+    if flags & GATED and (row := _padded(state, node, demands)) is not None:
+        return row
+    return _costly_row(state, node, demands) if flags & CALLS else None
 
 
 def _padded(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
@@ -27,16 +33,20 @@ def _padded(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
     if len(demands) != 1 or demands[0].gates or demands[0].shared or not all(isinstance(n, int) for n in shape):
         return None
     (demand,) = demands
-    if not demand.depth or demand.runs < MOST_REPEATS * count(shape):
+    if not demand.depth or demand.runs < PADDED_RUNS * count(shape):
         return None
     own = (i for i in state.stored[demand.kernel].indices if i is not ZERO)
     outer = 0
     while outer < len(shape) and (demand.indices[outer] is ZERO or demand.indices[outer] is next(own, None)):
         outer += 1
-    if not 0 < count(shape[outer:]) * node.dtype.itemsize <= PADDED_BYTES:
+    elements = count(shape[outer:])
+    if elements < 2 or elements * node.dtype.itemsize > PADDED_BYTES:
         return None
+    loops = set(state.stored[demand.kernel].indices)
+    if all(loops.isdisjoint(i.ranges) for i in demand.indices[outer:]):
+        return None  # a row of a matrix product, whose rows share what they read of the other factor
     inner = tuple(new_range(n, AxisType.Loop) for n in shape[outer:])
-    return Demand(node, (*demand.indices[:outer], *inner), (), demand.kernel, count(shape), demand.depth, False)
+    return Demand(node, (*demand.indices[:outer], *inner), (), demand.kernel, count(shape), demand.depth, False, filling=True)
 
 
 def _costly_row(state: State, node: UOp, demands: list[Demand]) -> Demand | None:
@@ -62,4 +72,4 @@ def _costly_row(state: State, node: UOp, demands: list[Demand]) -> Demand | None
     indices = tuple(
         i if outer else new_range(n, AxisType.Loop) for i, n, outer in zip(demands[0].indices, shape, same, strict=True)
     )
-    return Demand(node, indices, (), demands[0].kernel, count(shape), max(d.depth for d in demands), False)
+    return Demand(node, indices, (), demands[0].kernel, count(shape), max(d.depth for d in demands), False, filling=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import Shape, shape_of
@@ -17,7 +16,6 @@ MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrin
 STORAGE: Final = frozenset({Op.Buffer, Op.BufferView})
 # Functions that cost as much as a dozen additions.
 COSTLY: Final = frozenset({Op.Exp, Op.Exp2, Op.Log, Op.Log2, Op.Sin, Op.Cos, Op.Tan, Op.Tanh, Op.Erf, Op.Pow})
-MOST_REPEATS: Final = 8  # how often a costly function may be computed anew for one element
 
 _ids: Final = itertools.count()
 
@@ -29,9 +27,11 @@ class Demand:
     kernel    the stored node that it is computed for
     runs      how often it is computed there, if nothing is hoisted
     depth     how many reductions surround it
+    folds     how many of them are more than a choice of one element
     repeated  whether an Expand lies on the way: several runs ask for the same element
     around    the ranges at which the reductions right around it are computed
     shared    whether several kernels want it
+    filling   whether it fills a buffer inside its kernel
     sources   the demands on its operands, None for operands that are values themselves
     ranges    the loops of a ReduceAxis
     """
@@ -45,9 +45,30 @@ class Demand:
     repeated: bool
     around: frozenset[UOp] = frozenset()
     shared: bool = False
+    filling: bool = False
+    folds: int = 0
     sources: list[Demand | None] = field(default_factory=list)
     ranges: tuple[UOp, ...] = ()
     value: UOp | None = None
+
+
+class Decision(NamedTuple):
+    """Whether a node was stored, and why.
+
+    size    its elements
+    runs    how often one of them is wanted, in all kernels, if nothing is hoisted
+    merged  ns to compute it wherever it is wanted
+    stored  ns to compute each element once, write it, and read it as often
+    why     the rule, where these times did not decide
+    """
+
+    node: UOp
+    size: int
+    runs: int
+    merged: float
+    stored: float
+    cut: bool
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -65,6 +86,9 @@ class State:
     held     from core on: the Bufferize that holds each stored node, as long as it holds all of it
     most     buffers that one kernel may use, its own included; 0: any number
     became   what the nodes of the graph as it came were rewritten to before ranges were assigned
+    decisions  what was decided by cost where to cut, and why
+    given    for some nodes whether they are stored where their times would decide, found in another way
+    opts     from core on: for each Bufferize whose Contiguous says so the optimizations of its kernel
     """
 
     roots: list[UOp]
@@ -78,6 +102,9 @@ class State:
     held: dict[UOp, UOp] = field(default_factory=dict)
     most: int = 0
     became: dict[UOp, UOp] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+    given: Mapping[UOp, bool] = field(default_factory=dict)
+    opts: dict[UOp, tuple[object, ...]] = field(default_factory=dict)
 
     def rewritten(self, done: Mapping[UOp, UOp]) -> None:
         """Go on with other nodes, before there is a sink."""
@@ -89,6 +116,7 @@ class State:
         assert self.sink is not None
         self.sink = done[self.sink]
         self.held = {n: made for n, b in self.held.items() if (made := done.get(b)) is not None and len(made.src) == len(b.src)}
+        self.opts = {made: opts for b, opts in self.opts.items() if (made := done.get(b)) is not None}
 
 
 def otherwise(made: UOp | None, node: UOp) -> UOp:
@@ -102,7 +130,10 @@ def new_range(end: int | UOp, axis: AxisType) -> UOp:
 
 
 def count(shape: Shape) -> int:
-    return math.prod(int(d.vmax) if isinstance(d, UOp) else d for d in shape)
+    n = 1
+    for d in shape:
+        n *= int(d.vmax) if isinstance(d, UOp) else d
+    return n
 
 
 def is_leaf(node: UOp) -> bool:
@@ -112,3 +143,8 @@ def is_leaf(node: UOp) -> bool:
 def spreads(scalar: UOp, node: UOp) -> bool:
     """Whether an operand is a scalar that every element of `node` uses."""
     return not shape_of(scalar) and bool(shape_of(node))
+
+
+def enlarges(node: UOp) -> bool:
+    """Whether a node is a view that shows elements several times."""
+    return node.op is Op.Expand and count(shape_of(node)) > count(shape_of(node.src[0]))

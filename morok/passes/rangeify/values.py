@@ -26,6 +26,8 @@ def core(state: State) -> None:
             value = _value(own, values)
             ranges = [i for i in own.indices if i.op is Op.Range]
             values[node] = UOp.new(Op.Bufferize, (value, *ranges), (state.device, AddrSpace.GLOBAL))
+            if node.op is Op.Contiguous and node.arg is not None:
+                state.opts[values[node]] = node.arg
         row = state.rows.get(node)
         filled: UOp | None = None
         if row is not None:
@@ -65,6 +67,8 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
         return read(node, demand.indices, demand.gates)
     if op is Op.Iota:
         return demand.indices[0]
+    if op is Op.Concat:
+        return _chosen(demand)
     below = [node.src[k] if d is None else d.value for k, d in enumerate(demand.sources)]
     src = tuple([v for v in below if v is not None])
     assert len(src) == len(below)
@@ -82,6 +86,17 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
     if op is Op.Assign:
         return _assignment(node, demand, src[1], held)
     return node.replace(src)
+
+
+def _chosen(demand: Demand) -> UOp:
+    """The element of the part of a Concat that an index lies in."""
+    found: UOp | None = None
+    for part, source in zip(reversed(movement.parts(demand.node, demand.indices)), reversed(demand.sources), strict=True):
+        assert source is not None
+        assert source.value is not None
+        here = demand.indices[demand.node.arg].lt(part.end)
+        found = source.value if found is None else here.where(source.value, found)
+    return UOp.const(0, demand.node.dtype) if found is None else found
 
 
 def _inside(value: UOp) -> Iterator[UOp]:

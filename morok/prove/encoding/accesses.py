@@ -20,13 +20,14 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete, compiled
-from morok.dsl.values import FAILURES
+from morok.dsl.values import FAILURES, OutOfBudget, Steps
 from morok.prove.digest import names_in
 from morok.prove.encoding import unrolled as U
-from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
+from morok.prove.encoding.obligation import Inapplicable, OutOfSteps, mentions_maybe_invalid
 from morok.prove.encoding.unrolled import ANYWHERE, IllFormed, Statement, Term, Vector
-from morok.prove.encoding.unrolling import Reading, UnrollingEncoder, about_axes, same_lanes
-from morok.prove.semantics.term import FALSE, Expr, Unsupported
+from morok.prove.encoding.unrolling import Difference, Reading, UnrollingEncoder, about_axes, same_lanes
+from morok.prove.semantics.term import FALSE, Unsupported
+from morok.prove.symbol import Symbol
 
 ROOTS: Final = frozenset({"Gep", "Cat", "Index", "Load", "Store"})
 LANES: Final = (1, 2, 3)
@@ -86,7 +87,7 @@ class _Accesses(Reading):
         self.gated: list[Vector] = []
         self.helped = 0
 
-    def compared(self, pattern: Any, target: Any) -> list[tuple[Expr, Expr, Expr]]:
+    def compared(self, pattern: Any, target: Any) -> list[Difference]:
         if self.waiting:
             raise Unsupported("order that no store keeps")
         if isinstance(pattern, Vector) and isinstance(target, Vector):
@@ -127,7 +128,7 @@ class _Accesses(Reading):
         self.helped += 1
         chosen = found[self.picks.pick(len(found))]
         made = tuple(
-            U.opaque(f"{extern.name}()#{self.helped}.{p.name}", 1) if v is None else v
+            U.opaque(Symbol("result", extern.name, p.name, self.helped), 1) if v is None else v
             for p, v in zip(extern.results, chosen, strict=True)
         )
         names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
@@ -176,6 +177,8 @@ class _Accesses(Reading):
         if isinstance(at, S.Pattern) and isinstance(part, S.EList):
             for item in part.items:
                 if isinstance(item, S.EName) and item.name not in self.names:
+                    if item.name.startswith("_"):
+                        raise Unsupported("lanes without names")
                     self.names[item.name] = self.picks.pick(x.count)
         wanted = self.names[part.name] if isinstance(part, S.PVar) else self.value(part)
         if x.any_width:
@@ -279,40 +282,42 @@ def as_node(found: Any) -> Any:
 
 def plus(t: Term, k: int) -> Term:
     """An index and a number: numbers are added up."""
-    name, arguments = U.TERMS.entries[t]
-    if name == "plus":
+    _, arguments = U.TERMS.entries[t]
+    if U.TERMS.op(t) == "plus":
         return plus(arguments[0], number_of(arguments[1]) + k)
-    if name.startswith("#"):
-        return U.number(int(name[1:]) + k)
+    known = U.TERMS.integer(t)
+    if known is not None:
+        return U.number(known + k)
     return U.term("plus", [t, U.number(k)]) if k else t
 
 
 def number_of(t: Term) -> int:
-    name, _ = U.TERMS.entries[t]
-    if not name.startswith("#"):
+    known = U.TERMS.integer(t)
+    if known is None:
         raise Unsupported("an index and what is no number")
-    return int(name[1:])
+    return known
 
 
 def base_of(t: Term) -> tuple[Term | None, int]:
     """An index as something and a number."""
-    name, arguments = U.TERMS.entries[t]
-    if name == "plus":
+    _, arguments = U.TERMS.entries[t]
+    if U.TERMS.op(t) == "plus":
         return arguments[0], number_of(arguments[1])
-    return (None, int(name[1:])) if name.startswith("#") else (t, 0)
+    known = U.TERMS.integer(t)
+    return (t, 0) if known is None else (None, known)
 
 
 def lane_place(place: Vector, where: U.Iteration, lane: int) -> Term:
     """The place of a lane: the one that it has, or so many behind the only one."""
     if place.count > 1:
         return place.at(where, lane)
-    name, arguments = U.TERMS.entries[place.at(where, 0)]
-    if not name.startswith("Index"):
+    op, (_, arguments) = U.TERMS.op(place.at(where, 0)), U.TERMS.entries[place.at(where, 0)]
+    if op not in ("Index", "Index gated"):
         if lane:
             raise Unsupported("places behind what is no Index")
         return place.at(where, 0)
     buffer, index, *gate = arguments
-    return U.term(name, [buffer, plus(index, lane), *gate])
+    return U.term(op, [buffer, plus(index, lane), *gate])
 
 
 def stored_at(e: Term) -> Term:
@@ -321,6 +326,8 @@ def stored_at(e: Term) -> Term:
 
 def apart(e: Term, f: Term) -> bool:
     """Whether two stores go to places of one buffer that differ by a number."""
+    if not all(U.TERMS.op(stored_at(s)).startswith("Index") for s in (e, f)):
+        return False
     (_, (b, i, *_)), (_, (c, j, *_)) = U.TERMS.entries[stored_at(e)], U.TERMS.entries[stored_at(f)]
     (p, m), (q, n) = base_of(i), base_of(j)
     return b == c and p == q and m != n
@@ -332,7 +339,7 @@ def left_behind(effects: Sequence[Term]) -> list[Term]:
     return [e for k, e in enumerate(effects) if last[stored_at(e)] == k]
 
 
-def same_memory(pattern: Sequence[Term], target: Sequence[Term]) -> list[tuple[Expr, Expr, Expr]]:
+def same_memory(pattern: Sequence[Term], target: Sequence[Term]) -> list[Difference]:
     """Nothing, if both leave the same in memory; else (a claim that is false, what one stores, what the other stores)."""
     left, right = left_behind(pattern), left_behind(target)
     there = {e: k for k, e in enumerate(right)}
@@ -344,7 +351,7 @@ def same_memory(pattern: Sequence[Term], target: Sequence[Term]) -> list[tuple[E
     else:
         e = next((e for e in left if e not in there), left[0] if left else right[0])
         f = next((f for f in right if f not in set(left)), right[0] if right else left[0])
-    return [(FALSE, U.TERMS.expression(e), U.TERMS.expression(f))]
+    return [(FALSE, U.TERMS.text(e), U.TERMS.text(f))]
 
 
 # Contracts.
@@ -415,7 +422,9 @@ class _Lengths:
 
 def holds(e: S.Expr, names: dict[str, Any]) -> bool:
     try:
-        return bool(compiled(e)(names))
+        return bool(compiled(e)(names, Steps()))
+    except OutOfBudget:
+        raise OutOfSteps("a contract beyond the budget of steps") from None
     except (*FAILURES, TypeError):  # a sequence where a number is meant, or the reverse
         return False
     except AssertionError as unknown:
@@ -430,7 +439,8 @@ def numbers_in(e: S.Expr, names: dict[str, Any]) -> bool:
     value = c.body.operands[1]
     said = value.right if isinstance(value, S.EBinary) else value.index if isinstance(value, S.EIndex) else value
     try:
-        return all(isinstance(compiled(said)({**names, c.names[0]: k}), int) for k in compiled(c.sequence)(names))
+        steps = Steps()
+        return all(isinstance(compiled(said)({**names, c.names[0]: k}, steps), int) for k in compiled(c.sequence)(names, steps))
     except (*FAILURES, TypeError):
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from morok.dsl import syntax as S
@@ -9,7 +10,8 @@ from morok.prove import smt
 from morok.prove.encoding.patterns import Patterns
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import FALSE, Expr, Term, Unsupported, both, either, negation
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, either, negation
+from morok.prove.symbol import Symbol
 
 
 class Clauses(Patterns):
@@ -17,8 +19,7 @@ class Clauses(Patterns):
 
     def clause(self, clause: S.If | S.Let) -> None:
         if isinstance(clause, S.If):
-            truth = self.truth(clause.condition)
-            self.premise(truth.exists, truth.value)
+            self.premise(self.has_and_holds(clause.condition))
             return
         value = clause.value
         if isinstance(value, S.ECall) and value.name in self.rule.externs:
@@ -26,10 +27,10 @@ class Clauses(Patterns):
             for name, result in zip(clause.names, results, strict=True):
                 self.names[name] = result
             return
-        result = self.expression(value)
+        result, needed = self.reading(lambda: self.expression(value))
         if len(clause.names) != 1:
             raise Unsupported("several names for one value")
-        self.premise(self.existence(result))
+        self.premise(needed, self.existence(result))
         self.names[clause.names[0]] = result
 
     def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
@@ -37,7 +38,8 @@ class Clauses(Patterns):
         arguments: dict[str, Any] = {}
         nodes: list[Node] = []
         for param, arg in zip(extern.params, call.args, strict=False):
-            value = self.expression(arg)
+            value, needed = self.reading(functools.partial(self.expression, arg))
+            self.premise(needed, self.existence(value), value.finite if isinstance(value, Num) else TRUE)
             arguments[param.name] = value
             if isinstance(value, Node):
                 nodes.append(value)
@@ -48,31 +50,34 @@ class Clauses(Patterns):
         outer, self.names = self.names, {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}}
         try:
             for i, requirement in enumerate(extern.requires):
-                needed = self.truth(requirement)
-                claim = both(needed.exists, needed.value)
+                claim = self.has_and_holds(requirement)
                 self.out.lemmas.append((f"{extern.name} requires #{i + 1}", tuple(self.out.premises), claim))
             for promise in extern.ensures:
-                kept = self.truth(promise)
-                self.premise(either(negation(both(defined, negation(invalid))), both(kept.exists, kept.value)))
+                self.premise(either(negation(both(defined, negation(invalid))), self.has_and_holds(promise)))
         finally:
             self.names = outer
         return results
 
+    def has_and_holds(self, condition: S.Expr) -> Expr:
+        """That a condition has a value, and the value is true."""
+        truth, needed = self.reading(lambda: self.truth(condition))
+        return both(needed, truth.exists, truth.value)
+
     def result(self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr) -> Any:
-        label = f"{extern.name}.{r.name}.{call}"
+        unknown = Symbol("result", extern.name, r.name, call)
         kind = r.type.name if isinstance(r.type, S.TName) else ""
         if kind in ("const", "int"):
-            number = Num(self.numbers.n.variable(label))
-            self.out.facts.append((label, "value", number))
+            number = Num(self.numbers.n.variable(unknown))
+            self.out.learn(unknown.label, "value", number)
             return number
         nodes = any(isinstance(v, Node) and v.dtype == "bool" for v in arguments.values())
         if kind == "bool" and not nodes:  # of a condition that is a node, a helper makes conditions that are nodes
-            return Truth(smt.Bool(label))
+            return Truth(smt.Bool(unknown))
         if kind in ("seq", "dtype"):
             raise Unsupported(f"helpers that return {kind}")
         dtype = self.result_dtype(kind, arguments)
-        term = self.world.variable(label, dtype)
-        self.out.variables.append((label, dtype, term))
+        term = self.world.variable(unknown, dtype)
+        self.out.bind(unknown.label, dtype, term)
         return Node((Term(term.value, defined, invalid if self.world.is_index(dtype) else FALSE),), dtype)
 
     def result_dtype(self, kind: str, arguments: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from morok.prove.encoding.places import Fold, Loop
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import Constant, Node
 from morok.prove.semantics.term import Expr, Term, Unsupported, both, either, is_false, negation
+from morok.prove.symbol import Symbol
 
 
 class CountingEncoder(StructureEncoder):
@@ -58,7 +59,7 @@ class CountingEncoder(StructureEncoder):
             return node
         at = self.node(t, None)
         assert isinstance(at, Node)
-        lane = self.world.once(("at", x.name, at.term.value), lambda: self.iteration(x.name, node, at, loop))
+        lane = self.iteration(node, at, loop)
         return Node((replace(lane, defined=both(at.term.defined, lane.defined)),), node.dtype)
 
     def varying(self, x: S.Expr) -> Node:
@@ -67,14 +68,16 @@ class CountingEncoder(StructureEncoder):
             raise Unsupported("a substitution in what is no value")
         return node
 
-    def iteration(self, name: str, node: Node, at: Node, loop: Loop) -> Term:
-        """A value for the name at some iteration."""
-        label = f"{name}.at{len(self.out.variables)}"
-        value = self.world.variable(label, node.dtype).value
-        term = Term(value, smt.Bool(f"{label}.defined"))
-        here = both(term.value == node.term.value, term.defined == node.term.defined, negation(node.term.invalid))
-        self.world.assume(either(negation(at.term.value == loop.node.term.value), here))
-        return term
+    def iteration(self, node: Node, at: Node, loop: Loop) -> Term:
+        """A node at some iteration: a function of the iteration, which is the node itself at the one that is here."""
+        here, t = loop.node.term.value, node.term
+        if not is_false(t.invalid) or not at.term.value.sort().eq(here.sort()):
+            raise Unsupported("a substitution in what may be Invalid, or of another dtype")
+        unknown = self.world.once(("of the iteration", here, t.value, t.defined), lambda: self.world.symbol("at"))
+        value = smt.Function(unknown, here.sort(), t.value.sort())
+        defined = smt.Function(Symbol("defined", unknown), here.sort(), smt.BoolSort())
+        self.world.once(("here", unknown), lambda: self.world.assume(value(here) == t.value, defined(here) == t.defined))
+        return Term(self.in_dtype(node.dtype, value(at.term.value)), defined(at.term.value))
 
     def encode(self) -> Obligation:
         pattern = self.pattern(self.rule.syntax.pattern)
@@ -90,7 +93,7 @@ class CountingEncoder(StructureEncoder):
         assert end is not None
         assert self.step_info is not None
         f, d = solver_function(self.step_info), self.world.dtype(fold.dtype)
-        count = self.world.variable("iterations", end.dtype)
+        count = self.world.variable(self.world.symbol("iterations"), end.dtype)
         done, last = self.world.number_of(end.dtype, count), self.iterations(loop)
         here = self.world.number_of(loop.node.dtype, loop.node.term)
         after = n.binary("+", done, n.const(1))

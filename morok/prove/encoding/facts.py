@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Sequence as Seq
 from typing import Any
 
 from morok.dsl import syntax as S
+from morok.dsl.functions import FUNCTIONS
 from morok.prove import smt
 from morok.prove.encoding.pointwise import Pointwise
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, negation
+from morok.prove.symbol import Symbol
 
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
 
@@ -21,20 +24,39 @@ class Facts(Pointwise):
     def call(self, e: S.ECall) -> Any:
         if e.name in self.rule.dialect.ops:
             return self.node(e, None)
-        handler = getattr(self, f"call_{e.name}", None)
-        if handler is None and e.name in self.rule.dialect.facts:  # any answer: the proof learns nothing from it
-            for a in e.args:
-                self.expression(a)
-            return Truth(self.world.fresh(e.name, smt.BoolSort()))
-        if handler is None and e.name in self.rule.externs:
+        if e.name in self.rule.externs:
             results = ", ".join(r.name for r in self.rule.externs[e.name].results)
             given = ", ".join(a.name if isinstance(a, S.EName) else ".." for a in e.args)
             wanted = f"({results})" if "," in results else results
             mend = f"`let {wanted} = {e.name}({given})` before it mends that"
             raise Unsupported(f"the helper {e.name} inside an expression: {mend}")
-        if handler is None:
-            raise Unsupported(f"the function {e.name}")
-        return handler(*e.args) if e.name != "eval" else self.call_eval(e)
+        if e.name == "eval":
+            return self.call_eval(e)
+        function = FUNCTIONS.get(e.name)
+        if function is None:
+            return self.fact(e.name, e.args)
+        if function.fact:
+            return function.meaning(self, *e.args)
+        operands = self.arguments(function, e.args)
+        self.need(*(c for v in operands for c in self.there(v)))  # whatever the meaning makes of it
+        return function.meaning(self, *operands)
+
+    def there(self, v: Any) -> Iterator[Expr]:
+        """That an operand has a value, and is no infinite bound, if it is a number."""
+        if isinstance(v, Num):
+            yield from (v.exists, v.finite)
+        elif isinstance(v, Truth):
+            yield v.exists
+
+    def fact(self, name: str, operands: Seq[S.Expr]) -> Any:
+        handler = getattr(self, f"call_{name}", None)
+        if handler is not None:
+            return handler(*operands)
+        if name not in self.rule.dialect.facts:
+            raise Unsupported(f"the function {name}")
+        for a in operands:  # any answer: the proof learns nothing from it
+            self.expression(a)
+        return Truth(self.world.fresh(name, smt.BoolSort()))
 
     def call_vmin(self, x: S.Expr) -> Num:
         return self.bound(x, least=True)
@@ -48,27 +70,18 @@ class Facts(Pointwise):
         if node.dtype not in self.rule.dialect.dtypes:
             raise Unsupported("bounds of a dtype that the rule does not look at")
         kind = "vmin" if least else "vmax"
-        key = (kind, *self.key_of(node))
-        found = self.world.known.get(key)
-        if found is None:
-            name = self.fact_name(kind, x)
-            numbers = [self.world.bound(node.dtype, name, t, least) for t in node.lanes]
-            found = (numbers[0][0], node)
-            self.world.known[key] = found
-            self.premise(*(fact for _, fact in numbers))
-            self.out.facts.append((name, kind, found[0]))
-        number: Num = found[0]
-        return number
 
-    def fact_name(self, kind: str, x: S.Expr) -> str:
-        """What no other fact of this world is called: the items of a sequence have one name in turn, and facts of their own."""
-        self.counted += 1
-        name = f"{kind}.{x.name}" if isinstance(x, S.EName) else f"{kind}.{self.counted}"
-        while name in self.world.fact_names:
+        def make() -> Num:
+            unknown = self.world.symbol(kind)
+            numbers = [self.world.bound(node.dtype, unknown, t, least) for t in node.lanes]
+            self.premise(*(fact for _, fact in numbers))
             self.counted += 1
-            name = f"{kind}.{self.counted}"
-        self.world.fact_names.add(name)
-        return name
+            self.out.learn(f"{kind}.{x.name if isinstance(x, S.EName) else self.counted}", kind, numbers[0][0])
+            first: Num = numbers[0][0]
+            return first
+
+        number: Num = self.world.once((kind, *self.key_of(node)), make)
+        return number
 
     def about(self, x: S.Expr) -> Any:
         """The node, constant or dtype that something is asked about."""
@@ -99,14 +112,22 @@ class Facts(Pointwise):
             fits.append(either(negation(term.defined), self.world.fits(node.dtype, exact)))
         return self.only_if(("no_overflow", *self.key_of(node)), both(*fits))
 
+    def call_defined(self, x: S.Expr) -> Truth:
+        """That it holds says: the node has a value, which is not Invalid, also where the pattern asks for none, as in a loop that
+        does not run. That it does not says nothing, as it is decided by bounds.
+        """
+        node = self.fact_node(x)
+        has_value = (both(t.defined, negation(t.invalid)) for t in node.lanes)
+        return self.only_if(("defined", *self.key_of(node)), both(*has_value))
+
     def only_if(self, asked: tuple[Any, ...], implied: Expr) -> Truth:
         """A fact that implies something, and whose absence implies nothing. Asked twice, it has one answer."""
         return Truth(both(self.world.once(asked, lambda: self.world.fresh(str(asked[0]), smt.BoolSort())), implied))
 
     @staticmethod
-    def key_of(node: Node) -> tuple[int, ...]:
+    def key_of(node: Node) -> tuple[Expr, ...]:
         """What tells a node from others of another value."""
-        return (*(t.value.get_id() for t in node.lanes), *(t.invalid.get_id() for t in node.lanes))
+        return (*(t.value for t in node.lanes), *(t.invalid for t in node.lanes))
 
     def exact(self, op: str, n: Seq[Num]) -> Num:
         a = self.numbers
@@ -129,7 +150,8 @@ class Facts(Pointwise):
         x, y = self.expression(a), self.expression(b)
         if isinstance(x, Node) and isinstance(y, Node):
             equal = both(*self.identical(x, y))
-            return Truth(TRUE) if x is y else self.only_if(("same", *sorted((self.key_of(x), self.key_of(y)))), equal)
+            first, second = sorted((self.key_of(x), self.key_of(y)), key=lambda terms: [t.get_id() for t in terms])
+            return Truth(TRUE) if x is y else self.only_if(("same", *first, *second), equal)
         return self.compare("==", x, y)
 
     def call_free_of(self, x: S.Expr, r: S.Expr) -> Truth:
@@ -162,7 +184,7 @@ class Facts(Pointwise):
         """Any number: the rule is read at one lane. Nodes of one kind have one, a scalar condition its own."""
         if isinstance(lanes, int):
             return self.numbers.const(lanes)
-        value = self.numbers.n.variable(f"lanes {lanes}", 16)
+        value = self.numbers.n.variable(Symbol("lanes", lanes), 16)
         self.premise(smt.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
         return Num(value)
 
@@ -177,40 +199,6 @@ class Facts(Pointwise):
 
     def call_safe_cast(self, a: S.Expr, b: S.Expr) -> Truth:
         return Truth(smt.BoolVal(self.world.safe_cast(self.dtype_value(a), self.dtype_value(b))))
-
-    def call_is_pow2(self, c: S.Expr) -> Truth:
-        n = self.number(self.expression(c))
-        return Truth(self.numbers.is_power(n), both(n.exists, n.finite))
-
-    def call_log2(self, c: S.Expr) -> Num:
-        n: Num = self.numbers.unary("log2", self.number(self.expression(c)))
-        return n
-
-    def call_abs(self, a: S.Expr) -> Num:
-        n: Num = self.numbers.unary("abs", self.number(self.expression(a)))
-        return n
-
-    def _fold(self, op: str, arguments: Seq[S.Expr]) -> Num:
-        values = [self.number(self.expression(a)) for a in arguments]
-        out = values[0]
-        for v in values[1:]:
-            out = self.numbers.binary(op, out, v)
-        return out
-
-    def call_min(self, *a: S.Expr) -> Num:
-        return self._fold("min", a)
-
-    def call_max(self, *a: S.Expr) -> Num:
-        return self._fold("max", a)
-
-    def call_gcd(self, *a: S.Expr) -> Num:
-        return self._fold("gcd", a)
-
-    def call_tdiv(self, a: S.Expr, b: S.Expr) -> Num:
-        return self._fold("tdiv", (a, b))
-
-    def call_tmod(self, a: S.Expr, b: S.Expr) -> Num:
-        return self._fold("tmod", (a, b))
 
     def call_const(self, v: S.Expr, t: S.Expr) -> Any:
         dtype = self.dtype_value(t)
@@ -251,7 +239,11 @@ class Facts(Pointwise):
         if result is None:
             raise Unsupported("eval at an unknown dtype")
         nodes = [self.as_node(v, v.dtype if isinstance(v, Constant) else known or result) for v in values]
-        made = self.apply(info, nodes, result)
+        self.world.stage = "eval"
+        try:
+            made = self.apply(info, nodes, result)
+        finally:
+            self.world.stage = "run"
         return Constant(
             made.lanes[0],
             result,

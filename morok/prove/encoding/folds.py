@@ -19,6 +19,7 @@ from morok.prove.encoding.places import OPAQUE, Fold, Loop, Loops
 from morok.prove.encoding.ranges import Ranges
 from morok.prove.kinds import Node, OpName
 from morok.prove.semantics.term import FALSE, Term, Unsupported, both, either
+from morok.prove.symbol import Symbol
 
 REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 
@@ -52,7 +53,7 @@ class Folds(Ranges):
         """
         if has_lanes_of_source(self.rule, source, at):
             return ()
-        return (Loops(f"lanes {lanes_in(self.rule, source)} to {self.rule.type_of(at).lanes}"),)
+        return (Loops(Symbol("lanes", str(lanes_in(self.rule, source)), str(self.rule.type_of(at).lanes))),)
 
     def closed_loops(self, part: Any) -> tuple[Any, ...]:
         before = frozenset(self.names)
@@ -65,10 +66,8 @@ class Folds(Ranges):
         return loops
 
     def fold_loops(self, part: Any) -> tuple[Any, ...]:
-        if isinstance(part, S.PVar) and part.name not in self.names:
-            loops = Loops(part.name)
-            self.names[part.name] = loops
-            return (loops,)
+        if isinstance(part, S.PVar) and (part.ignored or part.name not in self.names):
+            return (self.any_loops(part.name),)
         if isinstance(part, S.EName) and isinstance(found := self.names.get(part.name), (Loops, Loop)):
             return (found,)
         items = list(part.items) if isinstance(part, (S.PList, S.EList)) else part if isinstance(part, list) else None
@@ -83,12 +82,19 @@ class Folds(Ranges):
                     out.append(found)
                     continue
             if isinstance(item, S.PSequence):
-                loops = self.names.setdefault(item.name, Loops(item.name))
-                out.append(loops)
+                out.append(self.names[item.name] if item.name in self.names else self.any_loops(item.name))
                 continue
             v = self.value_of(item)
             out.append(replace(self.loop_of(v), name=name) if name else self.loop_of(v))
         return tuple(out)
+
+    def any_loops(self, name: str) -> Loops:
+        """Loops of which nothing is known; of a name that says nothing others every time."""
+        if name.startswith("_"):
+            self.unnamed += 1
+            return Loops(Symbol("loop", name, self.unnamed))
+        loops = self.names[name] = Loops(Symbol("loop", name), name)
+        return loops
 
     def reduction(self, part: Any) -> str:
         if isinstance(part, S.PVar) or (isinstance(part, S.EName) and part.name not in self.rule.dialect.ops):
@@ -129,7 +135,7 @@ class Folds(Ranges):
 
     def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:
         """Some fold: the same for the same op, body and loops, and nothing more is known of it."""
-        key = ("fold", op, body.dtype, body.term.value, tuple(x.name for x in loops))
+        key = ("fold", op, body.dtype, body.term.value, body.term.defined, body.term.invalid, *(x.unknown for x in loops))
         found: Term = self.world.once(key, lambda: self.state(body.dtype))
         return found
 
@@ -149,12 +155,12 @@ class Folds(Ranges):
         return stepped
 
     def state(self, dtype: str) -> Term:
-        name = self.another("accumulator")
-        value = smt.Const(name, self.sort(dtype))
+        unknown = self.world.symbol("accumulator")
+        value = smt.Const(unknown, self.sort(dtype))
         if z3.is_int(value) and self.world.bits(dtype):
             n = self.world.arithmetic(self.world.dtype(dtype))
             self.world.assume(value >= n.low, value <= n.high)
-        return Term(value, smt.Bool(f"{name}.defined"))
+        return Term(value, smt.Bool(Symbol("defined", unknown)))
 
 
 def lanes_in(rule: CheckedRule, source: Any) -> int | str:

@@ -12,6 +12,7 @@ from morok.prove.encoding.branches import Branches
 from morok.prove.encoding.obligation import solver_function
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Term, Unsupported, both
+from morok.prove.symbol import Symbol
 
 
 class Fragments(Branches):
@@ -21,18 +22,25 @@ class Fragments(Branches):
         a, b, c = (self.value_of(parts[name]) for name in ("a", "b", "c"))
         if not all(isinstance(n, Node) for n in (a, b, c)) or not (self.world.is_int(c.dtype) or self.world.is_float(c.dtype)):
             raise Unsupported("a product of this form")
-        layout = getattr(parts.get("meta"), "name", "")
-        if not layout:
-            raise Unsupported("a product without a layout")
+        layout = self.layout(parts.get("meta"))
         factors = [t for n in (a, b) for t in n.lanes]
         known = both(*(t.defined for t in factors))
         add = solver_function(self.rule.dialect.ops["Add"])
         lanes = []
         for i, sofar in enumerate(c.lanes):
             sorts = [*(t.value.sort() for t in factors), self.sort(c.dtype)]
-            product = smt.Function(f"{layout}.{len(c.lanes)}.{i}", *sorts)(*(t.value for t in factors))
+            product = smt.Function(Symbol("product", layout, len(a.lanes), len(c.lanes), i), *sorts)(*(t.value for t in factors))
             lanes.append(add(self.world, self.world.dtype(c.dtype), sofar, Term(self.in_dtype(c.dtype, product), known)))
         return Node(tuple(lanes), c.dtype)
+
+    def layout(self, meta: Any) -> Symbol:
+        """How the lanes are laid out: what the rule names, or any where it names nothing."""
+        if isinstance(meta, S.PVar) and meta.ignored:
+            self.unnamed += 1
+            return Symbol("ignored", meta.name, self.unnamed)
+        if not getattr(meta, "name", ""):
+            raise Unsupported("a product without a layout")
+        return Symbol("variable", meta.name)
 
     def in_dtype(self, dtype: str, value: Any) -> Any:
         """A value of the dtype: where it is a number of the solver, one that the dtype holds."""

@@ -10,10 +10,11 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.digest import names_in
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.places import OPAQUE, Loop, loop_label
+from morok.prove.encoding.places import OPAQUE, Loop
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Expr, Term, Unsupported, both, choose, is_false
+from morok.prove.symbol import Symbol
 
 
 class Freedom(Encoder):
@@ -167,13 +168,18 @@ class Freedom(Encoder):
 
     def elsewhere(self, name: str, node: Node) -> Node:
         """The value of the name in an iteration of the loops around it here: anything."""
-        loops = sorted(map(loop_label, self.inside))
-        label = f"{name}.in {' '.join(loops)}" if loops else f"{name}.elsewhere"
-        terms = []
-        for i, t in enumerate(node.lanes):
-            invalid = t.invalid if is_false(t.invalid) else smt.Bool(f"{label}.{i}.invalid")
-            terms.append(Term(smt.Const(f"{label}.{i}", t.value.sort()), smt.Bool(f"{label}.{i}.defined"), invalid))
-        return Node(tuple(terms), node.dtype)
+
+        def make() -> tuple[Term, ...]:
+            terms = []
+            for t in node.lanes:
+                unknown = self.world.symbol(f"{name}.elsewhere")
+                invalid = t.invalid if is_false(t.invalid) else smt.Bool(Symbol("invalid", unknown))
+                terms.append(Term(smt.Const(unknown, t.value.sort()), smt.Bool(Symbol("defined", unknown)), invalid))
+            return tuple(terms)
+
+        # items of a sequence have one name in turn, and values of their own
+        values = (e for t in node.lanes for e in (t.value, t.defined, t.invalid))
+        return Node(self.world.once(("elsewhere", name, *sorted(x.unknown for x in self.inside), *values), make), node.dtype)
 
     def iterations(self, loop: Loop) -> Num:
         assert loop.end is not None

@@ -9,9 +9,10 @@ from morok.dsl import syntax as S
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import Operands
 from morok.prove.encoding.places import LENGTHS, OPAQUE, Buffer
-from morok.prove.kinds import Constant, Made, Node, Sequence
+from morok.prove.kinds import Constant, Made, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Expr, Term, Unsupported, both, choose
+from morok.prove.symbol import Symbol
 
 
 class Lanes(Operands):
@@ -24,8 +25,10 @@ class Lanes(Operands):
             name = part.name
             self.bounded()
             length = LENGTHS[self.choices.pick(len(LENGTHS))]
-            found = Sequence(tuple(Num(self.numbers.n.variable(f"{name}#{i}", 16)) for i in range(length)))
-            self.out.facts.extend((f"{name}[{i}]", "value", n) for i, n in enumerate(found.items))
+            sequence = self.sequence_symbol(name)
+            found = Sequence(tuple(Num(self.numbers.n.variable(Symbol("item", sequence, i), 16)) for i in range(length)))
+            for i, n in enumerate(found.items):
+                self.out.learn(f"{name}[{i}]", "value", n)
             if not name.startswith("_"):
                 self.names[name] = found
         return tuple(self.number(i) for i in found.items)
@@ -43,7 +46,10 @@ class Lanes(Operands):
         n = self.numbers
         low = n.compare("<=", n.const(0), at)[1]
         high = n.compare("<", at, n.const(length))[1]
-        (self.must if self.side == "target" else self.out.premises).extend((at.exists, low, high))
+        if self.side == "target":
+            self.must.extend((at.exists, at.finite, low, high))
+        else:
+            self.need(at.exists, at.finite, low, high)
 
     def op_gep(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         vector = self.value_of(parts["vector"])
@@ -91,18 +97,15 @@ class Lanes(Operands):
         n = self.numbers
         chosen = items[0]
         for i, v in enumerate(items[1:], 1):
-            here = n.eq(at.value, n.n.const(i))
-            chosen = self.either_of(here, v, chosen)
+            chosen = self.either_of(Truth(n.eq(at.value, n.n.const(i))), v, chosen)
         return chosen
 
-    def either_of(self, condition: Expr, yes: Any, no: Any) -> Any:
+    def either_of(self, condition: Truth, yes: Any, no: Any) -> Any:
         if isinstance(yes, Node) and isinstance(no, Node) and len(yes.lanes) == len(no.lanes):
-            return Node(tuple(self.select(condition, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype)
+            return Node(tuple(self.select(condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype)
         if isinstance(yes, Constant) and isinstance(no, Constant):
-            return Constant(self.world.choose(condition, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
-        if isinstance(yes, Num) and isinstance(no, Num):
-            return Num(self.numbers.n.choose(condition, yes.value, no.value), both(yes.exists, no.exists))
-        raise Unsupported("a choice among these")
+            return Constant(self.world.choose(condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
+        return super().either_of(condition, yes, no)
 
     def select(self, condition: Expr, a: Term, b: Term) -> Term:
         return Term(

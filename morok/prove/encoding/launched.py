@@ -21,6 +21,7 @@ from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.unrolled import IllFormed, Statement, Term, Vector
 from morok.prove.encoding.unrolling import Reading, UnrollingEncoder, closed_by
 from morok.prove.semantics.term import Unsupported
+from morok.prove.symbol import Symbol
 
 FACTS: Final = frozenset({"launched", "counts", "told_apart", "renames"})
 SCOPE: Final = (
@@ -95,11 +96,13 @@ class _Launch(Reading):
         self.own: dict[Vector, frozenset[int]] = {}
         self.behind: dict[Vector, tuple[Vector, list[Any]]] = {}
         self.fenced: set[Statement] = set()
+        self.calls = 0
+        self.made_ranges = 0
         self.asked = {n.name for c in self.rule.syntax.clauses for n in _arguments_of(c, "launched")}
 
     # what is launched
 
-    def loop(self, name: str) -> Vector:
+    def loop(self, name: Symbol) -> Vector:
         """Any loop: a launched one over an axis or with a single iteration, or another."""
         chosen = self.picks.pick(len(U.AXES) + 2)
         if chosen == len(U.AXES) + 1:
@@ -114,8 +117,8 @@ class _Launch(Reading):
         self.axis[made] = axis
         return made
 
-    def variable(self, name: str, ty: Any, own: str = "", binder: bool = False) -> Any:
-        if name in self.asked:
+    def variable(self, name: Symbol, ty: Any, own: str = "", binder: bool = False) -> Any:
+        if name.kind == "variable" and name.parts[0] in self.asked:
             return self.loop(name)
         if not binder:
             return super().variable(name, ty, own, binder)
@@ -158,7 +161,8 @@ class _Launch(Reading):
         end = parts["end"]
         if len(parts) > 1:
             raise Unsupported("a field of a range")
-        made = self.loop("range")
+        self.made_ranges += 1
+        made = self.loop(Symbol("range", self.made_ranges))
         if isinstance(end, S.PConst) and end.name is not None:
             axis = self.axis.get(made, U.AXES[-1])
             self.bound(end.name, 1 if axis is None else axis[1])
@@ -182,7 +186,9 @@ class _Launch(Reading):
             found = q.at(where, 0)
             if axis is None:
                 return x.at(where, k)
-            return x.at(U.moved((axis,), int(U.TERMS.entries[found][0][1:]), where), k)
+            iteration = U.TERMS.integer(found)
+            assert iteration is not None
+            return x.at(U.moved((axis,), iteration, where), k)
 
         return Vector(x.count, lane)
 
@@ -197,12 +203,14 @@ class _Launch(Reading):
         for fact, said in promises:
             if fact in MAKES:
                 getattr(self, f"made_{fact}")(names, said)
+        self.calls += 1
         for p in extern.results:
+            result = Symbol("result", extern.name, p.name, self.calls)
             if p.name not in names and isinstance(p.type, S.TPointer):
-                names[p.name] = _storage(p.name)
+                names[p.name] = _storage(result)
                 self.own[names[p.name]] = self.told
             elif p.name not in names and getattr(p.type, "name", "") == "index":
-                names[p.name] = self.loop(p.name)
+                names[p.name] = self.loop(result)
         if not all(p.name in names for p in extern.results):
             raise Unsupported(f"what {extern.name} returns")
         for fact, said in promises:
@@ -293,11 +301,11 @@ class _Launch(Reading):
 
     def folded(self, t: Term) -> Term:
         """A term of numbers is a number, and a conjunction with a known truth value is decided or the other side."""
-        op, arguments = U.TERMS.entries[t]
+        op, (_, arguments) = U.TERMS.op(t), U.TERMS.entries[t]
         if op == "And" and not {TRUE, FALSE}.isdisjoint(arguments):
             return FALSE if FALSE in arguments else next((a for a in arguments if a != TRUE), TRUE)
-        values = [U.TERMS.entries[a][0] for a in arguments]
-        if op not in COMPUTED or not all(v.startswith("#") for v in values):
+        values = [v for a in arguments if (v := U.TERMS.integer(a)) is not None]
+        if op not in COMPUTED or len(values) != len(arguments):
             return t
         from morok.ir.dtype import dtypes  # not above: other dialects' rules are asked whether they are about launches too
         from morok.ir.op import Undefined
@@ -305,7 +313,7 @@ class _Launch(Reading):
         evaluate = self.ops[op].evaluate
         assert evaluate is not None
         try:
-            found = evaluate(dtypes.index, *(int(v[1:]) for v in values))
+            found = evaluate(dtypes.index, *values)
         except Undefined:
             return t
         return (TRUE if found else FALSE) if isinstance(found, bool) else U.number(found)
@@ -362,10 +370,7 @@ class _Launch(Reading):
         """A fold, in no specified order: a fold of folds of the same op is one over the loops of both."""
         x: Vector = self.one(parts["src"])
         ranges = self.many(parts.get("ranges"), binder=True)
-        op = parts["op"]
-        op = getattr(op, "value", op)
-        if isinstance(parts["op"], S.PVar):
-            self.bound(op.name, f"of {op.name}")
+        name = self.folding(parts["op"])
         pattern = isinstance(at, S.Pattern)
         count = self.lane_count(self.rule.type_of(at)) if pattern else self.wanted if at is self.rule.syntax.target else x.count
         if x.count % count:
@@ -374,7 +379,6 @@ class _Launch(Reading):
         loops = [r for r in ranges if not r.axes and r not in self.axis and r not in self.renamed]
         if each == 1 and not closed and not loops and self.renamed.keys().isdisjoint(ranges):
             return x
-        name = f"fold.{op.name}"
 
         def lane(where: U.Iteration, k: int) -> Term:
             bag: list[Term] = []
@@ -382,7 +386,7 @@ class _Launch(Reading):
                 over = [r.at(there, 0) for r in loops]
                 for i in range(each):
                     bag += _terms_of(x.at(there, k * each + i), name, over)
-            return bag[0] if len(bag) == 1 and not loops else U.term(name, sorted(bag))
+            return bag[0] if len(bag) == 1 and not loops else U.constant(name, sorted(bag))
 
         return Vector(count, lane)
 
@@ -424,13 +428,13 @@ class _Launch(Reading):
         return Vector(x.count, lambda where, k: U.term("After", [x.at(where, k), *(_token(d, where) for d in waits)]))
 
 
-def _terms_of(t: Term, name: str, over: list[Term]) -> list[Term]:
+def _terms_of(t: Term, name: Symbol, over: list[Term]) -> list[Term]:
     """What a term contributes to a fold inside some loops: itself, or what a fold of the same name is made of."""
     op, parts = U.TERMS.entries[t]
     found: list[Term] = []
     for p in parts if op == name else (t,):
-        inner, arguments = U.TERMS.entries[p]
-        x, *loops = arguments if inner == "iteration" else (p,)
+        _, arguments = U.TERMS.entries[p]
+        x, *loops = arguments if U.TERMS.op(p) == "iteration" else (p,)
         found.append(U.term("iteration", [x, *sorted([*loops, *over])]) if loops or over else x)
     return found
 
@@ -442,7 +446,7 @@ def _said(e: S.Expr) -> tuple[str, list[str]]:
     return e.name, [a.name for a in e.args if isinstance(a, S.EName)]
 
 
-def _storage(name: str) -> Vector:
+def _storage(name: Symbol) -> Vector:
     """Storage: the same in every iteration, and which memory it names there is another question."""
     return Vector(1, lambda where, lane: U.constant(name))
 

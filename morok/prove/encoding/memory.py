@@ -10,9 +10,10 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place, loop_label
+from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported, both, choose, either, negation
+from morok.prove.symbol import Symbol
 
 
 def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
@@ -91,14 +92,15 @@ class Memory(Movement):
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
         if self.phase == "flat":
             raise Unsupported("memory here")
-        cell = smt.Function(f"{p.buffer.name}@{len(p.indices)}", *(i.sort() for i in p.indices), self.sort(dtype))(*p.indices)
+        cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *(i.sort() for i in p.indices), self.sort(dtype))
+        cell = cells(*p.indices)
         inside = self.within(p)
         return Term(choose(p.valid, cell, otherwise), both(p.defined, choose(p.valid, inside, otherwise_defined)))
 
     def within(self, p: Place) -> Expr:
         if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
             return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
-        return smt.Function(f"{p.buffer.name}@{len(p.indices)}.inside", *(i.sort() for i in p.indices), smt.BoolSort())(
+        return smt.Function(Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort() for i in p.indices), smt.BoolSort())(
             *p.indices
         )
 
@@ -139,7 +141,7 @@ class Memory(Movement):
         defined: list[Expr] = []
         for i, p in enumerate(places):
             v = value.lanes[i] if len(value.lanes) > 1 else value.lanes[0]
-            effect = smt.Function(f"store.{p.buffer.name}", *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(
+            effect = smt.Function(Symbol("store", p.buffer.name), *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(
                 *p.indices, v.value
             )
             done.append(choose(p.valid, effect, NOTHING))
@@ -153,14 +155,14 @@ class Memory(Movement):
         """What is done in a loop, and whether it has a meaning: that it needs none where the loop does not run is all that is
         known of it, and that nothing done many times is nothing.
         """
-        label = loop_label(loop)
-        many = smt.Function("closed", ELEMENT, smt.IntSort(), ELEMENT)(effect, smt.Int(f"loop.{label}"))
-        return choose(effect == NOTHING, NOTHING, many), either(smt.Bool(f"loop.{label}.never"), defined)
+        closed = smt.Function(Symbol("function", "closed"), ELEMENT, smt.IntSort(), ELEMENT)
+        many = closed(effect, smt.Int(Symbol("loop", loop.unknown)))
+        return choose(effect == NOTHING, NOTHING, many), either(smt.Bool(Symbol("never", loop.unknown)), defined)
 
     def in_turn(self, effects: Seq[Expr]) -> Expr:
         out = effects[0]
         for e in effects[1:]:
-            after = smt.Function("then", ELEMENT, ELEMENT, ELEMENT)(out, e)
+            after = smt.Function(Symbol("function", "then"), ELEMENT, ELEMENT, ELEMENT)(out, e)
             out = choose(out == NOTHING, e, choose(e == NOTHING, out, after))
         return out
 

@@ -33,6 +33,7 @@ from morok.prove.kinds import Made, Node, OpName
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Expr, Term, Unsupported, both, is_false
 from morok.prove.semantics.theory import Attempt
+from morok.prove.symbol import Symbol
 
 FOLDED_LANES: Final = (1, 2, 3, 4, 6, 8)
 PART_LANES: Final = (1, 2, 3)  # of the parts of a Cat
@@ -133,7 +134,7 @@ class MonoidEncoder(StructureEncoder):
         for i, lanes_there in enumerate(terms):
             for k, t in enumerate(lanes_there):
                 self.premise(t.value >= 0, t.value <= 1)
-                self.out.variables.append((f"lane {k} in iteration {i}", "any", t))
+                self.out.bind(f"lane {k} in iteration {i}", "any", t)
         folded = self.neighbours([self.total([t[k] for t in terms]) for k in range(len(source.lanes))], lanes)
         made = self.node(self.rule.syntax.target, dtype)
         if not isinstance(made, Node) or made.dtype != dtype or len(made.lanes) != lanes:
@@ -144,12 +145,12 @@ class MonoidEncoder(StructureEncoder):
 
     # values
 
-    def variable(self, name: str, ty: Any, maybe_invalid: bool) -> Node:
+    def variable(self, name: Symbol, ty: Any, maybe_invalid: bool) -> Node:
         """What is folded: an unknown for each lane, another in each iteration."""
         dtype, lanes = self.element(ty), self.lanes_of(ty)
-        self.bodies.add(name)
+        self.bodies.add(name.label)
         made = Made("folded", (name,))
-        return Node(tuple(Term(smt.Int(f"{name}.{i}")) for i in range(lanes)), dtype, made)
+        return Node(tuple(Term(smt.Int(Symbol("lane", name, i))) for i in range(lanes)), dtype, made)
 
     def lane_count(self, lanes: str) -> int:
         if lanes not in self.lane_counts:
@@ -161,7 +162,8 @@ class MonoidEncoder(StructureEncoder):
         """`encode` has said it."""
 
     def here(self, t: Term, at: int | None) -> Term:
-        return t if at is None else Term(smt.Function("at", smt.IntSort(), smt.IntSort(), smt.IntSort())(t.value, smt.IntVal(at)))
+        there = smt.Function(Symbol("function", "at"), smt.IntSort(), smt.IntSort(), smt.IntSort())
+        return t if at is None else Term(there(t.value, smt.IntVal(at)))
 
     def total(self, terms: Seq[Term]) -> Term:
         return Term(smt.Sum([t.value for t in terms]) if terms else smt.IntVal(0))
@@ -228,7 +230,7 @@ class MonoidEncoder(StructureEncoder):
     def neutral(self, op: str, dtype: str) -> None:
         """That the identity changes no value of the dtype."""
         info = self.rule.dialect.ops[self.adding(op, dtype)]
-        term = self.world.variable(f"any {dtype}", dtype)
+        term = self.world.variable(self.world.symbol("any"), dtype)
         added = solver_function(info)(self.world, self.world.dtype(dtype), self.identity(op, dtype), term)
         claim = both(added.defined, self.world.equal(dtype, added, term))
         self.out.laws[f"the identity of {info.name} at {dtype}"] = claim
@@ -322,10 +324,10 @@ class MonoidEncoder(StructureEncoder):
         return found
 
     def result(self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr) -> Any:
-        label = f"{extern.name}.{r.name}.{call}"
         if isinstance(r.type, S.TPointer):
-            self.cells[label] = None
-            return Buffer(label, next(v.dtype for v in arguments.values() if isinstance(v, Node)))
+            register = Symbol("result", extern.name, r.name, call)
+            self.cells[register] = None
+            return Buffer(register, next(v.dtype for v in arguments.values() if isinstance(v, Node)))
         if isinstance(r.type, S.TName) and r.type.name == "int":
             return self.numbers.const(HELPED[self.choices.pick(len(HELPED))])
         return super().result(extern, r, call, arguments, defined, invalid)

@@ -14,6 +14,7 @@ from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import OPAQUE, RANKS, Buffer, Place, View
 from morok.prove.kinds import Node, Sequence, Truth
 from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, is_true, negation
+from morok.prove.symbol import Symbol
 
 
 class Movement(Lanes):
@@ -52,7 +53,8 @@ class Movement(Lanes):
         if isinstance(x, Node) and x.made is None:
             if len(x.lanes) != 1:
                 raise Inapplicable  # its lanes are not looked at: one stands for all
-            return Buffer(str(x.term.value), x.dtype)
+            tensor: Symbol = self.world.once(("tensor", x.term.value), lambda: self.world.symbol("tensor"))
+            return Buffer(tensor, x.dtype)
         if not isinstance(x, (Buffer, View)):
             raise Unsupported("a tensor of this form")
         return x
@@ -65,11 +67,15 @@ class Movement(Lanes):
                 raise Unsupported("a dimension that is no number")
             if len(n.lanes) != 1:
                 raise Inapplicable  # dimensions are scalars
-        values = tuple(smt.Int(f"{n.term.value}.size") if n.dtype in OPAQUE else n.term.value for n in nodes)
+        values = tuple(self.size(n.term.value) if n.dtype in OPAQUE else n.term.value for n in nodes)
         if not all(z3.is_int(v) for v in values):
             raise Unsupported("dimensions as bit vectors")
         self.premise(*(n.term.defined for n in nodes), *(v >= 0 for v in values))
         return values
+
+    def size(self, value: Expr) -> Expr:
+        """The number that a value is, which the rule does not look at otherwise."""
+        return self.world.once(("size", value), lambda: self.world.fresh("size", smt.IntSort()))
 
     def some_rank(self, x: Any) -> int:
         found = self.rank(x)
@@ -79,14 +85,14 @@ class Movement(Lanes):
         return found
 
     def reshaped(self, x: Buffer, shape: tuple[Expr, ...]) -> Buffer:
-        return Buffer(f"{x.name}.{self.another('reshaped')}", x.dtype, shape, x.name)
+        return Buffer(Symbol("reshaped", x.name, self.another()), x.dtype, shape, x.name)
 
     def same_views(self, a: Any, b: Any) -> Expr:
         """Whether two tensors have one shape, and the same element at every place inside it."""
         rank = self.rank(a)
         if rank is None or rank != self.rank(b):
             raise Unsupported("tensors of unknown or different ranks")
-        indices = tuple(smt.Int(f"at{i}") for i in range(rank))
+        indices = tuple(self.world.fresh("at", smt.IntSort()) for _ in range(rank))
         if a.shape is not None:
             self.premise(*(smt.And(i >= 0, i < n) for i, n in zip(indices, a.shape, strict=True)))
         p, q = (self.resolve(v, indices, TRUE, TRUE) for v in (a, b))
@@ -102,7 +108,7 @@ class Movement(Lanes):
         """Whether two places are one element: of one tensor in two shapes, where their row-major numbers are equal."""
         if p.buffer.name == q.buffer.name and len(p.indices) == len(q.indices):
             return both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
-        if not p.buffer.of or p.buffer.of != q.buffer.of:
+        if p.buffer.of is None or p.buffer.of != q.buffer.of:
             raise Unsupported("elements of two tensors")
         return self.number_in(p) == self.number_in(q)
 
@@ -148,13 +154,18 @@ class Movement(Lanes):
 
         return View(x, len(shape), shape, index)
 
+    def called_so(self, name: str, field: Sequence) -> None:
+        """Bind a static field to a name, if it is one."""
+        if not name.startswith("_"):
+            self.names[name] = field
+
     def op_permute(self, parts: dict[str, Any], at: S.Syntax) -> View:
         x = self.moved(parts)
         part = parts["axes"]
-        if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:
+        if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:  # one without a name is never among them
             orders = list(itertools.permutations(range(self.some_rank(x))))
             axes: tuple[int, ...] = orders[self.choices.pick(len(orders))]
-            self.names[part.name] = Sequence(tuple(self.numbers.const(a) for a in axes))
+            self.called_so(part.name, Sequence(tuple(self.numbers.const(a) for a in axes)))
         else:
             known = [self.numbers.n.known(self.number(a).value) for a in self.static(part, "axes").items]
             axes = tuple(a for a in known if a is not None)
@@ -205,7 +216,7 @@ class Movement(Lanes):
         if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:
             picks = list(itertools.product((False, True), repeat=len(old)))
             flips = picks[self.choices.pick(len(picks))]
-            self.names[part.name] = Sequence(tuple(Truth(smt.BoolVal(f)) for f in flips))
+            self.called_so(part.name, Sequence(tuple(Truth(smt.BoolVal(f)) for f in flips)))
         else:
             flips = tuple(
                 is_true(smt.simplify(self.flag(f)))

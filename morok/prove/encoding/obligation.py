@@ -19,6 +19,10 @@ class Inapplicable(Exception):
     """This choice of alternatives cannot match at this instance."""
 
 
+class OutOfSteps(Exception):
+    """A rule goes over more items than one reading may: nothing is proved of it, and no other reading or search is tried."""
+
+
 @dataclass(slots=True)
 class Obligation:
     """What must hold: the premises imply that the target is defined and equal to the pattern.
@@ -30,6 +34,7 @@ class Obligation:
     variables  (name, dtype, term) of everything the rule binds, to read counterexamples
     facts      (text, kind, number) of the bounds assumed
     shown      both sides in words, where values of the solver say nothing
+    labels     what variables and facts are called so far
     """
 
     premises: list[Expr] = field(default_factory=list)
@@ -42,6 +47,21 @@ class Obligation:
     variables: list[tuple[str, str, Term]] = field(default_factory=list)
     facts: list[tuple[str, str, Num]] = field(default_factory=list)
     shown: tuple[str, str] | None = None
+    labels: set[str] = field(default_factory=set)
+
+    def bind(self, label: str, dtype: str, term: Term) -> None:
+        """Note what the rule binds, under a label that nothing else has."""
+        self.variables.append((self.unique(label), dtype, term))
+
+    def learn(self, label: str, kind: str, number: Num) -> None:
+        """Note a number that is assumed or chosen, likewise."""
+        self.facts.append((self.unique(label), kind, number))
+
+    def unique(self, label: str) -> str:
+        while label in self.labels:
+            label += "'"
+        self.labels.add(label)
+        return label
 
 
 class Choices:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from morok.prove.encoding.places import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer,
 from morok.prove.kinds import Node, Sequence
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Expr, Term, Unsupported
+from morok.prove.symbol import Symbol
 
 LANEWISE: Final = frozenset(
     {"Invalid", "Const", "Reduce", "Range", "End", "Noop", "After", "Detach", "Contiguous", "ContiguousBackward"}
@@ -28,7 +28,8 @@ class Operands(Freedom):
     phase       how a Reduce is read: "base" as its identity, "before" and "after" one step of the induction
     waits       by the identity of a node: the effects, by their terms' numbers, that come before it
     kept        what tables know by identity, so that no other object gets the same
-    introduced  how many unknowns of each kind there are: every one has a name of its own
+    introduced  how many ranges and shapes were made so far: each is an unknown of its own
+    called      the symbols of variables, by the identities of their nodes
     """
 
     def __init__(self, *args: Any, phase: str = "before") -> None:
@@ -48,12 +49,13 @@ class Operands(Freedom):
         self.expect: int | None = None  # the length that a sequence of operands must have
         self.waits: dict[int, frozenset[int]] = {}
         self.kept: list[Any] = []
-        self.introduced: Counter[str] = Counter()
+        self.introduced = 0
+        self.called: dict[int, Symbol] = {}
 
-    def another(self, kind: str) -> str:
-        """A name that no unknown of this reading has yet."""
-        self.introduced[kind] += 1
-        return f"{kind}{self.introduced[kind]}"
+    def another(self) -> int:
+        """A number for something that the rule makes, the same in every reading of it."""
+        self.introduced += 1
+        return self.introduced
 
     def type_or_none(self, node: S.Syntax) -> Ty | None:
         return self.rule.types.get(id(node))
@@ -83,21 +85,24 @@ class Operands(Freedom):
 
     def zero_of(self, dtype: str) -> Expr:
         if dtype in OPAQUE:
-            return smt.Const("zero", ELEMENT)
+            return smt.Const(Symbol("fixed", "zero"), ELEMENT)
         value: Expr = self.world.constant(dtype, 0.0 if self.world.is_float(dtype) else 0).value
         return value
 
-    def variable(self, name: str, ty: Ty, maybe_invalid: bool) -> Any:
+    def variable(self, name: Symbol, ty: Ty, maybe_invalid: bool) -> Any:
         dtype = self.element(ty)
         if ty.pointer or ty.place:
             return Buffer(name, dtype)
-        if self.inside and name not in self.varies:
-            self.varies[name] = self.inside
-        if dtype not in OPAQUE:
-            return super().variable(name, ty, maybe_invalid)
-        lanes = self.lanes_of(ty)
-        terms = tuple(Term(smt.Const(f"{name}.{i}", ELEMENT), smt.Bool(f"{name}.{i}.defined")) for i in range(lanes))
-        return Node(terms, dtype)
+        if self.inside and name.label not in self.varies:
+            self.varies[name.label] = self.inside
+        if dtype in OPAQUE:
+            lanes = [Symbol("lane", name, i) for i in range(self.lanes_of(ty))]
+            node = Node(tuple(Term(smt.Const(n, ELEMENT), smt.Bool(Symbol("defined", n))) for n in lanes), dtype)
+        else:
+            node = super().variable(name, ty, maybe_invalid)
+        self.called[id(node)] = name
+        self.kept.append(node)
+        return node
 
     def identical(self, a: Any, b: Any) -> list[Expr]:
         if isinstance(a, (Buffer, View)) or isinstance(b, (Buffer, View)):
@@ -188,10 +193,18 @@ class Operands(Freedom):
         ok = binding.invalid_ok if binding is not None else mentions(at)
         own = not self.one_lane and self.rule.own_lanes(ty.lanes)
         each = [replace(ty, lanes=f"{ty.lanes}#{i}") if own else ty for i in range(length)]
-        items = tuple(self.variable(f"{name}#{i}", t, ok) for i, t in enumerate(each))
+        sequence = self.sequence_symbol(name)
+        items = tuple(self.variable(Symbol("item", sequence, i), t, ok) for i, t in enumerate(each))
         if not name.startswith("_"):
             self.names[name] = Sequence(items)
         return list(items)
+
+    def sequence_symbol(self, name: str) -> Symbol:
+        """Of a sequence of the pattern: one without a name is another every time."""
+        if not name.startswith("_"):
+            return Symbol("variable", name)
+        self.unnamed += 1
+        return Symbol("ignored", name, self.unnamed)
 
     def structure_pattern(self, p: S.Pattern) -> Any:
         if isinstance(p, S.PStruct):
@@ -258,9 +271,11 @@ class Operands(Freedom):
             return self.static_number(item.value)
         if isinstance(item, (S.PVar, S.EName)):
             if item.name not in self.names:
-                label = item.name
-                self.names[label] = Num(self.numbers.n.variable(label, 16))
-                self.out.facts.append((label, "value", self.names[label]))
+                made = Num(self.numbers.n.variable(self.sequence_symbol(item.name), 16))
+                self.out.learn(item.name, "value", made)
+                if item.name.startswith("_"):
+                    return made
+                self.names[item.name] = made
             return self.number(self.names[item.name])
         return self.number(self.expression(item))
 

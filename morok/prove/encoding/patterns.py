@@ -11,21 +11,22 @@ from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
 from morok.prove.encoding.targets import Targets
 from morok.prove.kinds import Constant, Made, Node, Sequence
 from morok.prove.semantics.term import Expr, Term, Unsupported, negation
+from morok.prove.symbol import Symbol
 
 
 class Patterns(Targets):
     """Every form of pattern over lanewise ops."""
 
-    def variable(self, name: str, ty: Ty, maybe_invalid: bool) -> Node:
+    def variable(self, name: Symbol, ty: Ty, maybe_invalid: bool) -> Node:
         dtype = self.element(ty)
         lanes = self.lanes_of(ty)
         terms = []
         for i in range(lanes):
-            label = name if lanes == 1 else f"{name}.{i}"
-            found = self.world.variable(label, dtype, maybe_invalid)
+            lane = name if lanes == 1 else Symbol("lane", name, i)
+            found = self.world.variable(lane, dtype, maybe_invalid)
             # a node need not have a value: under a Where it may stand where nobody looks
-            term = Term(found.value, smt.Bool(f"{label}.defined"), found.invalid)
-            self.out.variables.append((label, dtype, term))
+            term = Term(found.value, smt.Bool(Symbol("defined", lane)), found.invalid)
+            self.out.bind(lane.label, dtype, term)
             self.assume_flags(dtype, term)
             terms.append(term)
         return Node(tuple(terms), dtype)
@@ -83,10 +84,10 @@ class Patterns(Targets):
     def bound_variable(self, p: S.PVar) -> Any:
         if p.ignored:
             self.unnamed += 1
-            return self.variable(f"{p.name}{self.unnamed}", self.type_at(p), mentions_maybe_invalid(p.type))
+            return self.variable(Symbol("ignored", p.name, self.unnamed), self.type_at(p), mentions_maybe_invalid(p.type))
         if p.name not in self.names:
             binding = self.rule.bindings[p.name]
-            self.names[p.name] = self.variable(p.name, self.type_at(p), binding.invalid_ok)
+            self.names[p.name] = self.variable(Symbol("variable", p.name), self.type_at(p), binding.invalid_ok)
         return self.names[p.name]
 
     def type_at(self, p: S.PVar) -> Ty:
@@ -122,9 +123,9 @@ class Patterns(Targets):
         if name is not None and isinstance(self.names.get(name), Constant):
             return self.splat(self.names[name].term, dtype, ty)
         self.unnamed += 1
-        label = name or node or f"_const{self.unnamed}"
-        term = self.world.variable(label, dtype)
-        self.out.variables.append((label, dtype, term))
+        unknown = Symbol("value", name) if name is not None else Symbol("constant", self.unnamed)
+        term = self.world.variable(unknown, dtype)
+        self.out.bind(name or node or unknown.label, dtype, term)
         self.assume_flags(dtype, term)
         if name is not None:
             self.names[name] = Constant(term, dtype)
@@ -132,7 +133,9 @@ class Patterns(Targets):
 
     def vector_constant(self, p: S.PConst, ty: Ty) -> Node:
         """`@vconst(vs)`, `@anyconst(vs)`: any value in every lane."""
-        node = self.variable(p.name or "_vconst", ty, False)
+        self.unnamed += 1
+        unknown = Symbol("value", p.name) if p.name is not None else Symbol("constant", self.unnamed)
+        node = self.variable(unknown, ty, False)
         if p.name is not None:
             self.names[p.name] = Sequence(tuple(Constant(t, node.dtype) for t in node.lanes))
         return Node(node.lanes, node.dtype, Made("VConst", ()))

@@ -10,12 +10,13 @@ import z3
 from morok.prove import smt
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Expr, Term
+from morok.prove.symbol import Symbol
 
 LANES: Final = (1, 2, 3)
 LENGTHS: Final = (1, 2, 3)
 RANKS: Final = (1, 2, 3, 4)
 ELEMENT: Final = z3.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
-NOTHING: Final = smt.Const("nothing", ELEMENT)
+NOTHING: Final = smt.Const(Symbol("fixed", "nothing"), ELEMENT)
 ABSENT: Final = object()  # what the name of an optional operand stands for where there is none
 # Structure that treats every lane alike, so that one stands for all.
 OPAQUE: Final = frozenset({"any", "void"})
@@ -25,10 +26,10 @@ OPAQUE: Final = frozenset({"any", "void"})
 class Buffer:
     """Storage: where `inside` holds of an index vector there is an element. `of` names the tensor that it is in another shape."""
 
-    name: str
+    name: Symbol
     dtype: str
     shape: tuple[Expr, ...] | None = None
-    of: str = ""
+    of: Symbol | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +54,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Loop:
-    """A range: its variable and its end. `name` is what the rule calls it; `counted` where the rule names its end.
+    """A range: its variable and its end. `name` is what the rule calls it, if anything; `counted` where the rule names its end.
 
     Two are one loop if they have one variable, whatever they are called.
     """
 
     node: Node
     end: Node | None
+    unknown: Symbol
     name: str = ""
     counted: bool = False
 
@@ -72,14 +74,10 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """A sequence of ranges of unknown length."""
+    """A sequence of ranges of unknown length. `name` is what the rule calls it, if anything."""
 
-    name: str
-
-
-def loop_label(loop: Loop | Loops) -> str:
-    """One word for one loop, whatever the rule calls it."""
-    return str(loop.node.lanes[0].value) if isinstance(loop, Loop) else loop.name
+    unknown: Symbol
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,9 @@ class Pointwise(Sequences):
         elif not info.params:
             extra.append(self.world.dtype(nodes[0].dtype))
         terms = []
+        if self.world.stage != "eval":
+            constant = nodes and all(n.made is not None and n.made.op in ("Const", "VConst") for n in nodes)
+            self.world.stage = "constant" if constant else "run"
         for i in range(lanes):
             lane = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in nodes]
             terms.append(self.relaxed(info, d, nodes, i) or f(self.world, d, *lane, *extra))
@@ -71,7 +74,7 @@ class Pointwise(Sequences):
         if key in self.world.known:
             return
         self.world.known[key] = True
-        a, b = self.world.variable("left", dtype), self.world.variable("right", dtype)
+        a, b = (self.world.variable(self.world.symbol("operand"), dtype) for _ in range(2))
         f = solver_function(info)
         d = self.world.dtype(dtype)
         ab, ba = f(self.world, d, a, b), f(self.world, d, b, a)

@@ -16,6 +16,7 @@ from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either
+from morok.prove.symbol import Symbol
 
 
 class Ranges(Fragments):
@@ -28,7 +29,8 @@ class Ranges(Fragments):
         super().__init__(*args, **kwargs)
         self.ended: dict[int, tuple[Node, tuple[Loop, ...]]] = {}
 
-    def call_all(self, xs: S.Expr) -> Truth:
+    def call(self, e: S.ECall) -> Any:
+        xs = e.args[0] if e.name == "all" and len(e.args) == 1 else None
         if (
             isinstance(xs, S.EComprehension)
             and isinstance(xs.sequence, S.EName)
@@ -37,18 +39,18 @@ class Ranges(Fragments):
             if all(isinstance(c, S.ECall) and c.name == "free_of" for c in conjuncts(xs.body)):
                 return Truth(self.world.fresh("free_of", smt.BoolSort()))  # what it says of names, `free_names` has read
             raise Unsupported("a condition on every loop")
-        return super().call_all(xs)
+        return super().call(e)
 
     def op_range(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         end = self.value_of(parts["end"])
         dtype = self.dtype_of(at) if self.type_or_none(at) is not None else end.dtype
-        name = self.another("range")
+        name = Symbol("range", self.another())
         r = self.world.variable(name, dtype)
         n = self.numbers
         i, e = self.world.number_of(dtype, r), self.world.number_of(end.dtype, end.term)
         runs = both(n.compare("<=", n.const(0), i)[1], n.compare("<", i, e)[1])
         node = Node((Term(r.value, both(end.term.defined, runs)),), dtype)
-        self.ranges[id(node)] = Loop(node, end, name, True)
+        self.ranges[id(node)] = Loop(node, end, name, counted=True)
         written = parts["end"]
         self.ends[id(node)] = frozenset(names_in(written)) if isinstance(written, S.Syntax) else frozenset()
         self.kept.append(node)
@@ -66,14 +68,16 @@ class Ranges(Fragments):
         if found is not None:
             return found
         if isinstance(v, Node):
-            if v.dtype in OPAQUE:
-                end = smt.Int(f"{v.lanes[0].value}.end")
-                return Loop(v, Node((Term(end),), "index"), str(v.lanes[0].value))
-            if len(v.lanes) != 1:
+            opaque = v.dtype in OPAQUE
+            if len(v.lanes) != 1 and not opaque:
                 raise Inapplicable  # a range counts one number
-            label = str(v.term.value)
-            end_term = self.world.variable(f"{label}.end", v.dtype)
-            return Loop(v, Node((end_term,), v.dtype), label)
+
+            def make() -> tuple[Symbol, Term]:
+                unknown, end = self.called.get(id(v)) or self.world.symbol("loop"), self.world.symbol("end")
+                return unknown, Term(smt.Int(end)) if opaque else self.world.variable(end, v.dtype)
+
+            unknown, end_term = self.world.once(("loop", v.lanes[0].value), make)
+            return Loop(v, Node((end_term,), "index" if opaque else v.dtype), unknown, unknown.label)
         raise Unsupported("a loop of this form")
 
     def op_end(self, parts: dict[str, Any], at: S.Syntax) -> Node:
@@ -107,10 +111,10 @@ class Ranges(Fragments):
             raise Unsupported("a loop around a value")
         value, defined = body.term.value, body.term.defined
         n = self.numbers
-        repeat = smt.Function("repeat", ELEMENT, smt.IntSort(), smt.IntSort(), ELEMENT)
-        for loop in sorted(loops, key=lambda x: x.name):
+        repeat = smt.Function(Symbol("function", "repeat"), ELEMENT, smt.IntSort(), smt.IntSort(), ELEMENT)
+        for loop in sorted(loops, key=lambda x: x.unknown):
             count = self.iterations(loop)
-            label = smt.Int(f"loop.{loop.name}")
+            label = smt.Int(Symbol("loop", loop.unknown))
             many = repeat(value, count.value if z3.is_int(count.value) else smt.IntVal(0), label)
             one = n.compare("==", count, n.const(1))[1]
             none = n.compare("<=", count, n.const(0))[1]

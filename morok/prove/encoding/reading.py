@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
+from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
+from morok.dsl.functions import Function
+from morok.dsl.values import Steps
+from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.encoding.obligation import Choices, Obligation
 from morok.prove.kinds import Constant, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Arithmetic, Num
 from morok.prove.semantics.term import TRUE, Expr, Term, both, is_true
+
+# Items that one reading of a rule goes over: each becomes terms of the solver, once for each encoding. The built-in rules, whose
+# sequences have a few items, need fewer; nothing is said of a rule that takes more.
+MOST_STEPS: Final = 1 << 11
+
+
+@once_a_rule
+def kept_ops(rule: CheckedRule) -> frozenset[str]:
+    """The ops that a rule leaves applications of: in its target, in the nodes that clauses and contracts make, in the parts of
+    its pattern that any of these names.
+
+    Where there is none, whatever the op's tolerance permits may be taken for the value of an application that goes away; `afn`
+    permits that everywhere.
+    """
+    if "afn" in rule.syntax.assuming:
+        return frozenset()
+    promised = (c for e in rule.externs.values() for c in (*e.requires, *e.ensures))
+    after = (rule.syntax.target, *rule.syntax.clauses, *promised)
+    names = {e.name for e in S.walk(*after) if isinstance(e, S.EName)}
+    parts = [p.inner for p in S.walk(rule.syntax.pattern) if isinstance(p, S.PBind) and p.name in names]
+    made = {e.op if isinstance(e, S.EStruct) else e.name for e in S.walk(*after) if isinstance(e, (S.ECall, S.EStruct))}
+    matched = {op for p in S.walk(*parts) if isinstance(p, S.POp) for op in p.ops}
+    matched |= {p.op for p in S.walk(*parts) if isinstance(p, S.PStruct)}
+    return frozenset((made | matched) & rule.dialect.ops.keys())
 
 
 class Reading(ABC):
@@ -20,12 +49,15 @@ class Reading(ABC):
     counted  how many bounds were asked of what has no name
     calls    how many calls of extern functions were read
     freedoms  what was asked of which nodes: whether the one is free of the other
+    needed  what must hold so that all parts of the expression that is being read have values; None outside of such
+    steps   what is left of the budget for going over sequences
     """
 
     def __init__(self, rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> None:
         self.rule = rule
         self.instance = instance
         self.world = world
+        self.world.apart = kept_ops(rule)
         self.numbers: Arithmetic = world.numbers
         self.choices = choices
         self.names: dict[str, Any] = {}
@@ -36,9 +68,26 @@ class Reading(ABC):
         self.counted = 0
         self.calls = 0
         self.freedoms: list[tuple[list[Any], Expr]] = []
+        self.needed: list[Expr] | None = None
+        self.steps = Steps(MOST_STEPS)
 
     def premise(self, *conditions: Expr) -> None:
         self.out.premises.extend(c for c in conditions if not is_true(c))
+
+    def need(self, *conditions: Expr) -> None:
+        """The expression that is being read has a value only where these hold; of a pattern or target, they are premises."""
+        if self.needed is None:
+            self.premise(*conditions)
+        else:
+            self.needed.extend(c for c in conditions if not is_true(c))
+
+    def reading(self, read: Callable[[], Any]) -> tuple[Any, Expr]:
+        """What `read` gives, and where all its parts have values; Inapplicable where they never do."""
+        outer, self.needed = self.needed, []
+        try:
+            return read(), both(*self.needed)
+        finally:
+            self.needed = outer
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         return self.world.equal(dtype, target, pattern)
@@ -57,7 +106,7 @@ class Reading(ABC):
         if isinstance(v, (Num, Truth, Constant)):
             return v.exists
         if isinstance(v, Sequence):
-            return both(*(self.existence(i) for i in v.items))
+            return both(*(self.existence(i) for i in v.items if not isinstance(i, Sequence)))  # those exist since they were made
         return TRUE
 
     # What the files of this folder need of each other.
@@ -81,6 +130,10 @@ class Reading(ABC):
     @abstractmethod
     def lane_number(self, lanes: int | str) -> Num:
         """How many lanes a node of this kind has."""
+
+    @abstractmethod
+    def arguments(self, function: Function, operands: Seq[S.Expr]) -> tuple[Any, ...]:
+        """The operands of an entry of the table, each of the kind that it takes."""
 
     @abstractmethod
     def item(self, e: S.EIndex) -> Any:

@@ -18,7 +18,7 @@ import z3
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.encoding.places import Loop, Loops
+from morok.prove.encoding.places import Loop
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
@@ -96,7 +96,7 @@ class ReindexingEncoder(StructureEncoder):
 
     def old_slot(self, item: Any) -> Slot:
         if isinstance(item, S.PSequence):
-            self.names[item.name] = Loops(item.name)
+            self.any_loops(item.name)
             return Slot(item.name)
         if isinstance(item, S.PVar):
             self.value_of(item)
@@ -213,7 +213,7 @@ class ReindexingEncoder(StructureEncoder):
         """
         n, out = self.numbers, self.out
         old = pieces[0].old
-        if any([x.name for x in p.old] != [x.name for x in old] for p in pieces):
+        if any(p.old != old for p in pieces):
             raise Unsupported("pieces of different loops")
         counts = [self.times([self.iterations(x) for x in p.new]) for p in pieces]
         before = self.times([self.iterations(x) for x in old])

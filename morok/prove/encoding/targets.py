@@ -9,7 +9,7 @@ from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.prove.encoding.facts import Facts
 from morok.prove.kinds import Constant, FloatLiteral, Made, Node, Truth
-from morok.prove.semantics.term import Expr, Term, Unsupported, both
+from morok.prove.semantics.term import Term, Unsupported
 
 
 class Targets(Facts):
@@ -20,26 +20,19 @@ class Targets(Facts):
         if isinstance(v, Node):
             return v
         if isinstance(v, Constant):
-            if self.side == "target":
-                self.needs(v.exists)
+            self.need(v.exists)
             return Node((v.term,), v.dtype, Made("Const", ()))
         if dtype is None:
             raise Unsupported("a constant whose dtype nothing says")
         if isinstance(v, FloatLiteral):
             return Node((self.world.constant(dtype, v.value),), dtype, Made("Const", ()))
         if isinstance(v, Truth):
-            if self.side == "target":
-                self.needs(v.exists)
+            self.need(v.exists)
             if dtype == "bool":
                 return Node((Term(v.value),), dtype, Made("Const", ()))
         number = self.number(v)
-        if self.side == "target":
-            self.needs(both(number.exists, number.finite))
+        self.need(number.exists, number.finite)
         return Node((self.world.constant_of(dtype, number),), dtype, Made("Const", ()))
-
-    def needs(self, exists: Expr) -> None:
-        """A computation in the target without a value makes the rule not fire, so the proof has it as a premise."""
-        self.premise(exists)
 
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         """A node of the target, or a term that a fact is asked of."""

@@ -17,6 +17,7 @@ from typing import Final
 from morok.prove import smt
 from morok.prove.encoding.places import ELEMENT
 from morok.prove.semantics.term import Expr
+from morok.prove.symbol import Symbol
 
 Axes = tuple[tuple[int, int], ...]
 Iteration = tuple[int, ...]
@@ -111,10 +112,10 @@ class Terms:
 
     def __init__(self) -> None:
         self.lasting = 0
-        self.entries: list[tuple[str, tuple[Term, ...]]] = []
-        self.numbers: dict[tuple[str, tuple[Term, ...]], Term] = {}
+        self.entries: list[tuple[Symbol, tuple[Term, ...]]] = []
+        self.numbers: dict[tuple[Symbol, tuple[Term, ...]], Term] = {}
 
-    def of(self, name: str, arguments: Sequence[Term] = ()) -> Term:
+    def of(self, name: Symbol, arguments: Sequence[Term] = ()) -> Term:
         key = (name, tuple(arguments))
         found = self.numbers.get(key)
         if found is None:
@@ -124,7 +125,7 @@ class Terms:
 
     def always(self, name: str) -> Term:
         """A constant that every reading has."""
-        found = self.of(name)
+        found = self.of(Symbol("fixed", name))
         self.lasting = max(self.lasting, found + 1)
         return found
 
@@ -141,23 +142,36 @@ class Terms:
             return smt.Const(name, ELEMENT)
         return smt.Function(name, *([ELEMENT] * len(arguments)), ELEMENT)(*(self.expression(a) for a in arguments))
 
+    def text(self, t: Term) -> str:
+        """A term in words."""
+        name, arguments = self.entries[t]
+        return f"{name.label}({', '.join(map(self.text, arguments))})" if arguments else name.label
+
+    def op(self, t: Term) -> str:
+        """The op that a term is made by; of any other none."""
+        name, _ = self.entries[t]
+        return str(name.parts[0]) if name.kind == "op" else ""
+
+    def integer(self, t: Term) -> int | None:
+        """The integer that a term is; None of any other."""
+        name, _ = self.entries[t]
+        return int(name.parts[0]) if name.kind == "number" else None
+
 
 TERMS: Final = Terms()
+constant = TERMS.of
 
 
-def constant(name: str) -> Term:
-    return TERMS.of(name)
+def term(op: str, arguments: Sequence[Term] = ()) -> Term:
+    return TERMS.of(Symbol("op", op), arguments)
 
 
-term = TERMS.of
-
-
-def opaque(name: str, count: int) -> Vector:
+def opaque(name: Symbol, count: int) -> Vector:
     """Any node: other values at every iteration, unless it is said to be free of axes."""
 
     def at(where: Iteration, lane: int) -> Term:
         free = made.free or ()
-        return constant(f"{name}.{lane}@{','.join('_' if i in free else str(k) for (i, _), k in zip(AXES, where, strict=True))}")
+        return constant(Symbol("at", name, lane, *("_" if i in free else k for (i, _), k in zip(AXES, where, strict=True))))
 
     made = Vector(count, at)
     made.free = set()
@@ -169,7 +183,7 @@ def splat(value: Term) -> Vector:
 
 
 def number(value: int) -> Term:
-    return constant(f"#{value}")
+    return constant(Symbol("number", value))
 
 
 def unroll(x: Vector, axes: Axes) -> Vector:
@@ -224,7 +238,7 @@ def lanewise(name: str, xs: Sequence[Vector], commutes: bool = False, scalars: S
     return Vector(count, at, bool(xs) and all(x.any_width for x in xs))
 
 
-def fold(op: str, x: Vector, count: int, closed: Sequence[int], loops: Sequence[Vector]) -> Vector:
+def fold(op: Symbol, x: Vector, count: int, closed: Sequence[int], loops: Sequence[Vector]) -> Vector:
     """A fold over loops and closed axes: of what, and over which loops, is all that matters, as its order is not specified."""
     if count < 1 or x.count % count:
         raise IllFormed(f"{x.count} lanes folded to {count}")
@@ -241,7 +255,7 @@ def fold(op: str, x: Vector, count: int, closed: Sequence[int], loops: Sequence[
             )
         if len(bag) == 1 and not loops:
             return bag[0]
-        return term(f"fold.{op}", sorted(bag))
+        return TERMS.of(op, sorted(bag))
 
     return Vector(count, at)
 

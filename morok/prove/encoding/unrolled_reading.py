@@ -14,6 +14,7 @@ from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices, Inapplicable
 from morok.prove.encoding.unrolled import Axes, IllFormed, Statement, Vector
 from morok.prove.semantics.term import Unsupported
+from morok.prove.symbol import Symbol
 
 Memo = dict[tuple[Any, ...], list[Any]]
 
@@ -134,13 +135,13 @@ class UnrolledReading(Concrete, ABC):
         if isinstance(p, S.PVar):
             if p.name in self.names:
                 return self.names[p.name]
-            self.unnamed += 1
-            made = self.variable(f"{p.name}{self.unnamed}" if p.ignored else p.name, self.type(p))
+            made = self.variable(self.symbol(p.name), self.type(p))
             return made if p.ignored else self.bound(p.name, made)
         if isinstance(p, S.PBind):
             return self.bound(p.name, self.pattern(p.inner))
         if isinstance(p, S.PConst) and p.kind == "const":
-            made = U.splat(U.constant(f"constant {p.name}"))
+            self.unnamed += 1
+            made = U.splat(U.constant(Symbol("constant", self.unnamed) if p.name is None else Symbol("value", p.name)))
             made.count = self.lane_count(self.rule.type_of(p))
             return made if p.name is None else self.bound(p.name, made)
         if isinstance(p, S.POp):
@@ -149,23 +150,41 @@ class UnrolledReading(Concrete, ABC):
             return self.made(p.op, self.parts(p.op, p), p)
         raise Unsupported(f"{type(p).__name__} among rules about axes")
 
+    def symbol(self, name: str) -> Symbol:
+        """What a name of the pattern stands for: without a meaning it is something else every time."""
+        if not name.startswith("_"):
+            return Symbol("variable", name)
+        self.unnamed += 1
+        return Symbol("ignored", name, self.unnamed)
+
+    def folding(self, op: Any) -> Symbol:
+        """A fold by the op that a rule names, or by any."""
+        op = getattr(op, "value", op)
+        if not isinstance(op, S.PVar):
+            found = self.names.get(op.name)
+            return Symbol("op", "fold", found if isinstance(found, Symbol) else op.name)
+        any_op = self.symbol(op.name)
+        if not op.ignored:
+            self.bound(op.name, any_op)
+        return Symbol("op", "fold", any_op)
+
     def bound(self, name: str, made: Any) -> Any:
         if name in self.names and self.names[name] is not made:
             raise Unsupported("one name for two nodes")
         self.names[name] = made
         return made
 
-    def variable(self, name: str, ty: Ty | None, own: str = "", binder: bool = False) -> Any:
+    def variable(self, name: Symbol, ty: Ty | None, own: str = "", binder: bool = False) -> Any:
         if ty is None or ty.pointer or ty.place:
             return U.opaque(name, 1)
         if ty.element == "void":
-            return Statement(lambda where: [U.constant(f"{name}@{where}")])
+            return Statement(lambda where: [U.constant(Symbol("at", name, *where))])
         forms = U.BINDERS if binder else U.FORMS if self.asks else U.FORMS[:1]
         axes = forms[self.picks.pick(len(forms))]
         if binder:  # a loop, or what closes axes: an Unroll of constants
             return U.unroll(U.numbers(range(U.width(axes))), axes) if axes else U.opaque(name, 1)
         count = self.lane_count(ty, own)
-        return U.unroll(U.opaque(f"{name}.inside", U.width(axes) * count), axes) if axes else U.opaque(name, count)
+        return U.unroll(U.opaque(Symbol("unrolled", name), U.width(axes) * count), axes) if axes else U.opaque(name, count)
 
     def sequence(self, p: Any, binder: bool = False) -> tuple[Any, ...]:
         """A name for several operands."""
@@ -175,7 +194,8 @@ class UnrolledReading(Concrete, ABC):
         ty = self.type(p)
         own = ty is not None and self.rule.own_lanes(ty.lanes)
         count = self.picks.pick(self.most + 1)
-        made = tuple(self.variable(f"{p.name}#{k}", ty, f"#{k}" if own else "", binder) for k in range(count))
+        sequence = self.symbol(p.name)
+        made = tuple(self.variable(Symbol("item", sequence, k), ty, f"#{k}" if own else "", binder) for k in range(count))
         if not p.name.startswith("_"):
             self.names[p.name] = made
         return made

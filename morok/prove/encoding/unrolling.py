@@ -12,18 +12,17 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
-from morok.dsl.values import FAILURES
-from morok.prove import smt
+from morok.dsl.values import FAILURES, OutOfBudget
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import ops_of
 from morok.prove.encoding import unrolled as U
-from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation
-from morok.prove.encoding.places import ELEMENT
+from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps
 from morok.prove.encoding.unrolled import IllFormed, Statement, Vector
 from morok.prove.encoding.unrolled_reading import Memo, UnrolledReading, asks_for_axes
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, both, either
 
 OPS: Final = frozenset({"Unroll", "Contract"})
+Difference = tuple[Expr, str, str]  # a claim, and what pattern and target are where it is false, in words
 VECTOR_AXES: Final = ("Upcast", "Unroll")
 
 
@@ -52,7 +51,7 @@ class UnrollingEncoder:
             else:
                 claims.append(TRUE)
                 if differences:  # one is enough, and says at which choice the rule is false
-                    claims, out.shown = [differences[0][0]], (str(differences[0][1]), str(differences[0][2]))
+                    claims, out.shown = [differences[0][0]], differences[0][1:]
                     out.facts = reading.facts(self.world)
                     break
             if not picks.advance():
@@ -79,25 +78,26 @@ class UnrollingEncoder:
 class Reading(UnrolledReading):
     """One choice of axes, lengths and lanes."""
 
-    def differences(self) -> list[tuple[Expr, Expr, Expr]]:
-        """(claim, pattern, target) wherever the sides are not one and the same term."""
+    def differences(self) -> list[Difference]:
+        """Wherever the sides are not one and the same term."""
         try:
             pattern = self.pattern(self.rule.syntax.pattern)
         except IllFormed:
             raise Inapplicable from None
-        nowhere = smt.Const("ill-formed", ELEMENT)
         try:
             for clause in self.rule.syntax.clauses:
                 self.clause(clause)
             target = self.target(self.rule.syntax.target, pattern)
             return self.compared(pattern, target)
+        except OutOfBudget:
+            raise OutOfSteps("a rule beyond the budget of steps") from None
         except FAILURES:  # a computation without a value: the rule does not fire
             raise Inapplicable from None
         except IllFormed:
-            return [(FALSE, nowhere, nowhere)]
+            return [(FALSE, "ill-formed", "ill-formed")]
 
-    def compared(self, pattern: Any, target: Any) -> list[tuple[Expr, Expr, Expr]]:
-        """(claim, pattern, target) wherever two sides are not one and the same term."""
+    def compared(self, pattern: Any, target: Any) -> list[Difference]:
+        """Wherever two sides are not one and the same term."""
         if isinstance(pattern, Statement) and isinstance(target, Statement):
             self.statements = True
             return same_effects(U.collected(pattern), U.collected(target))
@@ -158,7 +158,10 @@ class Reading(UnrolledReading):
         part = parts["indices"]
         if isinstance(part, S.PVar) and part.name not in self.names:
             count = 1 + self.picks.pick(U.MANY)
-            self.names[part.name] = tuple(self.picks.pick(x.count) for _ in range(count))
+            chosen = tuple(self.picks.pick(x.count) for _ in range(count))
+            if part.ignored:
+                return U.gep(x, chosen)
+            self.names[part.name] = chosen
         return U.gep(x, self.names[part.name] if isinstance(part, S.PVar) else self.value(part))
 
     def op_vectorize(self, parts: dict[str, Any], at: Any) -> Vector:
@@ -219,13 +222,7 @@ class Reading(UnrolledReading):
     def op_reduce(self, parts: dict[str, Any], at: Any) -> Vector:
         x: Vector = self.one(parts["src"])
         ranges = self.many(parts.get("ranges"), binder=True)
-        op = parts["op"]
-        if isinstance(op, S.PVar):
-            self.bound(op.name, f"of {op.name}")
-            label = op.name
-        else:
-            op = getattr(op, "value", op)
-            label = op.name
+        op = self.folding(parts["op"])
         count = self.value(parts["dtype"]) if "dtype" in parts else x.count
         if isinstance(at, S.Pattern):
             count = self.lane_count(self.rule.type_of(at))
@@ -233,7 +230,7 @@ class Reading(UnrolledReading):
             count = self.wanted
         if not ranges and count == x.count:
             return x
-        return U.fold(label, x, count, closed_by(ranges), [r for r in ranges if not r.axes])
+        return U.fold(op, x, count, closed_by(ranges), [r for r in ranges if not r.axes])
 
     def op_after(self, parts: dict[str, Any], at: Any) -> Any:
         x = self.one(parts["passthrough"])
@@ -248,7 +245,7 @@ class Reading(UnrolledReading):
         return Vector(x.count, lane)
 
     def op_invalid(self, parts: dict[str, Any], at: Any) -> Vector:
-        return U.splat(U.constant("Invalid"))
+        return U.splat(U.term("Invalid"))
 
     def target(self, e: S.Expr, pattern: Any) -> Any:
         self.wanted = pattern.count if isinstance(pattern, Vector) else 1
@@ -259,26 +256,27 @@ def closed_by(ranges: tuple[Vector, ...]) -> list[int]:
     return [i for r in ranges for i, _ in r.axes]
 
 
-def same_lanes(pattern: Vector, target: Vector, iterations: Sequence[U.Iteration]) -> list[tuple[Expr, Expr, Expr]]:
-    """(claim, pattern, target) wherever two nodes are not one and the same term; IllFormed if they have other lanes."""
+def same_lanes(pattern: Vector, target: Vector, iterations: Sequence[U.Iteration]) -> list[Difference]:
+    """Wherever two nodes are not one and the same term; IllFormed if they have other lanes."""
     if target.count != pattern.count and not target.any_width:
         raise IllFormed(f"{target.count} lanes for {pattern.count}")
     pairs = [(pattern.at(w, k), target.at(w, k)) for w in iterations for k in range(pattern.count)]
-    found = [(U.TERMS.expression(p), U.TERMS.expression(t)) for p, t in pairs if p != t]
-    return [(p == t, p, t) for p, t in found]
+    said = U.TERMS
+    return [(said.expression(p) == said.expression(t), said.text(p), said.text(t)) for p, t in pairs if p != t]
 
 
-def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[tuple[Expr, Expr, Expr]]:
+def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[Difference]:
     """Claims that two sets are one, for every member that is not plainly in both."""
     if set(pattern) == set(target):
         return []
-    left, right = ([U.TERMS.expression(t) for t in terms] for terms in (pattern, target))
+    said = U.TERMS
     found = []
-    for some, others in ((left, right), (right, left)):
+    for some, others in ((pattern, target), (target, pattern)):
         for e in some:
-            if not any(e.eq(o) for o in others):
-                found.append((either(*(e == o for o in others)) if others else FALSE, e, others[0] if others else e))
+            if e not in others:
+                claim = either(*(said.expression(e) == said.expression(o) for o in others)) if others else FALSE
+                found.append((claim, said.text(e), said.text(others[0] if others else e)))
     return found
 
 
-__all__ = ["Reading", "UnrollingEncoder", "about_axes", "same_lanes"]
+__all__ = ["Difference", "Reading", "UnrollingEncoder", "about_axes", "same_lanes"]

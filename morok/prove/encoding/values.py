@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Sequence as Seq
 from typing import Any
 
 from morok.dsl import syntax as S
+from morok.dsl.functions import BINARY, COMPARISONS, UNARY, Function
+from morok.dsl.values import OutOfBudget
 from morok.prove import smt
+from morok.prove.encoding.obligation import Inapplicable, OutOfSteps
 from morok.prove.encoding.reading import Reading
 from morok.prove.kinds import Constant, DtypeName, FloatLiteral, Node, OpName, Sequence, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, is_false, is_true, negation
+from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, both, either, is_false, is_true, negation
 
 
 class Values(Reading):
@@ -103,43 +108,102 @@ class Values(Reading):
             raise Unsupported("no dtype")
         return v.name
 
+    def arguments(self, function: Function, operands: Seq[S.Expr]) -> tuple[Any, ...]:
+        kinds = function.kinds(len(operands))
+        return tuple(self.argument(kind, e) for kind, e in zip(kinds, operands, strict=True))
+
+    def argument(self, kind: str, e: S.Expr) -> Any:
+        if kind == "bool":
+            return self.truth(e)
+        value = self.expression(e)
+        if isinstance(value, Sequence) and kind in ("seq", "ints", "bools", "several"):
+            return value.items
+        if isinstance(value, Sequence) and kind == "pairs":
+            if not all(isinstance(p, Sequence) and len(p.items) == 2 for p in value.items):
+                raise Unsupported("axes that are no pairs")
+            pairs = tuple(tuple(self.number(n) for n in p.items) for p in value.items)
+            self.need(*(c for pair in pairs for n in pair for c in (n.exists, n.finite)))
+            return pairs
+        if kind not in ("int", "several"):
+            raise Unsupported("no sequence")
+        return self.number(value)
+
+    # the domain of the table's meanings
+
+    def constant(self, value: int) -> Num:
+        number: Num = self.numbers.const(value)
+        return number
+
+    def operation(self, name: str, *operands: Num) -> Num | Truth:
+        """An operation on integers: where it has a value, all its operands have one and none is infinite."""
+        a = operands[0]
+        if name == "is_pow2":
+            return Truth(self.numbers.is_power(a), both(a.exists, a.finite))
+        return self.numbers.unary(name, a) if len(operands) == 1 else self.numbers.binary(name, *operands)
+
+    def combined(self, op: str, values: Seq[Any], empty: int | None = None) -> Num:
+        """An operation over integers, or over the items of one sequence; of none at all, `empty`, or no value."""
+        items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        numbers = [self.number(v) for v in items]
+        if not numbers:
+            if empty is None:
+                raise Inapplicable
+            return self.constant(empty)
+        out = Num(numbers[0].value, both(numbers[0].exists, numbers[0].finite), bits=numbers[0].bits)
+        for n in numbers[1:]:
+            out = self.numbers.binary(op, out, n)
+        return out
+
+    def opposite(self, t: Truth) -> Truth:
+        return Truth(negation(t.value), t.exists)
+
     def unary(self, e: S.EUnary) -> Any:
-        if e.op == "not":
-            t = self.truth(e.operand)
-            return Truth(negation(t.value), t.exists)
-        v = self.expression(e.operand)
-        if isinstance(v, FloatLiteral):
-            return FloatLiteral(-v.value)
-        return self.numbers.unary(e.op, self.number(v))
+        if e.op == "-" and isinstance(e.operand, S.ENumber) and isinstance(e.operand.value, float):
+            return FloatLiteral(-e.operand.value)
+        return UNARY[e.op].meaning(self, *self.arguments(UNARY[e.op], (e.operand,)))
 
     def binary(self, e: S.EBinary) -> Any:
-        if e.op in ("and", "or"):
-            a = self.truth(e.left)
-            if is_false(a.value) if e.op == "and" else is_true(a.value):
-                return a  # what is not evaluated need not be sayable
-            b = self.truth(e.right)
-            # Python's order: the right side is evaluated, and must have a value, only where the left does not decide
-            decides = negation(a.value) if e.op == "and" else a.value
-            value = both(a.value, b.value) if e.op == "and" else either(a.value, b.value)
-            return Truth(value, both(a.exists, either(decides, b.exists)))
-        left, right = self.expression(e.left), self.expression(e.right)
-        if isinstance(left, Sequence) and isinstance(right, Sequence) and e.op == "+":
-            return Sequence((*left.items, *right.items))
-        if isinstance(left, Truth) and isinstance(right, Truth) and e.op in ("&", "|", "^"):
-            combine = {"&": both, "|": either, "^": smt.Xor}[e.op]
-            return Truth(combine(left.value, right.value), both(left.exists, right.exists))
-        return self.numbers.binary(e.op, self.number(left), self.number(right))
+        if e.op not in ("and", "or"):
+            return BINARY[e.op].meaning(self, *self.arguments(BINARY[e.op], (e.left, e.right)))
+        return self.then(e.op, self.truth(e.left), lambda: self.truth(e.right))
+
+    def then(self, op: str, a: Truth, right: Callable[[], Truth]) -> Truth:
+        """`and` or `or`, as in Python: the right side must have a value only where the left does not decide."""
+        if is_false(a.value) if op == "and" else is_true(a.value):
+            return a  # what is not evaluated need not be sayable
+        try:
+            b, needed = self.reading(right)
+        except Inapplicable:
+            b, needed = Truth(FALSE), FALSE
+        decides = negation(a.value) if op == "and" else a.value
+        value = both(a.value, b.value) if op == "and" else either(a.value, b.value)
+        return Truth(value, both(a.exists, either(decides, both(b.exists, needed))))
 
     def comparison(self, e: S.ECompare) -> Truth:
-        values = [self.expression(o) for o in e.operands]
-        truths = [self.compare(op, a, b) for op, a, b in zip(e.ops, values, values[1:], strict=False)]
-        return Truth(both(*(t.value for t in truths)), both(*(t.exists for t in truths)))
+        """Each operand is evaluated once, and only where the comparisons before it hold."""
+        left = self.expression(e.operands[0])
+        truth = Truth(TRUE)
+        for n, (op, operand) in enumerate(zip(e.ops, e.operands[1:], strict=True)):
+            values = [left]
+
+            def held(op: str = op, operand: S.Expr = operand, values: list[Any] = values) -> Truth:
+                values.append(self.expression(operand))
+                truth: Truth = COMPARISONS[op].meaning(self, *values)
+                return truth
+
+            truth = held() if n == 0 else self.then("and", truth, held)
+            if len(values) < 2:
+                return truth
+            left = values[1]
+        return truth
 
     def compare(self, op: str, a: Any, b: Any) -> Truth:
         if isinstance(a, (DtypeName, OpName)) or isinstance(b, (DtypeName, OpName)):
             return Truth(smt.BoolVal((a == b) == (op == "==")))
         if isinstance(a, Sequence) and isinstance(b, Sequence):
             return self.compare_sequences(op, a, b)
+        if isinstance(a, Sequence) or isinstance(b, Sequence):
+            raise Unsupported("a sequence compared with a number")
         if isinstance(a, Truth) or isinstance(b, Truth):
             x, y = self.as_truth(a), self.as_truth(b)
             if op in ("==", "!="):
@@ -156,6 +220,10 @@ class Values(Reading):
             raise Unsupported("an order of sequences")
         if len(a.items) != len(b.items):
             return Truth(smt.BoolVal(op == "!="))
+        try:
+            self.steps.taken(a.items)
+        except OutOfBudget:
+            raise OutOfSteps("a comparison beyond the budget of steps") from None
         pairs = [self.compare("==", x, y) for x, y in zip(a.items, b.items, strict=True)]
         same = both(*(t.value for t in pairs))
         return Truth(same if op == "==" else negation(same), both(*(t.exists for t in pairs)))
@@ -165,8 +233,9 @@ class Values(Reading):
             return v
         if isinstance(v, Constant) and v.dtype == "bool":
             return Truth(v.term.value, v.exists)
-        n = self.number(v)
-        return Truth(negation(self.numbers.eq(n.value, self.numbers.n.const(0))), n.exists)
+        if isinstance(v, Node) and v.dtype == "bool" and len(v.lanes) == 1:  # in contracts, a node is its value
+            return Truth(v.term.value, both(v.term.defined, negation(v.term.invalid)))
+        raise Unsupported("no bool")
 
     def is_float_value(self, v: Any) -> bool:
         return isinstance(v, FloatLiteral) or self.world.is_float(v.dtype)

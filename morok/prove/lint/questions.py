@@ -14,10 +14,11 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort
+from morok.dsl.functions import BINARY, FUNCTIONS
 from morok.dsl.lint import fits
 from morok.prove.answers import Answer
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.obligation import Choices, Inapplicable
+from morok.prove.encoding.obligation import Choices, Inapplicable, OutOfSteps
 from morok.prove.kinds import Constant, Node, Truth
 from morok.prove.lint.cover import Matching, variants
 from morok.prove.obligations import encodings, lanewise, theory_of
@@ -80,7 +81,7 @@ def _impossible(
             conditions = read(encoder)
         except Inapplicable:
             return True
-        except (Unsupported, KeyError):
+        except (Unsupported, OutOfSteps, KeyError):
             continue
         return _unsatisfiable([*encoder.out.premises, *world.axioms, *conditions])
     return False
@@ -109,24 +110,15 @@ def guards(rule: CheckedRule) -> Iterator[tuple[S.Expr, str]]:
 
 
 def _passes(earlier: Sequence[S.Expr], part: S.Expr, encoder: Encoder) -> list[Any]:
-    return [*_hold(encoder, earlier), _holds(encoder, part)]
+    return [*_hold(encoder, earlier), encoder.has_and_holds(part)]
 
 
 def _fails(earlier: Sequence[S.Expr], part: S.Expr, encoder: Encoder) -> list[Any]:
-    return [*_hold(encoder, earlier), negation(_holds(encoder, part))]
-
-
-def _holds(encoder: Encoder, e: S.Expr) -> Any:
-    """That a condition has a value, and it is true."""
-    truth: Truth = encoder.truth(e)
-    return both(truth.exists, truth.value)
+    return [*_hold(encoder, earlier), negation(encoder.has_and_holds(part))]
 
 
 def _hold(encoder: Encoder, conditions: Sequence[S.Expr]) -> list[Any]:
-    return [_holds(encoder, c) for c in conditions]
-
-
-_PARTIAL: Final = ("vmin", "vmax", "eval", "log2", "tdiv", "tmod")
+    return [encoder.has_and_holds(c) for c in conditions]
 
 
 def fires_always(rule: CheckedRule) -> bool:
@@ -136,9 +128,10 @@ def fires_always(rule: CheckedRule) -> bool:
     todo: list[Any] = [rule.syntax.target]
     while todo:
         at = todo.pop()
-        if isinstance(at, S.EBinary) and at.op in ("//", "%", "<<", ">>"):
+        function = FUNCTIONS.get(at.name) if isinstance(at, S.ECall) else BINARY.get(at.op) if isinstance(at, S.EBinary) else None
+        if function is not None and (function.partial or function.result == "bound"):
             return False
-        if isinstance(at, S.EIndex | S.EComprehension) or (isinstance(at, S.ECall) and at.name in _PARTIAL):
+        if isinstance(at, S.EIndex | S.EComprehension) or (isinstance(at, S.ECall) and at.name == "eval"):
             return False
         todo += S.children(at)
     return True
@@ -211,9 +204,10 @@ def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, An
     held: list[Any] = []
     for clause in rule.syntax.clauses:
         if isinstance(clause, S.If):
-            held.append(_holds(reader, clause.condition))
+            held.append(reader.has_and_holds(clause.condition))
             continue
-        value = reader.expression(clause.value)
+        value, needed = reader.reading(partial(reader.expression, clause.value))
+        held.append(needed)
         if len(clause.names) != 1:
             raise Unsupported("several names at once")
         if isinstance(value, Num):

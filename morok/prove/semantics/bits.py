@@ -7,6 +7,7 @@ from typing import Any
 
 from morok.prove import smt
 from morok.prove.semantics.term import Expr, World, both
+from morok.prove.symbol import Symbol
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Bits:
     def const(self, value: int) -> Expr:
         return smt.BitVecVal(value, self.bits)
 
-    def variable(self, name: str) -> Expr:
+    def variable(self, name: Symbol) -> Expr:
         return smt.BitVec(name, self.bits)
 
     def read(self, value: Expr) -> int:

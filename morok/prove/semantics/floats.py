@@ -18,6 +18,7 @@ from morok.prove import smt
 from morok.prove.kept import adopted
 from morok.prove.semantics.term import Expr, Unsupported, World, both
 from morok.prove.smt import NEAREST
+from morok.prove.symbol import Symbol
 
 # exponent bits, mantissa bits with the hidden one
 FORMATS: Final = {"f16": (5, 11), "bf16": (8, 8), "f32": (8, 24), "f64": (11, 53)}
@@ -52,7 +53,7 @@ class Floats:
     def const(self, value: float) -> Expr:
         return _constant(self.sort, struct.pack("d", value))
 
-    def variable(self, name: str) -> Expr:
+    def variable(self, name: Symbol) -> Expr:
         return smt.Const(name, self.sort)
 
     def read(self, value: Expr) -> float:
@@ -162,7 +163,7 @@ class Reals:
         f = Fraction(value)
         return z3.RealVal(f"{f.numerator}/{f.denominator}")
 
-    def variable(self, name: str) -> Expr:
+    def variable(self, name: Symbol) -> Expr:
         return smt.Real(name)
 
     def read(self, value: Expr) -> float:

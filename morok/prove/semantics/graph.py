@@ -13,6 +13,7 @@ import z3
 
 from morok.prove import smt
 from morok.prove.kept import CTX, Address, Expr, address, adopted, bound, operand_of, operands_of, term
+from morok.prove.symbol import Symbol
 
 _declaration = bound("get_app_decl", Address)
 _kind = bound("get_decl_kind", Address, result=ctypes.c_int)
@@ -74,7 +75,7 @@ def without_arithmetic(conditions: Sequence[Expr], logic: frozenset[int]) -> lis
             continue
         n = operands_of(CTX, at)
         if n and _kind(CTX, _declaration(CTX, at)) not in logic:
-            done[at] = smt.Const(f"computed!{computed}", term(at).sort())
+            done[at] = smt.Const(Symbol("computed", computed), term(at).sort())
             computed += 1
             todo.pop()
             continue

@@ -13,6 +13,7 @@ import z3
 
 from morok.prove import smt
 from morok.prove.semantics.term import Expr, Unsupported, World, both, choose
+from morok.prove.symbol import Symbol
 
 
 def numeral(a: Expr) -> int | None:
@@ -53,7 +54,7 @@ class Integers:
     def const(self, value: int) -> Expr:
         return smt.IntVal(value)
 
-    def variable(self, name: str) -> Expr:
+    def variable(self, name: Symbol) -> Expr:
         v = smt.Int(name)
         if self.bits and not self.homomorphic:
             self.world.assume(v >= self.low, v <= self.high)
@@ -131,7 +132,7 @@ class Integers:
         """a - b * quotient; where quotients are functions a function itself, so that equal operands show equal remainders."""
         if self.builtin or self.world.witnesses:
             return a - b * quotient
-        r = smt.Function(name, self.sort, self.sort, self.sort)(a, b)
+        r = smt.Function(Symbol("function", name), self.sort, self.sort, self.sort)(a, b)
         self.world.assume(r == a - b * quotient)
         return r
 
@@ -216,7 +217,7 @@ def _divide(world: World, kind: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
             q, r = world.fresh(kind, smt.IntSort()), world.fresh("remainder", smt.IntSort())
             world.assume(smt.Implies(b != 0, a == b * q + r))
         else:
-            q = smt.Function(kind, smt.IntSort(), smt.IntSort(), smt.IntSort())(a, b)
+            q = smt.Function(Symbol("function", kind), smt.IntSort(), smt.IntSort(), smt.IntSort())(a, b)
             r = a - b * q
         if kind == "floordiv":
             world.assume(smt.Implies(b > 0, smt.And(r >= 0, r < b)), smt.Implies(b < 0, smt.And(b < r, r <= 0)))

@@ -32,6 +32,7 @@ from morok.prove.semantics.term import (
     truth,
     whole,
 )
+from morok.prove.symbol import Symbol
 
 WIDEST: Final = 4096  # a shift beyond this has no value (language.md), so no power of two beyond it either
 POWERS: Final = 64  # exponents tried where nothing else bounds them
@@ -78,7 +79,7 @@ class WholeNumbers:
     def const(self, v: int) -> Expr:
         return whole(v)
 
-    def variable(self, name: str, bits: int = 0) -> Expr:
+    def variable(self, name: Symbol, bits: int = 0) -> Expr:
         return smt.Int(name)
 
     def known(self, a: Expr) -> int | None:
@@ -161,7 +162,7 @@ class WideBits:
     def const(self, v: int) -> Expr:
         return smt.BitVecVal(v, v.bit_length() + 1)
 
-    def variable(self, name: str, bits: int = 0) -> Expr:
+    def variable(self, name: Symbol, bits: int = 0) -> Expr:
         if not bits:
             raise Unsupported("unbounded numbers as bit vectors")
         return smt.BitVec(name, bits + 1)
@@ -292,14 +293,16 @@ class Arithmetic:
 
     def unary(self, op: str, a: Num) -> Num:
         exist = self._exist(a)
-        if op == "-":
-            # the negative of an unknown bound is the opposite unknown bound: only its use in arithmetic fails
-            return Num(self.n.neg(a.value), a.exists, a.plus_infinity, a.minus_infinity)
+        if op == "neg":
+            return Num(self.n.neg(a.value), exist)
         if op == "~":
             return Num(self.n.sub(self.n.const(-1), a.value), exist)
         if op == "abs":
             return Num(self.n.choose(self.n.lt(a.value, self.n.const(0)), self.n.neg(a.value), a.value), exist)
         if op == "log2":
+            known = self.n.known(a.value)
+            if known is not None:
+                return Num(self.n.const(max(known.bit_length() - 1, 0)), both(exist, self.is_power(a)))
             value = self.n.const(0)
             for k in range(1, self._exponents(a)):
                 value = self.n.choose(self.n.eq(a.value, self.n.const(1 << k)), self.n.const(k), value)

@@ -213,7 +213,7 @@ def sqrt(w: W, d: D, a: Term) -> Term:
 def _transcendental(name: str, cases: Callable[[Floats, Expr], list[tuple[Expr, Expr]]]) -> Unary:
     def apply(w: W, d: D, a: Term) -> Term:
         n = w.arithmetic(d)
-        value = w.opaque(f"{name}.{d.name}", n.sort, a.value)
+        value = w.approximation(name, d.name, n.sort, a.value)
         if isinstance(n, Floats):
             for condition, result in reversed(cases(n, a.value)):
                 value = smt.If(condition, result, value)
@@ -265,16 +265,16 @@ def _inverse_root(n: Floats, a: Expr) -> list[tuple[Expr, Expr]]:
     return [(n.is_zero(a), at_zero), (n.is_negative(a), n.const(_NAN)), (n.is_inf(a), n.const(0.0))]
 
 
-exp2 = _transcendental("exp2", _exponential)
-exp = _transcendental("exp", _exponential)
-log2 = _transcendental("log2", _logarithm)
-log = _transcendental("log", _logarithm)
-sin = _transcendental("sin", _odd_wave)
-tan = _transcendental("tan", _odd_wave)
-cos = _transcendental("cos", _even_wave)
-tanh = _transcendental("tanh", _sigmoid_like)
-erf = _transcendental("erf", _sigmoid_like)
-rsqrt = _transcendental("rsqrt", _inverse_root)
+exp2 = _transcendental("Exp2", _exponential)
+exp = _transcendental("Exp", _exponential)
+log2 = _transcendental("Log2", _logarithm)
+log = _transcendental("Log", _logarithm)
+sin = _transcendental("Sin", _odd_wave)
+tan = _transcendental("Tan", _odd_wave)
+cos = _transcendental("Cos", _even_wave)
+tanh = _transcendental("Tanh", _sigmoid_like)
+erf = _transcendental("Erf", _sigmoid_like)
+rsqrt = _transcendental("Rsqrt", _inverse_root)
 
 _UNROLLED = 16  # integer powers up to this literal exponent are products
 
@@ -301,13 +301,16 @@ def _literal(a: Expr) -> int | None:
 
 
 def _float_pow(w: W, d: D, n: Floats | Reals, a: Term, b: Term) -> Term:
-    """Within 1 ulp, so that the exact power, and its rounding, are among the values: used where the exponent is 1 or 2."""
-    value = w.opaque(f"pow.{d.name}", n.sort, a.value, b.value)
+    """Within 1 ulp, so that the exact power, and its rounding, are among the values. It may be taken for them, at the exponents 1
+    and 2, where no application is left whose value is another: of real numbers, and where the rule keeps no power.
+    """
+    value = w.approximation("Pow", d.name, n.sort, a.value, b.value)
     one = n.const(1.0)
     if isinstance(n, Floats):
         value = smt.If(smt.Or(n.is_nan(a.value), n.is_nan(b.value)), n.const(_NAN), value)
-    value = smt.If(b.value == n.const(2.0), n.mul(a.value, a.value), value)
-    value = smt.If(b.value == one, a.value, value)
+    if "Pow" not in w.apart or not isinstance(n, Floats):
+        value = smt.If(b.value == n.const(2.0), n.mul(a.value, a.value), value)
+        value = smt.If(b.value == one, a.value, value)
     value = smt.If(smt.Or(n.is_zero(b.value), a.value == one), one, value)
     return strict(value, a, b)
 

@@ -15,6 +15,7 @@ from morok.prove import smt
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, World, both, choose, either, negation
+from morok.prove.symbol import Symbol
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ class IntegerWorld(World):
     def arithmetic(self, d: str) -> Integers:
         return Integers(self, 0, True, builtin=True)
 
-    def variable(self, name: str, dtype: str, maybe_invalid: bool = False) -> Term:
+    def variable(self, name: Symbol, dtype: str, maybe_invalid: bool = False) -> Term:
         if dtype == "bool":
             return Term(smt.Bool(name))
         v = smt.Int(name)
@@ -62,7 +63,7 @@ class IntegerWorld(World):
             return Term(number.value != 0)
         return Term(number.value, self.fits(dtype, number))
 
-    def bound(self, dtype: str, name: str, term: Term, least: bool) -> tuple[Num, Expr]:
+    def bound(self, dtype: str, name: Symbol, term: Term, least: bool) -> tuple[Num, Expr]:
         n = Num(smt.Int(name))
         value = self.number_of(dtype, term).value
         sound = n.value <= value if least else value <= n.value

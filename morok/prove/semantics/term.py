@@ -14,6 +14,7 @@ import z3
 
 from morok.prove import smt
 from morok.prove.kept import address, adopted
+from morok.prove.symbol import Symbol
 
 Expr = Any  # an expression of the library; the bindings are untyped
 
@@ -118,7 +119,10 @@ class World:
     ranges    obligations of the lift to integers: conditions that the proof must establish, in the order of evaluation
     bounds    restrictions made for the solver's sake, in words: the verdict is then `bounded`
     witnesses, one_division  how divisions are said (integers.py)
-    fact_names  of the facts so far: two facts are never one unknown, whatever the rule calls their nodes
+    apart     the inexact ops of which results are apart that are computed at different stages
+    stage     when what is said now is computed: by `eval`, of constants, or in general at run time
+    inexact   the ops of `apart` that were met
+    part      of several encodings that one question is about, which one this is: what they introduce is not the same
     cases     values that cover all that a variable can be under the premises: the question may be asked for each
     """
 
@@ -131,8 +135,11 @@ class World:
     one_division: bool = False
     cases: dict[int, tuple[Expr, tuple[Expr, ...]]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
-    fact_names: set[str] = field(default_factory=set)
-    fresh_names: int = 0
+    apart: frozenset[str] = frozenset()
+    stage: str = "run"
+    inexact: set[str] = field(default_factory=set)
+    part: str = ""
+    introduced: int = 0
 
     def assume(self, *facts: Expr) -> None:
         self.axioms.extend(f for f in facts if not is_true(f))
@@ -141,10 +148,14 @@ class World:
         if words not in self.bounds:
             self.bounds.append(words)
 
+    def symbol(self, stem: str) -> Symbol:
+        """A new symbol; they are numbered in the order of construction, so that queries repeat exactly."""
+        self.introduced += 1
+        return Symbol("fresh", stem, self.introduced, self.part) if self.part else Symbol("fresh", stem, self.introduced)
+
     def fresh(self, stem: str, sort: Any) -> Expr:
-        """A new constant; names are numbered in the order of construction, so that queries repeat exactly."""
-        self.fresh_names += 1
-        return smt.Const(f"{stem}!{self.fresh_names}", sort)
+        """A new constant."""
+        return smt.Const(self.symbol(stem), sort)
 
     def once(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` gave for this key the first time. Expressions count as equal when they are one node of the solver."""
@@ -156,4 +167,16 @@ class World:
     def opaque(self, name: str, result: Any, *arguments: Expr) -> Expr:
         """An uninterpreted function: equal arguments give equal results, and nothing else is known."""
         self.exact = False
-        return smt.Function(name, *(a.sort() for a in arguments), result)(*arguments)
+        return smt.Function(Symbol("function", name), *(a.sort() for a in arguments), result)(*arguments)
+
+    def approximation(self, op: str, at: str, result: Any, *arguments: Expr) -> Expr:
+        """A value within the tolerance of an inexact op: a function of op, dtype and operands, of which nothing else is known.
+
+        `eval` computes by another program than runs in the end, and what is made of constants may be computed by either. All are
+        within the tolerance; that they are the same nothing says, so that they are three functions where the rule keeps an
+        application of the op.
+        """
+        if op not in self.apart:
+            return self.opaque(f"{op}.{at}", result, *arguments)
+        self.inexact.add(op)
+        return self.opaque(f"{op}.{at}.{self.stage}", result, *arguments)

@@ -15,6 +15,7 @@ from morok.prove.semantics.floats import Floats, Reals
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers, WideBits
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, World, both, choose, either, negation
+from morok.prove.symbol import Symbol
 
 DIVISIONS = frozenset({"Idiv", "Mod", "FloorDiv", "FloorMod"})
 RING = frozenset({"Add", "Sub", "Mul", "Neg", "MulAcc", "Square"})
@@ -66,11 +67,11 @@ class MorokWorld(World):
     def sort(self, d: DType) -> Any:
         return smt.BoolSort() if d.is_bool else self.arithmetic(d).sort
 
-    def variable(self, name: str, dtype: str, maybe_invalid: bool = False) -> Term:
+    def variable(self, name: Symbol, dtype: str, maybe_invalid: bool = False) -> Term:
         """Any value of the dtype; Invalid among them where `maybe_invalid`."""
         d = self.dtype(dtype)
         value = smt.Bool(name) if d.is_bool else self.arithmetic(d).variable(name)
-        return Term(value, TRUE, smt.Bool(f"{name}.invalid") if maybe_invalid and d.is_index else FALSE)
+        return Term(value, TRUE, smt.Bool(Symbol("invalid", name)) if maybe_invalid and d.is_index else FALSE)
 
     def constant(self, dtype: str, value: Any) -> Term:
         d = self.dtype(dtype)
@@ -127,7 +128,7 @@ class MorokWorld(World):
             return self.constant(dtype, float(v))
         return Term(self.numbers.n.to(number.value, self.arithmetic(d)))
 
-    def bound(self, dtype: str, name: str, term: Term, least: bool) -> tuple[Num, Expr]:
+    def bound(self, dtype: str, name: Symbol, term: Term, least: bool) -> tuple[Num, Expr]:
         """(the fact vmin or vmax of a node, what is known of it): any bound that holds of the node's value."""
         d = self.dtype(dtype)
         n = self.numbers
@@ -144,7 +145,7 @@ class MorokWorld(World):
             return Num(value), both(inside, either(negation(term.defined), sound[1]))
         bits = d.bits
         value = n.n.variable(name, bits)
-        infinite = FALSE if bits else smt.Bool(f"{name}.infinite")
+        infinite = FALSE if bits else smt.Bool(Symbol("infinite", name))
         number = Num(value, TRUE, infinite if least else FALSE, FALSE if least else infinite)
         has_value = both(term.defined, negation(term.invalid))
         order = n.compare("<=" if least else ">=", number, self.number_of(dtype, term))[1]

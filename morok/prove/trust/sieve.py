@@ -6,7 +6,6 @@ trial finds is a counterexample beyond doubt; that it finds none proves nothing.
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
 import random
@@ -17,6 +16,7 @@ from zlib import crc32
 
 from morok import config
 from morok.dsl.checked import CheckedRule, Instance
+from morok.dsl.compiled import helper_module
 from morok.errors import IRError, UndefinedError
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
@@ -26,6 +26,7 @@ from morok.ir.launch import launched
 from morok.ir.op import Op
 from morok.ir.ranges import open_axes
 from morok.ir.uop import UOp
+from morok.marks import trusted
 from morok.prove.digest import names_in
 from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.launched import about_launches
@@ -284,14 +285,16 @@ class Rewriter:
     def __init__(self, rule: CheckedRule) -> None:
         self._rules = RuleSet.of([rule])
         self._context: Callable[[UOp], Any] | None = _no_context
-        if rule.context is not None:
-            helpers = importlib.import_module(rule.helpers) if rule.helpers is not None else None
+        if rule.externs and not trusted(str(rule.helpers)):
+            self._context = None
+        elif rule.context is not None:
+            helpers = helper_module(rule.helpers) if rule.helpers is not None else None
             self._context = getattr(getattr(helpers, rule.context, None), "of", None)
 
     def __call__(self, graph: UOp) -> UOp | None:
         """What becomes of a graph, if the rule applies; what a helper raises where its contract excludes the call is raised."""
         if self._context is None:
-            return None  # what the helpers know of the whole kernel no graph by itself has
+            return None  # what the helpers know of the whole kernel no graph by itself has, or nobody said to run them
         hit = self._rules.rewrite_node(graph, self._context(graph))
         return None if hit is None else hit[0]
 

@@ -110,6 +110,9 @@ class StructureMaker(Maker):
                 return self.op_reduce(self.fields(p), p)
             case S.PStruct(op=op):
                 return self.structure(op, self.fields(p))
+            case S.POp(ops=("Bitcast",), args=(x, *_)):  # of as many lanes
+                read = self.make(x)
+                return read.bitcast(self.scalar(p).vec(read.dtype.count))
             case S.POp(ops=ops, args=args) if not TABLE[Op[ops[0]]].pointwise:
                 return self.structure(ops[0], operands(ops[0], args))
             case S.PVar(name=name) if name in self.nodes:

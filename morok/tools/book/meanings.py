@@ -129,6 +129,7 @@ _TEXT: Final = {
         Pad zeros around
         Shrink a part, cut out
         Flip axes backwards
+        Concat tensors behind each other along an axis
         Contiguous with memory of its own
         ContiguousBackward a mark that means nothing to a schedule
         Detach a mark that means nothing to a schedule

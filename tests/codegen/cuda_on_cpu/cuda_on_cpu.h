@@ -1,5 +1,6 @@
-// CUDA C, run on the CPU: each thread of a block is a fiber, blocks run one after another. A barrier hands over to the next
-// fiber; one that some threads reach and others do not is reported. Shared memory is a static variable of the kernel.
+// CUDA C, run on the CPU: each thread of a block is a fiber, blocks run one after another. A barrier (__syncthreads) hands over to
+// the next fiber; one that some threads reach and others do not is reported. Shared memory holds poison when a block begins. There
+// are vector types of two and four numbers, and 16-bit floats; there are no warps, shuffles, atomics or matrix instructions.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(n)
-#define __shared__ static
+#define __shared__ static __attribute__((section("shared_memory")))
 #define __align__(n) __attribute__((aligned(n)))
 
 struct dim3 {
@@ -109,6 +110,15 @@ inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
   return __double2bfloat16(fused(__bfloat162float(a), __bfloat162float(b), __bfloat162float(c)));
 }
 
+// Shared memory: all of this library's, which the linker puts between these two; nothing where no kernel has any.
+extern "C" char __start_shared_memory[] __attribute__((weak, visibility("hidden")));
+extern "C" char __stop_shared_memory[] __attribute__((weak, visibility("hidden")));
+
+// What a block must not read: not a number and -1, or else (`large`) great numbers.
+inline void poison_shared_memory(bool large) {
+  if (__start_shared_memory) std::memset(__start_shared_memory, large ? 0x7f : 0xff, __stop_shared_memory - __start_shared_memory);
+}
+
 // Threads
 
 struct Fibers {
@@ -168,6 +178,9 @@ inline int run_grid(dim3 grid, dim3 block, bool backwards, std::function<void()>
   for (blockIdx.z = 0; blockIdx.z < grid.z; blockIdx.z++)
     for (blockIdx.y = 0; blockIdx.y < grid.y; blockIdx.y++)
       for (blockIdx.x = 0; blockIdx.x < grid.x; blockIdx.x++)
+      {
+        poison_shared_memory(backwards);
         if (run_block(block, backwards)) return 1;
+      }
   return 0;
 }

@@ -1,0 +1,266 @@
+"""Calls of a function that describe it: what it returns and writes, as graphs over what stands for its arguments."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from morok.arguments import shown
+from morok.caller import caller
+from morok.described.arguments import Stands, rebuilt
+from morok.described.reach import Reach
+from morok.described.values import PLAIN, same, value_key
+from morok.errors import JitArgumentError, JitDifferenceError, JitEffectError
+from morok.ir.dtype import dtypes
+from morok.ir.graph import toposort
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.nn.module import Module
+from morok.tensor import registry
+from morok.tensor.base import Lazy, show
+from morok.tensor.describing import Description
+from morok.tensor.schedule import Normal, normalised
+from morok.tensor.stored import constant, content, memory
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """A tensor that a call makes."""
+
+    uop: UOp
+    device: str
+    kind: type[Lazy]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a tensor becomes.
+
+    tensor    the one that the function reaches; None for an argument
+    given     the argument's number among the tensors of the arguments
+    in_place  whether its memory holds that
+    """
+
+    tensor: Lazy | None
+    given: int | None
+    uop: UOp
+    device: str
+    in_place: bool
+
+
+@dataclass(slots=True)
+class Described:
+    """One description: its result as a pattern (see `Pattern`), the tensors in it, what is written, and what was noted."""
+
+    pattern: Any
+    new: list[New]
+    writes: list[Write]
+    noted: Description
+    binds: list[UOp]
+    normal: Normal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.normal = normalised([*[n.uop for n in self.new], *[w.uop for w in self.writes]], "")
+
+    @property
+    def buffers(self) -> list[UOp]:
+        return self.normal.buffers
+
+
+class Pattern:
+    """A result as nested tuples: ("new", k), ("given", k) of the arguments' tensors, ("container", k) of their containers,
+    ("value", v), ("node", n), ("parts", container, patterns).
+    """
+
+    def __init__(self, stands: Stands, noted: Description) -> None:
+        self.new: list[Lazy] = []
+        self.given = {id(t): k for k, t in enumerate(stands.tensors.values())}
+        self.containers = {id(made): k for k, (_, made) in enumerate(stands.containers.values())}
+        self.binds = {made: k for k, made in enumerate(stands.binds.values())}
+        self.noted = noted
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, Lazy):
+            if id(value) in self.given:
+                return "given", self.given[id(value)]
+            if not self.noted.is_own(value):
+                return "value", value
+            at = next((k for k, t in enumerate(self.new) if t is value), len(self.new))
+            if at == len(self.new):
+                self.new.append(value)
+            return "new", at
+        if id(value) in self.containers:
+            return "container", self.containers[id(value)]
+        if isinstance(value, UOp):
+            return "node", value
+        if type(value) in PLAIN or isinstance(value, (Module, np.ndarray)):
+            return "value", value
+        parts: list[Any] = []
+        try:
+            made = rebuilt(value, lambda v: parts.append(self.of(v)))
+        except RecursionError:
+            raise JitArgumentError("a result contains itself", place=caller(), expected="no container in itself") from None
+        return ("value", value) if made is None else ("parts", made, tuple(parts))
+
+
+def built(pattern: Any, make: Callable[[str, Any], Any]) -> Any:
+    """The value of a pattern, whose tensors `make` makes."""
+    kind, what = pattern[0], pattern[1]
+    if kind != "parts":
+        return make(kind, what)
+    parts = iter(pattern[2])
+    return rebuilt(what, lambda _: built(next(parts), make))
+
+
+def described(
+    function: Callable[..., Any], stands: Stands, keys: list[UOp], roots: Sequence[tuple[str, Any]], name: str, shifted: bool
+) -> Described:
+    """One description of the function. Whatever it writes is undone, and an exception of its own goes on."""
+    born = registry.new_name()
+    noted = Description(born, keys, lambda device: registry.new_buffer(dtypes.u64, 1, device))
+    before = Reach(roots)
+    try:
+        with noted.active():
+            args, kwargs = stands.anew(shifted)
+            started = {key: t.uop for key, t in stands.tensors.items()}
+            result = function(*args, **kwargs)
+            del args, kwargs
+        pattern = Pattern(stands, noted)
+        shape = pattern.of(result)
+        new = [New(t.uop, t.device, type(t)) for t in pattern.new]
+        numbers = {key: k for k, key in enumerate(stands.given.tensors)}
+        writes = [
+            Write(None, numbers[key], t.uop, t.device, _is_in_place(t.uop, started[key]))
+            for key, t in stands.tensors.items()
+            if key not in stands.kept and t.uop is not started[key]
+        ]
+        given = {id(t): numbers[key] for key, t in stands.tensors.items() if key in stands.kept}
+        writes += [
+            Write(None if key in given else t, given.get(key), t.uop, t.device, _is_in_place(t.uop, old))
+            for key, (t, old) in noted.before.items()
+            if t.uop is not old
+        ]
+        changed = stands.changed()
+    finally:
+        noted.undo()
+    del result
+    pattern.new.clear()
+    if changed:
+        raise _effect(name, f"changes {changed}")
+    if difference := before.difference(Reach(roots)):
+        raise _effect(name, f"changes what it reaches: {difference}")
+    _refuse_leaks(noted, stands, name)
+    return Described(shape, new, writes, noted, list(stands.binds.values()))
+
+
+def _is_in_place(uop: UOp, old: UOp) -> bool:
+    return content(uop).op is Op.Assign and memory(uop) is content(old)
+
+
+def _effect(name: str, what: str) -> JitEffectError:
+    return JitEffectError(
+        f"{name} {what}",
+        place=caller(),
+        expected="a function of its arguments that returns what it makes",
+        hint="write to a tensor in place: t.assign(..) or t[..] = ..; return what is to be kept",
+    )
+
+
+def _refuse_leaks(noted: Description, stands: Stands, name: str) -> None:
+    """JitEffectError for a tensor that is alive though nobody returned it."""
+    stands.tensors, stands.containers = ({k: t for k, t in stands.tensors.items() if k in stands.kept}, {})
+    for attempt in range(2):
+        alive = [t for r in noted.made if (t := r()) is not None]
+        if not alive:
+            return
+        if attempt == 0:
+            shapes = [f"{show(t.shape)} {t.dtype}" for t in alive]
+            del alive
+            gc.collect()  # a circle of objects may hold it
+        else:
+            raise _effect(name, f"leaves a tensor somewhere: {shapes[0]}")
+
+
+def agree(first: Described, second: Described, name: str) -> None:
+    """JitDifferenceError where two descriptions differ."""
+
+    def differ(what: str) -> JitDifferenceError:
+        return JitDifferenceError(
+            f"described twice, {name} {what}",
+            place=caller(),
+            expected="one graph for one set of arguments",
+            hint="what changes from call to call is to be an argument, or a tensor that is written in place",
+        )
+
+    a, b = first, second
+    if len(a.writes) != len(b.writes) or any(
+        v.tensor is not w.tensor or v.given != w.given for v, w in zip(a.writes, b.writes, strict=True)
+    ):
+        raise differ("writes different tensors")
+    if a.noted.events != b.noted.events:
+        raise differ("draws random numbers in another way")
+    if not _same_pattern(a.pattern, b.pattern, dict(zip(b.binds, a.binds, strict=True))):
+        raise differ(f"returns {shown(_plain(a.pattern))} and {shown(_plain(b.pattern))}")
+    if [(n.kind, n.device, n.uop.dtype) for n in a.new] != [(n.kind, n.device, n.uop.dtype) for n in b.new]:
+        raise differ("returns tensors of other kinds")
+    if a.normal.roots != b.normal.roots:
+        raise differ("computes something else")
+    own = [{d.normal.became[x].arg[0] for x in d.binds if x in d.normal.became} for d in (a, b)]
+    if own[0] != own[1] or any(a.normal.values[n] != b.normal.values[n] for n in a.normal.values if n not in own[0]):
+        raise differ("binds variables to other values")
+    for x, y in zip(a.buffers, b.buffers, strict=True):
+        if not _same_data(x, y, a.noted, b.noted):
+            raise differ("computes with other numbers")
+
+
+def _plain(pattern: Any) -> Any:
+    return built(pattern, lambda kind, what: what if kind == "value" else f"<{kind} {what}>")
+
+
+def _same_pattern(a: Any, b: Any, binds: dict[UOp, UOp]) -> bool:
+    if a[0] != b[0]:
+        return False
+    if a[0] == "parts":
+        if type(a[1]) is not type(b[1]) or len(a[2]) != len(b[2]):
+            return False
+        if isinstance(a[1], dict) and [*map(value_key, a[1])] != [*map(value_key, b[1])]:
+            return False
+        return all(_same_pattern(v, w, binds) for v, w in zip(a[2], b[2], strict=True))
+    if a[0] == "node":
+        return a[1] is b[1].substitute(binds)
+    if isinstance(a[1], np.ndarray) and isinstance(b[1], np.ndarray):
+        return a[1] is b[1] or (a[1].dtype == b[1].dtype and a[1].shape == b[1].shape and a[1].tobytes() == b[1].tobytes())
+    return same(a[1], b[1])
+
+
+def is_same_array(x: UOp, y: UOp, a: Description, b: Description) -> bool:
+    """Whether two Buffer nodes were made of one ndarray, which the function reaches."""
+    if x not in a.arrays or y not in b.arrays:
+        return False
+    first, second = a.arrays[x][0], b.arrays[y][0]
+    return first is second or (first.size > 0 and first.__array_interface__ == second.__array_interface__)
+
+
+def _same_data(x: UOp, y: UOp, a: Description, b: Description) -> bool:
+    if x is y or is_same_array(x, y, a, b):
+        return True
+    if x.src[0].arg < a.born or y.src[0].arg < b.born or x.src[1] is not y.src[1]:
+        return False
+    first, second = registry.memory_of(x), registry.memory_of(y)
+    if first is None or second is None:
+        return first is second
+    return first.numpy().tobytes() == second.numpy().tobytes()
+
+
+def lazies(made: Described) -> list[Lazy]:
+    """The tensors that were there and whose nodes a description holds though they are still to be computed."""
+    nodes = set(toposort([*[n.uop for n in made.new], *[w.uop for w in made.writes]]))
+    return [
+        t
+        for t in registry.tensors()
+        if (node := content(t.uop)) in nodes and node.op is not Op.Buffer and constant(node) is None and not made.noted.is_own(t)
+    ]

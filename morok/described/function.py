@@ -1,0 +1,180 @@
+"""`morok.jit`: a function of tensors and modules that is described once for each kind of call, and then run by its plan."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import os
+import threading
+import types
+from collections.abc import Callable, Hashable
+from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
+
+from morok.arguments import function as callable_
+from morok.caller import caller
+from morok.config import all_key
+from morok.described.arguments import Arguments, Stands
+from morok.described.description import Described, agree, described, lazies
+from morok.described.plan import Plan
+from morok.described.reach import Reach
+from morok.errors import JitDifferenceError, JitError, MorokError, UsageError
+from morok.ir.uop import UOp
+from morok.passes.appended import appended_key
+from morok.tensor.describing import current
+from morok.tensor.realize import is_watched, realize
+from morok.tensor.stored import constant, content, stored_buffer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MOST: Final = 64  # plans of one function
+_VARIANTS: Final = 4  # plans of one key, which differ in what the function reaches
+_RETRIES: Final = 4
+_uses: Final = itertools.count(1)
+_lock = threading.RLock()  # one description at a time: tensors that it writes are not themselves meanwhile
+
+
+def _in_child() -> None:
+    """The thread that described something in the parent does not exist here."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+class Jitted(Generic[P, R]):
+    """A function, and its plans."""
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        callable_(function, "what is jitted")
+        self.__wrapped__: Callable[P, R] = function
+        functools.update_wrapper(self, function, updated=())
+        self._plans: dict[Hashable, tuple[Plan, ...]] = {}
+
+    def __repr__(self) -> str:
+        return f"<jitted {self.name}, {self.plans} plan{'' if self.plans == 1 else 's'}>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.__wrapped__,)
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__))
+
+    @property
+    def plans(self) -> int:
+        """How many plans there are: at most 64."""
+        return sum(map(len, list(self._plans.values())))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if current() is not None or is_watched():  # part of what is described; who watches sees every kernel
+            return self.__wrapped__(*args, **kwargs)
+        call = Arguments(args, kwargs)
+        key = (call.key, all_key(), appended_key())
+        for plan in self._plans.get(key, ()):
+            if plan.fits(call):
+                break
+        else:
+            plan, call = self._found(key, call, args, kwargs)
+        plan.used = next(_uses)
+        return cast(R, plan.run(call, args, kwargs))
+
+    def _found(self, key: Hashable, call: Arguments, args: Any, kwargs: Any) -> tuple[Plan, Arguments]:
+        """A plan for this key where none fits at first sight: one that fits all the same, or a new one."""
+        with _lock:
+            plans = self._plans.get(key, ())
+            for plan in plans:
+                realize([t for t in plan.tensors if stored_buffer(t.uop) is None and constant(t.uop) is None])
+            reach = Reach(self._roots(call))
+            for plan in plans:
+                if plan.fits_tensors(call) and not plan.reach.difference(reach):
+                    plan.reach = reach
+                    return plan, call
+            plan = self._described(call, args, kwargs)
+            self._keep(key, plan)
+            return plan, call
+
+    def _roots(self, call: Arguments) -> list[tuple[str, Any]]:
+        return [(self.name, self.__wrapped__), *[(f"an argument ({type(v).__name__})", v) for v in call.objects]]
+
+    def _described(self, call: Arguments, args: Any, kwargs: Any) -> Plan:
+        stands, roots = Stands(call, args, kwargs), self._roots(call)
+        keys: list[UOp] = []
+
+        def once(shifted: bool) -> Described:
+            return described(self.__wrapped__, stands, keys, roots, self.name, shifted)
+
+        made = once(False)
+        for _ in range(_RETRIES):
+            pending, shared = lazies(made), _shared(call, made, stands)
+            if not pending and not shared and not made.noted.computed:
+                break
+            # what the function reaches is computed before its plan; what it reaches and is given too has one memory
+            realize(pending)
+            stands.kept |= shared
+            made = once(False)
+        try:
+            other = once(True)
+        except MorokError as problem:
+            if isinstance(problem, JitError) or not call.binds:
+                raise
+            raise JitDifferenceError(
+                f"described twice, {self.name} fails where variables are bound to other values: {problem.message}",
+                place=caller(),
+                expected="one graph for all values of a variable",
+                hint="what the function binds itself has a variable of its own",
+            ) from problem
+        agree(made, other, self.name)
+        return Plan(made, other, stands, Reach(roots), call)
+
+    def _keep(self, key: Hashable, plan: Plan) -> None:
+        plan.used = next(_uses)
+        variants = [plan, *self._plans.get(key, ())]
+        del variants[_VARIANTS:]
+        plans = {**self._plans, key: tuple(variants)}
+        while sum(map(len, plans.values())) > MOST:
+            oldest = min(plans, key=lambda k: max(p.used for p in plans[k]))
+            if left := tuple(sorted(plans[oldest], key=lambda p: -p.used)[:-1]):
+                plans[oldest] = left
+            else:
+                del plans[oldest]
+        self._plans = plans
+
+
+def _shared(call: Arguments, made: Described, stands: Stands) -> set[int]:
+    """The arguments whose memory the function reaches by itself, too."""
+    reached = {node for node in made.buffers if node in call.leaves}
+    return {key for key, t in call.tensors.items() if content(call.nodes.get(key, t.uop)) in reached} - stands.kept
+
+
+def jit(function: Callable[P, R]) -> Jitted[P, R]:
+    """`function`, described once for each kind of call, and run by its plan: for what is computed again and again.
+
+    Example::
+
+        @morok.jit
+        def step(x: Tensor, scale: float) -> Tensor:
+            return (x @ weight + bias).relu() * scale
+
+    Calls are of one kind whose arguments have one tree, and in it the same shapes, dtypes and devices of tensors, tensors that
+    share memory in the same way, and the same Python values by type and bits; under the same settings; while modules, closures
+    and globals that the function reaches are the same. Arrays are tensors. A bound variable's value is not part of it.
+
+    A call has the value, writes what it writes, and draws the random numbers that it would without jit; results have memory of
+    their own. The function is called when it is described, twice, and not later: what it prints or does to files happens then.
+
+    JitArgumentError for an argument without a hash; JitValueError where the function asks for elements that depend on its
+    arguments; JitDifferenceError and JitEffectError where a plan could not do what the function does.
+    """
+    if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"jit of {getattr(function, '__name__', function)}, which does not return when it has computed",
+            place=caller(),
+            expected="a function that returns its results",
+        )
+    return Jitted(function)

@@ -1,0 +1,438 @@
+"""A described function as a plan: what it is given, what it computes, and what becomes of its results."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from morok.described.arguments import Arguments, Stands, rebuilt
+from morok.described.description import Described, built, is_same_array
+from morok.described.overlaps import Spans
+from morok.described.reach import Reach
+from morok.ir.graph import substitute
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.locks import WRITES
+from morok.passes.rangeify.state import MOVEMENT
+from morok.runtime.buffer import Buffer
+from morok.runtime.device import device as find_device
+from morok.tensor import registry
+from morok.tensor.base import Lazy
+from morok.tensor.movement import reshaped
+from morok.tensor.plans import planned
+from morok.tensor.random import GENERATOR
+from morok.tensor.realize import held, realize
+from morok.tensor.schedule import Prepared, Schedule, normalised, refuse_others, refuse_overlaps, scheduled
+from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
+from morok.tensor.writing import refuse_view
+
+if TYPE_CHECKING:
+    from morok.runtime.plan import ExecutionPlan
+
+_node: Final = attrgetter("uop")
+_serial: Final = attrgetter("serial")
+_SLOTS: Final = 3  # results of one output that are kept to be used again
+_references: Final = sys.getrefcount
+
+
+_alive: Final[dict[registry.Reference, None]] = {}  # the plans
+_made: Final = [0]  # how many there have been
+
+
+def _holders(node: UOp) -> int:
+    """How many references plans have to a node."""
+    return sum(plan.held[node.serial] for r in list(_alive) if (plan := r()) is not None)
+
+
+def _alone(tensor: Lazy, held: int, given: int) -> bool:
+    """Whether nobody but this tensor, the plans (`held` times) and the call (`given` times) knows its node and the Buffer node
+    below, so that nothing else reads its memory. False says nothing.
+    """
+    node = tensor.uop
+    if node.op is Op.Buffer:
+        return _references(node) <= 3 + held + given
+    if node.op is not Op.Reshape or node.src[0].op is not Op.Buffer:
+        return False
+    return _references(node) <= 3 + held and _references(node.src[0]) <= 2 + given
+
+
+class _Slot:
+    """Memory for one output, and the nodes over it: used again once nobody else knows them."""
+
+    __slots__ = ("memory", "buffer", "nodes", "least")
+
+    def __init__(self, like: Buffer, shapes: Iterable[Any], device: str) -> None:
+        self.memory = Buffer(like.device, like.dtype, like.size).allocate()
+        self.buffer = registry.new_buffer(like.dtype, like.size, device, self.memory)
+        self.nodes = [reshaped(self.buffer, shape) for shape in shapes]
+        self.least: tuple[int, ...] = ()
+
+    def counts(self) -> tuple[int, ...]:
+        return (
+            _references(self.memory),
+            _references(self.memory._memory),
+            _references(self.buffer),
+            *map(_references, self.nodes),
+        )
+
+
+class _Execution:
+    """One plan and its buffers: for one call at a time.
+
+    written  where those lie that it writes, once it was looked whether they overlap others
+    """
+
+    __slots__ = ("plan", "keys", "slots", "values", "written")
+
+    def __init__(self, plan: ExecutionPlan, keys: list[tuple[int, int]], outputs: int) -> None:
+        self.plan = plan
+        self.keys = [(plan.buffers[n], k) for n, k in keys]
+        self.slots: list[list[_Slot]] = [[] for _ in range(outputs)]
+        self.written: Spans | None = None
+        self.values: dict[str, int] = {}  # of variables, as the plan has them
+
+
+class Part:
+    """What a call computes on one device.
+
+    outputs   the numbers of the buffers of what is computed, each once
+    place     of each node that is computed its position among these; for who makes the plan
+    captured  the serial numbers of the nodes that the function reaches by itself: they are to die with their tensors
+    """
+
+    def __init__(self, made: Described, other: Described, stands: Stands, roots: list[UOp], device: str) -> None:
+        self.device, self.target = device, find_device(device)
+        normal = normalised(roots, device)
+        self.schedule: Schedule = scheduled(normal, device)
+        self.values = normal.values
+        self.names = [(k, normal.became[b].arg[0]) for k, b in enumerate(made.binds) if b in normal.became]
+        self.outputs = list(dict.fromkeys(self.schedule.outputs))
+        self.place = dict(zip(roots, map(self.outputs.index, self.schedule.outputs), strict=True))
+        self.memory: list[Buffer | None] = []
+        self.leaves: list[tuple[int, int]] = []
+        self.keys: list[tuple[int, int]] = []
+        self.fresh: list[tuple[int, Buffer, bool]] = []  # with a pattern, and whether it has elements
+        self.arrays: list[tuple[int, np.ndarray[Any, Any], np.dtype[Any]]] = []
+        self.captured: list[int] = []
+        own_leaves = {leaf: k for k, leaf in enumerate(stands.leaves)}
+        keys = {node: k for k, node in enumerate(made.noted.keys)}
+        twins = dict(zip(made.buffers, other.buffers, strict=True))
+        written = {s.buffers[0] for s in self.schedule.steps if s.buffers[0] < self.schedule.inputs}
+        for n, node in enumerate(normal.buffers):
+            memory: Buffer | None = None
+            if node in own_leaves:
+                self.leaves.append((n, own_leaves[node]))
+            elif node in keys:
+                self.keys.append((n, keys[node]))
+            elif is_same_array(node, twins[node], made.noted, other.noted):
+                array, dtype, copied = made.noted.arrays[node]
+                memory = memory_of(node, device)
+                if copied:
+                    self.arrays.append((n, array, dtype))
+            else:
+                memory = memory_of(node, device)
+                assert memory is not None
+                if node.src[0].arg < made.noted.born:
+                    self.captured.append(node.serial)
+                elif n in written:  # made anew by each call
+                    self.fresh.append((n, memory, registry.memory_of(node) is not None))
+            self.memory.append(memory)
+        there = [m for m in self.memory if m is not None]
+        refuse_others(there, self.target)
+        refuse_overlaps(there, {k for k, m in enumerate(there) for w in written if m is self.memory[w]})
+        self.written = written
+        self.sizes = [(node.dtype, node.arg) for node in normal.buffers]
+        self.idle: list[_Execution] = [self._made()]
+
+    def _made(self) -> _Execution:
+        memory = [Buffer(self.target, *self.sizes[n]) if m is None else m for n, m in enumerate(self.memory)]
+        memory += [Buffer(self.target, d, n) for d, n in self.schedule.made]
+        plan = planned(Prepared(self.schedule, self.target, [], memory, self.values, {}), self.outputs)
+        return _Execution(plan, self.keys, len(self.outputs))
+
+    def run(self, leaves: list[Buffer], keys: list[int], binds: list[int], shapes: list[list[Any]]) -> list[_Slot | None]:
+        """Execute; for each output above the inputs the memory that it lies in, which is the caller's."""
+        try:
+            execution = self.idle.pop()
+        except IndexError:  # another thread is at it
+            execution = self._made()
+        plan = execution.plan
+        buffers, use = plan.buffers, plan._use
+        changed = [(n, leaves[k]) for n, k in self.leaves if buffers[n] is not leaves[k]]
+        for n, given in changed:
+            use(n, given)
+        if self.written and changed:
+            self._refuse_overlaps(execution, changed)
+        for memory, k in execution.keys:
+            memory.copy_in(np.array([keys[k]], np.uint64))
+        for n, array, dtype in self.arrays:
+            buffers[n].copy_in(array.astype(dtype, copy=False).view(buffers[n].numpy().dtype).reshape(-1))
+        for n, template, filled in self.fresh:
+            use(n, Buffer(self.target, template.dtype, template.size).allocate())
+            if filled:
+                buffers[n].copy_in(template.numpy())
+        out: list[_Slot | None] = []
+        for k, n in enumerate(self.outputs):
+            if n < self.schedule.inputs:
+                out.append(None)
+                continue
+            slot = self._slot(execution.slots[k], buffers[n], shapes[k])
+            if slot.memory is not buffers[n]:
+                use(n, slot.memory)
+            out.append(slot)
+        values = {name: binds[k] for k, name in self.names}
+        if values != execution.values:
+            plan.execute(None, values)
+            execution.values = values
+        else:
+            plan.execute()
+        self.idle.append(execution)
+        return out
+
+    def _refuse_overlaps(self, execution: _Execution, changed: list[tuple[int, Buffer]]) -> None:
+        """UsageError where memory that is written overlaps other memory that is used; `changed` since it was looked at last."""
+        buffers, written = execution.plan.buffers[: self.schedule.inputs], self.written
+        if execution.written is None or any(n in written for n, _ in changed):
+            execution.written = None  # if this raises
+            refuse_overlaps(buffers, written)
+            execution.written = Spans([buffers[n] for n in written])
+        elif any(execution.written.overlap(m.address, m.address + m.nbytes) for _, m in changed):
+            refuse_overlaps(buffers, written)
+
+    def _slot(self, slots: list[_Slot], bound: Buffer, shapes: list[Any]) -> _Slot:
+        """Memory that nobody else knows; `bound` is what the plan has now."""
+        for k, slot in enumerate(slots):
+            now = slot.counts()
+            if now[0] - (slot.memory is bound) <= slot.least[0] and now[1:] <= slot.least[1:]:
+                slots.append(slots.pop(k))
+                return slot
+        slot = _Slot(bound, shapes, self.device)
+        slot.least = slot.counts()
+        slots.append(slot)
+        if len(slots) > _SLOTS:
+            del slots[0]
+        return slot
+
+
+class Plan:
+    """What is computed for one key, while what the function reaches stays as it is.
+
+    used  when it was used last
+    """
+
+    def __init__(self, made: Described, other: Described, stands: Stands, reach: Reach, call: Arguments) -> None:
+        self.used = 0
+        self.reach = reach
+        self.pattern, self.binds = made.pattern, made.binds
+        self.events, self.reads = made.noted.events, made.noted.reads
+        self._alive = [*call.objects, *call.values]  # what the key means by its identity
+        given = list(call.tensors.values())
+        self._kept = {k: t for k, t in enumerate(given) if id(t) in stands.kept}
+        self._in_place = [(w.tensor, w.given) for w in made.writes if w.in_place]
+        self._becomes = [(w.tensor, w.given, len(made.new) + k) for k, w in enumerate(w for w in made.writes if not w.in_place)]
+        # results, and what is written otherwise than in place, are new tensors, each with memory of its own
+        new = [_owning(n.kind, n.uop, n.device) for n in made.new]
+        new += [_owning(Lazy, w.uop, w.device) for w in made.writes if not w.in_place]
+        group = [*new, *[Lazy._make(w.uop, w.device) for w in made.writes if w.in_place]]
+        devices = dict.fromkeys(t.device for t in group if not _is_formula(t))
+        groups = [[t for t in group if t.device == d and not _is_formula(t)] for d in devices]
+        roots = [wanted(g, g) for g in groups]
+        self._parts = [Part(made, other, stands, r, d) for d, r in zip(devices, roots, strict=True)]
+        shapes: list[list[list[Any]]] = [[[] for _ in p.outputs] for p in self._parts]
+        self._outputs = [_Output(t, list(devices), self._parts, shapes) for t in new]
+        self._shapes = shapes
+        for part in self._parts:
+            part.place.clear()
+        self._captured = frozenset(serial for part in self._parts for serial in part.captured)
+        watched = self._captured | {serial for serial, _, _ in self.reads}
+        reached = [t for t in reach.tensors if constant(t.uop) is not None or content(t.uop).serial in watched]
+        written = [t for t, _ in self._in_place if t is not None]
+        self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
+        self._nodes = [t.uop for t in self.tensors]
+        self.held = Counter(map(_serial, self._nodes))
+        self._holders: tuple[tuple[int, int], list[int]] = ((0, 0), [])
+        _alive[registry.Reference(self, _alive.__delitem__)] = None
+        _made[0] += 1
+        self._arrays = [a for a in _arrays(made.pattern) if any(a is b for b in _arrays(other.pattern))]
+
+    def fits(self, call: Arguments) -> bool:
+        """Whether this plan computes the call: False says nothing about what is changed and equal."""
+        return self.fits_tensors(call) and self.reach.unchanged()
+
+    def fits_tensors(self, call: Arguments) -> bool:
+        """Whether the tensors that the function reaches are what they were, and the call's are others."""
+        if [*map(_node, self.tensors)] != self._nodes:  # nodes are compared by identity
+            return False
+        if self._kept:
+            given = list(call.tensors.values())
+            if any(given[k] is not t for k, t in self._kept.items()):
+                return False
+            own = {content(t.uop).serial for t in self._kept.values()}
+            if any(leaf.serial in self._captured and leaf.serial not in own for leaf in call.leaves):
+                return False
+        elif not self._captured.isdisjoint(map(_serial, call.leaves)):
+            return False
+        return not self.reads or all(memory.numpy().tobytes() == data for _, memory, data in self.reads)
+
+    def run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The value of a call."""
+        if not self._in_place and not self._becomes:
+            return self._run(call, args, kwargs)
+        with WRITES:
+            return self._run(call, args, kwargs)
+
+    def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        for _, number, _ in self._becomes:
+            if number is not None:
+                refuse_view(list(call.tensors.values())[number])
+        leaves = [registry.memory_of(leaf) or _allocated(leaf) for leaf in call.leaves]
+        keys = GENERATOR.replay(self.events) if self.events else []
+        binds = [int(b.src[1].arg) for b in call.binds] if call.binds else []
+        after = self._claim(call, leaves) if self._in_place else []
+        slots = [part.run(leaves, keys, binds, shapes) for part, shapes in zip(self._parts, self._shapes, strict=True)]
+        for tensor, node in after:
+            registry.put(tensor, node)
+        if self._becomes or self.pattern != _SINGLE:
+            return self._finished(slots, call, args, kwargs)
+        return self._outputs[0].made(slots, self.binds, call)
+
+    def _claim(self, call: Arguments, leaves: list[Buffer]) -> list[tuple[Lazy, UOp]]:
+        """See that nobody else reads the memory that is about to be written; which tensors become what then."""
+        after: list[tuple[Lazy, UOp]] = []
+        given = list(call.tensors.values())
+        for (tensor, number), holders in zip(self._in_place, self._held_by_plans(), strict=True):
+            t = tensor if tensor is not None else given[number or 0]
+            t._compiled = None
+            own = call.nodes.get(id(t))
+            if own is not None:  # a constant, which has got memory for this call
+                after.append((t, own))
+                continue
+            if _alone(t, holders, tensor is None):
+                continue
+            leaf = content(t.uop)
+            if tensor is not None or number in self._kept or owner(t.uop) is t:
+                realize(release({leaf}, [t]))
+                continue
+            memory = Buffer(leaves[0].device, leaf.dtype, leaf.arg).allocate()
+            memory.copy_in(leaves[call.leaves[leaf]].numpy())
+            leaves[call.leaves[leaf]] = memory
+            after.append((t, held(registry.new_buffer(leaf.dtype, leaf.arg, t.device, memory), t.shape)))
+        return after
+
+    def _held_by_plans(self) -> list[int]:
+        """Of each tensor that is written in place, how many references plans have to its node."""
+        now = (len(_alive), _made[0])
+        if self._holders[0] != now:
+            known = [tensor if tensor is not None else self._kept.get(number or 0) for tensor, number in self._in_place]
+            self._holders = (now, [0 if t is None else _holders(t.uop) for t in known])
+        return self._holders[1]
+
+    def _finished(self, slots: list[list[_Slot | None]], call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result, where it is not a single tensor; and what tensors become."""
+        given = list(call.tensors.values())
+        new: dict[int, Lazy] = {}
+
+        def make(kind: str, what: Any) -> Any:
+            if kind == "new":
+                if what not in new:
+                    new[what] = self._outputs[what].made(slots, self.binds, call)
+                return new[what]
+            if kind == "given":
+                return call.spelled(given[what])
+            if kind == "container":
+                return containers(args, kwargs)[what]
+            if kind == "node":
+                return substitute([what], dict(zip(self.binds, call.binds, strict=True)))[0]
+            return what.copy() if isinstance(what, np.ndarray) and not any(what is a for a in self._arrays) else what
+
+        for tensor, number, k in self._becomes:
+            t = tensor if tensor is not None else given[number or 0]
+            t._compiled = None
+            registry.put(t, make("new", k).uop)
+        return built(self.pattern, make)
+
+
+_SINGLE: Final = ("new", 0)
+
+
+class _Output:
+    """Where a new tensor comes from: the memory of a part's output, or a formula without memory."""
+
+    __slots__ = ("kind", "device", "shape", "part", "output", "number", "formula")
+
+    def __init__(self, t: Lazy, devices: list[str], parts: list[Part], shapes: list[list[list[Any]]]) -> None:
+        self.kind, self.device, self.shape = type(t), t.device, t.shape
+        self.formula: UOp | None = None
+        self.part = self.output = self.number = 0
+        if _is_formula(t):
+            self.formula = t.uop
+            if is_empty(t.shape):
+                self.formula = reshaped(registry.new_buffer(t.dtype, 0, t.device), t.shape)
+            return
+        self.part = devices.index(t.device)
+        self.output = parts[self.part].place[content(t.uop)]
+        self.number = -1
+        if all(isinstance(d, int) for d in t.shape):
+            known = shapes[self.part][self.output]
+            self.number = len(known)
+            known.append(t.shape)
+
+    def made(self, slots: list[list[_Slot | None]], binds: list[UOp], call: Arguments) -> Lazy:
+        if self.formula is not None:
+            node = self.formula
+            return self.kind._make(self._bound(node, binds, call) if call.binds else node, self.device)
+        slot = slots[self.part][self.output]
+        assert slot is not None
+        if self.number >= 0:
+            return self.kind._make(slot.nodes[self.number], self.device)
+        shape = tuple([self._bound(d, binds, call) if isinstance(d, UOp) else d for d in self.shape])
+        return self.kind._make(held(slot.buffer, shape), self.device)
+
+    @staticmethod
+    def _bound(node: UOp, binds: list[UOp], call: Arguments) -> UOp:
+        return substitute([node], dict(zip(binds, call.binds, strict=True)))[0]
+
+
+def _is_formula(t: Lazy) -> bool:
+    """Whether a tensor has no memory: it is a constant, or has no elements."""
+    return constant(t.uop) is not None or is_empty(t.shape)
+
+
+def _owning(kind: type[Lazy], uop: UOp, device: str) -> Lazy:
+    """A tensor of these elements that shares no memory with what was there."""
+    node = content(uop)
+    while node.op in MOVEMENT:
+        node = content(node.src[0])
+    if node.op in (Op.Buffer, Op.Assign):
+        uop = UOp.new(Op.Copy, (uop, UOp.new(Op.Device, (), device)))
+    return kind._make(uop, device)
+
+
+def _allocated(leaf: UOp) -> Buffer:
+    found = memory_of(leaf, leaf.src[1].arg)
+    assert found is not None
+    return found
+
+
+def _arrays(pattern: Any) -> list[Any]:
+    found: list[Any] = []
+    built(pattern, lambda kind, what: found.append(what) if isinstance(what, np.ndarray) else None)
+    return found
+
+
+def containers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """The containers among the arguments, each once, in the order in which `Stands` replaces them."""
+    found: dict[int, Any] = {}
+
+    def visit(value: Any) -> None:
+        if id(value) not in found and rebuilt(value, visit) is not None:
+            found[id(value)] = value
+
+    for value in (*args, *kwargs.values()):
+        visit(value)
+    return list(found.values())

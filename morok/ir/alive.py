@@ -1,0 +1,52 @@
+"""Tables of what is alive, by what it is made of: one object for each key, for as long as somebody has it."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import weakref
+from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]  # one atomic step, by which WeakValueDictionary forgets
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Entry(weakref.ref[T]):
+    """A weak reference to an object of a table.
+
+    forget  removes it from there once the object has died
+    """
+
+    __slots__ = ("forget",)
+    forget: Callable[[], None]
+
+
+# What is called when an object dies: no Python, in which an interrupt that arrives would be lost.
+forget: Final = operator.methodcaller("forget")
+
+
+class Alive(dict[Any, Entry[T]], Generic[T]):
+    """One table.
+
+    remove  called with the key of an object that has died
+    """
+
+    __slots__ = ("remove",)
+
+    def __init__(self) -> None:
+        self.remove = functools.partial(_remove_dead_weakref, self)
+
+    def entered(self, key: Any, made: T) -> T:
+        """The object behind `key`: `made`, unless another is alive."""
+        entry = Entry(made, forget)
+        entry.forget = MethodType(self.remove, key)
+        while True:
+            found = self.setdefault(key, entry)  # one atomic step
+            if found is entry:
+                return made
+            other = found()
+            if other is not None:  # another thread was faster
+                return other
+            _remove_dead_weakref(self, key)  # it has died, and was not forgotten yet

@@ -1,0 +1,33 @@
+"""Constants read at another dtype of their width.
+
+Helper of `rules/algebra/fold.rules`, with the contract written there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from morok.ir.op import Op
+from morok.ir.ops.vector import read_as
+from morok.marks import helper
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+
+@helper
+def reread(n: UOp, c: UOp) -> UOp | None:
+    """The Bitcast `n` of the constant `c` as a constant; None where a lane is NaN, whose bits no constant keeps, or where lanes
+    are joined or parted.
+    """
+    from morok.ir.uop import UOp, vconst
+
+    d, source = n.dtype, c.dtype
+    if d.count != source.count or d.bits != source.bits:
+        return None
+    a, b = source.scalar(), d.scalar()
+    given = c.arg if c.op is Op.VConst else (c.arg,)
+    values = [read_as(b, v, a) for v in given]
+    if any(v != v for v in (*given, *values)):
+        return None
+    return UOp.const(values[0], d) if len(values) == 1 else vconst(b, values)

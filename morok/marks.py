@@ -1,0 +1,81 @@
+"""Which functions rule files may name, and whose modules this process may run.
+
+A rule file runs no code: it names functions that their own module marks, the mark is read from the module's text
+(morok.dsl.helpers), and the module is imported only where whoever runs Morok trusts it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # type checkers take it for true; this module is loaded with every helper of the compiler
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar, overload
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+MARK = "__morok_helper__"
+_trusted: set[str] = set()
+_vouched: dict[str, Callable[[Any], bool]] = {}
+
+if TYPE_CHECKING:
+
+    @overload
+    def helper(function: F) -> F: ...
+    @overload
+    def helper(
+        function: None = None,
+        *,
+        arguments: Callable[[Any], Iterable[tuple[Any, ...]]] | None = None,
+        context: Callable[[], Any] | None = None,
+    ) -> Callable[[F], F]: ...
+
+
+def helper(
+    function: Any = None,
+    *,
+    arguments: Callable[[Any], Iterable[tuple[Any, ...]]] | None = None,
+    context: Callable[[], Any] | None = None,
+) -> Any:
+    """The same function, marked as one that rule files may name.
+
+    arguments  (random.Random) -> tuples of arguments to test its contract on, besides those that are made up from the types of
+               its parameters
+    context    () -> what helpers of a group with a `@context` take last, for the tests
+    """
+
+    def mark(function: Any) -> Any:
+        setattr(function, MARK, (arguments, context))
+        return function
+
+    if function is None:
+        return mark
+    if not callable(function):
+        from morok.errors import UsageError
+
+        raise UsageError("@morok.helper marks a function", expected="`@morok.helper` in the line above its `def`")
+    return mark(function)
+
+
+def built_in(module: str) -> bool:
+    """Whether a module is one of Morok's own."""
+    return module == "morok" or module.startswith("morok.")
+
+
+def trust(module: str) -> None:
+    """Let the rules of this process import and call the helpers of a module."""
+    _trusted.add(module)
+
+
+def trusted(module: str) -> bool:
+    return built_in(module) or module in _trusted
+
+
+def vouch(home: str, same: Callable[[Any], bool]) -> None:
+    """Say which function, by "module:name", was tested: one of which `same` is true."""
+    _vouched[home] = same
+
+
+def vouched(home: str, function: Any) -> bool:
+    """Whether a function is the one that was tested, if one was."""
+    same = _vouched.get(home)
+    return same is None or same(function)

@@ -1,0 +1,221 @@
+"""Stage 12: the order of a block's threads, by the memory that its warps touch.
+
+The hardware numbers the threads of a block along threadIdx.x, then y, then z; each 32 of them are a warp. Global memory that an
+instruction of a warp reads or writes moves in sectors of 32 bytes (CUDA C++ Best Practices Guide, "Coalesced Access to Global
+Memory"): the fewer sectors the threads of a warp touch, the less moves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from morok.ir.dtype import AddrSpace, PtrType
+from morok.ir.launch import BLOCKS, launched
+from morok.ir.op import Op
+from morok.ir.places import storage
+from morok.ir.uop import UOp
+from morok.passes.accesses import access_widths, accesses
+from morok.passes.affine import Linear, known_factor, lane_offsets
+from morok.passes.target import Target
+
+WARP: Final = 32  # threads
+SECTOR: Final = 32  # bytes
+MOST_TRIED: Final = 4  # thread ranges of which every order is tried: 24
+FAR: Final = 1 << 20  # elements between places of which nothing is known
+MANY: Final = 1 << 16  # iterations of a loop whose length has no bound
+
+Order = tuple[int, ...]
+Lanes = tuple[Any, ...]
+
+Offsets = tuple[int | None, ...]  # a byte for each thread, along the first range slowest; None if the thread takes no part
+Accesses = dict[Offsets, Counter[int]]  # how often blocks access these bytes, counted from each place in a sector
+
+_REARRANGED: Final = frozenset({Op.Vectorize, Op.Gep, Op.Cat})
+
+
+def thread_order(ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) -> list[UOp]:
+    """The thread ranges of a kernel in the order in which its warps touch the fewest sectors, the fastest first; of several such
+    orders the first, where `ranges` itself comes before all others.
+    """
+    moved = [r for r in ranges if r.vmax > 0]
+    if len(moved) < 2:
+        return list(ranges)
+    block = _Block(moved, nodes, target)
+    best = _best(block.sizes, block.found)
+    return [moved[k] for k in best] + [r for r in ranges if r.vmax == 0]
+
+
+def _best(sizes: Sequence[int], found: Accesses) -> Order:
+    """The order of axes, the fastest first, of least cost: of few axes the least of all, of more one axis after the other."""
+    rest: Order = tuple(range(len(sizes)))
+    fixed: Order = ()
+    while len(rest) > MOST_TRIED:
+        tried = [(*fixed, a, *(b for b in rest if b != a)) for a in rest]
+        fixed = min(tried, key=lambda order: cost(order, sizes, found))[: len(fixed) + 1]
+        rest = tuple([a for a in rest if a != fixed[-1]])
+    orders = [fixed + last for last in itertools.permutations(rest)]
+    return min(orders, key=lambda order: cost(order, sizes, found))
+
+
+def cost(order: Order, sizes: Sequence[int], found: Accesses) -> int:
+    """Sectors that all warps touch, all told, if threads count along these axes, the fastest first."""
+    steps = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
+    threads = [0]
+    for axis in order:
+        threads = [n + i * steps[axis] for i in range(sizes[axis]) for n in threads]
+    warps = [threads[k : k + WARP] for k in range(0, len(threads), WARP)]
+    total = 0
+    for offsets, starts in found.items():
+        for warp in warps:
+            places = {at for n in warp if (at := offsets[n]) is not None}
+            total += sum(len({(at + start) // SECTOR for at in places}) * times for start, times in starts.items())
+    return total
+
+
+class _Block:
+    """The threads of a block, numbered along `ranges`, the first slowest; other ranges are at the middle of their iterations."""
+
+    def __init__(self, ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) -> None:
+        self.ranges = ranges
+        self.target = target
+        self.sizes = [int(r.vmax) + 1 for r in ranges]
+        self.blocks = math.prod([_length(n) for n in nodes if n.op is Op.Range and n.arg[1] in BLOCKS])
+        self.strided: dict[tuple[int, ...], list[int]] = {}
+        self.found: Accesses = {}
+        for place, user in _places(nodes):
+            self.add(place, user)
+
+    def add(self, place: UOp, user: UOp) -> None:
+        """Count what a vector of places is loaded or stored by: as few accesses as the target can make of it."""
+        times = self.blocks * math.prod([_length(r) for r in user.ranges if not launched(r)])
+        index, apart = place.src[1], False
+        while index.op is Op.Where:  # a gate; lanes behind different gates are accesses of their own
+            apart = apart or not _is_uniform(index.src[0])
+            index = index.src[1]
+        size = place.dtype.scalar().itemsize
+        idle = [user.op is Op.Store and r not in place.ranges for r in self.ranges]  # the first of these threads stores
+        sums = lane_offsets(index)
+        if sums is None:
+            for lane in zip(*self.values(index), strict=True):
+                offsets = self.taking_part([at * size if isinstance(at, int) else None for at in lane], idle)
+                self.found.setdefault(offsets, Counter())[0] += times
+            return
+        total, lanes = sums
+        widths = [1] if apart else access_widths(self.target, place.dtype)
+        alignment = total.factor if self.target.aligned else None
+        offsets = self.taking_part([n * size for n in self.offsets(total)], idle)
+        starts = _starts([(t, c * size) for t, c in total.terms.items() if not self.varies(t)], times)
+        count = self.found.setdefault(offsets, Counter())
+        for begin, _ in accesses(widths, sorted(set(lanes)), alignment):
+            for start, n in starts.items():
+                count[(start + begin * size) % SECTOR] += n
+
+    def varies(self, term: UOp) -> bool:
+        """Whether a term may have another value for other threads."""
+        return any(r in term.ranges for r in self.ranges)
+
+    def offsets(self, total: Linear) -> list[int]:
+        """The elements that the terms of a sum add for each thread, those that are the same for all left out."""
+        steps = tuple([total.terms.get(r, 0) for r in self.ranges])
+        found = self.strided.get(steps)
+        if found is None:
+            found = [0]
+            for step, n in zip(steps, self.sizes, strict=True):
+                found = [at + step * i for at in found for i in range(n)]
+            self.strided[steps] = found
+        for term, c in total.terms.items():
+            if term not in self.ranges and self.varies(term):
+                found = [at + c * v if isinstance(v, int) else at for at, (v,) in zip(found, self.values(term), strict=True)]
+        return found
+
+    def taking_part(self, offsets: Sequence[int | None], idle: Sequence[bool]) -> tuple[int | None, ...]:
+        """Offsets, None for threads that are not the first along an idle range."""
+        if not any(idle):
+            return tuple(offsets)
+        first = [not any(i and off for i, off in zip(t, idle, strict=True)) for t in self.threads()]
+        return tuple([at if takes else None for at, takes in zip(offsets, first, strict=True)])
+
+    def threads(self) -> Iterator[tuple[int, ...]]:
+        return itertools.product(*map(range, self.sizes))
+
+    def values(self, node: UOp) -> list[Lanes]:
+        """The lanes of a node of dtype index for each thread; places far apart where memory says where they are."""
+        from morok.ir.interpret.values import INVALID, scalar_value  # lazy: few kernels have places that are no sums
+
+        done: dict[UOp, list[Lanes]] = {}
+        for n in node.toposort():
+            if n in self.ranges:
+                axis = self.ranges.index(n)
+                done[n] = [(t[axis],) for t in self.threads()]
+            elif n.op is Op.Range or n.op is Op.DefineVar:
+                done[n] = [(_middle(n),)] * math.prod(self.sizes)
+            elif n.op is Op.Const or n.op is Op.VConst:
+                done[n] = [n.arg if n.op is Op.VConst else (n.arg,) * n.dtype.count] * math.prod(self.sizes)
+            elif n.op is Op.Invalid:
+                done[n] = [(INVALID,) * n.dtype.count] * math.prod(self.sizes)
+            elif n.entry.pointwise or n.op in _REARRANGED:
+                done[n] = [scalar_value(n, list(lanes)) for lanes in zip(*[done[s] for s in n.src], strict=True)]
+            else:
+                return self.far_apart(node)
+        return done[node]
+
+    def far_apart(self, node: UOp) -> list[Lanes]:
+        """Places in sectors of their own for threads that differ in a range that `node` depends on."""
+        steps = [FAR * math.prod(self.sizes[:k]) * (r in node.ranges) for k, r in enumerate(self.ranges)]
+        return [(sum(i * step for i, step in zip(t, steps, strict=True)),) * node.dtype.count for t in self.threads()]
+
+
+def _starts(terms: Sequence[tuple[UOp, int]], times: int) -> Counter[int]:
+    """How often, of `times`, a sum of terms, each so many bytes, lies where in a sector."""
+    found = Counter({0: 1})
+    for term, step in terms:
+        n = math.prod([_length(r) for r in ({term} if term.op is Op.Range else term.ranges)])
+        if term.op is not Op.Range:
+            step *= known_factor(term)
+        period = SECTOR // math.gcd(SECTOR, step)
+        more = Counter[int]()
+        for k in range(min(period, n)):
+            for start, count in found.items():
+                more[(start + k * step) % SECTOR] += count * (n // period + (k < n % period))
+        found = more
+    scale = max(1, times // found.total())
+    return Counter({start: count * scale for start, count in found.items()})
+
+
+def _length(r: UOp) -> int:
+    """The iterations of a range, at most; a great number where there is no bound."""
+    return int(min(r.vmax, MANY)) + 1
+
+
+def _middle(n: UOp) -> int:
+    """A value near the middle of a node's bounds."""
+    return int(max(n.vmin, -MANY) + min(n.vmax, MANY)) // 2
+
+
+def _places(nodes: Sequence[UOp]) -> Iterator[tuple[UOp, UOp]]:
+    """Every place in global memory that is read or written, and the node that is done there: the Store, or the place itself."""
+    read: dict[UOp, None] = {}
+    for n in nodes:
+        stored = n.op is Op.Store
+        if stored and _is_global(n.src[0]):
+            yield n.src[0], n
+        for s in n.src[1 if stored else 0 :]:
+            if s.op is Op.Index:
+                read[s] = None
+    for place in read:
+        if _is_global(place):
+            yield place, place
+
+
+def _is_global(place: UOp) -> bool:
+    d = storage(place).dtype
+    return isinstance(d, PtrType) and d.space is AddrSpace.GLOBAL
+
+
+def _is_uniform(gate: UOp) -> bool:
+    """Whether a gate is the same for all lanes, as far as it can be seen."""
+    return gate.dtype.count == 1 or (gate.op is Op.Vectorize and all(s is gate.src[0] for s in gate.src))

@@ -1,0 +1,227 @@
+"""Where a program is cut into kernels: whether a value is stored, or computed wherever it is wanted.
+
+The question is asked of one value for all its consumers together, from the results down, so that it is known how often each of
+them computes it. A value is stored where that takes less time: to compute each element once, in a kernel of its own, to write it,
+and to read it as often as it is wanted, against computing it as often.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from morok.ir.op import AxisType, Op
+from morok.ir.shape import shape_of
+from morok.ir.uop import UOp
+from morok.passes import movement
+from morok.passes.movement import Indices
+from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
+from morok.passes.rangeify.state import Decision, Demand, count, is_leaf
+
+MOST_PLACES: Final = 4  # index vectors at which a node without a buffer may be computed
+VECTOR: Final = 16  # numbers in a vector
+CLEAR: Final = 0.1  # of the time that storing takes: a smaller difference is none
+
+
+class Cuts:
+    """The decisions about one graph, whose nodes have these weights.
+
+    given      State.given
+    loops      the loops of each stored node
+    tiled      for each stored node the sum of products in its kernel whose loops become tiles
+    decisions  those that were not plain
+    """
+
+    def __init__(self, weights: Weights, nested: bool, given: Mapping[UOp, bool]) -> None:
+        self.weights, self.machine, self.nested, self.given = weights, weights.machine, nested, given
+        self.loops: dict[UOp, list[UOp]] = {}
+        self.tiled: dict[UOp, UOp] = {}
+        self.decisions: list[Decision] = []
+
+    def worth_storing(self, node: UOp, demands: Sequence[Demand]) -> bool:
+        """Whether storing the node's value takes less time than computing it wherever it is wanted."""
+        weights, first, single = self.weights, demands[0], len(demands) == 1
+        fast, slow, flags = weights.of[node]
+        runs = first.runs if single else sum([d.runs for d in demands])
+        size = weights.size(node)
+        heavy, moved = bool(flags & HEAVY), False
+        strays: list[bool] = []  # of each demand, where one does
+        if heavy:
+            cheap = False
+            if single and runs <= size and self._is_once(node, first):
+                return False
+        else:
+            if self.nested and flags & (SUMMED | SPREAD | TURNED):
+                moved = bool(flags & SUMMED) and runs > size and any(self._takes_apart(d) for d in demands)
+                strays = [self._strays(d, flags) for d in demands]
+                if True not in strays:
+                    strays.clear()
+            cheap = not moved
+            if cheap and (max(fast, slow) + bool(strays) * self.machine.stray) * runs >= self.machine.least:
+                cheap = runs <= size and not strays and not flags & CALLS
+                cheap = cheap and (node in weights.products or not any(d.folds for d in demands))
+            if cheap and single:
+                return False
+        if node.dtype.is_index or (node.op is Op.Pad and not self.nested):
+            return False
+        why = self._always(node, demands, heavy, runs, size)
+        if why:
+            self.decisions.append(Decision(node, size, runs, math.inf, 0.0, True, why))
+            return True
+        if cheap or (not heavy and (not flags & READS or _widens(node) or is_free(node))):
+            return False
+        return self._saves(node, demands, runs, size, moved, strays)
+
+    def worth_copying(self, node: UOp, demands: Sequence[Demand]) -> bool:
+        """Whether storing what a view shows takes less time than reading it out of order: of columns, the last view of all that
+        show them, and of numbers that are repeated one by one, the view that has them in a row.
+        """
+        weights = self.weights
+        flags = weights.of[node][2]
+        if not self.nested or flags & (HEAVY | SUMMED) or not flags & (SPREAD | TURNED):
+            return False
+        if flags & TURNED and node in weights.shown:
+            strays = [self._strays(d, flags) for d in demands]
+        elif node.op is Op.Reshape and node.src[0].op is Op.Expand:
+            strays = [not d.filling and bool(weights.of[d.kernel][2] & (HEAVY | SUMMED)) and _repeats(d) for d in demands]
+        else:
+            return False
+        return True in strays and self._saves(node, demands, sum([d.runs for d in demands]), weights.size(node), False, strays)
+
+    def _is_once(self, node: UOp, d: Demand) -> bool:
+        """Whether the one consumer of a reduction computes it as a kernel of its own does; not so a second sum of products."""
+        return not (d.folds or d.filling or d.gates or d.repeated or node in self.weights.tiles)
+
+    def _takes_apart(self, demand: Demand) -> bool:
+        """Whether the kernel of a demand cannot compute reductions of a row on the way: merged into it, they are stored."""
+        return bool(demand.gates) or demand.shared or len(demand.around) >= max(len(self.loops[demand.kernel]), 1)
+
+    def _strays(self, d: Demand, flags: int) -> bool:
+        """Whether a consumer whose loops have a fixed order, since it folds rows or is a tile of a product, reads out of order
+        what a value is computed from: columns, rows and columns at once, or what is repeated, at a quotient of positions.
+        """
+        if d.filling or not self.weights.of[d.kernel][2] & (HEAVY | SUMMED):
+            return False
+        if flags & TURNED and not flags & SUMMED and (len(d.around) < len(self.loops[d.kernel]) or flags & STRAIGHT):
+            return True
+        return bool(flags & SPREAD) and not d.folds and any(n.op is Op.Idiv for i in d.indices for n in (i, *i.src))
+
+    def _always(self, node: UOp, demands: Sequence[Demand], heavy: bool, runs: int, size: int) -> str:
+        """Why a node is stored whatever that takes; nothing where its cost decides."""
+        if node.op is Op.Pad:
+            return ""
+        if heavy and (len(demands) > 1 or demands[0].repeated or 2 * runs >= 3 * size):
+            return "a reduction, wanted several times"
+        if len(demands) > MOST_PLACES and node.op is not Op.Iota and not all(map(is_leaf, node.src)):
+            return "wanted at many places"
+        return ""
+
+    def _saves(self, node: UOp, demands: Sequence[Demand], runs: int, size: int, moved: bool, strays: Sequence[bool]) -> bool:
+        """Whether storing takes less time: clearly, unless a reduction below is stored if the node is not (it is `moved`)."""
+        machine = self.machine
+        fast, slow, flags = self.weights.of[node]
+        bytes_ns = node.dtype.itemsize * machine.bytes_ns(size * node.dtype.itemsize)
+        gated = _is_gated(node)
+        merged, stored = machine.launch if moved else 0.0, machine.launch + size * (fast + bytes_ns)
+        for k, d in enumerate(demands):
+            if flags & HEAVY:
+                alone = not (d.folds or d.filling or d.gates)
+                merged += d.runs * (fast if alone else slow * machine.filled if d.filling else slow)
+                stored += d.runs * (bytes_ns if alone else machine.simple[1])
+                continue
+            times, in_vectors, factor = self._computed(d, size)
+            if gated and not factor and not d.filling and (d.folds or d.gates):
+                merged += times * machine.gated
+            if strays and strays[k] and not factor:
+                merged += times * machine.stray
+            if in_vectors:
+                merged, stored = merged + times * (fast + factor * machine.factor[0]), stored + times * bytes_ns
+            else:
+                share = 1.0 if factor else machine.loose
+                merged += times * (share * slow + factor * machine.factor[1])
+                stored += times * share * machine.simple[1]
+        if node in self.weights.tiles and demands[0].depth == 0 and not demands[0].filling:
+            merged += self._untiled(node, demands[0], runs)
+        cut = merged - stored > (0.0 if moved else max(machine.least, CLEAR * stored))
+        given = self.given.get(node, cut)
+        self.decisions.append(Decision(node, size, runs, merged, stored, given, "" if given is cut else "faster when timed"))
+        return given
+
+    def _untiled(self, node: UOp, demand: Demand, runs: int) -> float:
+        """What a second sum of products in a kernel loses: the loops of one alone become tiles."""
+        if self.tiled.setdefault(demand.kernel, node) is node:
+            return 0.0
+        length = count(shape_of(node.src[0])) / self.weights.size(node)
+        return runs * length * self.machine.untiled
+
+    def _computed(self, d: Demand, size: int) -> tuple[float, bool, bool]:
+        """How often a consumer computes a value without reductions, whether many of its elements at once, and whether as the
+        factor of a product.
+
+        Loops that the value does not change with repeat it; but it is computed outside of those that lie inside all others, and
+        a tile's rows and columns share it.
+        """
+        machine, own = self.machine, self.loops[d.kernel]
+        if d.filling or not own:
+            return size if d.repeated else d.runs, True, False
+        known = frozenset[UOp]().union(*[i.ranges for i in d.indices])
+        if not self.nested:
+            return d.runs / min(_lengths([r for r in own if r not in known]), machine.rows), True, False
+        last = own[-1]
+        in_vectors = any(i is last or (i.op is Op.Add and last in i.src) for i in d.indices)
+        if d.folds == 0 or known.issubset(own):  # what no fold changes is computed before it
+            behind = 0
+            while behind < len(own) and own[-1 - behind] not in known:
+                behind += 1
+            repeats = _lengths(own[len(own) - behind :]) if d.folds == 0 else d.runs / max(_lengths(own[: len(own) - behind]), 1)
+            return d.runs / max(repeats, 1.0), in_vectors, False
+        idle = [r for r in own if r not in known]
+        if not idle:
+            return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
+        return d.runs / min(_lengths(idle), machine.columns if in_vectors else machine.rows), in_vectors, True
+
+
+def _lengths(loops: Sequence[UOp]) -> int:
+    return math.prod([int(r.vmax) + 1 for r in loops])
+
+
+def _repeats(d: Demand) -> bool:
+    """Whether one loop reads a number of an Expand several times before the next; in a reduction, of its own loops."""
+    expand = d.node.src[0]
+    for i, n in zip(movement.through(d.node, d.indices)[0], shape_of(expand.src[0]), strict=True):
+        if i.op is Op.Mod and n == 1 and (not d.folds or (i.src[0].op is Op.Range and i.src[0].arg[1] is AxisType.Reduce)):
+            return True
+    return False
+
+
+def _along(indices: Indices) -> int:
+    """The longest loop that moves along the last axis one by one."""
+    last = next((i for i in reversed(indices) if i.ranges), None)
+    terms, longest = [] if last is None else [last], 0
+    while terms:
+        term = terms.pop()
+        if term.op is Op.Add:
+            terms += term.src
+        elif term.op is Op.Range:
+            longest = max(longest, int(term.vmax) + 1)
+    return longest
+
+
+def _is_gated(node: UOp) -> bool:
+    """Whether several comparisons of positions decide what a vector of a node's numbers is, in a loop along its last axis:
+    padding of that axis and of others, or parts that end inside a vector.
+    """
+    shape = shape_of(node)
+    if node.op is Op.Pad:
+        return sum(before is not after for before, after in zip(shape, shape_of(node.src[0]), strict=True)) > 1
+    if node.op is not Op.Concat or node.arg != len(shape) - 1:
+        return False
+    ends = itertools.accumulate(count(shape_of(part)[-1:]) for part in node.src[:-1])
+    return any(end % VECTOR for end in ends)
+
+
+def _widens(node: UOp) -> bool:
+    """Whether a node is a cast to more bytes: what it reads is smaller."""
+    return node.op is Op.Cast and node.src[0].dtype.itemsize < node.dtype.itemsize

@@ -1,0 +1,70 @@
+"""Values on several devices: what each of them computes.
+
+A MStack is a value that may differ from device to device; what is done to it is done on each. AllReduce folds the values of all
+devices, and each has the result. A schedule is for one device: MSelect says which of the values it wants.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.errors import IRTypeError
+from morok.ir.graph import toposort
+from morok.ir.maker import maker
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.passes.rangeify.state import State
+
+ON_DEVICES: Final = frozenset({Op.MStack, Op.MSelect, Op.Multi, Op.AllReduce})
+_ON_BOOLS: Final = {Op.Add: Op.Or, Op.Max: Op.Or, Op.Mul: Op.And, Op.Min: Op.And}
+
+
+def on_one_device(state: State) -> None:
+    """Go on without these ops; a root that is on several devices is the value of the first. IRTypeError for a device that is not
+    among them, and for an op of values on different numbers of devices.
+    """
+    done: dict[UOp, UOp] = {}
+    outer = maker.origin
+    try:
+        for node in toposort(state.roots):
+            maker.origin = node.origin
+            done[node] = _resolved(node, tuple([done[s] for s in node.src]))
+        done.update({root: _on(done[root], 0) for root in state.roots})
+    finally:
+        maker.origin = outer
+    state.rewritten(done)
+
+
+def _resolved(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """A node over operands whose only op of several devices is MStack."""
+    op = node.op
+    if op is Op.MSelect:
+        return _on(src[0], node.arg)
+    if op is Op.AllReduce:
+        if src[0].op is not Op.MStack:
+            return src[0]  # the same everywhere
+        fold = _ON_BOOLS[node.arg] if node.dtype.is_bool else node.arg
+        total, *others = src[0].src
+        for value in others:
+            total = UOp.new(fold, (total, value))
+        return UOp.new(Op.MStack, (total,) * len(src[0].src))
+    if op is Op.MStack or op is Op.Multi:
+        parts = tuple([_on(s, k) for k, s in enumerate(src)])
+        if op is Op.MStack:
+            return UOp.new(Op.MStack, parts)
+        return parts[0] if node.arg is None else UOp.new(Op.Concat, parts, node.arg)
+    widths = {len(s.src) for s in src if s.op is Op.MStack}
+    if not widths:
+        return node if src == node.src else node.replace(src)
+    if len(widths) > 1:
+        raise IRTypeError(f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices", expected="the same devices")
+    return UOp.new(Op.MStack, tuple([node.replace(tuple([_on(s, k) for s in src])) for k in range(widths.pop())]))
+
+
+def _on(x: UOp, device: int) -> UOp:
+    """The value on one of the devices."""
+    if x.op is not Op.MStack:
+        return x
+    if not 0 <= device < len(x.src):
+        raise IRTypeError(f"device {device} of {len(x.src)}", expected=f"a number below {len(x.src)}")
+    return x.src[device]

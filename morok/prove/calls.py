@@ -1,0 +1,250 @@
+"""Arguments to try helpers on: what the rules that call them give them, at each of their dtypes, edges first."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Instance, Sort, Ty
+from morok.errors import MorokError
+from morok.rewrite.contracts import COMPILE_TIME
+
+INTEGERS: Final = (*range(-2, 5), 7, 8, 10, 16, 31, 32, 63, 64, 100, 255, 256, 1 << 31, -(1 << 31), 1 << 63, -(1 << 63), 10**30)
+FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e30, -1e-30, math.inf, -math.inf)
+SEQUENCES: Final = ((), (0,), (0, 1), (1, 0), (0, 1, 2, 3), (3, 2, 1, 0), (0, 0, 1, 1), (2, 2), (0, 2, 4, 6))
+EDGES: Final = 400  # choices of edge values that are tried, at most
+
+
+class UnmadeError(Exception):
+    """Why no arguments can be made up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One call of a helper in a rule."""
+
+    rule: CheckedRule
+    call: S.ECall
+
+    def any_node(self, a: S.Expr) -> bool:
+        """Whether an argument is a variable of the pattern, which says of it no more than its dtype."""
+        if not isinstance(a, S.EName):
+            return False
+        named = [at for at in S.walk(self.rule.syntax.pattern) if getattr(at, "name", None) == a.name]
+        return bool(named) and not any(isinstance(at, (S.PBind, S.PSequence)) for at in named)
+
+
+def sites(name: str, rules: Sequence[CheckedRule]) -> list[Site]:
+    """Where rules call a helper."""
+    found = []
+    for rule in rules:
+        for at in S.walk(*rule.syntax.clauses, rule.syntax.target):
+            if isinstance(at, S.ECall) and at.name == name:
+                found.append(Site(rule, at))
+    return found
+
+
+class Arguments:
+    """What a helper is given at its calls, made up."""
+
+    def __init__(self, extern: S.Extern, places: Sequence[Site], numbers: Sequence[Any], rng: random.Random) -> None:
+        self.extern = extern
+        self.places = places
+        self.rng = rng
+        near = [n + k for n in numbers if isinstance(n, int) for k in (0, -1, 1)]
+        self.integers = tuple(dict.fromkeys([*INTEGERS, *near]))
+        self.floats = (*FLOATS, *(n for n in numbers if isinstance(n, float)))
+
+    def edges(self) -> Iterator[tuple[Any, ...]]:
+        """All choices of edge values, or as many as are tried; of nodes any, of so many lanes together."""
+        for site in self.places:
+            for instance in self._some(site.rule.instances, 3):
+                nodes = Nodes(site.rule, self.rng)
+                try:
+                    kinds = [
+                        self._edges(p, a, site, instance, nodes) for p, a in zip(self.extern.params, site.call.args, strict=True)
+                    ]
+                except (UnmadeError, MorokError):
+                    continue
+                if math.prod(map(len, kinds)) <= EDGES:
+                    yield from itertools.product(*kinds)
+                else:
+                    yield from (tuple(self.rng.choice(k) for k in kinds) for _ in range(EDGES))
+
+    def random(self) -> Iterator[tuple[Any, ...]]:
+        """Random arguments without end; none where none can be made up."""
+        failed = 0
+        while failed < 100:
+            site = self.rng.choice(self.places)
+            instance = self.rng.choice(site.rule.instances)
+            nodes = Nodes(site.rule, self.rng)
+            try:
+                made = tuple(
+                    self._one(p, a, site, instance, nodes) for p, a in zip(self.extern.params, site.call.args, strict=True)
+                )
+            except (UnmadeError, MorokError):
+                failed += 1
+                continue
+            yield made
+
+    def _some(self, of: Sequence[Any], count: int) -> list[Any]:
+        return list(of) if len(of) <= count else self.rng.sample(list(of), count)
+
+    def _kind(self, p: S.Param) -> str:
+        return p.type.name if isinstance(p.type, S.TName) and p.type.name in COMPILE_TIME else ""
+
+    def _is_node(self, p: S.Param, a: S.Expr, site: Site) -> bool:
+        kind = self._kind(p)
+        return not kind or (kind == "bool" and site.rule.sorts.get(id(a)) is Sort.NODE)
+
+    def _dtype(self, a: S.Expr, site: Site, instance: Instance) -> str:
+        """The dtype that a compile-time value came from; "" where it is a number of its own."""
+        ty = site.rule.types.get(id(a))
+        binding = site.rule.bindings.get(a.name) if isinstance(a, S.EName) else None
+        ty = ty or (binding.type if binding is not None else None)
+        return "" if ty is None or ty.element == "any" else instance.element(ty)
+
+    def _numbers(self, a: S.Expr, site: Site, instance: Instance) -> tuple[Any, ...]:
+        name = self._dtype(a, site, instance)
+        dtype = site.rule.dialect.dtypes.get(name)
+        if name == "bool":
+            return (False, True)
+        if getattr(dtype, "is_float", False):
+            return self.floats
+        low, high = getattr(dtype, "min", -math.inf), getattr(dtype, "max", math.inf)
+        if not isinstance(low, int) or not isinstance(high, int):
+            return self.integers
+        return tuple(dict.fromkeys([*(n for n in self.integers if low <= n <= high), low, high, low + 1, high - 1]))
+
+    def _edges(self, p: S.Param, a: S.Expr, site: Site, instance: Instance, nodes: Nodes) -> list[Any]:
+        kind = self._kind(p)
+        if self._is_node(p, a, site):
+            return [self._one(p, a, site, instance, nodes) for _ in range(6)]
+        if kind == "bool":
+            return [False, True]
+        if kind == "dtype":
+            return list(site.rule.dialect.dtypes.values())
+        if kind == "seq":
+            return [self._sequence(a, site, s) for s in SEQUENCES]
+        return list(self._numbers(a, site, instance))
+
+    def _sequence(self, a: S.Expr, site: Site, numbers: tuple[int, ...]) -> tuple[Any, ...]:
+        if site.rule.sorts.get(id(a)) not in (Sort.VALUES, None):
+            raise UnmadeError(f"no sequences of nodes, or of fields, are made up for {self.extern.name}")
+        return numbers
+
+    def _one(self, p: S.Param, a: S.Expr, site: Site, instance: Instance, nodes: Nodes) -> Any:
+        kind, rng = self._kind(p), self.rng
+        if self._is_node(p, a, site):
+            ty = site.rule.types.get(id(a))
+            if not site.any_node(a):
+                raise UnmadeError(f"what `{p.name}` of {self.extern.name} is given, a pattern says")
+            if ty is None:
+                raise UnmadeError(f"nothing says of which dtype `{p.name}` of {self.extern.name} is")
+            return nodes.make(ty, instance, self.integers)
+        if kind == "bool":
+            return rng.random() < 0.5
+        if kind == "dtype":
+            return rng.choice(list(site.rule.dialect.dtypes.values()))
+        if kind == "seq":
+            count = rng.choice((0, 1, 2, 3, 4, 8))
+            spread = rng.choice((2, 4, 12))
+            return self._sequence(a, site, tuple(rng.randrange(-1 if spread == 12 else 0, spread) for _ in range(count)))
+        numbers = self._numbers(a, site, instance)
+        if numbers and isinstance(numbers[-1], float):
+            return rng.choice((rng.choice(numbers), rng.uniform(-100, 100), float(rng.randint(-20, 20))))
+        if numbers == (False, True):
+            return rng.random() < 0.5
+        low, high = (min(numbers), max(numbers)) if self._dtype(a, site, instance) not in ("", "index") else (-100_000, 100_000)
+        small = rng.randint(max(low, -4), min(high, 12))
+        return rng.choice((rng.choice(numbers), small, small, rng.randint(low, high)))
+
+
+class Nodes:
+    """Random graphs of Morok's own ops over a few variables; of other dialects none."""
+
+    def __init__(self, rule: CheckedRule, rng: random.Random) -> None:
+        self.rule = rule
+        self.rng = rng
+        self.lanes: dict[str, int] = {}
+        self.made: dict[Any, list[Any]] = {}
+        self.constants: tuple[int, ...] = ()
+
+    def make(self, ty: Ty, instance: Instance, constants: tuple[int, ...]) -> Any:
+        if self.rule.dialect.name != "morok":
+            hint = "@morok.helper(arguments=..) makes them"
+            raise UnmadeError(f"no nodes of dialect {self.rule.dialect.name} are made up: {hint}")
+        from morok.ir.dtype import dtypes
+
+        if ty.place:
+            raise UnmadeError("no storage is made up")
+        self.constants = constants
+        name = self.rng.choice(("i32", "f32", "index", "bool")) if ty.element == "any" else instance.element(ty)
+        scalar = self.rule.dialect.dtypes[name]
+        if scalar is dtypes.void:
+            raise UnmadeError("no statements are made up")
+        if ty.pointer:
+            from morok.ir.op import Op
+            from morok.ir.uop import UOp
+
+            return UOp.new(Op.DefineGlobal, (), self.rng.randrange(3), scalar.ptr(self.rng.choice((1, 8, 64))))  # type: ignore[attr-defined]
+        count = ty.lanes if isinstance(ty.lanes, int) else self._count(ty.lanes)
+        return self.node(scalar if count == 1 else scalar.vec(count), self.rng.choice((0, 1, 1, 2, 3)))  # type: ignore[attr-defined]
+
+    def _count(self, name: str) -> int:
+        if name not in self.lanes:
+            self.lanes[name] = self.rng.choice((1, 1, 1, 2, 3, 4, 8))
+        return self.lanes[name]
+
+    def node(self, d: Any, depth: int) -> Any:
+        """A random graph of that dtype."""
+        from morok.ir.op import Op
+        from morok.ir.uop import UOp
+
+        rng = self.rng
+        known = self.made.setdefault(d, [])
+        if known and rng.random() < 0.2:
+            return rng.choice(known)
+        if depth == 0:
+            made = self._leaf(d)
+        elif d.scalar().name == "bool":
+            if rng.random() < 0.6:
+                inner = self.rule.dialect.dtypes[rng.choice(("index", "i32"))]
+                inner = inner if d.count == 1 else inner.vec(d.count)  # type: ignore[attr-defined]
+                made = UOp.new(rng.choice((Op.Lt, Op.Ne, Op.Eq)), (self.node(inner, depth - 1), self.node(inner, depth - 1)))
+            else:
+                made = UOp.new(rng.choice((Op.And, Op.Or)), (self.node(d, depth - 1), self.node(d, depth - 1)))
+        else:
+            integral = not d.scalar().is_float
+            op = rng.choice((Op.Add, Op.Add, Op.Mul, Op.Sub, Op.Neg, Op.Max, *((Op.Idiv, Op.Mod) if integral else ())))
+            x = self.node(d, depth - 1)
+            if op is Op.Neg:
+                made = UOp.new(op, (x,))
+            elif op in (Op.Idiv, Op.Mod) or (op is Op.Mul and rng.random() < 0.8):
+                made = UOp.new(op, (x, UOp.const(rng.choice((1, 2, 3, 4, 6, 8, 12)), d)))
+            else:
+                made = UOp.new(op, (x, self.node(d, depth - 1)))
+        known.append(made)
+        return made
+
+    def _leaf(self, d: Any) -> Any:
+        from morok.ir.uop import UOp
+
+        rng, s = self.rng, d.scalar()
+        if rng.random() < 0.3:
+            if s.is_float:
+                return UOp.const(rng.choice(FLOATS[:8]), d)
+            if s.name == "bool":
+                return UOp.const(rng.random() < 0.5, d)
+            values = [v for v in self.constants if s.is_index or s.min <= v <= s.max]
+            return UOp.const(rng.choice((rng.choice(values), rng.randint(0, 12))), d)
+        name = rng.choice("abcd")
+        if s.name == "bool" or s.is_float:
+            return UOp.var(f"{name}_{s.name}", d)
+        low = rng.choice((0, 0, 0, 1, -5)) if s.min < 0 or s.is_index else 0
+        return UOp.var(f"{name}_{s.name}_{len(self.made)}_{rng.randrange(3)}", d, low, low + rng.choice((0, 1, 3, 15, 100)))

@@ -1,0 +1,321 @@
+"""Calls of a helper, by which its contract is tested: edges first, then what its rules call it with, and random ones."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import random
+import reprlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.errors import HelperContractError
+from morok.marks import MARK, trust
+from morok.prove.calls import Arguments, sites
+from morok.prove.code import code_of
+from morok.prove.promises import Tested, of_files
+from morok.rewrite.brief import brief
+from morok.rewrite.contracts import admissible, check_call
+
+if TYPE_CHECKING:
+    from morok.dialect import Dialect
+    from morok.dsl.checked import CheckedRule
+
+CALLS: Final = 1000  # calls that satisfy what the helper requires
+ANSWERED: Final = 20  # of these, calls that it did not decline
+TRIES: Final = 30_000
+TWICE: Final = 100  # calls that are made again, with the same result
+
+
+def examined(extern: S.Extern, module: str, rules: Sequence[CheckedRule], step: Callable[[str], None]) -> Tested:
+    """What calls of a helper show. Whatever it raises is a finding."""
+    step(f"the import of {module}")
+    trust(module)
+    try:
+        function = getattr(importlib.import_module(module), extern.name, None)
+    except BaseException as problem:  # the module's own, whatever it is
+        return Tested("false", message=f"{module} cannot be imported: {_named(problem)}")
+    if function is None or not hasattr(function, MARK):
+        return Tested("false", message=f"{extern.name} of {module} is not marked as a helper once the module has run")
+    code = code_of(function, module)
+    files = of_files(code.files)
+    calls = 0
+    messages = []
+    for context in dict.fromkeys(r.context for r in rules):
+        made = Examination(extern, [r for r in rules if r.context == context], function, code.numbers, step)
+        try:
+            state, message = made.run()
+        except BaseException as problem:
+            state, message = "untested", f"the contract of {extern.name} cannot be tested: {_named(problem)}"
+        calls += made.calls
+        messages += [message] if message else []
+        if state != "tested":
+            break
+    return Tested(state, calls, "\n".join(dict.fromkeys(messages)), code.digest, files)
+
+
+def _named(problem: BaseException) -> str:
+    try:
+        return f"{type(problem).__name__}: {problem}"[:500]
+    except BaseException:
+        return type(problem).__name__
+
+
+Make = Callable[[], Any]
+
+
+def _nothing() -> None:
+    return None
+
+
+def _context_of(function: Any, rule: CheckedRule) -> Callable[[Any], Any] | None:
+    """What makes the context of a graph: the function `of` of the class that the group names, in the helpers' module."""
+    found: Callable[[Any], Any] | None = getattr(
+        getattr(sys.modules.get(function.__module__), str(rule.context), None), "of", None
+    )
+    return found
+
+
+class _Seen(Exception):
+    """A rule called the helper that is tested."""
+
+
+class _Broken(Exception):
+    """A call shows that the contract does not hold."""
+
+
+class Examination:
+    """Calls of a helper, and what they show.
+
+    calls     those that satisfied what it requires
+    answered  those of them that it did not decline
+    """
+
+    def __init__(
+        self,
+        extern: S.Extern,
+        rules: Sequence[CheckedRule],
+        function: Callable[..., Any],
+        numbers: Sequence[Any],
+        step: Callable[[str], None],
+    ) -> None:
+        self.extern = extern
+        self.rules = rules
+        self.dialect: Dialect = rules[0].dialect
+        self.function = function
+        self.numbers = numbers
+        self.step = step
+        self.rng = random.Random(0)
+        self.maker, self.context = getattr(function, MARK)
+        self.contextual = rules[0].context is not None
+        self.context_of = None if not self.contextual else _context_of(function, rules[0])
+        self.calls = self.answered = 0
+        self.pure = not any(_mentions(e, "free_of") for e in extern.ensures) and not self.contextual
+
+    def run(self) -> tuple[str, str]:
+        """The state of the contract, and what is to be said of it."""
+        name = self.extern.name
+        if self.contextual and self.context is None and self.context_of is None:
+            return "untested", f"{name} takes a context: @morok.helper(context=..) makes one for the tests"
+        try:
+            tried = 0
+            for args, context in self.arguments():
+                tried += 1
+                self.one(args, context)
+                if (self.calls >= CALLS and self.answered >= ANSWERED) or tried >= TRIES:
+                    break
+        except _Broken as broken:
+            return "false", f"{name} {broken}"
+        hint = "@morok.helper(arguments=..) makes others"
+        if self.calls < CALLS:
+            return "untested", f"{name}: only {self.calls} of {tried} calls that were made up satisfy what it requires: {hint}"
+        if self.answered < ANSWERED:
+            return "untested", f"{name} answered {self.answered} of {self.calls} calls, and declined the others: {hint}"
+        if self.extern.partial and self.answered == self.calls:
+            return "tested", f"{name} may decline (`?`), and never did in {self.calls:,} calls"
+        return "tested", ""
+
+    def arguments(self) -> Iterator[tuple[tuple[Any, ...], Make]]:
+        """Edges; what the helper's module makes; what its rules call it with on graphs that they match; and random ones. With
+        what makes the context of each.
+        """
+        made = Arguments(self.extern, sites(self.extern.name, self.rules), self.numbers, self.rng)
+        sources: list[Iterator[tuple[tuple[Any, ...], Make]]] = []
+        if self.dialect.name == "morok":
+            sources.append(self.matched())
+        if not self.contextual or self.context is not None:
+            make = self.context or _nothing
+            yield from ((args, make) for args in made.edges())
+            if self.maker is not None:
+                sources.append((args, make) for args in self.given())
+            sources.append((args, make) for args in made.random())
+        while sources:
+            for source in list(sources):
+                for _ in range(10):
+                    found = next(source, None)
+                    if found is None:
+                        sources.remove(source)
+                        break
+                    yield found
+
+    def given(self) -> Iterator[tuple[Any, ...]]:
+        """What `arguments` of the mark makes, again and again."""
+        while True:
+            none = True
+            for args in self.maker(self.rng):
+                none = False
+                if not isinstance(args, tuple) or len(args) != len(self.extern.params):
+                    raise _Broken(f"has `arguments` that make {_shown(args)}, and not {len(self.extern.params)} arguments")
+                yield args
+            if none:
+                return
+
+    def matched(self) -> Iterator[tuple[tuple[Any, ...], Make]]:
+        """What its rules call it with, on graphs that their patterns match."""
+        from morok.dsl.compile import compile_rules
+        from morok.dsl.compiled import link
+        from morok.prove.trust.graphs import Unmakeable
+        from morok.prove.trust.sieve import graphs_at
+
+        seen: list[tuple[Any, ...]] = []
+
+        def watch(name: str, helper: Any) -> Any:
+            def watched(*args: Any) -> Any:
+                if name != self.extern.name:
+                    return helper(*args)
+                seen.append(args[: len(self.extern.params)])
+                raise _Seen
+
+            return watched
+
+        for rule in self.rules:
+            match = link(compile_rules([rule], self.dialect), self.dialect, watch)
+            by_key = {self.dialect.ops[op].key: f for op, f in match.items() if op}
+            other = match.get("", lambda *_: None)
+            try:
+                for graph, _, _ in graphs_at(rule, TRIES, rule.instances):
+                    make = self.context or (_nothing if self.context_of is None else functools.partial(self.context_of, graph))
+                    try:
+                        by_key.get(self.dialect.opkey(graph), other)(graph, make())
+                    except _Seen:
+                        yield from ((args, make) for args in seen)
+                    except Exception:  # of another helper: its own tests find that
+                        pass
+                    seen.clear()
+            except Unmakeable:
+                continue
+
+    def one(self, args: tuple[Any, ...], context: Make) -> None:
+        """One call, if it satisfies what the helper requires; _Broken if it shows that the contract does not hold."""
+        extern = self.extern
+        seed = self.calls
+        if not admissible(extern, self.dialect, args, seed):
+            return
+        shown = f"{extern.name}({', '.join(f'{p.name} = {self.text(a)}' for p, a in zip(extern.params, args, strict=True))})"
+        self.step(shown)
+        self.calls += 1
+        result = self.call(args, context, shown)
+        if self.pure and self.calls <= TWICE and not self.same(result, self.call(args, context, shown)):
+            raise _Broken(f"is not pure: it returned two different results for {shown}")
+        if result is not None:
+            self.answered += 1
+            self.check_types(result, args, shown)
+        try:
+            check_call(extern, self.dialect, args, result, seed)
+        except HelperContractError as broken:
+            raise _Broken(f"breaks its contract at {shown}: {broken.message}") from None
+        except (ArithmeticError, LookupError, TypeError) as problem:
+            raise _Broken(f"breaks its contract at {shown}: what it ensures has no value: {_named(problem)}") from None
+
+    def call(self, args: tuple[Any, ...], context: Make, shown: str) -> Any:
+        given = tuple([list(a) if isinstance(a, list) else a for a in args])
+        before = [list(a) if isinstance(a, list) else a for a in given]
+        last = (context(),) if self.contextual else ()
+        try:
+            result = self.function(*given, *last)
+        except MemoryError:
+            raise _Broken(f"runs out of memory at {shown}") from None
+        except BaseException as problem:
+            raise _Broken(f"raises {_named(problem)} at {shown}") from None
+        if any(isinstance(a, list) and a != b for a, b in zip(given, before, strict=True)):
+            raise _Broken(f"changes its arguments at {shown}")
+        return result
+
+    def same(self, a: Any, b: Any) -> bool:
+        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+            return len(a) == len(b) and all(self.same(x, y) for x, y in zip(a, b, strict=True))
+        if a is b:
+            return True
+        if type(a) is not type(b):
+            return False
+        return bool(self.dialect.same(a, b)) if self.is_node(a) else bool(a == b or a != a)
+
+    def is_node(self, x: Any) -> bool:
+        kind = getattr(self.dialect, "node", None)
+        if kind is not None:
+            return isinstance(x, kind)
+        return not isinstance(x, (bool, int, float, str, list)) and x is not None
+
+    def check_types(self, result: Any, args: tuple[Any, ...], shown: str) -> None:
+        """Whether results are as many, and of such kinds, as the declaration says."""
+        declared = self.extern.results
+        results = (result,) if len(declared) == 1 else result
+        if not isinstance(results, (tuple, list)) or len(results) != len(declared):
+            what = f"{len(results)} results" if isinstance(results, (tuple, list)) else f"{type(result).__name__}"
+            raise _Broken(f"returns {what}, not {len(declared)} results, at {shown}")
+        nodes = [a for a in args if self.is_node(a)]
+        for p, r in zip(declared, results, strict=True):
+            wanted = self.wanted(p, r, nodes)
+            if wanted:
+                raise _Broken(f"returns {_shown(r)} for `{p.name}`, not {wanted}, at {shown}")
+
+    def wanted(self, p: S.Param, r: Any, nodes: Sequence[Any]) -> str:
+        """What a result should be instead of this; "" where it is what is declared."""
+        kind = p.type.name if isinstance(p.type, S.TName) else ""
+        if kind == "const":
+            return "" if type(r) in (bool, int, float) else "a number of Python's"
+        if kind == "int":
+            return "" if type(r) is int else "an int"
+        if kind == "seq":
+            return "" if isinstance(r, (tuple, list)) else "a sequence"
+        if kind == "dtype":
+            return "" if any(r is d or r == d for d in self.dialect.dtypes.values()) else "a dtype"
+        if kind == "bool" and type(r) is bool and not any(self.element(n) == "bool" for n in nodes):
+            return ""
+        if not self.is_node(r):
+            return "a node" if kind != "bool" else "a bool"
+        if kind in self.dialect.dtypes:
+            fits = self.element(r) == kind and self.lanes_fit(r, nodes)
+            return "" if fits else f"a node of {kind}, in as many lanes as it is given"
+        if isinstance(p.type, S.TPointer) or kind == "ptr" or not nodes:
+            return ""
+        given = self.element(nodes[0])  # which is what proofs take it for
+        return "" if self.element(r) == given and self.lanes_fit(r, nodes) else f"a node of {given}"
+
+    def element(self, node: Any) -> str:
+        d = self.dialect.type(node)
+        d = getattr(self.dialect, "element", lambda x: x)(d)
+        return next((name for name, x in self.dialect.dtypes.items() if x is d or x == d), str(d))
+
+    def lanes_fit(self, r: Any, nodes: Sequence[Any]) -> bool:
+        lanes = self.dialect.facts.get("lanes")
+        return lanes is None or lanes(r) in {1, *(lanes(n) for n in nodes)}
+
+    def text(self, a: Any) -> str:
+        try:
+            return str(brief(self.dialect, a)) if self.is_node(a) else _shown(a)
+        except Exception:  # what a node of a foreign dialect is shown by is the dialect's
+            return type(a).__name__
+
+
+def _shown(a: Any) -> str:
+    try:
+        return reprlib.repr(a)
+    except Exception:
+        return type(a).__name__
+
+
+def _mentions(e: Any, name: str) -> bool:
+    return any(isinstance(at, S.ECall) and at.name == name for at in S.walk(e))

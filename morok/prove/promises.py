@@ -1,0 +1,197 @@
+"""Whether helpers keep what their contracts promise: proofs take it for granted, calls show it.
+
+A contract is tested by many calls in a process of its own (morok.prove.examination); what was found is remembered on this
+machine, with the digest of the code that ran. Nothing is imported where nobody said to trust a module: then a record counts for
+as long as the files that this code came from stay the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from morok.errors import Place, UnprovedRuleError, UntrustedHelperError
+from morok.marks import built_in, trust, trusted, vouch
+from morok.names import data
+from morok.prove import ledger
+from morok.rewrite import store
+
+if TYPE_CHECKING:
+    from morok.dsl import syntax as S
+    from morok.dsl.checked import CheckedRule
+
+VERSION: Final = 1
+
+
+class Tested(NamedTuple):
+    """What is known of a helper's contract: `state` is "untested", "tested" or "false".
+
+    message  why it is untested, or the call that breaks it, or what tests found strange
+    digest   of the code that ran
+    """
+
+    state: str
+    calls: int = 0
+    message: str = ""
+    digest: str = ""
+    files: Mapping[str, str] = {}
+
+    def __str__(self) -> str:
+        return f"tested ({self.calls:,} calls)" if self.state == "tested" else self.state
+
+
+def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tested]:
+    """What is known of the contracts that each rule relies on, by the rule's id: the worst of its helpers'."""
+    found: dict[int, Tested] = {}
+    mine = [r for r in rules if r.externs and not ledger.is_built_in(r.file)]
+    for file in dict.fromkeys(r.file for r in mine):
+        beside = [r for r in mine if r.file == file]
+        known: dict[str, Tested] = {}
+        for rule in beside:
+            for name, extern in sorted(rule.externs.items()):
+                if name not in known:
+                    known[name] = of_helper(extern, [r for r in beside if name in r.externs], trust_helpers)
+            found[id(rule)] = worst([known[name] for name in sorted(rule.externs)])
+    return found
+
+
+def worst(states: Sequence[Tested]) -> Tested:
+    order = ("false", "untested", "tested")
+    least = min(states, key=lambda t: (order.index(t.state), t.calls))
+    notes = "\n".join(t.message for t in states if t.state == least.state and t.message)
+    return least._replace(message=notes)
+
+
+def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: bool) -> Tested:
+    """What is known of one helper's contract; it is tested now, if its module is trusted and no record is of its present code."""
+    module = str(rules[0].helpers)
+    record = _recorded(extern, module, rules)
+    if record is not None and _unchanged(record.files):
+        return record
+    if not (trust_helpers or trusted(module)):
+        what = f"the contract of {extern.name} is not tested, which runs code of {module}: `morok prove --trust-helpers`,"
+        return Tested("untested", message=f"{what} or load_rules(.., trust_helpers=True)")
+    return _tested(extern, module, rules)
+
+
+def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Tested:
+    from morok.prove import confined
+    from morok.prove.examination import examined
+
+    if not confined.possible():
+        return Tested("untested", message=f"{extern.name} is tested in a forked process, which this system does not have")
+    answer, died, doing = confined.confined(lambda step: examined(extern, module, rules, step))
+    if died:
+        return Tested("false", message=f"{extern.name} {died}" + (f", at {doing}" if doing else ""))
+    found = Tested(*answer)
+    if found.state == "tested":
+        for rule in rules:
+            store.save(_key(extern, module, rule), json.dumps(found).encode())
+    return found
+
+
+def _key(extern: S.Extern, module: str, rule: CheckedRule) -> str:
+    """Of a helper as one rule calls it: which rules were tested together does not matter."""
+    from morok.prove.digest import canonical, typing_of
+
+    said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances), str(rule.context)]
+    parts = [f"contract {VERSION}", module, canonical(extern), rule.dialect.name, *said]
+    return hashlib.sha256(data("\n".join(parts))).hexdigest()
+
+
+def _recorded(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Tested | None:
+    """What tests of the same code found, for all of these rules; None where there is no such record."""
+    found: Tested | None = None
+    for rule in rules:
+        record = _read(_key(extern, module, rule))
+        if record is None or (found is not None and record.digest != found.digest):
+            return None
+        found = record if found is None or record.calls < found.calls else found
+    return found
+
+
+def _read(key: str) -> Tested | None:
+    kept = store.load(key)
+    if kept is None:
+        return None
+    try:
+        found = Tested(*json.loads(kept))
+    except (ValueError, TypeError):
+        return None
+    return found if found.state == "tested" else None
+
+
+def of_files(files: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for file in files:
+        try:
+            found[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
+        except OSError:
+            found[file] = ""
+    return found
+
+
+def _unchanged(files: Mapping[str, str]) -> bool:
+    return bool(files) and "" not in files.values() and of_files(files) == files
+
+
+# The gate
+
+
+def admit(rules: Iterable[CheckedRule], trust_helpers: bool = False) -> None:
+    """Let these rules call their helpers, or raise UntrustedHelperError, or UnprovedRuleError where a contract does not hold."""
+    calling = [r for r in rules if r.externs and r.helpers is not None and not ledger.is_built_in(r.file)]
+    for rule in calling:
+        if not (trust_helpers or trusted(str(rule.helpers))):
+            what = f"rule {rule.name} calls {', '.join(sorted(rule.externs))} of {rule.helpers}"
+            raise UntrustedHelperError(
+                f"{what}, Python code that nobody said to trust: its contracts are untested",
+                place=Place(rule.file, rule.line),
+                hint="load_rules(.., trust_helpers=True), or `--trust-helpers`, tests them and uses it",
+            )
+    found = of_rules(calling, trust_helpers)
+    for rule in calling:
+        tested = found[id(rule)]
+        if tested.state != "tested":
+            why = "is not true" if tested.state == "false" else "is untested"
+            raise UnprovedRuleError(
+                f"rule {rule.name} relies on a contract that {why}\n  {tested.message}",
+                place=Place(rule.file, rule.line),
+                expected="helpers that keep their contracts",
+                hint=f"`morok prove --trust-helpers {rule.file}` tests them",
+            )
+    for rule in calling:
+        _use(rule, [r for r in calling if r.file == rule.file])
+
+
+def _use(rule: CheckedRule, beside: Sequence[CheckedRule]) -> None:
+    """Trust the module of a rule's helpers, as far as these are the code that was tested."""
+    from morok.dsl.compiled import helper_module
+    from morok.prove.code import code_of
+
+    module = str(rule.helpers)
+    trust(module)
+    if built_in(module):
+        return
+    loaded = helper_module(module)
+    for name, extern in rule.externs.items():
+        users = [r for r in beside if name in r.externs]
+        record = _recorded(extern, module, users)
+        function = getattr(loaded, name, None)
+        if record is None or code_of(function, module).digest != record.digest:
+            record = _tested(extern, module, users)  # of what this process has loaded
+            if record.state != "tested" or code_of(function, module).digest != record.digest:
+                what = f"rule {rule.name} calls {name} of {module}, which is not what was tested"
+                why = record.message or "its code, or a constant that it uses, is another in each process"
+                raise UnprovedRuleError(f"{what}\n  {why}", place=Place(rule.file, rule.line))
+        vouch(f"{module}:{name}", _same_code(code_of(function, module, variable=False).digest, module))
+
+
+def _same_code(digest: str, module: str) -> Callable[[Any], bool]:
+    from morok.prove.code import code_of
+
+    return lambda function: code_of(function, module, variable=False).digest == digest

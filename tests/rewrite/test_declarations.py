@@ -1,0 +1,71 @@
+"""What a dialect declares of its ops, and what matchers are asked for, is checked where it is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from morok.dialect import OperandInfo, OpInfo
+from morok.errors import ConfigError, UsageError
+from morok.rewrite.library import groups
+
+X, Y = OperandInfo("x"), OperandInfo("y")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": 1},
+        {"key": []},
+        {"operands": "xy"},
+        {"operands": (X, "y")},
+        {"operands": None},
+        {"fields": "axes"},
+        {"fields": (1,)},
+        {"params": 3},
+        {"result": None},
+        {"domains": ["T"]},
+        {"domains": {"T": "f32"}},
+        {"domains": {1: ("f32",)}},
+        {"kind": "quaternary"},
+        {"commutative": "yes"},
+        {"comparison": None},
+        {"evaluate": 1},
+        {"solver": len},
+    ],
+)
+def test_declarations_of_ops_that_cannot_be(wrong: dict[str, Any]) -> None:
+    right: dict[str, Any] = {"name": "Add", "key": "add", "operands": (X, Y)}
+    with pytest.raises(UsageError):
+        OpInfo(**{**right, **wrong})
+
+
+@pytest.mark.parametrize("wrong", [{"name": None}, {"position": "anywhere"}, {"position": 1}, {"many": "no"}, {"optional": []}])
+def test_declarations_of_operands_that_cannot_be(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        OperandInfo(**{"name": "x", **wrong})
+
+
+def test_declarations_are_values() -> None:
+    """Lists become tuples, so that equal declarations are equal and have one hash."""
+    listed: Any = [X, Y]
+    one = OpInfo("Add", "add", listed, domains={"T": ["f32"]})  # type: ignore[dict-item]
+    other = OpInfo("Add", "add", (X, Y), domains={"T": ("f32",)})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert {one: 1}[other] == 1
+
+
+def test_a_matcher_under_liberties() -> None:
+    rules = groups("identity_and_zero")
+    flags: Any
+    for flags in ({"contract"}, ["contract"], ("contract", "contract"), frozenset({"contract"})):
+        assert rules.matcher_under(flags, False) is rules.matcher_under(frozenset({"contract"}), False)
+    for flags in ("contract", frozenset({1}), frozenset({"speed"}), None, 3, [["contract"]]):
+        with pytest.raises(ConfigError):
+            rules.matcher_under(flags, False)
+    checked: Any
+    for checked in ("no", None, [], 2):
+        with pytest.raises(UsageError):
+            rules.matcher_under(frozenset(), checked)

@@ -1,0 +1,68 @@
+"""Code that is loaded and dropped, and programs that are described, run and dropped, leave nothing behind."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+LOADS = """
+    from morok.runtime import jit
+    text = "define void @f(ptr %args, ptr %vars) {{ ret void }}"
+    code = jit.emit(text)
+    def work(k):
+        assert jit.load(code, "f").address
+    warm, many = 500, 2000
+"""
+PROGRAMS = """
+    import numpy as np
+    from morok import Tensor
+    from morok.runtime import device
+    from morok.tensor import schedule
+    device._REMEMBERED = schedule._REMEMBERED = 8
+    x = Tensor(np.arange(8, dtype=np.float32)).realize()
+    def work(k):
+        assert (x * float(k) + 1.5).max().item() == 7 * k + 1.5
+    warm, many = 200, 500
+"""
+MEASURED = """
+    import json, os
+    def resident():
+        return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    for k in range(warm):
+        work(k)
+    before = resident()
+    for k in range(warm, warm + many):
+        work(k)
+    print(json.dumps((resident() - before) / many))
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("program", [LOADS, PROGRAMS], ids=["libraries", "programs"])
+def test_memory_stays_on_a_plateau(program: str) -> None:
+    """Bytes that each leaves behind; of a library 9000 if one loader loads them all. Programs still fill caches, a little."""
+    text = textwrap.dedent(program).replace("{{", "{").replace("}}", "}") + textwrap.dedent(MEASURED)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) < 6000
+
+
+def test_code_is_there_as_long_as_somebody_has_it() -> None:
+    import ctypes
+
+    from morok.runtime import jit, loading
+
+    def made(k: int) -> jit.Code:
+        return jit.load(jit.emit(f"define i32 @f{k}() {{ ret i32 {k} }}"), f"f{k}")
+
+    before = len(loading._alive)
+    kept = {k: made(k) for k in range(0, 100, 10)}
+    for k in range(100):
+        made(1000 + k)
+    for k, code in kept.items():
+        assert ctypes.CFUNCTYPE(ctypes.c_int32)(code.address)() == k
+    assert len(loading._alive) <= before + len(kept) + 1  # the last one is unloaded with the next that is loaded

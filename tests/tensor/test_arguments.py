@@ -1,0 +1,132 @@
+"""Wrong arguments of tensors' functions: an error of ours, at the line that passes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morok import Tensor, dtypes
+from morok.errors import DeviceError, MorokError
+
+
+def three() -> Tensor:
+    return Tensor([1.0, 2.0, 3.0])
+
+
+def ids() -> Tensor:
+    return Tensor([1, 2, 3])
+
+
+def deep() -> list[Any]:
+    inner: list[Any] = []
+    for _ in range(3000):
+        inner = [inner]
+    return inner
+
+
+WRONG: dict[str, Callable[[], Any]] = {
+    "a dtype as a shape": lambda: Tensor.full(dtypes.f32, three()),
+    "a number as axes": lambda: three().permute_dims(3),
+    "a number as a shape": lambda: three().broadcast_to(2.5),
+    "a class as an axis": lambda: three().softmax(int),
+    "an array that is no list of tensors": lambda: Tensor.all_reduce(np.array(1.5)),
+    "a list that never ends as a dtype of NumPy's": lambda: three().__array__(deep()),
+    "an option that DLPack has not": lambda: three().__dlpack__(stream_of="x"),
+    "a list that never ends as an axis": lambda: three().cummax(tuple(deep())),
+    "more classes than places": lambda: ids().one_hot(2**64),
+    "more elements than places": lambda: Tensor.zeros(2**40, 2**40).sum(),
+    "a product of more elements than places": lambda: Tensor.ones(2**40, 1) + Tensor.ones(1, 2**40),
+    "a sequence of more elements than places": lambda: Tensor.arange(0, 1.0, 5e-324),
+    "a sequence to infinity": lambda: Tensor.arange(float("inf")),
+    "a sequence from a word": lambda: Tensor.arange("a", 5),
+    "a line to a set": lambda: Tensor.linspace(0.5, {1}, 10),
+    "a pair of halves": lambda: three().pad([(0.5, 1)]),
+    "less than nothing repeated": lambda: three().repeat_interleave(-1, 0),
+    "a bound of NumPy's beyond the end": lambda: three().shrink([(np.int64(0), np.int64(9))]),
+    "a flag of letters": lambda: three().sum(0, "no"),
+    "a flag that is an array": lambda: three().max(0, np.array([True, False])),
+    "a number of letters": lambda: three().std(correction="a"),
+    "a probability of letters": lambda: three().dropout("mean"),
+    "a bound of letters": lambda: Tensor.uniform(3, low="a"),
+    "a deviation that is an array": lambda: Tensor.normal(3, std=np.ones((1, 2))),
+    "an array as a reduction": lambda: three().mse_loss(three(), np.arange(3)),
+    "an array as an approximation": lambda: three().gelu(np.arange(3)),
+    "an array as a dtype": lambda: Tensor.rand(3, dtype=np.zeros(3)),
+    "lanes as a dtype": lambda: three().cast(dtypes.f32.vec(4)),
+    "a pointer as a dtype": lambda: Tensor([1.0], dtype=dtypes.f32.ptr(4)),
+    "nothing as a dtype": lambda: Tensor.zeros(3, dtype=dtypes.void),
+    "a device of 7": lambda: three().to(7),  # type: ignore[arg-type]
+    "a device that is none": lambda: Tensor.zeros(3, device="GPU"),
+    "a kernel for an array": lambda: three().kernels(np.ones(2)),  # type: ignore[arg-type]
+    "an op as a configuration": lambda: three().prepare(dtypes.f32),  # type: ignore[arg-type]
+    "a number over DLPack": lambda: Tensor.from_dlpack(3),
+    "big ends first over DLPack": lambda: Tensor.from_dlpack(np.arange(3, dtype=">i4")),
+    "an array of a dtype of ours": lambda: three().__array__(dtypes.f32),
+    "a flat sequence in a shape of halves": lambda: Tensor.from_slice([1, 2], 0.5),  # type: ignore[arg-type]
+    "ragged positions": lambda: three().take([[1], [1, 2]]),
+    "a class as an index": lambda: three()[np.int8],
+    "a class as an index that is written": lambda: three().__setitem__(np.int8, 0.0),
+    "positions of a scalar": lambda: Tensor(1.0).nonzero(),
+    "a tuple as a weight": lambda: three().linear(()),  # type: ignore[arg-type]
+    "a word as a bias": lambda: Tensor.ones(1, 2, 3).group_norm(1, bias="a"),  # type: ignore[arg-type]
+    "a number as a formula": lambda: Tensor.einsum(3, three()),  # type: ignore[arg-type]
+    "a list of numbers as lists of axes": lambda: three().tensordot(three(), [0, 1, 2]),
+    "no lists of axes": lambda: three().tensordot(three(), []),
+    "an array as a choice": lambda: Tensor.meshgrid(three(), indexing=np.arange(2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_arguments_have_an_error_of_ours_at_their_line(what: str) -> None:
+    with pytest.raises(MorokError) as caught:
+        WRONG[what]()
+    assert caught.value.place is not None
+    assert caught.value.place.file == __file__
+    assert caught.value.expected or caught.value.hint
+    assert len(str(caught.value)) < 600
+
+
+def test_tensors_of_two_devices_do_not_mix() -> None:
+    there = Tensor([0, 1, 2], device="NULL")
+    for use in (
+        lambda: three().mse_loss(there),
+        lambda: three()[there],
+        lambda: three().take_along_axis(there),
+        lambda: three().masked_fill(there > 1, 0.0),
+        lambda: (there > 1).where(three(), 0.0),
+        lambda: three().__setitem__(there > 1, 0.0),
+        lambda: Tensor.ones(3, 2).nll_loss(there),
+    ):
+        with pytest.raises(DeviceError):
+            use()
+
+
+def test_numbers_of_numpy_and_flags_of_zero_and_one_are_taken() -> None:
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    t = Tensor(x)
+    assert t.sum(np.int64(1), np.True_).shape == (2, 1)
+    assert t.sum(1, 1).shape == (2, 1)
+    assert t.reshape(np.int32(3), np.uint8(2)).shape == (3, 2)
+    assert t.pad([(np.int64(1), 0), None]).shape == (3, 3)
+    assert t.std(correction=np.float32(1)).item() == pytest.approx(x.std(ddof=1))
+    assert t.tensordot(t, [1, 1]).shape == (2, 2)
+    assert Tensor.arange(np.float64(0), 2, 0.5).shape == (4,)
+    assert t.broadcast_to([4, 2, 3]).shape == (4, 2, 3)
+    assert t.permute_dims([1, 0]).shape == (3, 2)
+
+
+def test_a_triangle_beyond_the_matrix_is_all_or_nothing() -> None:
+    x = np.arange(1, 7, dtype=np.int64).reshape(2, 3)
+    t = Tensor(x)
+    for diagonal in (-(2**40), -3, -2, -1, 0, 1, 2, 3, 2**40):
+        near = max(-9, min(diagonal, 9))
+        assert np.array_equal(t.tril(diagonal).numpy(), np.tril(x, near))
+        assert np.array_equal(t.triu(diagonal).numpy(), np.triu(x, near))
+
+
+def test_the_sign_bit_of_stored_floats() -> None:
+    x = Tensor([1.0, -2.0, -0.0, 0.5], dtype="f8e4m3")
+    assert x.signbit().numpy().tolist() == [False, True, True, False]

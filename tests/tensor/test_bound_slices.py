@@ -1,0 +1,75 @@
+"""Slices whose ends, or whose axis, are variables: NumPy's at every binding, beyond the axis too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morok import Tensor, Variable
+from morok.errors import ShapeError
+
+N = Variable("n", 1, 20)
+X = np.arange(40, dtype=np.float32).reshape(10, 4)
+SLICES: dict[str, Callable[[Any], Any]] = {
+    ":n": lambda n: slice(n),
+    "n:": lambda n: slice(n, None),
+    "n:n + 2": lambda n: slice(n, n + 2),
+    "3:n": lambda n: slice(3, n),
+    "-3:n": lambda n: slice(-3, n),
+    "n:-1": lambda n: slice(n, -1),
+    "n - 1:n * 2": lambda n: slice(n - 1, n * 2, 1),
+    "n, 1": lambda n: (slice(n), 1),
+    "None, n:, 1:3": lambda n: (None, slice(n, None), slice(1, 3)),
+    "n:, ::-2": lambda n: (slice(n, None), slice(None, None, -2)),
+    "..., :n": lambda n: (..., slice(n)),
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_elements_between_variables(name: str) -> None:
+    for n in (1, 2, 4, 9, 10, 11, 20):
+        found = Tensor(X.copy())[SLICES[name](N.bind(n))]
+        wanted = X[SLICES[name](n)]
+        np.testing.assert_array_equal(found.numpy(), wanted)
+        np.testing.assert_array_equal((found * 2 + 1).sum(0).numpy(), (wanted * 2 + 1).sum(0))
+        np.testing.assert_array_equal(found.permute(*range(found.ndim)[::-1]).flip(0).numpy(), np.flip(wanted.T, 0))
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_elements_are_written_between_variables(name: str) -> None:
+    for n in (1, 4, 10, 20):
+        here, there = Tensor(X.copy()), X.copy()
+        here[SLICES[name](N.bind(n))] = 7.0
+        there[SLICES[name](n)] = 7.0
+        np.testing.assert_array_equal(here.numpy(), there)
+        here, there = Tensor(X.copy()), X.copy()
+        here[SLICES[name](N.bind(n))] = Tensor(X.copy())[SLICES[name](N.bind(n))] * 10
+        there[SLICES[name](n)] = X[SLICES[name](n)] * 10
+        np.testing.assert_array_equal(here.numpy(), there)
+
+
+def test_a_symbolic_axis_is_sliced() -> None:
+    for n in (1, 3, 10):
+        front, whole = Tensor(X.copy())[: N.bind(n)], X[:n]
+        for begin in (None, 0, 2, -2, -30, 30):
+            for end in (None, 0, 3, -1, 30):
+                np.testing.assert_array_equal(front[begin:end].numpy(), whole[begin:end])
+    assert front[:] is not front
+    np.testing.assert_array_equal(front[:].numpy(), whole)
+
+
+def test_one_program_for_every_binding() -> None:
+    asts = {Tensor(X.copy())[N.bind(n) :].sum(0).kernels()[0].name for n in (2, 3, 7)}
+    assert len(asts) == 1
+
+
+def test_what_is_no_slice_is_refused() -> None:
+    x, n = Tensor(X.copy()), N.bind(4)
+    for key in (slice(None, None, n), slice(None, n, 2), slice(n, None, -1), slice(n - 5, None)):
+        with pytest.raises(ShapeError):
+            x[key]
+        with pytest.raises(ShapeError):
+            x[key] = 0.0

@@ -1,0 +1,57 @@
+"""Reductions over axes without elements: NumPy's values, and its errors where there is no value."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morok import Tensor
+from morok.errors import ShapeError
+
+SHAPES = [(0,), (3,), (0, 3), (3, 0), (0, 0), (1, 0), (2, 0, 3), (2, 3, 0), (0, 2, 0), (2, 0, 0)]
+NAMES = ["max", "min", "argmax", "argmin", "sum", "prod", "any", "all", "count_nonzero"]
+
+
+def axes(ndim: int, name: str) -> list[Any]:
+    one = [None, *range(-ndim, ndim)]
+    several = [c for n in range(ndim + 1) for c in itertools.combinations(range(ndim), n)]
+    return one if name.startswith("arg") else [*one, *several]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int16", "bool"])
+@pytest.mark.parametrize("name", NAMES)
+def test_reductions_of_nothing(name: str, dtype: str) -> None:
+    for shape in SHAPES:
+        x = np.zeros(shape, dtype)
+        for axis in axes(len(shape), name):
+            try:
+                expected = np.asarray(getattr(np, name)(x, axis=axis, keepdims=True))
+            except ValueError:
+                with pytest.raises(ValueError, match="no elements") as caught:
+                    getattr(Tensor(x), name)(axis, keepdim=True)
+                assert isinstance(caught.value, ShapeError)
+                continue
+            out = getattr(Tensor(x), name)(axis, keepdim=True).numpy()
+            assert out.shape == expected.shape
+            np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("ord", [0, 1, 2, np.inf])
+def test_norms_of_nothing(ord: float) -> None:
+    for axis in (0, 1):
+        x = np.zeros((0, 3), np.float32)
+        expected = np.linalg.vector_norm(x, axis=axis, ord=ord)
+        np.testing.assert_array_equal(Tensor(x).vector_norm(axis, ord=ord).numpy(), expected)
+
+
+def test_functions_built_on_the_greatest_element() -> None:
+    for shape in [(0, 3), (3, 0)]:
+        x = Tensor(np.zeros(shape, np.float32))
+        for axis in (0, 1):
+            assert x.softmax(axis).numpy().shape == shape
+            assert x.log_softmax(axis).numpy().shape == shape
+            assert x.cummax(axis).numpy().shape == shape
+    assert Tensor(np.zeros((0, 2), np.float32)).logsumexp(0).tolist() == [-np.inf] * 2

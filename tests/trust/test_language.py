@@ -1,0 +1,63 @@
+"""Compile-time expressions mean one thing: to the type checker, to evaluation, to generated code and to the prover."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import random
+
+import pytest
+from clauses import UNSAYABLE, Writer, evaluated, matched, meant, rule_of, translated
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from morok.dsl import values
+from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, UNARY
+from morok.errors import RuleLimitError
+from morok.ir.dialect import MOROK
+
+BOUNDS = [(-5, 7), (0, 3), (2, 2), (-4, -4), (-math.inf, math.inf), (0, math.inf), (-math.inf, 9), (-1, 2**70)]
+NUMBERS = [0, 1, -1, 2, 3, 4, 7, 8, -3, 64, 4096, -(2**31), 2**66]
+
+
+@pytest.mark.parametrize(
+    "function", [*UNARY.values(), *BINARY.values(), *COMPARISONS.values(), *FUNCTIONS.values()], ids=lambda f: f.name
+)
+def test_an_entry_has_all_its_meanings(function):
+    assert function.params
+    assert callable(function.meaning)
+    if function.fact:
+        assert function.value in MOROK.facts or function.value in ("same", "dtype")
+    else:
+        assert callable(function.value)
+    if isinstance(function.code, str) and function.code[0] == "_":
+        assert values.NAMES[function.code] is function.value
+    elif isinstance(function.code, str) and function.code.isidentifier():
+        assert getattr(builtins, function.code) is function.value
+
+
+def readings(lets, guard, a, b, low, high):
+    rule = rule_of(lets, guard)
+    found = {"evaluation": evaluated(rule, a, b, low, high), "prover": meant(rule, a, b, low, high)}
+    if not (math.isinf(low) or math.isinf(high)) and "vm" not in f"{lets}{guard}":
+        found["contracts"] = translated(rule, a, b, low, high)
+    found["matcher"] = matched(lets, guard, a, b, low, high)
+    return found
+
+
+def agree(lets, guard, a, b, low, high):
+    found = readings(lets, guard, a, b, low, high)
+    said = {k: v for k, v in found.items() if v != UNSAYABLE}
+    assert len(set(map(repr, said.values()))) == 1, (lets, guard, {"a": a, "b": b, "low": low, "high": high}, found)
+    return found
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**40), st.sampled_from(BOUNDS), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.integers(1, 3))
+def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
+    lets, guard = Writer(random.Random(seed)).clauses(depth)
+    try:
+        rule_of(lets, guard)
+    except RuleLimitError:
+        return  # numbers that may become too large
+    agree(lets, guard, a, b, *bounds)
