@@ -130,6 +130,8 @@ NOT_RUN = {
     "anywhere.first",
     "products.exchanged",
     "folds.maybe_undefined",
+    "folds.other_defined",
+    "folds.not_defined",
     "more_folds.float_sum",
     "captured.condition",
     "captured.factor",

@@ -8,12 +8,14 @@ import pytest
 
 from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
+from morok.marks import trust
 from morok.prove import obligations
 from morok.prove.encoding.launched import about_launches
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.trust import sieve
 
 HERE = Path(__file__).parent
+trust("threads")
 FALSE = [r for name in ("launched_false", "grouped_false") for r in check_file(HERE / f"{name}.rules").rules()]
 # Graphs show what is stored and what is folded. They do not show what a helper might return, and has no need to, nor what happens
 # where threads do not wait: the interpreter runs them in turn.

@@ -134,5 +134,6 @@ def test_a_nest_that_a_rule_made_is_gathered_where_it_is_not_in_order(made: str,
 def test_contracts_are_asserted_of_whole_nests_too() -> None:
     with morok.settings(check=True):
         x = variable(2) + (variable(1) + (variable(0) + 3))
-        assert graph_rewrite(x, groups(*SYMBOLIC[:6])) is variable(0) + variable(1) + variable(2) + 3
+        tiers = SYMBOLIC[: SYMBOLIC.index("commutative_canonicalization") + 1]
+        assert graph_rewrite(x, groups(*tiers)) is variable(0) + variable(1) + variable(2) + 3
     assert x.op is Op.Add

@@ -44,8 +44,9 @@ def test_each_fragment_has_its_solver(text: str, solver: str) -> None:
 
 def test_a_question_with_another_answer_is_a_disagreement() -> None:
     true, *_ = recorded("Add(x: i8, y) ~> Add(y, x)")
-    assert "bvadd y x" in true.text
-    false = second.Question(true.rule, true.name, true.text.replace("bvadd y x", "bvsub y x"))
+    other = true.text.replace("bvadd", "bvsub", 1)
+    assert other.count("bvadd") == other.count("bvsub") == 1
+    false = second.Question(true.rule, true.name, other)
     found = second.report(second.replies([true, false], 1))
     assert found.counts == {("bitwuzla", "sat"): 1, ("bitwuzla", "unsat"): 1}
     assert len(found.disagreements) == 1

@@ -285,7 +285,7 @@ class Rewriter:
     def __init__(self, rule: CheckedRule) -> None:
         self._rules = RuleSet.of([rule])
         self._context: Callable[[UOp], Any] | None = _no_context
-        if rule.externs and not trusted(str(rule.helpers)):
+        if (rule.externs or rule.context is not None) and rule.helpers is not None and not trusted(rule.helpers):
             self._context = None
         elif rule.context is not None:
             helpers = helper_module(rule.helpers) if rule.helpers is not None else None
