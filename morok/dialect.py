@@ -109,6 +109,8 @@ class Dialect(Protocol):
     `operands` returns the same objects each time: the engine tells nodes apart by identity. More, where a dialect has it:
 
     hash_consed  True if equal nodes are one object, hashed and compared by identity
+    closed_types True if every node of an op is of a type that the op lists, has its operands in their number, and they are of the
+                 types listed: matchers then leave out the tests that follow from ops. Without it each node is tested
     inline       also "lanes", "scalar" and "vector" (of a dtype {d} and a count {k}) where there are vectors; "const_op", the op
                  whose nodes are the constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c});
                  "build.OP" of an op with one operand {a}, given the result's dtype {d};

@@ -209,12 +209,18 @@ class _Walker:
         fixed = len(info.operands)
         if not any(o.many or o.optional for o in info.operands):
             assert singles + more >= 1 or fixed == 0, info.name
-            return row
+            return self.exactly(fixed, path, row)
         least = sum(1 for o in info.operands if not (o.many or o.optional))
         length = f"len({self.access.operands('{0}')})"
         if more:
             return row if singles <= least else row.plus(CodeTest((path,), f"{length} >= {singles}"))
         return row.plus(CodeTest((path,), f"{length} == {singles}"))
+
+    def exactly(self, count: int, path: Path, row: Variant) -> Variant:
+        """With a test that the node has as many operands as its op, where the dialect does not vouch for its nodes."""
+        if getattr(self.dialect, "closed_types", False):
+            return row
+        return row.plus(CodeTest((path,), f"len({self.access.operands('{0}')}) == {count}"))
 
     def sequence(self, p: S.PSequence | S.PVar, path: Path, bound: BoundNodes | BoundCode, row: Variant) -> Variant:
         """With these operands bound to one name: each of the name's dtype and lanes, none Invalid unless the name may be."""
@@ -249,6 +255,8 @@ class _Walker:
         info = self.info(p.op)
         row = replace(row.plus(OpTest(path, p.op)), ops={**row.ops, path: p.op})
         named = {f.name: f.value for f in p.fields}
+        if not any(o.many or o.optional for o in info.operands):
+            row = self.exactly(len(info.operands), path, row)
         if not p.rest:
             row = self.no_more(info, named, path, row)
         nested: list[tuple[int, S.Pattern]] = []

@@ -1,9 +1,14 @@
-"""Which dtype tests a row needs: those that its ops do not make superfluous."""
+"""Which dtype tests a row needs: those that its ops do not make superfluous.
+
+An op makes a test superfluous only in a dialect whose types are closed: elsewhere its nodes may be of types that the dialect does
+not list, and every node whose type a rule looks at is tested.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from morok.dialect import OpInfo
 from morok.dsl.checked import CheckedRule, Ty
@@ -24,7 +29,8 @@ class Slots:
         self.known: dict[object, frozenset[str]] = {}
         self.holders: dict[str, list[Path]] = {}  # one path for each class of each dtype variable
         self.first: dict[int | str, Path] = {}  # a path for each named number of lanes
-        for path, op in row.ops.items():
+        self.closed = bool(getattr(rule.dialect, "closed_types", False))
+        for path, op in row.ops.items() if self.closed else ():
             info = self.dialect.ops[op]
             if info.params:
                 self._pointwise(path, info)
@@ -71,6 +77,10 @@ class Slots:
         elif word:
             self.narrow(slot, frozenset((word,)))
 
+    def _every(self, allowed: AbstractSet[str]) -> bool:
+        """Whether these are all dtypes that a node can have."""
+        return self.closed and allowed >= set(self.dialect.dtypes)
+
     def dtype_tests(self) -> list[Test]:
         rule = self.rule
         access = self.access
@@ -94,7 +104,7 @@ class Slots:
             first = holders.setdefault(ty.element, [])
             if not first:
                 allowed = frozenset(rule.domains[ty.element])
-                if not (allowed >= known if known is not None else allowed >= set(self.dialect.dtypes)):
+                if not (allowed >= known if known is not None else self._every(allowed)):
                     tests.append(TypeTest(path, allowed, known))
             else:
                 tests.append(CodeTest((first[0], path), f"{access.scalar('{0}')} {access.equal} {access.scalar('{1}')}"))
@@ -106,7 +116,7 @@ class Slots:
         tests: list[Test] = [CodeTest((path,), access.inline["in.ptr"].format(n="{0}"))]
         pointee = access.inline["pointee"].format(n="{0}")
         allowed = {ty.element} if ty.fixed else set(self.rule.domains[ty.element])
-        if ANY not in allowed and not allowed >= set(self.dialect.dtypes):
+        if ANY not in allowed and not self._every(allowed):
             tests.append(CodeTest((path,), f"{pointee} in {{table}}", ", ".join(f"D_{n}" for n in sorted(allowed))))
         return tests
 
@@ -199,7 +209,7 @@ class Slots:
         return [CodeTest((s.path,), f"all([{condition} for _o in {s.template}])")]
 
     def _each_of(self, s: Several, dtype: str, allowed: set[str]) -> list[Test]:
-        if ANY in allowed or allowed >= set(self.dialect.dtypes):
+        if ANY in allowed or self._every(allowed):
             return []
         table = ", ".join(f"D_{n}" for n in sorted(allowed))
         return [CodeTest((s.path,), f"all([{dtype} in {{table}} for _o in {s.template}])", table)]

@@ -118,6 +118,7 @@ class _Morok:
     names: Mapping[str, Any] = {"_const": UOp.const, "_new": UOp.new, "_binary": binary, "_cast": cast}
     members: Mapping[str, Any] = {m.name: m for m in (*Op, *AddrSpace, *AxisType)}
     hash_consed = True
+    closed_types = True
     node = UOp
     undefined = Undefined
     maker = maker
