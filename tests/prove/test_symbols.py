@@ -154,7 +154,10 @@ RENAMED = {
 
 @pytest.mark.parametrize("name", RENAMED)
 def test_what_variables_are_called_changes_no_verdict(name: str) -> None:
-    extern = "extern split(n: index, k: const) -> (a: index, b: index)?\n    requires k > 0\n    ensures n == k * a + b\n"
+    extern = (
+        'helpers "promised"\n\n'
+        "extern split(n: index, k: const) -> (a: index, b: index)?\n    requires k > 0\n    ensures n == k * a + b\n"
+    )
     text = f'{extern if name == "helper" else ""}group g "renamed"\n\nrule: {RENAMED[name]}\n'
     found: set[tuple[str, str]] = set()
     for shift in (None, 0, 7, 23):
