@@ -18,20 +18,28 @@ from morok.errors import UnknownDialectError
 Node = Any
 DTypeLike = Hashable
 _POSITIONS: Final = ("value", "place", "binder", "order")
+_HELD: Final = ("", "storage", "count", "condition")
+_FIELD_KINDS: Final = ("int", "ints", "bool", "bools", "pairs", "const", "consts", "op", "other")
 
 
 @dataclass(frozen=True, slots=True)
 class OperandInfo:
-    """One operand: its name in struct patterns; `position` is "value", "place", "binder" or "order"."""
+    """One operand: its name in struct patterns; `position` is "value", "place", "binder" or "order".
+
+    holds  "storage": a pointer or a buffer, whose own dtype nobody looks at; "count": elements or iterations are counted;
+           "condition": one lane of it governs all lanes of the others; "": a value like any
+    """
 
     name: str
     position: str = "value"
     many: bool = False
     optional: bool = False
+    holds: str = ""
 
     def __post_init__(self) -> None:
         text(self.name, "the name of an operand")
         choice(self.position, f"the position of operand {self.name}", _POSITIONS)
+        choice(self.holds, f"what operand {self.name} holds", _HELD)
         for name in ("many", "optional"):
             object.__setattr__(self, name, flag(getattr(self, name), f"{name} of operand {self.name}"))
 
@@ -50,6 +58,12 @@ class OpInfo:
     evaluate    (dtype of the operands, *values) -> value, or raises `Undefined`; None if the op has no constant folding
     undefined   the exception type that `evaluate` raises where the op has no value
     solver      import path "module:function" of its solver semantics; "" if rules over it cannot be proved pointwise
+    types       of an op without `params`: how the types of its operands and of its result relate, said in words with `;` between:
+                "result = x" (one type), "result ~ x" (one element type), "x lanes y", "x bits y" (as many of them), "x scalar",
+                "x in int bool" (its elements are of these classes or dtypes); what nothing is said of may be of any type
+    field_kinds what static fields hold: "int" "ints" "bool" "bools" "pairs" "const" "consts" "op", with "?" behind it where rules
+                may leave the field out; what nothing is said of is passed through unread
+    dtype_given whether rules name the dtype of the result as a last argument: `Bitcast(x, i32)`
     """
 
     name: str
@@ -64,6 +78,9 @@ class OpInfo:
     comparison: bool = False
     evaluate: Callable[..., Any] | None = None
     solver: str = ""
+    types: str = ""
+    field_kinds: Mapping[str, str] = field(default_factory=dict, hash=False)
+    dtype_given: bool = False
 
     def __post_init__(self) -> None:
         of = f"of op {text(self.name, 'the name of an op')}"
@@ -87,6 +104,22 @@ class OpInfo:
         if self.evaluate is not None:
             function(self.evaluate, f"evaluate {of}")
         text(self.solver, f"the solver {of}")
+        text(self.types, f"the types {of}")
+        kinds = mapping(self.field_kinds, f"the field kinds {of}", "kinds by the names of fields")
+        for name, kind in kinds.items():
+            choice(name, f"a field with a kind {of}", self.fields or ("no field",))
+            choice(kind.removesuffix("?"), f"the kind of field {name} {of}", _FIELD_KINDS)
+        object.__setattr__(self, "field_kinds", kinds)
+        object.__setattr__(self, "dtype_given", flag(self.dtype_given, f"dtype_given {of}"))
+
+    def field_kind(self, name: str) -> str:
+        """What the static field of that name holds."""
+        return self.field_kinds.get(name, "other").removesuffix("?")
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The static fields that rules do not leave out."""
+        return tuple(f for f in self.fields if not self.field_kinds.get(f, "").endswith("?"))
 
 
 def _words(value: Any, what: str) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
 from morok.dsl.infer import T
 from morok.dsl.scope import Bound, Value
-from morok.dsl.structural import ADDRESSES, OPTIONAL_FIELDS, STORAGE, field_kind
 from morok.dsl.value_expressions import ValueExpressions
 
 
@@ -57,7 +56,8 @@ class Expressions(ValueExpressions):
     def _operands(self, info: OpInfo, name: str, e: S.Expr, slots: dict[str, list[T]]) -> S.Expr:
         """What stands for one operand, or for several in a sequence: `x`, `xs..`, a comprehension."""
         what = f"{name} of {info.name}"
-        form = "place" if (info.name, name) in STORAGE else "value"
+        held = next((o.holds for o in info.operands if o.name == name), "")
+        form = "place" if held == "storage" else "value"
         if isinstance(e, S.ESpread):
             inner, v = self.sequence(e.sequence)
             made: S.Expr = replace(e, sequence=inner)
@@ -83,7 +83,7 @@ class Expressions(ValueExpressions):
             return made
         t = self.types.fresh(form=form)
         slots.setdefault(name, []).append(t)
-        if (info.name, name) in ADDRESSES:
+        if held == "count":
             self.r.addresses.append(t)
         return self.operand(e, t, what)
 
@@ -101,7 +101,7 @@ class Expressions(ValueExpressions):
             operands, rest = pending[: len(plain)], pending[len(plain) :]
             if len(operands) < sum(not o.optional for o in plain):
                 self.r.fail(f"{info.name} has too few operands", e, ", ".join(o.name for o in plain))
-            wanted = [f for f in info.fields if f not in OPTIONAL_FIELDS]
+            wanted = list(info.required)
             fields_given, rest = rest[: len(wanted)], rest[len(wanted) :]
             if rest and self.r.gives_dtype(info):
                 given_dtype = rest.pop(0)
@@ -111,7 +111,7 @@ class Expressions(ValueExpressions):
                 self.r.fail(f"{info.name} has more fields: {', '.join(wanted[len(fields_given) :])}", e)
         else:
             operands = pending
-            wanted = [f for f in info.fields if f not in OPTIONAL_FIELDS]
+            wanted = list(info.required)
             if wanted:
                 self.r.fail(
                     f"{info.name} needs {', '.join(wanted)}",
@@ -176,7 +176,7 @@ class Expressions(ValueExpressions):
             self.r.sort(e, Sort.OTHER)  # a member of the field's own enumeration
             return e
         made, v = self.value(e)
-        kind = field_kind(info.name, field) if self.r.dialect.name == "morok" else "other"
+        kind = info.field_kind(field)
         if v.kind == "node":
             self.r.fail(f"{field} of {info.name} is a static field, not a node", e, "a compile-time value")
         if kind == "op" and v.kind not in ("op", "unknown"):
@@ -217,7 +217,7 @@ class Expressions(ValueExpressions):
                 known = (*operands, *info.fields, "dtype")
                 self.r.unknown(f"{info.name} has no field `{name}`", value, name, known, f"it has {', '.join(known)}")
         missing = [o.name for o in info.operands if not (o.many or o.optional) and o.name not in given]
-        missing += [f for f in info.fields if f not in given and f not in OPTIONAL_FIELDS]
+        missing += [f for f in info.required if f not in given]
         if missing:
             self.r.fail(f"{info.name} has more fields: {', '.join(missing)}", e)
         self.r.operand_types(info, slots, result, e)

@@ -12,7 +12,6 @@ from morok.dsl import syntax as S
 from morok.dsl.infer import T
 from morok.dsl.resolve import Resolver, field_value
 from morok.dsl.scope import Bound, Value
-from morok.dsl.structural import OPTIONAL_FIELDS, STORAGE, field_kind
 from morok.errors import UnknownNameError
 
 _CONSTANT_MASKS: Final = ("zero", "one", "const", "vconst", "anyconst")
@@ -172,7 +171,7 @@ class Patterns:
             made.append(self._operand(first, o, args.pop(0), slots))
         fields: list[S.PField] = []
         for name in first.fields:
-            if not args or name in OPTIONAL_FIELDS or (self.r.gives_dtype(first) and self._is_dtype(args[0])):
+            if not args or name not in first.required or (self.r.gives_dtype(first) and self._is_dtype(args[0])):
                 break
             arg = args.pop(0)
             fields.append(self._field(first, S.PField(name, arg, span=p.span)))
@@ -223,7 +222,7 @@ class Patterns:
             )
 
     def _operand(self, info: OpInfo, o: OperandInfo, p: S.Pattern, slots: dict[str, list[T]]) -> S.Pattern:
-        form = "place" if (info.name, o.name) in STORAGE else "value"
+        form = "place" if o.holds == "storage" else "value"
         t = self.types.fresh(self._mask(o), form=form)
         slots.setdefault(o.name, []).append(t)
         if isinstance(p, S.PSequence):
@@ -271,7 +270,7 @@ class Patterns:
             fields.append(made)
         if not p.rest:
             missing = [o.name for o in info.operands if not (o.many or o.optional) and o.name not in given]
-            missing += [n for n in info.fields if n not in given and n not in OPTIONAL_FIELDS]
+            missing += [n for n in info.required if n not in given]
             if missing:
                 self.r.fail(f"{info.name} has more fields: {', '.join(missing)}", p, hint="end with `..` to ignore the rest")
         self.r.operand_types(info, slots, t, p)
@@ -327,7 +326,7 @@ class Patterns:
 
     def _field(self, info: OpInfo, f: S.PField) -> S.PField:
         """A static field: a capital name or a number is compared, a small name is bound, a list does either to each item."""
-        kind = field_kind(info.name, f.name) if self.r.dialect.name == "morok" else "other"
+        kind = info.field_kind(f.name)
         value = f.value
         if value is None:
             self._bind_field(f.name, field_value(kind), f)

@@ -12,7 +12,7 @@ from morok.dsl.checked import Sort
 from morok.dsl.infer import Clash, T, Types, universe
 from morok.dsl.parse import suggest
 from morok.dsl.scope import Bound, Value
-from morok.dsl.structural import STRUCTURAL, takes_dtype
+from morok.dsl.structural import relate, takes_dtype
 from morok.errors import RuleError, RuleTypeError, UnknownNameError
 
 Report = Callable[..., RuleError]  # (class, message, span, expected=, hint=) -> error
@@ -218,11 +218,7 @@ class Resolver:
                 return
             if info.operands or info.fields:
                 self.pointwise = False
-            rule = STRUCTURAL.get(info.name) if self.dialect.name == "morok" else None
-            if rule is not None:
-                rule(self.types, _Slots(slots), result)
-            if info.name == "Bitcast":
-                self.same_width += [(t, result) for t in slots.get("x", ())]
+            self.same_width += relate(info, self.types, slots, result)
 
     def _pointwise(self, info: OpInfo, slots: Mapping[str, list[T]], result: T) -> None:
         types = self.types
@@ -236,22 +232,13 @@ class Resolver:
             return letters[w]
 
         lanes = types.lane()
-        for i, (operand, w) in enumerate(zip(info.operands, info.params, strict=True)):
-            # a scalar condition of a vector Where governs all lanes
-            governs = info.name == "Where" and i == 0
+        for operand, w in zip(info.operands, info.params, strict=True):
             for t in slots.get(operand.name, ()):
-                types.unify(t, T(word(w), types.lane() if governs else lanes))
+                types.unify(t, T(word(w), types.lane() if operand.holds == "condition" else lanes))
         types.unify(result, T(word(info.result), lanes))
 
     def gives_dtype(self, info: OpInfo) -> bool:
         return takes_dtype(info)
-
-
-class _Slots(dict[str, list[T]]):
-    """Operands that a pattern does not mention constrain nothing."""
-
-    def __missing__(self, key: str) -> list[T]:
-        return []
 
 
 def field_value(kind: str) -> Value:

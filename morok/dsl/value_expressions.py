@@ -13,7 +13,6 @@ from morok.dsl.functions import BINARY, FUNCTIONS, SPECIAL, UNARY, Function
 from morok.dsl.infer import T
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import Value
-from morok.dsl.structural import OPTIONAL_FIELDS
 from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_STEPS
 from morok.errors import RuleLimitError, UnknownNameError
 
@@ -120,9 +119,7 @@ class ValueExpressions(ABC):
             return S.EType(S.TName(name, span=e.span), span=e.span), Value("dtype")
         info = self.r.dialect.ops.get(name)
         if info is not None:
-            if not any(not (o.many or o.optional) for o in info.operands) and not [
-                f for f in info.fields if f not in OPTIONAL_FIELDS
-            ]:
+            if not info.required and all(o.many or o.optional for o in info.operands):
                 return self._call(S.ECall(name, (), span=e.span))
             return e, Value("op")
         if name.startswith("_"):

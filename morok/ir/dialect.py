@@ -26,7 +26,7 @@ _KIND: Final = {1: "unary", 2: "binary", 3: "ternary"}
 
 
 def _info(entry: OpDef) -> OpInfo:
-    operands = tuple(OperandInfo(o.name, o.position.value, o.many, o.optional) for o in entry.operands)
+    operands = tuple(OperandInfo(o.name, o.position.value, o.many, o.optional, o.holds) for o in entry.operands)
     s = entry.signature
     return OpInfo(
         name=entry.name,
@@ -41,6 +41,9 @@ def _info(entry: OpDef) -> OpInfo:
         comparison=entry.comparison,
         evaluate=entry.evaluate,
         solver=entry.solver,
+        types=entry.types,
+        field_kinds=entry.field_kinds,
+        dtype_given=entry.dtype_given,
     )
 
 

@@ -196,12 +196,15 @@ NO_INSTRUCTION: Final = frozenset({Op.Sink, Op.Group, Op.Noop})  # in a list of 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """One operand of an op: its name in struct patterns and its position. `many` takes a sequence, `optional` zero or one."""
+    """One operand of an op: its name in struct patterns and its position. `many` takes a sequence, `optional` zero or one; what
+    `holds` says is in morok.dialect.OperandInfo.
+    """
 
     name: str
     position: Position = Position.VALUE
     many: bool = False
     optional: bool = False
+    holds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +244,7 @@ class OpDef:
                `dtype` is the result's for arithmetic and casts, and the operands' for comparisons; casts and Bitcast are
                given the operand's behind the value
     solver     import path "module:function" of its solver semantics; "" where structure, not value, is its meaning
+    types, field_kinds, dtype_given   what rules are checked by: see morok.dialect.OpInfo
     llvm, cuda names of the functions in `codegen` that render it; "" where it never reaches a renderer
     """
 
@@ -254,6 +258,9 @@ class OpDef:
     commutative: bool = False
     comparison: bool = False
     solver: str = ""
+    types: str = ""
+    field_kinds: Mapping[str, str] = field(default_factory=dict)
+    dtype_given: bool = False
     llvm: str = ""
     cuda: str = ""
     doc: str = ""

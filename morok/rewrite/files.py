@@ -74,7 +74,20 @@ def dialect_digest(dialect: Dialect) -> str:
     if found is not None and found[0] is dialect:
         return found[1]
     ops = [
-        (o.name, o.operands, o.fields, o.params, o.result, sorted(o.domains.items()), o.kind, o.commutative, o.comparison)
+        (
+            o.name,
+            o.operands,
+            o.fields,
+            o.params,
+            o.result,
+            sorted(o.domains.items()),
+            o.kind,
+            o.commutative,
+            o.comparison,
+            o.types,
+            sorted(o.field_kinds.items()),
+            o.dtype_given,
+        )
         for o in dialect.ops.values()
     ]
     classes = {k: sorted(v) for k, v in dialect.classes.items()}

@@ -33,6 +33,9 @@ X, Y = OperandInfo("x"), OperandInfo("y")
         {"comparison": None},
         {"evaluate": 1},
         {"solver": len},
+        {"types": 3},
+        {"field_kinds": {"axes": "ints"}},
+        {"dtype_given": "maybe"},
     ],
 )
 def test_declarations_of_ops_that_cannot_be(wrong: dict[str, Any]) -> None:
@@ -41,7 +44,9 @@ def test_declarations_of_ops_that_cannot_be(wrong: dict[str, Any]) -> None:
         OpInfo(**{**right, **wrong})
 
 
-@pytest.mark.parametrize("wrong", [{"name": None}, {"position": "anywhere"}, {"position": 1}, {"many": "no"}, {"optional": []}])
+@pytest.mark.parametrize(
+    "wrong", [{"name": None}, {"position": "anywhere"}, {"position": 1}, {"many": "no"}, {"optional": []}, {"holds": "gold"}]
+)
 def test_declarations_of_operands_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         OperandInfo(**{"name": "x", **wrong})

@@ -308,7 +308,7 @@ _compare(Op.Ge, NUMBERS, ge, B.ge)
 _compare(Op.Eq, SCALARS, eq, B.eq, commutative=True)
 _compare(Op.Ne, SCALARS, ne, B.ne, commutative=True)
 
-_define(Op.Where, (Operand("cond"), Operand("t"), Operand("f")), "bool T T", "T", SCALARS, where, B.where)
+_define(Op.Where, (Operand("cond", holds="condition"), Operand("t"), Operand("f")), "bool T T", "T", SCALARS, where, B.where)
 _define(Op.MulAcc, (Operand("a"), Operand("b"), Operand("c")), "T T T", "T", NUMBERS, mulacc, B.mulacc)
 TABLE.define(
     OpDef(

@@ -113,28 +113,81 @@ def identity(op: Op, d: DType) -> Any:
 TABLE.define(
     OpDef(
         Op.Range,
-        (Operand("end"), Operand("deps", Position.ORDER, many=True)),
+        (Operand("end", holds="count"), Operand("deps", Position.ORDER, many=True)),
         ("id", "axis", "renumbered"),
         typing=_range_type,
         bounds=range_bounds,
         llvm="range",
         cuda="range",
+        types="end in int index; end scalar; result = end",
+        field_kinds={"id": "int", "renumbered": "bool"},
+        dtype_given=True,
     )
 )
-TABLE.define(OpDef(Op.End, (Operand("body", Position.ORDER), _RANGES), typing=_end_type, llvm="end", cuda="end"))
-TABLE.define(OpDef(Op.Reduce, (Operand("src"), _RANGES), ("op",), typing=_reduce_type, bounds=reduce_bounds))
-TABLE.define(OpDef(Op.ReduceAxis, (Operand("src"),), ("op", "axes"), typing=_reduce_axis_type, bounds=reduce_bounds))
-TABLE.define(OpDef(Op.AllReduce, (Operand("src"), Operand("device", Position.ORDER)), ("op",), typing=_all_reduce_type))
+TABLE.define(
+    OpDef(Op.End, (Operand("body", Position.ORDER), _RANGES), typing=_end_type, llvm="end", cuda="end", types="result = body")
+)
+TABLE.define(
+    OpDef(
+        Op.Reduce,
+        (Operand("src"), _RANGES),
+        ("op",),
+        typing=_reduce_type,
+        bounds=reduce_bounds,
+        types="src in any; result ~ src",
+        field_kinds={"op": "op"},
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.ReduceAxis,
+        (Operand("src"),),
+        ("op", "axes"),
+        typing=_reduce_axis_type,
+        bounds=reduce_bounds,
+        types="src in any; result ~ src",
+        field_kinds={"op": "op", "axes": "ints"},
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.AllReduce,
+        (Operand("src"), Operand("device", Position.ORDER)),
+        ("op",),
+        typing=_all_reduce_type,
+        types="result = src",
+        field_kinds={"op": "op"},
+    )
+)
 TABLE.define(
     OpDef(
         Op.Special,
-        (Operand("end"),),
+        (Operand("end", holds="count"),),
         ("name",),
         typing=_range_type,
         bounds=special_bounds,
         llvm="",  # a CPU runs loops
         cuda="special",
+        types="end in int index; end scalar; result = end",
     )
 )
-TABLE.define(OpDef(Op.If, (Operand("cond"), Operand("body", Position.ORDER, many=True)), typing=_if_type, llvm="if_", cuda="if_"))
-TABLE.define(OpDef(Op.EndIf, (Operand("if_op", Position.ORDER),), typing=_endif_type, llvm="endif", cuda="endif"))
+TABLE.define(
+    OpDef(
+        Op.If,
+        (Operand("cond"), Operand("body", Position.ORDER, many=True)),
+        typing=_if_type,
+        llvm="if_",
+        cuda="if_",
+        types="cond in bool; result in void; result scalar",
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.EndIf,
+        (Operand("if_op", Position.ORDER),),
+        typing=_endif_type,
+        llvm="endif",
+        cuda="endif",
+        types="result in void; result scalar",
+    )
+)

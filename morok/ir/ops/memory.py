@@ -235,47 +235,150 @@ _MANY: Final = (Operand("sources", ORDER, many=True),)
 _DEPS: Final = Operand("deps", ORDER, many=True)
 
 # leaves
-TABLE.define(OpDef(Op.Const, fields=("value",), typing=_value_type, bounds=const_bounds, llvm="const", cuda="const"))
-TABLE.define(OpDef(Op.VConst, fields=("values",), typing=_value_type, bounds=vconst_bounds, llvm="vconst", cuda="vconst"))
-TABLE.define(OpDef(Op.Invalid, typing=_invalid_type, bounds=invalid_bounds))
 TABLE.define(
-    OpDef(Op.DefineVar, fields=("name", "min", "max"), typing=var_type, bounds=var_bounds, llvm="define_var", cuda="define_var")
+    OpDef(
+        Op.Const,
+        fields=("value",),
+        typing=_value_type,
+        bounds=const_bounds,
+        llvm="const",
+        cuda="const",
+        field_kinds={"value": "const"},
+        dtype_given=True,
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.VConst,
+        fields=("values",),
+        typing=_value_type,
+        bounds=vconst_bounds,
+        llvm="vconst",
+        cuda="vconst",
+        field_kinds={"values": "consts"},
+        dtype_given=True,
+    )
+)
+TABLE.define(OpDef(Op.Invalid, typing=_invalid_type, bounds=invalid_bounds, types="result in index"))
+TABLE.define(
+    OpDef(
+        Op.DefineVar,
+        fields=("name", "min", "max"),
+        typing=var_type,
+        bounds=var_bounds,
+        llvm="define_var",
+        cuda="define_var",
+        dtype_given=True,
+    )
 )
 
 # storage
-TABLE.define(OpDef(Op.Unique, fields=("id",), typing=void))
-TABLE.define(OpDef(Op.Device, fields=("name",), typing=void))
-TABLE.define(OpDef(Op.Buffer, (Operand("unique", ORDER), Operand("device", ORDER)), ("size",), typing=_buffer_type))
-TABLE.define(OpDef(Op.BufferView, (Operand("base", PLACE),), ("offset", "size"), typing=_view_type))
+TABLE.define(OpDef(Op.Unique, fields=("id",), typing=void, types="result in void; result scalar", field_kinds={"id": "int"}))
+TABLE.define(OpDef(Op.Device, fields=("name",), typing=void, types="result in void; result scalar"))
 TABLE.define(
-    OpDef(Op.Bufferize, (Operand("compute"), Operand("ranges", BINDER, many=True)), ("device", "space"), typing=_bufferize_type)
+    OpDef(
+        Op.Buffer,
+        (Operand("unique", ORDER), Operand("device", ORDER)),
+        ("size",),
+        typing=_buffer_type,
+        field_kinds={"size": "int"},
+        dtype_given=True,
+    )
 )
-TABLE.define(OpDef(Op.Param, fields=("slot",), typing=wanted))
-TABLE.define(OpDef(Op.DefineGlobal, fields=("slot",), typing=pointer, llvm="define_global", cuda="define_global"))
-TABLE.define(OpDef(Op.DefineLocal, fields=("id",), typing=pointer, llvm="define_local", cuda="define_local"))
-TABLE.define(OpDef(Op.DefineReg, fields=("id",), typing=pointer, llvm="define_reg", cuda="define_reg"))
+TABLE.define(
+    OpDef(
+        Op.BufferView,
+        (Operand("base", PLACE, holds="storage"),),
+        ("offset", "size"),
+        typing=_view_type,
+        types="result ~ base",
+        field_kinds={"offset": "int", "size": "int"},
+        dtype_given=True,
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.Bufferize,
+        (Operand("compute"), Operand("ranges", BINDER, many=True)),
+        ("device", "space"),
+        typing=_bufferize_type,
+        types="result = compute",
+    )
+)
+TABLE.define(OpDef(Op.Param, fields=("slot",), typing=wanted, field_kinds={"slot": "int"}, dtype_given=True))
+TABLE.define(
+    OpDef(
+        Op.DefineGlobal,
+        fields=("slot",),
+        typing=pointer,
+        llvm="define_global",
+        cuda="define_global",
+        field_kinds={"slot": "int"},
+        dtype_given=True,
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.DefineLocal,
+        fields=("id",),
+        typing=pointer,
+        llvm="define_local",
+        cuda="define_local",
+        field_kinds={"id": "int"},
+        dtype_given=True,
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.DefineReg,
+        fields=("id",),
+        typing=pointer,
+        llvm="define_reg",
+        cuda="define_reg",
+        field_kinds={"id": "int"},
+        dtype_given=True,
+    )
+)
 
 # places
 TABLE.define(
     OpDef(
         Op.Index,
-        (Operand("buffer", PLACE), Operand("indices", many=True), Operand("gate", optional=True)),
+        (
+            Operand("buffer", PLACE, holds="storage"),
+            Operand("indices", many=True, holds="count"),
+            Operand("gate", optional=True),
+        ),
         ("gated",),
         typing=index_type,
         llvm="index",
         cuda="index",
+        types="result ~ buffer; indices in int index; gate in bool",
+        field_kinds={"gated": "bool?"},
     )
 )
 TABLE.define(
     OpDef(
         Op.PointerIndex,
-        (Operand("ptr", PLACE), Operand("offset")),
+        (Operand("ptr", PLACE, holds="storage"), Operand("offset", holds="count")),
         typing=_pointer_index_type,
         llvm="pointer_index",
         cuda="pointer_index",
+        types="result ~ ptr; offset in int index",
+        dtype_given=True,
     )
 )
-TABLE.define(OpDef(Op.Load, (Operand("index", PLACE), Operand("alt", optional=True)), typing=load_type, llvm="load", cuda="load"))
+TABLE.define(
+    OpDef(
+        Op.Load,
+        (Operand("index", PLACE), Operand("alt", optional=True)),
+        typing=load_type,
+        llvm="load",
+        cuda="load",
+        types="result ~ index; result = alt",
+        dtype_given=True,
+    )
+)
 TABLE.define(
     OpDef(
         Op.Store,
@@ -283,20 +386,52 @@ TABLE.define(
         typing=store_type,
         llvm="store",
         cuda="store",
+        types="value ~ index; result in void; result scalar",
     )
 )
-TABLE.define(OpDef(Op.Copy, (Operand("src"), Operand("device", ORDER)), typing=on_device))
-TABLE.define(OpDef(Op.Assign, (Operand("target", PLACE), Operand("value")), typing=_assign_type))
-TABLE.define(OpDef(Op.Bind, (Operand("var"), Operand("value")), typing=bind_type, bounds=bind_bounds))
+TABLE.define(OpDef(Op.Copy, (Operand("src"), Operand("device", ORDER)), typing=on_device, types="result = src"))
+TABLE.define(
+    OpDef(
+        Op.Assign,
+        (Operand("target", PLACE, holds="storage"), Operand("value")),
+        typing=_assign_type,
+        types="result ~ target; result ~ value",
+    )
+)
+TABLE.define(
+    OpDef(Op.Bind, (Operand("var"), Operand("value")), typing=bind_type, bounds=bind_bounds, types="result = var; result = value")
+)
 
 # order
-TABLE.define(OpDef(Op.After, (Operand("passthrough"), _DEPS), typing=first, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Barrier, (Operand("src"), _DEPS), typing=first, bounds=_first_bounds, llvm="barrier", cuda="barrier"))
+TABLE.define(OpDef(Op.After, (Operand("passthrough"), _DEPS), typing=first, bounds=_first_bounds, types="result = passthrough"))
+TABLE.define(
+    OpDef(
+        Op.Barrier,
+        (Operand("src"), _DEPS),
+        typing=first,
+        bounds=_first_bounds,
+        llvm="barrier",
+        cuda="barrier",
+        types="result = src",
+    )
+)
 
 # kernels
-TABLE.define(OpDef(Op.Kernel, (Operand("ast", ORDER), Operand("sources", ORDER, many=True)), ("name",), typing=void))
-TABLE.define(OpDef(Op.Sink, _MANY, ("info",), typing=void))
-TABLE.define(OpDef(Op.Group, _MANY, typing=void))
-TABLE.define(OpDef(Op.Noop, _MANY, typing=_noop_type))
-TABLE.define(OpDef(Op.Custom, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom"))
-TABLE.define(OpDef(Op.CustomI, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom"))
+TABLE.define(
+    OpDef(
+        Op.Kernel,
+        (Operand("ast", ORDER), Operand("sources", ORDER, many=True)),
+        ("name",),
+        typing=void,
+        types="result in void; result scalar",
+    )
+)
+TABLE.define(OpDef(Op.Sink, _MANY, ("info",), typing=void, types="result in void; result scalar"))
+TABLE.define(OpDef(Op.Group, _MANY, typing=void, types="result in void; result scalar"))
+TABLE.define(OpDef(Op.Noop, _MANY, typing=_noop_type, types="result = sources", dtype_given=True))
+TABLE.define(
+    OpDef(Op.Custom, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom", dtype_given=True)
+)
+TABLE.define(
+    OpDef(Op.CustomI, (Operand("sources", many=True),), ("text",), typing=wanted, llvm="custom", cuda="custom", dtype_given=True)
+)

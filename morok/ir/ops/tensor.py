@@ -167,21 +167,73 @@ _SHAPE: Final = Operand("shape", many=True)
 # Pad and Shrink: two sequences of one length, half of the operands after `src` each.
 _EDGES: Final = (Operand("begins", many=True), Operand("ends", many=True))
 
-TABLE.define(OpDef(Op.Reshape, (_SRC, _SHAPE), typing=_reshape_type, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Permute, (_SRC,), ("axes",), typing=_axes_type, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Expand, (_SRC, _SHAPE), typing=_expand_type, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Pad, (_SRC, *_EDGES), typing=_pad_type, bounds=_pad_bounds))
-TABLE.define(OpDef(Op.Shrink, (_SRC, *_EDGES), typing=_shrink_type, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Flip, (_SRC,), ("axes",), typing=_axes_type, bounds=_first_bounds))
+TABLE.define(OpDef(Op.Reshape, (_SRC, _SHAPE), typing=_reshape_type, bounds=_first_bounds, types="result = src; shape in index"))
+TABLE.define(
+    OpDef(
+        Op.Permute,
+        (_SRC,),
+        ("axes",),
+        typing=_axes_type,
+        bounds=_first_bounds,
+        types="result = src",
+        field_kinds={"axes": "ints"},
+    )
+)
+TABLE.define(OpDef(Op.Expand, (_SRC, _SHAPE), typing=_expand_type, bounds=_first_bounds, types="result = src; shape in index"))
+TABLE.define(
+    OpDef(Op.Pad, (_SRC, *_EDGES), typing=_pad_type, bounds=_pad_bounds, types="result = src; begins in index; ends in index")
+)
+TABLE.define(
+    OpDef(
+        Op.Shrink,
+        (_SRC, *_EDGES),
+        typing=_shrink_type,
+        bounds=_first_bounds,
+        types="result = src; begins in index; ends in index",
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.Flip, (_SRC,), ("axes",), typing=_axes_type, bounds=_first_bounds, types="result = src", field_kinds={"axes": "bools"}
+    )
+)
 # A tensor of shape [end] whose element i is i, of dtype index: what every arange, eye and argmax is made of.
 TABLE.define(OpDef(Op.Iota, (Operand("end"),), typing=_iota_type, bounds=_iota_bounds))
 # Tensors behind each other along an axis.
-TABLE.define(OpDef(Op.Concat, (Operand("sources", many=True),), ("axis",), typing=_concat_type, bounds=_concat_bounds))
+TABLE.define(
+    OpDef(
+        Op.Concat,
+        (Operand("sources", many=True),),
+        ("axis",),
+        typing=_concat_type,
+        bounds=_concat_bounds,
+        field_kinds={"axis": "int"},
+    )
+)
 # `opts`: the optimizations of the kernel that stores it, in order; None: nobody has said which.
-TABLE.define(OpDef(Op.Contiguous, (_SRC,), ("opts",), typing=first, bounds=_first_bounds))
-TABLE.define(OpDef(Op.ContiguousBackward, (_SRC,), typing=first, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Detach, (_SRC,), typing=first, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Precast, (_SRC,), typing=_precast_type))
-TABLE.define(OpDef(Op.Multi, (Operand("sources", many=True),), ("axis",), typing=_multi_type))
-TABLE.define(OpDef(Op.MSelect, (Operand("src", Position.PLACE),), ("device",), typing=first))
-TABLE.define(OpDef(Op.MStack, (Operand("sources", Position.PLACE, many=True),), typing=_mstack_type))
+TABLE.define(
+    OpDef(
+        Op.Contiguous,
+        (_SRC,),
+        ("opts",),
+        typing=first,
+        bounds=_first_bounds,
+        types="result = src",
+        field_kinds={"opts": "other?"},
+    )
+)
+TABLE.define(OpDef(Op.ContiguousBackward, (_SRC,), typing=first, bounds=_first_bounds, types="result = src"))
+TABLE.define(OpDef(Op.Detach, (_SRC,), typing=first, bounds=_first_bounds, types="result = src"))
+TABLE.define(OpDef(Op.Precast, (_SRC,), typing=_precast_type, dtype_given=True))
+TABLE.define(
+    OpDef(
+        Op.Multi,
+        (Operand("sources", many=True),),
+        ("axis",),
+        typing=_multi_type,
+        types="result ~ sources",
+        field_kinds={"axis": "int"},
+    )
+)
+TABLE.define(OpDef(Op.MSelect, (Operand("src", Position.PLACE),), ("device",), typing=first, types="result = src"))
+TABLE.define(OpDef(Op.MStack, (Operand("sources", Position.PLACE, many=True),), typing=_mstack_type, types="result = sources"))

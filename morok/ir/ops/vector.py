@@ -108,13 +108,57 @@ def _first_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 _ELEMENTS: Final = (Operand("elements", many=True),)
 _SOURCES: Final = (Operand("sources", many=True),)
 
-TABLE.define(OpDef(Op.Vectorize, _ELEMENTS, typing=_vectorize_type, bounds=_union, llvm="vectorize", cuda="vectorize"))
-TABLE.define(OpDef(Op.Gep, (Operand("vector"),), ("indices",), typing=_gep_type, bounds=_first_bounds, llvm="gep", cuda="gep"))
-TABLE.define(OpDef(Op.Cat, _SOURCES, typing=_cat_type, bounds=_union, llvm="cat", cuda="cat"))
-TABLE.define(OpDef(Op.PtrCat, (Operand("sources", Position.PLACE, many=True),), typing=_cat_type))
-TABLE.define(OpDef(Op.Unroll, (Operand("src"),), ("axes",), typing=_unroll_type, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Contract, (Operand("src"),), ("axes",), typing=_contract_type, bounds=_first_bounds))
-TABLE.define(OpDef(Op.Wmma, (Operand("a"), Operand("b"), Operand("c")), ("meta",), typing=_wmma_type, llvm="", cuda=""))
+TABLE.define(
+    OpDef(
+        Op.Vectorize,
+        _ELEMENTS,
+        typing=_vectorize_type,
+        bounds=_union,
+        llvm="vectorize",
+        cuda="vectorize",
+        types="result ~ elements; elements scalar",
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.Gep,
+        (Operand("vector"),),
+        ("indices",),
+        typing=_gep_type,
+        bounds=_first_bounds,
+        llvm="gep",
+        cuda="gep",
+        types="result ~ vector",
+        field_kinds={"indices": "ints"},
+    )
+)
+TABLE.define(OpDef(Op.Cat, _SOURCES, typing=_cat_type, bounds=_union, llvm="cat", cuda="cat", types="result ~ sources"))
+TABLE.define(OpDef(Op.PtrCat, (Operand("sources", Position.PLACE, many=True),), typing=_cat_type, types="result ~ sources"))
+TABLE.define(
+    OpDef(
+        Op.Unroll,
+        (Operand("src"),),
+        ("axes",),
+        typing=_unroll_type,
+        bounds=_first_bounds,
+        types="result ~ src",
+        field_kinds={"axes": "pairs"},
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.Contract,
+        (Operand("src"),),
+        ("axes",),
+        typing=_contract_type,
+        bounds=_first_bounds,
+        types="result ~ src",
+        field_kinds={"axes": "pairs"},
+    )
+)
+TABLE.define(
+    OpDef(Op.Wmma, (Operand("a"), Operand("b"), Operand("c")), ("meta",), typing=_wmma_type, llvm="", cuda="", types="result = c")
+)
 TABLE.define(
     OpDef(
         Op.Bitcast,
@@ -124,5 +168,7 @@ TABLE.define(
         solver="morok.prove.semantics:bitcast",
         llvm="bitcast",
         cuda="bitcast",
+        types="x in any f8e4m3 f8e5m2; result in any f8e4m3 f8e5m2; result lanes x; result bits x",
+        dtype_given=True,
     )
 )
