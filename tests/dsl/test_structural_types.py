@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,9 +37,8 @@ class Small:
 
 
 @pytest.fixture(autouse=True)
-def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dialect, "_registry", dict(dialect._registry))
-    yield
 
 
 def instances(op: OpInfo, rule: str) -> list[dict[str, str]]:
