@@ -209,6 +209,8 @@ def Product(*terms: Any) -> Any:
 
 def _folded(function: Any, library: Callable[..., Any], terms: Sequence[Any]) -> Any:
     kept = [adopted(t) for t in terms if isinstance(t, z3.ExprRef)]
+    if len(kept) == len(terms) == 1:
+        return kept[0]  # SMT-LIB's sums and products have two operands at least
     if kept and len(kept) == len(terms) and kept[0].of in (INT, REAL) and all(t.of is kept[0].of for t in kept):
         return made_of_many(function, kept[0].of, *kept)
     there = library(terms)
