@@ -20,8 +20,9 @@ from morok.dsl.expressions import Expressions
 from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.dsl.helpers import Definition, Unreadable, definition, outline, several
 from morok.dsl.infer import Namer, T
-from morok.dsl.parse import excerpt, raise_all, read, recover, suggest
+from morok.dsl.parse import excerpt, raise_all, recover, suggest
 from morok.dsl.patterns import Patterns
+from morok.dsl.reading import decode, read_bytes
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import FLAGS
 from morok.dsl.templates import expand, ops_of
@@ -42,7 +43,12 @@ _CONTRACT_TYPES: Final = ("const", "bool", "int", "dtype", "seq")
 
 def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
     """Parse and check a rule file. Raises a RuleError that holds every mistake (`errors`)."""
-    return check_text(read(path), str(path), dialect, pack)
+    return check_bytes(read_bytes(path), str(path), dialect, pack)
+
+
+def check_bytes(content: bytes, file: str, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
+    """The same of bytes that were read already: whoever needs them twice reads them once."""
+    return check_text(decode(content, file), file, dialect, pack)
 
 
 def check_text(text: str, file: str = "<text>", dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
@@ -97,7 +103,7 @@ class _FileChecker:
                 )
             seen.setdefault(g.name, g)
             groups.append(CheckedGroup(g.name, g.doc, self.file.path, tuple(self._rules(g, dialect, externs)), g.context))
-        return CheckedFile(self.file.path, self.file, tuple(groups))
+        return CheckedFile(self.file.path, self.file, tuple(groups), self.text)
 
     def _rules(self, group: S.Group, dialect: Dialect, externs: Mapping[str, S.Extern]) -> Iterator[CheckedRule]:
         seen: dict[str, S.Rule] = {}
@@ -400,6 +406,7 @@ class _RuleChecker:
             self.file.file.helpers,
             self.group.context,
             r.pointwise and not any(b.value.many for b in r.bound.values()),
+            self.file.text,
         )
 
     def _may_be_unbounded(self, t: T) -> bool:
@@ -486,4 +493,4 @@ def _run_example(rule: CheckedRule, example: S.Example, rules: Any, load: Any) -
     return ExampleError(f"{rule.name} gives {result.text()}", place=place, excerpt=f"  {example.source}", expected=example.result)
 
 
-__all__ = ["Examples", "check_file", "check_text", "run_examples"]
+__all__ = ["Examples", "check_bytes", "check_file", "check_text", "run_examples"]

@@ -95,6 +95,7 @@ class CheckedRule:
     instances   every admitted choice, in a fixed order; never empty
     externs     the helpers it calls, by name
     pointwise   every op in it is pointwise: it holds lane by lane, at any number of lanes
+    text        of the whole file that it is from: the file itself may be another by now
     """
 
     name: str
@@ -113,6 +114,7 @@ class CheckedRule:
     helpers: str | None = None
     context: str | None = None
     pointwise: bool = True
+    text: str = field(default="", repr=False, compare=False)
 
     def type_of(self, node: S.Syntax) -> Ty:
         return self.types[id(node)]
@@ -153,6 +155,7 @@ class CheckedFile:
     path: str
     syntax: S.File
     groups: tuple[CheckedGroup, ...]
+    text: str = field(default="", repr=False)
 
     def rules(self) -> Iterator[CheckedRule]:
         for g in self.groups:

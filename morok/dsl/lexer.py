@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from lark.lexer import Lexer
 
+from morok.dsl.reading import MAX_BYTES
 from morok.dsl.syntax import Span
 from morok.errors import Place, RuleEncodingError, RuleLimitError
 
-MAX_BYTES: Final = 1 << 20
 MAX_DEPTH: Final = 64
 MAX_DIGITS: Final = 400
 
@@ -235,4 +235,4 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
     return tokens, comments
 
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "Comment", "Tok", "TokenLexer", "Vocabulary", "check_text", "tokenize"]
+__all__ = ["MAX_DEPTH", "Comment", "Tok", "TokenLexer", "Vocabulary", "check_text", "tokenize"]

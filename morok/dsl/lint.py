@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from pathlib import Path
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedFile, CheckedRule
@@ -25,7 +23,6 @@ from morok.errors import (
 def lint(checked: CheckedFile) -> list[MorokError]:
     """Every finding in a file, in the order of its lines; each has a class, and so a code, of its own."""
     findings: dict[tuple[type, int, str], MorokError] = {}
-    text = _text(checked.path)
     for group in checked.groups:
         for rule, found in _group(group.rules):
             kind, message, span, hint = found
@@ -33,18 +30,10 @@ def lint(checked: CheckedFile) -> list[MorokError]:
             if key not in findings:
                 place = Place(rule.file, span.line, max(span.column, 1))
                 width = span.end_column - span.column if span.end_line == span.line else 1
-                findings[key] = kind(message, place=place, excerpt=excerpt(text, span.line, span.column, width), hint=hint)
+                findings[key] = kind(
+                    message, place=place, excerpt=excerpt(checked.text, span.line, span.column, width), hint=hint
+                )
     return sorted(findings.values(), key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
-
-
-@lru_cache(maxsize=1)
-def _read(path: str, stamp: float) -> str:
-    return Path(path).read_text(encoding="utf-8", errors="replace")
-
-
-def _text(path: str) -> str:
-    """The file's text, for excerpts; nothing for text that came from elsewhere."""
-    return _read(path, Path(path).stat().st_mtime) if Path(path).is_file() else ""
 
 
 Finding = tuple[type[LintError], str, S.Span, str]

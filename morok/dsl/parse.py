@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from morok.dsl import syntax as S
-from morok.dsl.lexer import MAX_BYTES, MAX_DEPTH, Comment, Tok, TokenLexer, Vocabulary, check_text, tokenize
-from morok.errors import MorokError, Place, RuleEncodingError, RuleError, RuleLimitError, RuleSyntaxError
+from morok.dsl.lexer import MAX_DEPTH, Comment, Tok, TokenLexer, Vocabulary, check_text, tokenize
+from morok.dsl.reading import decode, read_bytes
+from morok.errors import MorokError, Place, RuleError, RuleLimitError, RuleSyntaxError
 
 MAX_ERRORS: Final = 100
 _STARTS: Final = ("file", "heads", "rules", "template_head", "group_head", "extern")
@@ -426,28 +427,8 @@ def parse_text(text: str, file: str = "<text>") -> S.File:
 
 
 def read(path: str | Path) -> str:
-    """The text of a rule file. Raises RuleLimitError, RuleEncodingError, or OSError where there is none to read."""
-    data = Path(path).read_bytes()
-    name = str(path)
-    if len(data) > MAX_BYTES:
-        raise RuleLimitError(
-            f"the file has {len(data):,} bytes",
-            place=Place(name, 1),
-            expected=f"at most {MAX_BYTES:,}",
-            hint="split it into several files: one theme a file",
-        )
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as e:
-        before = data[: e.start]
-        line = before.count(b"\n") + 1
-        column = e.start - before.rfind(b"\n")
-        raise RuleEncodingError(
-            f"byte 0x{data[e.start]:02x} is no UTF-8",
-            place=Place(name, line, column),
-            expected="UTF-8 text",
-            hint="save the file as UTF-8",
-        ) from None
+    """The text of a rule file; errors as `read_bytes` and `decode`."""
+    return decode(read_bytes(path), str(path))
 
 
 def parse_file(path: str | Path) -> S.File:

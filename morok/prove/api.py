@@ -11,6 +11,7 @@ from pathlib import Path
 from morok.arguments import flag, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
+from morok.dsl.reading import read_bytes
 from morok.errors import UsageError
 from morok.memory import needs_memory
 from morok.prove import ledger, obligation_store, promises, stamp
@@ -87,17 +88,22 @@ def prove(
     files = packed_files(i for i in items if not isinstance(i, CheckedRule))
     verdicts: list[Verdict] = []
     pending: list[CheckedRule] = list(rules)
+    contents: dict[str, bytes] = {}  # read once: what is parsed, proved and recorded are these bytes
     for file, pack in files:
-        known = ledger.unchanged(file, trust_ledger) if use_cache and not write and smt2 is None else None
+        if str(file) not in contents:
+            contents[str(file)] = read_bytes(file)
+        content = contents[str(file)]
+        known = ledger.unchanged(file, content, trust_ledger) if use_cache and not write and smt2 is None else None
         calling = known is not None and not ledger.is_built_in(file) and any(r.helpers for r in known.values())
         if known is not None and not calling:
             named = [(f"{pack}.{r.name}" if pack else r.name, r) for r in known.values()]
             verdicts += [Verdict.recorded(r, name, str(file), r.line) for name, r in named if _wanted(only, name, r.name)]
             continue
-        from morok.dsl.check import check_file
+        from morok.dsl.check import check_bytes
 
-        pending.extend(check_file(file, pack=pack).rules())
+        pending.extend(check_bytes(content, str(file), pack=pack).rules())
     if only is not None:
+        contents = {}
         pending = [r for r in pending if _wanted(only, r.name, r.own)]
     stored = {file: obligation_store.read(_store(file)) for file in dict.fromkeys(r.file for r in pending)} if write else {}
     fresh: list[Verdict] = []
@@ -125,13 +131,13 @@ def prove(
             verdicts += found
             fresh += found
         if waits and batch is proved:
-            record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, complete=only is None)
+            record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, contents)
     if folder is not None and fresh:
         write_obligations(folder, fresh)
     if differs is not None:
         compare_with_ledger(pending, verdicts, differs, notes or differs)
     if (write or remember) and pending:
-        record_verdicts(pending, verdicts, write, remember, complete=only is None)
+        record_verdicts(pending, verdicts, write, remember, contents)
     if contracts:
         tested = promises.of_rules(pending, trust_helpers)
         by_name = {(r.file, r.name): tested.get(id(r)) for r in pending}
@@ -215,12 +221,16 @@ def compare_with_ledger(
 
 
 def record_verdicts(
-    rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], write: bool, remember: bool, complete: bool
+    rules: Sequence[CheckedRule], verdicts: Sequence[Verdict], write: bool, remember: bool, contents: Mapping[str, bytes]
 ) -> None:
-    """Bring the pages of these rules' files up to date. Only usable verdicts that no wall limit touched are recorded."""
+    """Bring the pages of these rules' files up to date. Only usable verdicts that no wall limit touched are recorded.
+
+    contents  the bytes of the files all of whose rules these are: their pages forget every other rule
+    """
     by_name = {(v.file, v.name): v for v in verdicts}
     for file in dict.fromkeys(r.file for r in rules):
         mine = [r for r in rules if r.file == file]
+        complete = file in contents
         digests = {r.name: by_name[(file, r.name)].digest or ledger.rule_digest(r) for r in mine}
         targets = ([ledger.page_path(file)] if write else []) + (
             [ledger.machine_path(file)] if remember or not ledger.is_built_in(file) else []
@@ -234,8 +244,7 @@ def record_verdicts(
                 records.pop(name, None)
                 if verdict.usable and verdict.final:
                     records[name] = verdict.record(digests[rule.name], name)
-            whole = complete and all(r.own in records for r in mine) and Path(file).is_file()
-            content = stamp.digest(Path(file).read_bytes()) if whole else ""
+            content = stamp.digest(contents[file]) if complete and all(r.own in records for r in mine) else ""
             page = ledger.Page(Path(file).name, content, ledger.sources_of(records), records)
             with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
                 ledger.write_page(path, page)  # a machine that cannot remember a proof repeats it

@@ -169,17 +169,14 @@ def sources_of(records: Mapping[str, Record]) -> str:
     return stamp.digest(stamp.source_bytes() + stamp.compiler_bytes() + stamp.digest(late))
 
 
-def unchanged(file: str | Path, trust_ledger: bool = False) -> dict[str, Record] | None:
+def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> dict[str, Record] | None:
     """The records of a rule file whose bytes, and whose prover's, are those that were proved; None when anything changed.
 
     The fast path: nothing is parsed and no digest of a rule computed. Every record is usable, else None.
     """
-    try:
-        content = stamp.digest(Path(file).read_bytes())
-    except OSError:
-        return None
+    read = stamp.digest(content)
     for page in _pages(str(file), trust_ledger):
-        current = page.bytes == content and page.sources == sources_of(page.records)
+        current = page.bytes == read and page.sources == sources_of(page.records)
         if current and page.records and all(r.verdict in USABLE for r in page.records.values()):
             return dict(page.records)
     return None

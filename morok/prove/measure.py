@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 from morok import config
@@ -114,16 +113,15 @@ def _one_op(p: S.Pattern) -> TypeGuard[S.POp]:
 
 
 @functools.lru_cache(maxsize=8)
-def _approximations(file: str, stamp: int) -> tuple[CheckedRule, ...]:
-    from morok.dsl.check import check_file
+def _approximations(text: str, file: str) -> tuple[CheckedRule, ...]:
+    from morok.dsl.check import check_text
 
-    return tuple(r for r in check_file(file).rules() if r.syntax.within is not None)
+    return tuple(r for r in check_text(text, file).rules() if r.syntax.within is not None)
 
 
 def companions(rule: CheckedRule) -> tuple[CheckedRule, ...]:
     """The approximations in the rule's own file: what its target is made of in turn."""
-    path = Path(rule.file)
-    return _approximations(rule.file, path.stat().st_mtime_ns) if path.is_file() else ()
+    return _approximations(rule.text, rule.file) if rule.text else ()
 
 
 def _kernel(s: Subject, n: int) -> UOp:

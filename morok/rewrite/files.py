@@ -100,10 +100,13 @@ def dialect_digest(dialect: Dialect) -> str:
 
 
 class RuleFile:
-    """A rule file as it is now. `pack` is put in front of its rules' names; "" for the built-in ones."""
+    """A rule file as it was read, which is once: its path only says where. `pack` is put in front of its rules' names; "" for
+    the built-in ones.
+    """
 
     def __init__(self, path: Path, content: bytes, pack: str) -> None:
         self.path = path
+        self.content = content
         self.pack = pack
         self.digest = hashlib.sha256(content).hexdigest()
         self._index: Index | None = None
@@ -133,9 +136,9 @@ class RuleFile:
     def checked(self) -> CheckedFile:
         """Parsed and checked; RuleError with every mistake in it."""
         if self._checked is None:
-            from morok.dsl.check import check_file
+            from morok.dsl.check import check_bytes
 
-            self._checked = check_file(self.path, pack=self.pack)
+            self._checked = check_bytes(self.content, str(self.path), pack=self.pack)
         return self._checked
 
     @property

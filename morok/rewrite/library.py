@@ -12,6 +12,7 @@ from morok.arguments import choice, flag, instance, text
 from morok.arguments import path as path_of
 from morok.caller import caller
 from morok.dialect import Node
+from morok.dsl.reading import read_bytes
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
 from morok.locks import RULES
 from morok.memory import needs_memory
@@ -86,7 +87,9 @@ class _Built:
     def __init__(self, path: Path, stamp: Stamp) -> None:
         self.stamp = stamp
         self.file = RuleFile(path, path.read_bytes(), "")
-        self.whole = ledger.unchanged(path) is not None  # every rule is as it was proved: nothing need be parsed
+        self.whole = (
+            ledger.unchanged(path, self.file.content) is not None
+        )  # every rule is as it was proved: nothing need be parsed
         self.refused: dict[str, UnprovedRuleError] = {}
         self.parts: dict[str, GroupPart] = {}
 
@@ -188,7 +191,7 @@ def catalogue() -> list[Catalogued]:
 
 
 def _verdicts(file: RuleFile) -> dict[str, str]:
-    known = ledger.unchanged(file.path)
+    known = ledger.unchanged(file.path, file.content)
     if known is not None:
         return {name: record.verdict for name, record in known.items()}
     found = {r.name: ledger.recorded(r) for r in file.checked.rules()}
@@ -213,12 +216,12 @@ def load_rules(
     parts: list[GroupPart] = []
     for file in files:
         try:
-            content = file.read_bytes()
+            content = read_bytes(file)
         except OSError as problem:
             what, expected = problem.strerror, "a .rules file or a folder of them"
             raise RuleError(f"cannot read the rule file: {what}", place=Place(str(file), 1), expected=expected) from None
         loaded = RuleFile(file, content, pack)
-        known = ledger.unchanged(file, trust_ledger)
+        known = ledger.unchanged(file, content, trust_ledger)
         if known is None:
             ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
         if known is None or any(r.helpers for r in known.values()):

@@ -13,7 +13,7 @@ import sys
 
 from morok.errors import MorokError, RuleError
 from morok.marks import trust
-from morok.tools.output import emit_json, error_row, packed_files, read_text
+from morok.tools.output import emit_json, error_row, packed_files
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             from morok.prove.lint import findings as asked
 
             said = {(f.code, f.place) for f in found}
-            found += [f for f in asked(checked, read_text(path)) if (f.code, f.place) not in said]
+            found += [f for f in asked(checked) if (f.code, f.place) not in said]
         findings += found
         if args.trust_helpers and checked.syntax.helpers is not None:
             trust(checked.syntax.helpers)

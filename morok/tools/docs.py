@@ -16,7 +16,7 @@ from pathlib import Path
 from morok.dsl.checked import CheckedRule
 from morok.errors import UsageError
 from morok.names import readable
-from morok.tools.output import emit_json, packed_files, read_text
+from morok.tools.output import emit_json, packed_files
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
     chapters = []
     for path, pack in packed_files(args.paths):
         shown = path.relative_to(rules_dir()).as_posix() if built_in else readable(path.name)
-        chapters.append(chapter(shown, read_text(path), check_file(path, pack=pack), _verdict, texts, built_in))
+        checked = check_file(path, pack=pack)
+        chapters.append(chapter(shown, checked.text, checked, _verdict, texts, built_in))
     made = {"index.html": pages.index("Book of rules", chapters, built_in)}
     if built_in:
         made["texts.html"] = pages.texts(texts, chapters)

@@ -86,7 +86,8 @@ def _row(s: Subject, found: Measurement, remarks: list[str], well: bool) -> dict
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.dsl.check import check_file
+    from morok.dsl.check import check_bytes
+    from morok.dsl.reading import read_bytes
     from morok.prove import measure, measured
 
     if args.dtype is not None and args.dtype not in FLOATS:
@@ -94,9 +95,10 @@ def run(args: argparse.Namespace) -> int:
     status = 0
     rows: list[dict[str, object]] = []
     for file, pack in _files(args.paths):
-        if b"within" not in file.read_bytes():
+        content = read_bytes(file)
+        if b"within" not in content:
             continue
-        rules = [r for r in check_file(file, pack=pack).rules() if r.syntax.within is not None]
+        rules = [r for r in check_bytes(content, str(file), pack=pack).rules() if r.syntax.within is not None]
         found = []
         for s in _subjects(rules, args.only, args.dtype):
             m = measure.measure(s, args.all)

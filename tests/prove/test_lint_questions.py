@@ -21,7 +21,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(rules: str, head: str = "group g") -> list[MorokError]:
     text = f"{head}\n\n{rules}\n"
-    return findings(check_text(text, "f.rules"), text)
+    return findings(check_text(text, "f.rules"))
 
 
 def said(rules: str, code: str, head: str = "group g") -> list[tuple[int, str]]:

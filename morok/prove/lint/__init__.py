@@ -35,8 +35,9 @@ Finding = tuple[type[LintError], str, S.Span, str]
 _FIELDS: Final = ("line", "column", "end_line", "end_column")
 
 
-def findings(checked: CheckedFile, text: str) -> list[MorokError]:
-    """Every finding in a file whose text this is, in the order of its lines."""
+def findings(checked: CheckedFile) -> list[MorokError]:
+    """Every finding in a file, in the order of its lines."""
+    text = checked.text
     path = machine_folder().parent / "lint" / f"{stamp.digest(text + stamp.source_bytes() + _own_bytes())}.json"
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))

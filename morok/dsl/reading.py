@@ -1,0 +1,39 @@
+"""The bytes of rule files, and their text. Without the parser: the ledger is asked about bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from morok.errors import Place, RuleEncodingError, RuleLimitError
+
+MAX_BYTES: Final = 1 << 20
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """The bytes of a rule file, no more of them than show that there are too many. OSError where there is none to read."""
+    with Path(path).open("rb") as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def decode(data: bytes, name: str) -> str:
+    """The text that the bytes of a rule file say. Raises RuleLimitError, or RuleEncodingError."""
+    if len(data) > MAX_BYTES:
+        raise RuleLimitError(
+            f"the file has more than {MAX_BYTES:,} bytes",
+            place=Place(name, 1),
+            expected=f"at most {MAX_BYTES:,}",
+            hint="split it into several files: one theme a file",
+        )
+    try:
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as e:
+        before = data[: e.start]
+        line = before.count(b"\n") + 1
+        column = e.start - before.rfind(b"\n")
+        raise RuleEncodingError(
+            f"byte 0x{data[e.start]:02x} is no UTF-8",
+            place=Place(name, line, column),
+            expected="UTF-8 text",
+            hint="save the file as UTF-8",
+        ) from None
