@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 
 from morok.arguments import instance, refused, whole
 from morok.errors import IRTypeError
+from morok.ir.alive import Alive
 
 inf: Final = math.inf
 _MOST_LANES: Final = (1 << 31) - 1
@@ -90,10 +91,12 @@ class DType:
 
 
 class PtrType(DType):
-    """A pointer to elements of `base`; `.vec(n)` of it is n pointers, not a pointer to a vector."""
+    """A pointer to elements of `base`; `.vec(n)` of it is n pointers, not a pointer to a vector. One lives as long as somebody
+    has it: there are as many as sizes of memory.
+    """
 
     __slots__ = ("base", "size", "space")
-    _interned: ClassVar[dict[tuple[DType, int, AddrSpace], PtrType]] = {}
+    _interned: ClassVar[Alive[PtrType]] = Alive()
 
     base: DType
     size: int
@@ -105,12 +108,13 @@ class PtrType(DType):
         instance(base, DType, "what a pointer points to", "a dtype", IRTypeError)
         instance(space, AddrSpace, "where a pointer points", "an AddrSpace", IRTypeError)
         key = (base, size, space)
-        found = cls._interned.get(key)
+        entry = cls._interned.get(key)
+        found = None if entry is None else entry()
         if found is None:
             parts = [base.name] + ([str(size)] if size >= 0 or space is not AddrSpace.GLOBAL else [])
             parts += [space.value] if space is not AddrSpace.GLOBAL else []
             found = cls._build(f"ptr({', '.join(parts)})", base, size, space, 1, None)
-            found = cls._interned.setdefault(key, found)
+            found = cls._interned.entered(key, found)
         return found
 
     @classmethod

@@ -12,7 +12,6 @@ from numbers import Integral
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Final
 
-import morok.ir.pointers  # noqa: F401  # before there are any in nodes
 from morok.arguments import mapping as mapping_of
 from morok.arguments import mistyped, real_or_none, several, shown
 from morok.caller import caller, user_frame

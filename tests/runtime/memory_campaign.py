@@ -3,9 +3,10 @@
     python tests/runtime/memory_campaign.py 10000 [kind ..]
     python tests/runtime/memory_campaign.py left 30 [kind ..]
 
-Each line that is printed counts the programs so far and the process's resident bytes; values are checked. With `left` each line
-says of one kind what a program leaves behind for good, once all caches that are bounded have been emptied: blocks of Python's
-memory, and bytes of the C library's, in which are LLVM's.
+Each line that is printed, every 1000 programs, counts the programs so far, the process's resident bytes, those that the C
+library has in use, Python's blocks of memory and objects, and the kernels that LLVM has compiled; values are checked. With `left`
+each line says of one kind what a program leaves behind for good, once all caches that are bounded have been emptied: blocks of
+Python's memory, and bytes of the C library's, in which are LLVM's.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from morok.errors import MorokError
 from morok.runtime import device as devices
 from morok.runtime import loading
 from morok.runtime.buffer import CPU_POOL
+from morok.runtime.jit import COUNTERS
 from morok.tensor import plans, schedule
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -113,12 +115,21 @@ def resident() -> int:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def campaign(programs: int, kinds: list[str], lines: int = 20) -> None:
+def campaign(programs: int, kinds: list[str]) -> None:
     rng = random.Random(0)
     for n in range(1, programs + 1):
         KINDS[rng.choice(kinds)](n)
-        if n % max(programs // lines, 1) == 0:
-            print(json.dumps({"programs": n, "resident": resident()}), flush=True)
+        if n % min(1000, max(programs // 20, 1)) == 0:
+            gc.collect()
+            line = {
+                "programs": n,
+                "resident": resident(),
+                "malloc": malloc_bytes(),
+                "blocks": sys.getallocatedblocks(),
+                "objects": len(gc.get_objects()),
+                "compiled": COUNTERS.compiled,
+            }
+            print(json.dumps(line), flush=True)
 
 
 class Malloc(ctypes.Structure):
