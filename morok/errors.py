@@ -50,6 +50,19 @@ class MorokError(Exception):
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
 
+    def json(self) -> dict[str, object]:
+        """The error as programs read it."""
+        place = self.place
+        return {
+            "code": self.code,
+            "file": place.file if place else "",
+            "line": place.line if place else 0,
+            "column": place.column if place else 0,
+            "message": self.message,
+            "expected": self.expected,
+            "hint": self.hint,
+        }
+
 
 # Rule files
 
@@ -193,6 +206,14 @@ class HelperContractError(ProofError):
     """A helper broke its contract: its result does not satisfy what it `ensures`."""
 
     code = "MRK204"
+
+
+class UndecidedRuleError(UnprovedRuleError):
+    """No verdict was reached: the solver gave up within its budget, a limit of time ended the search, no encoding has a meaning
+    for the rule, or (`--frozen`) the ledger has no record of it. A larger `--budget` may decide it.
+    """
+
+    code = "MRK209"
 
 
 class UntrustedHelperError(UnprovedRuleError):

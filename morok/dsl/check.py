@@ -53,13 +53,24 @@ def check_bytes(content: bytes, file: str, dialect: Dialect | None = None, pack:
 
 def check_text(text: str, file: str = "<text>", dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
     """Parse and check rule text; `pack` is put in front of rule names. Raises a RuleError that holds every mistake."""
+    checked, errors = partly_checked(text, file, dialect, pack)
+    raise_all(errors)
+    assert checked is not None, "a file without errors is checked"
+    return checked
+
+
+def partly_checked(
+    text: str, file: str = "<text>", dialect: Dialect | None = None, pack: str = ""
+) -> tuple[CheckedFile | None, list[MorokError]]:
+    """The rules of a text that are whole, in the order of the text, and every mistake in the others; None without a dialect.
+
+    Raises RuleLimitError or RuleEncodingError where nothing can be read.
+    """
     parsed = recover(text, file)
     checker = _FileChecker(text, parsed.file, pack, parsed.errors)
     checked = checker.check(dialect)
     checker.errors.sort(key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
-    raise_all(checker.errors)
-    assert checked is not None, "a file without errors is checked"
-    return checked
+    return checked, checker.errors
 
 
 class _FileChecker:
@@ -86,6 +97,8 @@ class _FileChecker:
 
     def check(self, dialect: Dialect | None) -> CheckedFile | None:
         if dialect is None:
+            if not self.file.dialect:
+                return None
             try:
                 dialect = find(self.file.dialect)
             except KeyError:
@@ -97,13 +110,29 @@ class _FileChecker:
         groups: list[CheckedGroup] = []
         seen: dict[str, S.Group] = {}
         for g in self.file.groups:
+            rules = tuple(self._rules(g, dialect, externs))
             if g.name in seen:
                 self.add(
                     DuplicateRuleError, f"a second group `{g.name}`", g, hint=f"the first is at line {seen[g.name].span.line}"
                 )
-            seen.setdefault(g.name, g)
-            groups.append(CheckedGroup(g.name, g.doc, self.file.path, tuple(self._rules(g, dialect, externs)), g.context))
+                continue
+            seen[g.name] = g
+            if g.name:
+                groups.append(CheckedGroup(g.name, g.doc, self.file.path, rules, g.context))
+        wrong = self._wrong_contracts()
+        if wrong:
+            groups = [replace(g, rules=tuple(r for r in g.rules if wrong.isdisjoint(r.externs))) for g in groups]
         return CheckedFile(self.file.path, self.file, tuple(groups), self.text)
+
+    def _wrong_contracts(self) -> frozenset[str]:
+        """The helpers with a mistake in their declarations: no rule that relies on one makes sense."""
+        lines = [e.place.line for e in self.errors if e.place]
+
+        def wrong(e: S.Extern) -> bool:
+            end = max(at.span.end_line for at in S.walk(e))
+            return e.name not in self.definitions or any(e.span.line <= n <= end for n in lines)
+
+        return frozenset(e.name for e in self.file.externs if wrong(e))
 
     def _rules(self, group: S.Group, dialect: Dialect, externs: Mapping[str, S.Extern]) -> Iterator[CheckedRule]:
         seen: dict[str, S.Rule] = {}
@@ -493,4 +522,4 @@ def _run_example(rule: CheckedRule, example: S.Example, rules: Any, load: Any) -
     return ExampleError(f"{rule.name} gives {result.text()}", place=place, excerpt=f"  {example.source}", expected=example.result)
 
 
-__all__ = ["Examples", "check_bytes", "check_file", "check_text", "run_examples"]
+__all__ = ["Examples", "check_bytes", "check_file", "check_text", "partly_checked", "run_examples"]

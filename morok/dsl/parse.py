@@ -284,9 +284,11 @@ class _Parser:
                 made = None
             if piece.kind == "heads" and made is not None:
                 dialect, helpers = made.dialect, made.helpers
+            elif piece.kind == "heads" and any(t.value == "dialect" for t in piece.tokens):
+                dialect = ""  # no rule says what it means
             elif piece.kind == "group_head":
                 close_group()
-                head = made if made is not None else S.Group("", "", None, (), span=piece.tokens[0].span)
+                head = made if made is not None else _named(piece.tokens)
             elif piece.kind == "template_head":
                 template = (made, [])
             elif piece.kind == "extern" and made is not None:
@@ -302,6 +304,12 @@ class _Parser:
                     (items if template is None else template[1]).append(r)
         close_group()
         return S.File(self.path, dialect, helpers, tuple(externs), tuple(groups))
+
+
+def _named(head: list[Tok]) -> S.Group:
+    """The group whose head cannot be parsed, by its name where that is there."""
+    name = head[1].value if len(head) > 1 and head[1].type == "NAME" else ""
+    return S.Group(name, "", None, (), span=head[0].span)
 
 
 def _too_deep(root: S.Syntax) -> bool:

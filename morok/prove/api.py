@@ -11,8 +11,8 @@ from pathlib import Path
 from morok.arguments import flag, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
-from morok.dsl.reading import read_bytes
-from morok.errors import UsageError
+from morok.dsl.reading import decode, read_bytes
+from morok.errors import MorokError, RuleError, UsageError
 from morok.memory import needs_memory
 from morok.prove import ledger, obligation_store, promises, stamp
 from morok.prove.obligation_store import Section, script
@@ -57,6 +57,8 @@ def prove(
     trust_helpers: bool = False,
     contracts: bool = True,
     done: Callable[[Verdict], None] | None = None,
+    total: Callable[[int], None] | None = None,
+    mistakes: Callable[[MorokError], None] | None = None,
     differs: Callable[[str], None] | None = None,
     notes: Callable[[str], None] | None = None,
 ) -> list[Verdict]:
@@ -71,11 +73,13 @@ def prove(
     remember      record on this machine what was proved
     trust_helpers run the modules of helpers to test their contracts, where no earlier test is of the same files
     contracts     say of each verdict whether the contracts that it relies on are tested, and call it `broken` where one is false
-    done          hears of each verdict as it comes
+    done          hears of each verdict as it comes, recorded ones first
+    total         hears how many verdicts there will be, before the first
+    mistakes      hears of every mistake in a file, and every other rule gets its verdict
     differs       hears of everything in which the ledger says other than what was found: verdicts, scopes, resources, obligations
     notes         hears, with `differs`, of a solver of another version than the ledger has: its resources are not compared
 
-    Raises RuleError with every mistake if a file cannot be checked.
+    Without `mistakes` raises RuleError with every mistake if a file cannot be checked.
     """
     items = [ledger.rules_folder()] if what is None else _items(what)
     budget = None if budget is None else whole(budget, "the budget", 0)
@@ -89,6 +93,7 @@ def prove(
     verdicts: list[Verdict] = []
     pending: list[CheckedRule] = list(rules)
     contents: dict[str, bytes] = {}  # read once: what is parsed, proved and recorded are these bytes
+    broken: set[str] = set()
     for file, pack in files:
         if str(file) not in contents:
             contents[str(file)] = read_bytes(file)
@@ -99,12 +104,26 @@ def prove(
             named = [(f"{pack}.{r.name}" if pack else r.name, r) for r in known.values()]
             verdicts += [Verdict.recorded(r, name, str(file), r.line) for name, r in named if _wanted(only, name, r.name)]
             continue
-        from morok.dsl.check import check_bytes
-
-        pending.extend(check_bytes(content, str(file), pack=pack).rules())
+        mine, wrong = _rules_of(content, file, pack, mistakes is not None)
+        pending.extend(mine)
+        if mistakes is not None and wrong:
+            broken.add(str(file))
+            for error in wrong:
+                mistakes(error)
+    contents = {} if only is not None else {f: c for f, c in contents.items() if f not in broken}
     if only is not None:
-        contents = {}
         pending = [r for r in pending if _wanted(only, r.name, r.own)]
+    tested = promises.of_rules(pending, trust_helpers) if contracts else {}
+    contract_of = {(r.file, r.name): tested.get(id(r)) for r in pending}
+
+    def tell(v: Verdict) -> None:
+        if done is not None:
+            done(v.with_contracts(contract_of.get((v.file, v.name))) if contracts else v)
+
+    if total is not None:
+        total(len(verdicts) + len(pending))
+    for verdict in verdicts:
+        tell(verdict)
     stored = {file: obligation_store.read(_store(file)) for file in dict.fromkeys(r.file for r in pending)} if write else {}
     fresh: list[Verdict] = []
     # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
@@ -120,6 +139,7 @@ def prove(
                 record = None  # what was asked about it is not kept
             if record is not None and record.verdict in ledger.USABLE:
                 verdicts.append(Verdict.recorded(record, rule.name, rule.file, rule.line))
+                tell(verdicts[-1])
             else:
                 todo.append(rule)
         if todo:
@@ -127,7 +147,7 @@ def prove(
             from morok.prove.workers import prove_all
 
             keep = write or smt2 is not None or differs is not None
-            found = prove_all(todo, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, done)
+            found = prove_all(todo, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, tell)
             verdicts += found
             fresh += found
         if waits and batch is proved:
@@ -139,11 +159,23 @@ def prove(
     if (write or remember) and pending:
         record_verdicts(pending, verdicts, write, remember, contents)
     if contracts:
-        tested = promises.of_rules(pending, trust_helpers)
-        by_name = {(r.file, r.name): tested.get(id(r)) for r in pending}
-        verdicts = [v.with_contracts(by_name.get((v.file, v.name))) for v in verdicts]
+        verdicts = [v.with_contracts(contract_of.get((v.file, v.name))) for v in verdicts]
     order = {r.name: i for i, r in enumerate(pending)}
     return sorted(verdicts, key=lambda v: order.get(v.name, -1)) if pending else verdicts
+
+
+def _rules_of(content: bytes, file: Path, pack: str, partly: bool) -> tuple[list[CheckedRule], list[MorokError]]:
+    """The rules of a file with these bytes, and its mistakes; unless `partly`, these are raised."""
+    from morok.dsl.check import check_bytes, partly_checked
+    from morok.dsl.parse import MAX_ERRORS
+
+    if not partly:
+        return list(check_bytes(content, str(file), pack=pack).rules()), []
+    try:
+        checked, errors = partly_checked(decode(content, str(file)), str(file), pack=pack)
+    except RuleError as refused:
+        checked, errors = None, list(refused.errors)
+    return ([] if checked is None else list(checked.rules())), errors[:MAX_ERRORS]
 
 
 def _items(what: Source | CheckedRule | Sequence[Source | CheckedRule]) -> list[CheckedRule | Path]:

@@ -1,4 +1,4 @@
-"""Verdicts as people and machines read them: text, JSON, JUnit, SARIF, and GitHub annotations."""
+"""Verdicts, and mistakes in rule files, as people and machines read them: text, JSON, JUnit, SARIF, and GitHub annotations."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TextIO
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+from morok.errors import MorokError
 from morok.names import readable
 from morok.prove.verdict import Verdict
 
@@ -19,45 +21,95 @@ COLOURS: Final = {
 }  # fmt: skip
 
 
-def summary(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found.
+
+    mistakes  syntax and type errors: their rules have no verdicts
+    files     that were read, also those without rules
+    """
+
+    verdicts: Sequence[Verdict]
+    mistakes: Sequence[MorokError] = ()
+    files: Sequence[str] = ()
+
+    def empty(self) -> list[str]:
+        """The files of which there is nothing to say."""
+        said = {v.file for v in self.verdicts} | {e.place.file for e in self.mistakes if e.place}
+        return [f for f in self.files if f not in said]
+
+
+def summary(verdicts: Sequence[Verdict], mistakes: Sequence[MorokError] = ()) -> dict[str, Any]:
     """How many rules there are of each verdict, the seconds they took, and what the solver counted of its work."""
     counts = Counter(v.verdict for v in verdicts)
     cost = {"seconds": round(sum(v.seconds for v in verdicts), 3), "resources": sum(v.resources for v in verdicts)}
-    return {"total": len(verdicts), **{k: counts[k] for k in COLOURS}, **cost}
+    return {"total": len(verdicts), **{k: counts[k] for k in COLOURS}, "mistakes": len(mistakes), **cost}
 
 
-def as_json(verdicts: Sequence[Verdict]) -> str:
-    return json.dumps({"rules": [v.json() for v in verdicts], "summary": summary(verdicts)}, indent=1) + "\n"
+def as_json(r: Report) -> str:
+    document = {
+        "rules": [v.json() for v in r.verdicts],
+        "errors": [e.json() for e in r.mistakes],
+        "files": list(r.files),
+        "summary": summary(r.verdicts, r.mistakes),
+    }
+    return json.dumps(document, indent=1) + "\n"
 
 
-def _sentence(verdicts: Sequence[Verdict]) -> str:
-    counts = summary(verdicts)
+def rule_line(v: Verdict) -> str:
+    """A rule in `jsonl`: the same object as in `json`, on a line of its own."""
+    return json.dumps(v.json()) + "\n"
+
+
+def error_line(problem: MorokError) -> str:
+    return json.dumps({"error": problem.json()}) + "\n"
+
+
+def summary_line(r: Report) -> str:
+    """The last line of `jsonl`."""
+    return json.dumps({"summary": summary(r.verdicts, r.mistakes), "files": list(r.files)}) + "\n"
+
+
+def as_jsonl(r: Report) -> str:
+    return "".join([*map(error_line, r.mistakes), *map(rule_line, r.verdicts), summary_line(r)])
+
+
+def _sentence(r: Report) -> str:
+    counts = summary(r.verdicts)
     parts = [f"{counts[k]} {k}" for k in COLOURS if counts[k]]
-    untested = sum(v.untested for v in verdicts)
+    untested = sum(v.untested for v in r.verdicts)
     if untested:
         parts.append(f"{untested} of them with untested contracts (--trust-helpers)")
-    return f"{counts['total']} rules: {', '.join(parts) or 'none'} ({counts['seconds']:.2f} s of solving)"
+    mistakes = f"; {len(r.mistakes)} {'mistake' if len(r.mistakes) == 1 else 'mistakes'}" if r.mistakes else ""
+    return f"{counts['total']} rules: {', '.join(parts) or 'none'}{mistakes} ({counts['seconds']:.2f} s of solving)"
 
 
 def _scope(v: Verdict) -> tuple[str, ...]:
     return (*v.scope, f"contracts: {v.contracts}") if v.contracts else v.scope
 
 
-def as_text(verdicts: Sequence[Verdict]) -> str:
-    """One line a rule, then what was wrong with each that cannot be used, then the sum."""
-    width = max((len(v.name) for v in verdicts), default=0)
-    lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(_scope(v))}".rstrip() for v in verdicts]
-    for v in verdicts:
+def _rules_as_text(r: Report) -> str:
+    width = max((len(v.name) for v in r.verdicts), default=0)
+    lines = [f"{v.name:<{width}}  {v.verdict:<12} {'; '.join(_scope(v))}".rstrip() for v in r.verdicts]
+    for v in r.verdicts:
         if not v.usable:
             lines += ["", f"{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}"]
             lines += [f"  {line}" for line in v.message.splitlines()]
-    return "\n".join([*lines, "", _sentence(verdicts)]) + "\n"
+    return "\n".join([*lines, "", _sentence(r)]) + "\n"
 
 
-def print_text(verdicts: Sequence[Verdict], stream: TextIO) -> None:
-    """`as_text`, in colours where `stream` is a terminal."""
+def as_text(r: Report) -> str:
+    """One line a rule, then what was wrong with each that cannot be used, then the sum; before them all mistakes."""
+    return "".join(f"{e}\n\n" for e in r.mistakes) + _rules_as_text(r)
+
+
+def print_text(verdicts: Sequence[Verdict], stream: TextIO, mistakes: Sequence[MorokError] = ()) -> None:
+    """`as_text`, but of the mistakes only their number: they stand on stderr. In colours where `stream` is a terminal."""
+    r = Report(verdicts, mistakes)
+    if mistakes and not verdicts:
+        return
     if not stream.isatty():
-        stream.write(as_text(verdicts))
+        stream.write(_rules_as_text(r))
         return
     from rich.console import Console
     from rich.table import Table
@@ -66,81 +118,113 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO) -> None:
     table = Table(box=None, pad_edge=False)
     for head in ("rule", "verdict", "scope"):
         table.add_column(head, overflow="fold")
-    for v in verdicts:
+    for v in r.verdicts:
         table.add_row(v.name, Text(v.verdict, style=COLOURS.get(v.verdict, "")), Text("; ".join(_scope(v)), style="dim"))
     console = Console(file=stream)
     console.print(table)
-    for v in verdicts:
+    for v in r.verdicts:
         if not v.usable:
             console.print(Text(f"\n{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}", style="bold"))
             console.print(Text(f"  {v.message}"))
-    console.print(Text(_sentence(verdicts), style="bold"))
+    console.print(Text(_sentence(r), style="bold"))
 
 
-def as_junit(verdicts: Sequence[Verdict]) -> str:
-    """One test case a rule: a failure if it cannot be used."""
-    bad = [v for v in verdicts if not v.usable]
-    out = ['<?xml version="1.0" encoding="utf-8"?>']
-    errors = sum(v.verdict == "error" for v in bad)
-    out.append(f'<testsuite name="morok prove" tests="{len(verdicts)}" failures="{len(bad) - errors}" errors="{errors}">')
-    for v in verdicts:
+def as_junit(r: Report) -> str:
+    """One test case a rule, a failure if it cannot be used; one an error of a file; and one a file of which nothing is said."""
+    cases, failures, errors = [], 0, len(r.mistakes)
+    for e in r.mistakes:
+        row = e.json()
+        head = f"  <testcase classname={quoteattr(readable(str(row['file'])))} name={quoteattr(e.code)} {_place(row)}"
+        cases.append(
+            f"{head}><error type={quoteattr(e.code)} message={quoteattr(e.message)}>{escape(readable(str(e)))}</error></testcase>"
+        )
+    for v in r.verdicts:
         group, _, name = v.name.rpartition(".")
         place = f'file={quoteattr(readable(v.file))} line="{v.line}" time="{v.seconds:.3f}"'
         head = f"  <testcase classname={quoteattr(group)} name={quoteattr(name)} {place}"
         if v.usable:
-            out.append(f"{head}/>")
+            cases.append(f"{head}/>")
             continue
         tag = "error" if v.verdict == "error" else "failure"
-        out.append(f"{head}><{tag} type={quoteattr(v.shown)}>{escape(v.message)}</{tag}></testcase>")
-    return "\n".join([*out, "</testsuite>"]) + "\n"
+        failures, errors = failures + (tag == "failure"), errors + (tag == "error")
+        cases.append(
+            f"{head}><{tag} type={quoteattr(v.shown)} message={quoteattr(v.code)}>{escape(v.message)}</{tag}></testcase>"
+        )
+    for file in r.empty():
+        shown = quoteattr(readable(file))
+        cases.append(f'  <testcase classname={shown} name="no rules" file={shown}/>')
+    head = f'<testsuite name="morok prove" tests="{len(cases)}" failures="{failures}" errors="{errors}">'
+    return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', head, *cases, "</testsuite>"]) + "\n"
 
 
-def as_sarif(verdicts: Sequence[Verdict]) -> str:
-    """SARIF 2.1.0: one result a rule that cannot be used."""
-    kinds = ("refuted", "inapplicable", "broken", "unknown", "untested", "error")
-    results = [
-        {
-            "ruleId": "untested" if v.untested else v.verdict,
-            "level": "warning" if v.verdict == "unknown" or v.untested else "error",
-            "message": {"text": f"{v.name} is {v.shown}" + (f": {v.message}" if v.message else "")},
-            "locations": [
-                {
-                    "physicalLocation": {
-                        "artifactLocation": {"uri": quote(os.fsencode(v.file))},
-                        "region": {"startLine": max(v.line, 1)},
-                    }
-                }
-            ],
-        }
-        for v in verdicts
-        if not v.usable
-    ]
-    run = {"tool": {"driver": {"name": "morok prove", "rules": [{"id": k} for k in kinds]}}, "results": results}
+def _place(row: dict[str, object]) -> str:
+    return f'file={quoteattr(readable(str(row["file"])))} line="{row["line"]}" column="{row["column"]}"'
+
+
+def _uri(file: str) -> dict[str, str]:
+    return {"uri": quote(os.fsencode(file))}
+
+
+def _result(kind: str, level: str, text: str, file: str, line: int, column: int = 0) -> dict[str, Any]:
+    """A result of SARIF."""
+    region = {"startLine": max(line, 1), **({"startColumn": column} if column else {})}
+    where = [{"physicalLocation": {"artifactLocation": _uri(file), "region": region}}] if file else []
+    return {"ruleId": kind, "level": level, "message": {"text": text}, "locations": where}
+
+
+def as_sarif(r: Report) -> str:
+    """SARIF 2.1.0: one result a mistake, by its code, and one a rule that cannot be used."""
+    kinds = ["refuted", "inapplicable", "broken", "unknown", "untested", "error"]
+    results = []
+    for e in r.mistakes:
+        text = "; ".join(t for t in (e.message, f"expected: {e.expected}" if e.expected else "", e.hint) if t)
+        file, line, column = (e.place.file, e.place.line, e.place.column) if e.place else ("", 0, 0)
+        results.append(_result(e.code, "error", readable(text), file, line, column))
+    for v in r.verdicts:
+        if not v.usable:
+            level = "warning" if v.verdict == "unknown" or v.untested else "error"
+            results.append(_result("untested" if v.untested else v.verdict, level, _said(v), v.file, v.line))
+    rules = [{"id": k} for k in (*kinds, *sorted({e.code for e in r.mistakes}))]
+    artifacts = [{"location": _uri(f)} for f in r.files]
+    run = {"tool": {"driver": {"name": "morok prove", "rules": rules}}, "artifacts": artifacts, "results": results}
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
     return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
 
-def as_github(verdicts: Sequence[Verdict]) -> str:
+def _said(v: Verdict) -> str:
+    return f"{v.name} is {v.shown}" + (f": {v.message}" if v.message else "")
+
+
+def as_github(r: Report) -> str:
     """Annotations of a GitHub workflow."""
 
-    def line(v: Verdict) -> str:
-        kind = "warning" if v.verdict == "unknown" or v.untested else "error"
-        text = f"{v.name} is {v.shown}" + (f": {v.message}" if v.message else "")
+    def line(kind: str, place: str, title: str, text: str) -> str:
         text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        return f"::{kind} file={v.file},line={v.line},title=morok prove::{text}\n"
+        return f"::{kind} {place},title={title}::{text}\n"
 
-    return "".join(line(v) for v in verdicts if not v.usable)
+    out = []
+    for e in r.mistakes:
+        row = e.json()
+        hints = "".join(f"\n{t}" for t in (f"expected: {e.expected}" if e.expected else "", e.hint) if t)
+        place = f"file={row['file']},line={row['line']},col={row['column']}"
+        out.append(line("error", place, e.code, e.message + hints))
+    for v in r.verdicts:
+        if not v.usable:
+            kind = "warning" if v.verdict == "unknown" or v.untested else "error"
+            out.append(line(kind, f"file={v.file},line={v.line}", f"morok prove {v.code}", _said(v)))
+    return "".join(out)
 
 
-FORMATS: Final[dict[str, Callable[[Sequence[Verdict]], str]]] = {
+FORMATS: Final[dict[str, Callable[[Report], str]]] = {
     "text": as_text,
     "json": as_json,
+    "jsonl": as_jsonl,
     "junit": as_junit,
     "sarif": as_sarif,
     "github": as_github,
 }
 
 
-def render(verdicts: Sequence[Verdict], form: str) -> str:
-    """The verdicts in one of FORMATS."""
-    return FORMATS[form](verdicts)
+def render(verdicts: Sequence[Verdict], form: str, mistakes: Sequence[MorokError] = (), files: Sequence[str] = ()) -> str:
+    """What was found in one of FORMATS."""
+    return FORMATS[form](Report(verdicts, mistakes, files))

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from morok.errors import HelperContractError, ProofError, UnprovedRuleError, UntrustedHelperError, VacuousRuleError
+from morok.errors import (
+    HelperContractError,
+    ProofError,
+    UndecidedRuleError,
+    UnprovedRuleError,
+    UntrustedHelperError,
+    VacuousRuleError,
+)
 from morok.prove.ledger import USABLE, Record
 
 if TYPE_CHECKING:
@@ -48,7 +55,11 @@ class Verdict:
     @property
     def code(self) -> str:
         """The error that a rule of this verdict is: `morok explain CODE` says more."""
-        kinds: dict[str, type[ProofError]] = {"inapplicable": VacuousRuleError, "broken": HelperContractError}
+        kinds: dict[str, type[ProofError]] = {
+            "inapplicable": VacuousRuleError,
+            "broken": HelperContractError,
+            "unknown": UndecidedRuleError,
+        }
         return UntrustedHelperError.code if self.untested else kinds.get(self.verdict, UnprovedRuleError).code
 
     @property
@@ -109,6 +120,8 @@ class Verdict:
             "resources": self.resources,
             "helpers": list(self.helpers),
         }
+        if not self.usable:
+            out["code"] = self.code
         if self.contracts:
             out["contracts"] = self.contracts
         if self.counterexample is not None:

@@ -13,7 +13,7 @@ import sys
 
 from morok.errors import MorokError, RuleError
 from morok.marks import trust
-from morok.tools.output import emit_json, error_row, packed_files
+from morok.tools.output import emit_json, packed_files
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         examples += outcome.count
         errors += outcome.errors
     if args.json:
-        wrong, doubtful = [error_row(e) for e in errors], [error_row(f) for f in findings]
+        wrong, doubtful = [e.json() for e in errors], [f.json() for f in findings]
         emit_json({"errors": wrong, "lint": doubtful, "files": len(files), "rules": rules})
     else:
         for problem in [*errors, *findings]:

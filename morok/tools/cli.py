@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NoReturn
 
 from morok import __version__
-from morok.errors import FileAccessError, MorokError, UsageError
+from morok.errors import MorokError, UsageError
 from morok.memory import no_memory
 from morok.names import SHOWN
 
@@ -109,10 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as problem:
         if name in PROGRAMS:  # the program's own
             raise
-        where = problem.filename2 or problem.filename
-        what = problem.strerror or str(problem)
-        hint = "is it the right file, and does it belong to you?"
-        _report(FileAccessError(f"{where}: {what}" if where else what, hint=hint), as_json and bool(where))
+        from morok.tools.output import access_error
+
+        _report(access_error(problem), as_json and bool(problem.filename2 or problem.filename))
         return 2
     except MemoryError:
         if name in PROGRAMS:

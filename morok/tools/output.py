@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from morok.errors import MorokError, RuleError, UsageError
+from morok.errors import FileAccessError, MorokError, RuleError, UsageError
 
 
 def emit_json(document: Any) -> None:
@@ -20,20 +20,7 @@ def emit_json(document: Any) -> None:
 def error_rows(problem: MorokError) -> list[dict[str, object]]:
     """What `--json` says of an error: one row for each mistake that it holds."""
     problems = problem.errors if isinstance(problem, RuleError) else [problem]
-    return [error_row(p) for p in problems]
-
-
-def error_row(problem: MorokError) -> dict[str, object]:
-    place = problem.place
-    return {
-        "code": problem.code,
-        "file": place.file if place else "",
-        "line": place.line if place else 0,
-        "column": place.column if place else 0,
-        "message": problem.message,
-        "expected": problem.expected,
-        "hint": problem.hint,
-    }
+    return [p.json() for p in problems]
 
 
 def emit_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> None:
@@ -81,6 +68,13 @@ def packed_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
     from morok.rewrite.library import rules_dir
 
     return named(paths or [rules_dir()])
+
+
+def access_error(problem: OSError) -> FileAccessError:
+    """What the system says of a file, as an error of ours."""
+    where = problem.filename2 or problem.filename
+    what = problem.strerror or str(problem)
+    return FileAccessError(f"{where}: {what}" if where else what, hint="is it the right file, and does it belong to you?")
 
 
 def existing_file(file: str, expected: str) -> Path:

@@ -3,21 +3,25 @@
 Exit status: 0 every rule is usable; 1 some rule is refuted, can never fire, or relies on a contract that is false; 2 usage, parse
 or type error; 3 none of these, but some verdict is unknown, or contracts are untested; 4 an internal error. With --compare also 1
 where a verdict, its scope, the resources that it took or its obligations are not what the ledger says.
+
+A mistake in a rule file costs only its own rules their verdicts. Every format has the mistakes too, with line and column, and
+every file that was read; `jsonl` has a line for each rule as it is decided, and a last one with the summary.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import Any
 
-from morok.errors import MorokError, UsageError
-from morok.names import SHOWN
-from morok.prove.report import FORMATS, print_text, render
+from morok.errors import MorokError, RuleError, UsageError
+from morok.prove.ledger import rules_folder
+from morok.prove.report import FORMATS
 from morok.prove.verdict import Verdict
-from morok.tools.output import at_least
+from morok.tools.output import access_error, at_least
+from morok.tools.reports import Reports, forms
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,39 +47,30 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[Verdict], None] | None]:
-    """A counter on a terminal's stderr; nothing elsewhere."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
+class _Progress:
+    """A counter on a terminal's stderr, with how many rules there are; nothing elsewhere."""
 
-    count = 0
-    with Console(stderr=True).status("proving") as status:
+    def __init__(self) -> None:
+        self.count = self.total = 0
+        self.status: Any = None
 
-        def done(verdict: Verdict) -> None:
-            nonlocal count
-            count += 1
-            status.update(f"{count} proved or refuted; last {verdict.name}: {verdict.verdict}")
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        if not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console
 
-        yield done
+        with Console(stderr=True).status("proving") as self.status:
+            yield
 
+    def started(self, total: int) -> None:
+        self.total = total
 
-def _forms(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """(format, file) pairs; the file is empty for stdout."""
-    wanted = [*args.format, *(["json"] if args.json else [])] or ["text"]
-    pairs = []
-    for item in wanted:
-        form, named, file = item.partition("=")
-        if form not in FORMATS:
-            raise UsageError(f"there is no format {form!r}", expected=", ".join(FORMATS))
-        if named and not file:
-            raise UsageError(f"--format {item} names no file", hint=f"--format {form} prints it")
-        pairs.append((form, file))
-    if sum(not file for _, file in pairs) > 1:
-        raise UsageError("two formats for one standard output", hint="give all but one a file: --format junit=report.xml")
-    return pairs
+    def done(self, verdict: Verdict) -> None:
+        self.count += 1
+        if self.status is not None:
+            self.status.update(f"{self.count} of {self.total}; last {verdict.name}: {verdict.verdict}")
 
 
 def _write_catalogue(verdicts: list[Verdict]) -> None:
@@ -86,49 +81,73 @@ def _write_catalogue(verdicts: list[Verdict]) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.prove.api import exit_status, prove
-
-    forms = _forms(args)
+    wanted = forms([*args.format, *(["json"] if args.json else [])] or ["text"])
+    reports = Reports(wanted)
     for option in ("smt2", "only"):
         if getattr(args, option) == "":
             raise UsageError(f"--{option} names nothing", expected="a folder" if option == "smt2" else "a glob over rule names")
     if args.compare and args.write:
         raise UsageError("--compare says where the ledger is wrong, --write makes it right", hint="give one of the two")
-    if args.bounds:
-        return _bounds(args, forms)
+    with reports.open():
+        try:
+            return _bounds(args, reports) if args.bounds else _rules(args, reports)
+        except BrokenPipeError:
+            raise
+        except (MorokError, OSError) as problem:
+            error = access_error(problem) if isinstance(problem, OSError) and not isinstance(problem, MorokError) else problem
+            assert isinstance(error, MorokError)
+            for each in error.errors if isinstance(error, RuleError) else (error,):
+                reports.mistake(each)
+            print(error, file=sys.stderr)
+            return 2
+        except Exception as problem:
+            text = f"internal error: {type(problem).__name__}: {problem}"
+            reports.mistake(MorokError(text))
+            print(f"morok prove: {text}", file=sys.stderr)
+            return 4
+
+
+def _rules(args: argparse.Namespace, reports: Reports) -> int:
+    from morok.prove.api import exit_status, packed_files, prove
+
+    progress = _Progress()
     differences: list[str] = []
     notes: list[str] = []
-    try:
-        with _progress() as done:
-            verdicts = prove(
-                args.paths or None,
-                budget=args.budget,
-                jobs=args.jobs,
-                use_cache=not (args.no_cache or args.compare),
-                write=args.write,
-                only=args.only,
-                smt2=args.smt2,
-                trust_helpers=args.trust_helpers,
-                done=done,
-                differs=differences.append if args.compare else None,
-                notes=notes.append,
-            )
-    except (MorokError, OSError):
-        raise
-    except Exception as problem:
-        print(f"morok prove: internal error: {type(problem).__name__}: {problem}", file=sys.stderr)
-        return 4
-    if args.write and not args.paths and not args.only:
+
+    def done(verdict: Verdict) -> None:
+        progress.done(verdict)
+        reports.heard(verdict)
+
+    paths = args.paths or [rules_folder()]
+    reports.files = [str(file) for file, _ in packed_files(paths)]
+    with progress.shown():
+        reports.verdicts = verdicts = prove(
+            paths,
+            budget=args.budget,
+            jobs=args.jobs,
+            use_cache=not (args.no_cache or args.compare),
+            write=args.write,
+            only=args.only,
+            smt2=args.smt2,
+            trust_helpers=args.trust_helpers,
+            done=done,
+            total=progress.started,
+            mistakes=reports.mistake,
+            differs=differences.append if args.compare else None,
+            notes=notes.append,
+        )
+    if args.write and not args.paths and not args.only and not reports.mistakes:
         _write_catalogue(verdicts)
-    if args.only and not verdicts:
+    if args.only and not verdicts and not reports.mistakes:
         raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
-    _print(verdicts, forms)
+    if reports.mistakes:
+        print("\n\n".join(str(e) for e in reports.mistakes), file=sys.stderr)
     for difference in (*notes, *differences):
         print(f"morok prove: {difference}", file=sys.stderr)
-    return exit_status(verdicts) or int(bool(differences))
+    return 2 if reports.mistakes else exit_status(verdicts) or int(bool(differences))
 
 
-def _bounds(args: argparse.Namespace, forms: list[tuple[str, str]]) -> int:
+def _bounds(args: argparse.Namespace, reports: Reports) -> int:
     from morok.prove import bounds_record
     from morok.prove.api import default_jobs, exit_status
 
@@ -136,15 +155,7 @@ def _bounds(args: argparse.Namespace, forms: list[tuple[str, str]]) -> int:
         raise UsageError("--bounds proves the functions of the op table", hint="leave out PATH, --only, --smt2 and --compare")
     jobs = args.jobs or default_jobs()
     verdicts = bounds_record.verdicts(use_cache=not args.no_cache, write=args.write, jobs=jobs, budget=args.budget)
-    _print(verdicts, forms)
+    reports.verdicts = verdicts
+    for verdict in verdicts:
+        reports.heard(verdict)
     return exit_status(verdicts)
-
-
-def _print(verdicts: list[Verdict], forms: list[tuple[str, str]]) -> None:
-    for form, file in forms:
-        if file:
-            Path(file).write_text(render(verdicts, form), encoding="utf-8", errors=SHOWN)
-        elif form == "text":
-            print_text(verdicts, sys.stdout)
-        else:
-            sys.stdout.write(render(verdicts, form))

@@ -22,7 +22,7 @@ ALL = [GOOD, BAD, HARD]
 
 def test_json_is_what_is_promised() -> None:
     data = json.loads(report.render(ALL, "json"))
-    assert set(data) == {"rules", "summary"}
+    assert set(data) == {"rules", "errors", "files", "summary"}
     assert {"name", "file", "line", "verdict", "scope", "seconds", "helpers"} <= set(data["rules"][0])
     assert data["rules"][0]["scope"] == ["i8: bit vectors"]
     assert data["rules"][1]["counterexample"]["confirmed"] is True

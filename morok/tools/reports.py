@@ -1,0 +1,86 @@
+"""Where a command's reports go: formats, each for standard output or a file."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from morok.errors import MorokError, UsageError
+from morok.names import SHOWN
+from morok.prove.report import FORMATS, Report, error_line, print_text, render, rule_line, summary_line
+from morok.prove.verdict import Verdict
+
+STREAMED = "jsonl"
+
+
+def forms(wanted: Sequence[str]) -> list[tuple[str, str]]:
+    """(format, file) pairs of options `F` and `F=FILE`; the file is empty for stdout."""
+    pairs = []
+    for item in wanted:
+        form, named, file = item.partition("=")
+        if form not in FORMATS:
+            raise UsageError(f"there is no format {form!r}", expected=", ".join(FORMATS))
+        if named and not file:
+            raise UsageError(f"--format {item} names no file", hint=f"--format {form} prints it")
+        pairs.append((form, file))
+    if sum(not file for _, file in pairs) > 1:
+        raise UsageError("two formats for one standard output", hint="give all but one a file: --format junit=report.xml")
+    return pairs
+
+
+class Reports:
+    """The reports of one run. A file is there from the beginning, and `jsonl` grows with every verdict."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self.pairs = pairs
+        self.verdicts: list[Verdict] = []
+        self.mistakes: list[MorokError] = []
+        self.files: list[str] = []
+        self.streams: list[TextIO] = []
+        self.opened = contextlib.ExitStack()
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[None]:
+        """Files are made before anything is proved: whatever happens, there is a report."""
+        with self.opened:
+            for form, file in self.pairs:
+                if file:
+                    made = Path(file).open("w", encoding="utf-8", errors=SHOWN)  # noqa: SIM115
+                    self.opened.enter_context(made)
+                    if form == STREAMED:
+                        self.streams.append(made)
+                elif form == STREAMED:
+                    self.streams.append(sys.stdout)
+            yield
+            for stream in self.streams:
+                stream.write(summary_line(Report(self.verdicts, self.mistakes, self.files)))
+        self._whole()
+
+    def heard(self, verdict: Verdict) -> None:
+        """A verdict as it comes."""
+        self._line(rule_line(verdict))
+
+    def mistake(self, error: MorokError) -> None:
+        self.mistakes.append(error)
+        self._line(error_line(error))
+
+    def _line(self, line: str) -> None:
+        for stream in self.streams:
+            stream.write(line)
+            stream.flush()
+
+    def _whole(self) -> None:
+        """The reports that are written at the end."""
+        for form, file in self.pairs:
+            if form == STREAMED:
+                continue
+            if file:
+                text = render(self.verdicts, form, self.mistakes, self.files)
+                Path(file).write_text(text, encoding="utf-8", errors=SHOWN)
+            elif form == "text":
+                print_text(self.verdicts, sys.stdout, self.mistakes)
+            else:
+                sys.stdout.write(render(self.verdicts, form, self.mistakes, self.files))
