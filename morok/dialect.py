@@ -254,6 +254,11 @@ def register(dialect: Dialect) -> None:
     _registry[text(getattr(dialect, "name", None), "the name of a dialect")] = dialect
 
 
+def registered() -> tuple[Dialect, ...]:
+    """The dialects that were registered; the built-in one once it was asked for."""
+    return tuple(_registry.values())
+
+
 def find(name: str) -> Dialect:
     """The dialect of that name; UnknownDialectError if there is none. "morok" is built in, and loaded when first asked for."""
     if text(name, "the name of a dialect", UnknownDialectError) == "morok" and name not in _registry:

@@ -276,8 +276,10 @@ def record_verdicts(
                 records.pop(name, None)
                 if verdict.usable and verdict.final:
                     records[name] = verdict.record(digests[rule.name], name)
-            content = stamp.digest(contents[file]) if complete and all(r.own in records for r in mine) else ""
-            page = ledger.Page(Path(file).name, content, ledger.sources_of(records), records)
+            whole = complete and all(r.own in records for r in mine)
+            content = contents[file] if whole else b""
+            read = stamp.digest(content) if whole else ""
+            page = ledger.Page(Path(file).name, read, ledger.sources_of(records, content), records)
             with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
                 ledger.write_page(path, page)  # a machine that cannot remember a proof repeats it
         if write:

@@ -18,6 +18,7 @@ from morok.ir.dialect import MOROK
 from morok.ir.op import TABLE, Op
 from morok.prove import ledger, sources, stamp
 from morok.prove.ledger import Page, Record
+from morok.prove.static import Closure, read_module, without_docstrings
 from morok.prove.verdict import Verdict
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
@@ -40,13 +41,16 @@ def bounded_ops() -> list[Op]:
 def names() -> dict[str, str]:
     """The name of every verdict, with the digest of what it depends on."""
     prover = _prover_digest()
-    known = sources.Sources([_PACKAGE / "ir" / "bounds.py", *sorted((_PACKAGE / "ir" / "ops").glob("*.py"))])
+    files = [_PACKAGE / "ir" / "bounds.py", *sorted((_PACKAGE / "ir" / "ops").glob("*.py"))]
+    modules = {n: read_module(n, f) for f in files for n in [".".join(("morok", *f.relative_to(_PACKAGE).with_suffix("").parts))]}
+    known = Closure(modules.get, by_class=False)
     found = {LEMMAS: prover}
     for op in bounded_ops():
         function = TABLE[op].bounds
         assert function is not None
         info: OpInfo = MOROK.ops[op.name]
-        found[f"bounds.{op.name}"] = stamp.digest(f"{prover} {known.closure(function.__name__)} {sources.op_digest(info)}")
+        called = known.of([(function.__module__, function.__name__)], (), modules)
+        found[f"bounds.{op.name}"] = stamp.digest(f"{prover} {called.said()} {sources.op_digest(info)}")
     return found
 
 
@@ -54,7 +58,7 @@ def _prover_digest() -> str:
     import ast
 
     folder = _PACKAGE / "prove"
-    texts = [sources.without_docstrings(ast.parse((folder / n).read_text(encoding="utf-8"))) for n in _PROVER]
+    texts = [without_docstrings(ast.parse((folder / n).read_text(encoding="utf-8"))) for n in _PROVER]
     return stamp.digest("\n".join(texts))
 
 

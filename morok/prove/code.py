@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 _PACKAGE: Final = str(Path(__file__).resolve().parent.parent)
+DYNAMIC: Final = frozenset(  # by these code may reach what it does not mention
+    ("getattr", "setattr", "delattr", "eval", "exec", "compile", "globals", "locals", "vars", "__import__", "import_module",
+     "attrgetter", "methodcaller")
+)  # fmt: skip
 _MOST: Final = 1_000_000  # objects that are looked at
 _MUTABLE: Final = (list, dict, set, bytearray)
 
@@ -22,15 +26,17 @@ class Code(NamedTuple):
     digest    of all that it refers to
     files     of the modules that have any of it
     numbers   the constants in it: at these it may do something else
+    dynamic   modules with code that reaches what it does not mention, or is not Python
     """
 
     digest: str
     files: tuple[str, ...]
     numbers: tuple[Any, ...]
+    dynamic: tuple[str, ...] = ()
 
 
 @functools.cache
-def _others() -> tuple[str, ...]:
+def others() -> tuple[str, ...]:
     """The folders of what is no part of a pack: Python's own modules, and what is installed."""
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     return (*{str(Path(p)) for n in names if (p := sysconfig.get_paths().get(n))}, _PACKAGE)
@@ -44,13 +50,14 @@ class _Walk:
         self.seen: dict[int, tuple[int, Any]] = {}  # by id, with a number, kept so that ids stay their own
         self.files: set[str] = set()
         self.numbers: dict[Any, None] = {}
+        self.dynamic: set[str] = set()
 
     def own(self, module: str) -> bool:
         """Whether a module is of the helper's own distribution, or of none that is installed."""
         if module.partition(".")[0] == self.top:
             return True
         file = getattr(sys.modules.get(module), "__file__", None)
-        return file is not None and not any(file.startswith(folder) for folder in _others())
+        return file is not None and not any(file.startswith(folder) for folder in others())
 
     def say(self, *what: Any) -> None:
         self.hash.update(repr(what).encode("utf-8", "backslashreplace"))
@@ -110,6 +117,8 @@ class _Walk:
                 self.say("empty")
         names = sorted(_names(at.__code__))
         scope = at.__globals__
+        if not DYNAMIC.isdisjoint(names):
+            self.dynamic.add(module)
         for name in names:
             if name in scope:
                 found = scope[name]
@@ -140,6 +149,8 @@ class _Walk:
 
     def other(self, at: Any) -> list[Any]:
         kind = type(at)
+        if isinstance(at, types.BuiltinFunctionType) and self.own(at.__module__ or "builtins"):
+            self.dynamic.add(str(at.__module__))
         self.say("object", kind.__module__, kind.__qualname__, getattr(at, "__qualname__", ""))
         if self.own(kind.__module__) and self.variable:
             return [kind, getattr(at, "__dict__", None)]
@@ -165,4 +176,4 @@ def code_of(function: Any, module: str, variable: bool = True) -> Code:
     file = getattr(sys.modules.get(module), "__file__", None)
     files = walk.files | ({file} if file is not None else set())
     numbers = tuple(n for n in walk.numbers if not (isinstance(n, float) and math.isinf(n)))
-    return Code(walk.hash.hexdigest(), tuple(sorted(files)), numbers)
+    return Code(walk.hash.hexdigest(), tuple(sorted(files)), numbers, tuple(sorted(walk.dynamic)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.dsl import syntax as S
-from morok.dsl.checked import CheckedRule
+from morok.dsl.checked import CheckedRule, Sort
 from morok.prove import sources
 from morok.prove.asked_of_rules import once_a_rule, once_a_tree
 from morok.prove.stamp import digest
@@ -65,12 +65,35 @@ def names_in(tree: S.Syntax) -> frozenset[str]:
 
 
 @once_a_rule
+def names_of(rule: CheckedRule) -> frozenset[str]:
+    """Every string in a rule and in its helpers' contracts."""
+    return names_in(rule.syntax).union(*(names_in(e) for e in rule.externs.values()))
+
+
+@once_a_rule
 def ops_of(rule: CheckedRule) -> tuple[str, ...]:
     """The ops that a rule mentions, in its text and in its helpers' contracts."""
-    names = names_in(rule.syntax)
-    for extern in rule.externs.values():
-        names |= names_in(extern)
-    return tuple(sorted(n for n in names if n in rule.dialect.ops))
+    return tuple(sorted(n for n in names_of(rule) if n in rule.dialect.ops))
+
+
+# What else is asked of the solver, by the liberties that a rule takes and the ops that it mentions.
+_IMPLIED: Final = {"contract": ("MulAcc",), "arcp": ("Mul", "Reciprocal"), "Wmma": ("Add",)}
+_FOLDED: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # an op that folds, and what does so with bools
+
+
+@once_a_rule
+def implied_ops(rule: CheckedRule) -> tuple[str, ...]:
+    """The ops whose meaning a proof may use though the rule does not mention them."""
+    if not sources.built_in(rule.dialect):
+        return ()
+    names = names_of(rule)
+    found = {n for word in names & _IMPLIED.keys() for n in _IMPLIED[word]}
+    if "Reduce" in names:
+        folded = names & _FOLDED.keys()
+        if not folded or any(b.sort is Sort.OP for b in rule.bindings.values()):
+            folded = frozenset(_FOLDED)
+        found |= folded | {_FOLDED[op] for op in folded}
+    return tuple(sorted(found - set(ops_of(rule))))
 
 
 def typing_of(rule: CheckedRule) -> str:
@@ -86,13 +109,14 @@ def rule_digest(rule: CheckedRule) -> str:
     """A name for exactly this meaning of a rule."""
     parts = [
         sources.core_digest(),
-        sources.theory_digest(rule.dialect),
+        sources.dialect_digest(rule.dialect, names_of(rule)),
         rule.dialect.name,
         canonical(dataclasses.replace(rule.syntax, name="")),
         typing_of(rule),
         *(canonical(e) for _, e in sorted(rule.externs.items())),
         *(str(i) for i in rule.instances),
-        *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in ops_of(rule)),
+        *(f"{n}={sources.op_digest(rule.dialect.ops[n], rule.dialect)}" for n in ops_of(rule)),
+        *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in implied_ops(rule)),
     ]
     if rule.syntax.within is not None:  # what was measured is the code that the rule becomes
         from morok.prove.measure import code_digests

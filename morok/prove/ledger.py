@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from morok import config
+from morok import dialect as dialects
 from morok.errors import LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.names import readable
 from morok.prove import stamp
@@ -161,12 +162,25 @@ def _machine_page(file: str) -> Page | None:
     return _page(machine_path(file))
 
 
-def sources_of(records: Mapping[str, Record]) -> str:
-    """A digest of all that these verdicts depend on besides the rules: of the compiler too, where any was measured."""
+def sources_of(records: Mapping[str, Record], content: bytes = b"") -> str:
+    """A digest of all that these verdicts depend on besides the rules: of the compiler too, where any was measured, and of the
+    foreign dialects whose names are in the file.
+    """
+    found = stamp.source_bytes() + foreign_sources(content)
     if all(r.verdict != "approximate" for r in records.values()):
-        return stamp.source_bytes()
+        return found if len(found) == 32 else stamp.digest(found)
     late = (rules_folder() / "target" / "decompose.rules").read_bytes()
-    return stamp.digest(stamp.source_bytes() + stamp.compiler_bytes() + stamp.digest(late))
+    return stamp.digest(found + stamp.compiler_bytes() + stamp.digest(late))
+
+
+def foreign_sources(content: bytes) -> str:
+    """A digest of all that proofs in this rule file may depend on and that is not Morok's; "" for the built-in dialect."""
+    others = [d for d in dialects.registered() if d.name != "morok" and d.name.encode("utf-8", "replace") in content]
+    if not others:
+        return ""
+    from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
+
+    return stamp.digest("".join(sources.whole_digest(d) for d in others))
 
 
 def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> dict[str, Record] | None:
@@ -176,7 +190,7 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
     """
     read = stamp.digest(content)
     for page in _pages(str(file), trust_ledger):
-        current = page.bytes == read and page.sources == sources_of(page.records)
+        current = page.bytes == read and page.sources == sources_of(page.records, content)
         if current and page.records and all(r.verdict in USABLE for r in page.records.values()):
             return dict(page.records)
     return None

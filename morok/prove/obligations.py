@@ -16,11 +16,11 @@ from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, read, searched
-from morok.prove.digest import names_in, ops_of
+from morok.prove.digest import implied_ops, names_in, ops_of
 from morok.prove.encoding.accesses import AccessEncoder, about_lanes
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.launched import LaunchEncoder, about_launches
-from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
+from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, asked, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.kept import forget
 from morok.prove.semantics.graph import Substitution
@@ -76,6 +76,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     started = time.perf_counter()
     progress = Progress(budget, keep)
     theory = theory_of(rule)
+    asked.clear()
     try:
         prove_instances(rule, theory, progress)
     except OutOfSteps as why:
@@ -83,6 +84,8 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     else:
         if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
             progress.refuted = searched(rule) or progress.refuted
+    forgotten = asked.difference(ops_of(rule), implied_ops(rule))
+    assert not forgotten, f"the digest of {rule.name} does not cover the meaning of {', '.join(sorted(forgotten))}"
     kind, message = conclude(rule, progress)
     return Verdict(
         name=rule.name,

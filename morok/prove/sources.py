@@ -1,20 +1,24 @@
-"""Digests of the code that gives rules their meaning, read from the files: no solver is imported.
+"""Digests of the code that gives rules their meaning: no solver is imported.
 
-The digest of an op covers its entry in the op table and its solver function with all that this calls; what every proof calls
-belongs to the core. Comments, layout and docstrings do not count.
+Of Morok's own ops they are read from the files: an op's covers its entry in the op table and its solver function with all that
+this calls; what every proof calls belongs to the core. Comments, layout and docstrings do not count. Of other dialects `foreign`
+has more to say: what they evaluate and build with is what is loaded.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
+import hashlib
 import importlib.util
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from morok.dialect import Dialect, OpInfo
+from morok.prove import foreign
 from morok.prove.stamp import digest
+from morok.prove.static import Closure, Found, mentions, modules_in, read_module, without_docstrings
+from morok.rewrite import store
 
 # Besides the prover: what compile-time values are, what rules say of lanes, what dtypes are.
 _BESIDE: Final = ("dsl/concrete.py", "dsl/functions.py", "dsl/values.py", "dsl/checked.py", "ir/dtype.py")
@@ -28,133 +32,140 @@ _SEMANTICS: Final = "morok.prove.semantics"
 _FOLDS: Final = ("morok.ir.ops.loop", "identity")  # what folds begin with, for the evaluator and the solver alike
 
 
-def without_docstrings(tree: ast.AST) -> str:
-    """The syntax of a piece of Python, without layout, comments and docstrings."""
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and isinstance(body, list) and body:
-            first = body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
-                node.body = body[1:] or [ast.Pass()]
-    return ast.dump(tree)
-
-
-def _pieces(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """The functions, methods and module constants of a file, by bare name."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            yield node.name, node
-        elif isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.FunctionDef):
-                    yield item.name, item
-                elif isinstance(item, ast.Assign):
-                    yield from ((t.id, item) for t in item.targets if isinstance(t, ast.Name))
-        elif isinstance(node, ast.Assign):
-            yield from ((t.id, node) for t in node.targets if isinstance(t, ast.Name))
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id, node
-
-
-def _mentioned(tree: ast.AST) -> set[str]:
-    """The names, and the names of attributes, in a piece of Python."""
-    return {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(tree) if isinstance(n, (ast.Name, ast.Attribute))}
-
-
-class Sources:
-    """The functions of a package or of one file, by name, with the names that each mentions."""
-
-    def __init__(self, files: Iterable[Path]) -> None:
-        self.text: dict[str, list[str]] = {}
-        self.mentions: dict[str, set[str]] = {}
-        for file in files:
-            for name, node in _pieces(ast.parse(file.read_text(encoding="utf-8"))):
-                self.mentions.setdefault(name, set()).update(_mentioned(node))
-                self.text.setdefault(name, []).append(without_docstrings(node))
-
-    def closure(self, *names: str) -> str:
-        """A digest of everything that goes by these names and by every name it mentions, and so on.
-
-        Methods are found by bare name, whatever their class: more may be covered than is called, never less.
-        """
-        seen: set[str] = set()
-        todo = list(names)
-        while todo:
-            at = todo.pop()
-            if at not in seen and at in self.text:
-                seen.add(at)
-                todo.extend(self.mentions[at])
-        return digest("\n".join(f"{n}:{t}" for n in sorted(seen) for t in self.text[n]))
-
-
-@functools.cache
-def _sources(module: str) -> Sources:
-    return Sources(module_files(module))
-
-
-def module_files(module: str) -> tuple[Path, ...]:
-    """The files of a module or package, found without running it."""
-    spec = _find(module)
-    if spec is None:
-        return ()
-    return tuple(sorted(spec.parent.glob("*.py"))) if spec.name == "__init__.py" else (spec,)
-
-
-def _find(module: str) -> Path | None:
-    if module.startswith("morok."):  # without importing the packages above it
-        base = _PACKAGE.joinpath(*module.split(".")[1:])
-        return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
-    import sys
-
-    loaded = sys.modules.get(module)
-    if loaded is not None and getattr(loaded, "__file__", None):
-        return Path(str(loaded.__file__))
-    spec = importlib.util.find_spec(module)
-    return Path(spec.origin) if spec is not None and spec.origin else None
-
-
-@functools.cache
-def _solver_digest(solver: str) -> str:
-    module, _, function = solver.partition(":")
-    return _sources(module).closure(function) if module else ""
-
-
-def op_digest(info: OpInfo) -> str:
-    """What a proof about this op depends on: its entry and its solver function."""
-    entry = (
-        info.name, tuple((o.name, o.position, o.many, o.optional) for o in info.operands), info.fields, info.params, info.result,
-        tuple(sorted((k, tuple(v)) for k, v in info.domains.items())), info.commutative, info.comparison,
-    )  # fmt: skip
-    return digest(f"{entry!r} {_solver_digest(info.solver)}")
-
-
-@functools.cache
-def core_digest() -> str:
-    """How rules become obligations and obligations verdicts: the version, the syntax of the files that say it, and what these
-    call of the semantics (of variables, of equality, of compile-time numbers), whatever the ops in a rule.
-    """
-    parts = [str(PROVER_VERSION)]
-    called: set[str] = set()
-    for file in core_files():
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        called |= _mentioned(tree)
-        parts.append(without_docstrings(tree))
-    semantics = _sources(_SEMANTICS)
-    implicit = {name for name in semantics.text if name.startswith("__")}
-    parts += [semantics.closure(*called, *implicit), _sources(_FOLDS[0]).closure(_FOLDS[1])]
-    return digest("\n".join(parts))
-
-
 def core_files() -> tuple[Path, ...]:
     """The files of which all counts for every proof."""
     found = [file for pattern in _CORE for file in sorted((_PACKAGE / "prove").glob(pattern))]
     return (*found, *(_PACKAGE / name for name in _BESIDE))
 
 
-def theory_digest(dialect: Dialect) -> str:
-    """The file of a dialect's theory, and the semantics that it may call; of Morok's own the core has what all proofs need."""
-    module = dialect.theory.partition(":")[0]
-    if module.startswith("morok."):
+def _semantics_files() -> list[Path]:
+    return sorted((_PACKAGE / "prove" / "semantics").glob("*.py"))
+
+
+class _Package:
+    """Closures over the semantics of Morok's ops."""
+
+    def __init__(self) -> None:
+        folder = _PACKAGE / "prove" / "semantics"
+        self.closure = Closure(modules_in(folder, _SEMANTICS), by_class=False)
+        self.modules = [f"{_SEMANTICS}.{f.stem}" for f in _semantics_files() if f.stem != "__init__"]
+
+    def function(self, name: str) -> Found:
+        """A solver function, in whichever module of the package it is."""
+        homes = [(m, name) for m in self.modules if (at := self.closure.read(m)) is not None and name in at.pieces]
+        return self.closure.of(homes, (), self.modules)
+
+    def core(self) -> str:
+        """How rules become obligations and obligations verdicts: the version, the syntax of the files that say it, and what these
+        call of the semantics (of variables, of equality, of compile-time numbers), whatever the ops in a rule.
+        """
+        parts, attrs = [str(PROVER_VERSION)], set[str]()
+        called: list[tuple[str, str]] = []
+        for file in core_files():
+            at = read_module(".".join(("morok", *file.relative_to(_PACKAGE).with_suffix("").parts)), file)
+            assert at is not None, file
+            said = mentions(at.tree)
+            attrs |= said.attrs
+            called += self.closure.references(at, said)
+            parts.append(without_docstrings(at.tree))
+        folds = Closure(lambda name: loop if name == _FOLDS[0] else None)
+        loop = read_module(_FOLDS[0], _PACKAGE / "ir" / "ops" / "loop.py")
+        parts += [self.closure.of(called, attrs, self.modules).said(), folds.of([_FOLDS]).said()]
+        return digest("\n".join(parts))
+
+
+@functools.cache
+def _package() -> _Package:
+    return _Package()
+
+
+@functools.cache
+def _bytes() -> str:
+    """Of the files that these digests are made from, and of what makes them."""
+    h = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    here = Path(__file__).resolve().parent
+    for file in (
+        here / "sources.py",
+        here / "static.py",
+        _PACKAGE / "ir" / "ops" / "loop.py",
+        *core_files(),
+        *_semantics_files(),
+    ):
+        h.update(file.name.encode() + b"\0" + file.read_bytes())
+    return h.hexdigest()
+
+
+def _kept(what: str, make: Callable[[], str]) -> str:
+    """A digest of the package, out of the cache folder where these files are as they were."""
+    key = hashlib.sha256(f"sources {what} {_bytes()}".encode()).hexdigest()
+    known = store.load(key)
+    if known is None:
+        known = make().encode()
+        store.save(key, known)
+    return known.decode()
+
+
+@functools.cache
+def core_digest() -> str:
+    """What every proof depends on, whatever the ops in its rule."""
+    return _kept("core", lambda: _package().core())
+
+
+@functools.cache
+def _solver_digest(function: str) -> str:
+    """A solver function of Morok's own, with all that it calls."""
+    return _kept(f"of {function}", lambda: digest(_package().function(function).said()))
+
+
+def solver_digest(solver: str) -> str:
+    """The function at "module:function", with all that it calls."""
+    module, _, function = solver.partition(":")
+    if not module:
         return ""
-    files = (*module_files(module), *module_files(_SEMANTICS))
-    return digest("\n".join(without_docstrings(ast.parse(f.read_text(encoding="utf-8"))) for f in files))
+    own = module == _SEMANTICS or module.startswith(f"{_SEMANTICS}.")
+    return _solver_digest(function) if own else foreign.static_digest(module, function)
+
+
+def op_digest(info: OpInfo, dialect: Dialect | None = None) -> str:
+    """What a proof about this op depends on: its entry, its solver function, and what a foreign dialect evaluates it with."""
+    entry = (
+        info.name, tuple((o.name, o.position, o.many, o.optional, o.holds) for o in info.operands), info.fields, info.params,
+        info.result, tuple(sorted((k, tuple(v)) for k, v in info.domains.items())), info.commutative, info.comparison,
+        info.types, tuple(sorted(info.field_kinds.items())), info.dtype_given,
+    )  # fmt: skip
+    evaluated = "" if dialect is None or built_in(dialect) else foreign.evaluator_digest(info)
+    return digest(f"{entry!r} {solver_digest(info.solver)}{evaluated}")
+
+
+def built_in(dialect: Dialect) -> bool:
+    """Whether a dialect is Morok's own: its evaluators and nodes are tested in CI, and are no part of digests."""
+    return type(dialect).__module__ == "morok.ir.dialect"
+
+
+def dialect_digest(dialect: Dialect, names: frozenset[str]) -> str:
+    """What every proof about a foreign dialect depends on: its theory, how it builds and reads nodes, the facts among `names`.
+
+    It is "" for Morok's own, of which the core has what all proofs need.
+    """
+    if built_in(dialect):
+        return ""
+    return digest(f"{solver_digest(dialect.theory)} {_semantics_digest()} {foreign.common_digest(dialect, names)}")
+
+
+@functools.cache
+def _semantics_digest() -> str:
+    """The semantics that a foreign theory and its solver functions may call."""
+
+    def make() -> str:
+        files = ((f"{_SEMANTICS}.{f.stem}", f) for f in _semantics_files())
+        return digest("\n".join(without_docstrings(m.tree) for n, f in files if (m := read_module(n, f)) is not None))
+
+    return _kept("semantics", make)
+
+
+def whole_digest(dialect: Dialect) -> str:
+    """All that proofs about a foreign dialect may depend on, and what it says of itself; "" for Morok's own."""
+    if built_in(dialect):
+        return ""
+    ops = [f"{name} {info.key!r} {info.kind} {op_digest(info, dialect)}" for name, info in sorted(dialect.ops.items())]
+    return digest("\n".join([core_digest(), dialect_digest(dialect, frozenset(dialect.facts)), *ops]))

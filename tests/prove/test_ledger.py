@@ -17,7 +17,10 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, UnprovedRuleError
+from morok.ir.dialect import MOROK
 from morok.prove import api, ledger, obligation_store, sources
+from morok.prove.digest import implied_ops, ops_of
+from morok.prove.static import mentions, read_module
 from morok.rewrite.library import load_rules
 
 PACKAGE = Path(sources.__file__).resolve().parents[1]
@@ -107,7 +110,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    for remembered in (sources.core_digest, sources._sources, sources._solver_digest):
+    for remembered in (sources.core_digest, sources._package, sources._bytes, sources._solver_digest):
         remembered.cache_clear()
 
 
@@ -139,6 +142,70 @@ def test_what_only_one_op_calls_is_part_of_its_rules_digests_alone(package: Path
     file.write_text(file.read_text().replace("def sqrt(self", "def sqrt(self, *, _other=None"))
     forget()
     assert [d == e for d, e in zip((root, total), digests(text), strict=True)] == [False, True]
+
+
+OPS = [(n, info.solver.partition(":")[2]) for n, info in MOROK.ops.items() if info.solver]
+# Ops whose meaning is said by another's: they use it.
+CALLERS = {"Mul": {"Square"}, "Lt": {"Gt"}, "Le": {"Ge"}}
+
+
+@pytest.fixture(scope="module")
+def closures() -> tuple[set[str], dict[str, set[str]]]:
+    """The solver functions of ops that every proof's digest covers, and those that each op's does."""
+    package = sources._Package()
+    home = "morok.prove.semantics.ops"
+    called, attrs = [], set()
+    for file in sources.core_files():
+        at = read_module(".".join(("morok", *file.relative_to(PACKAGE).with_suffix("").parts)), file)
+        assert at is not None
+        called += package.closure.references(at, mentions(at.tree))
+        attrs |= mentions(at.tree).attrs
+    core = package.closure.of(called, attrs, package.modules)
+    each = {op: {n for m, n in package.function(f).text if m == home} for op, f in OPS}
+    return {n for m, n in core.text if m == home}, each
+
+
+@pytest.mark.parametrize(("op", "function"), OPS)
+def test_a_solver_function_is_part_of_the_digests_of_the_ops_that_use_it(
+    closures: tuple[set[str], dict[str, set[str]]], op: str, function: str
+) -> None:
+    core, each = closures
+    assert function not in core
+    assert {o for o, called in each.items() if function in called} == {op} | CALLERS.get(op, set())
+
+
+@pytest.mark.parametrize(
+    ("op", "old", "new"),
+    [
+        ("Max", "return _pick(w, d, a, b, least=False)", "return _pick(w, d, b, a, least=False)"),
+        ("Min", "return _pick(w, d, a, b, least=True)", "return _pick(w, d, b, a, least=True)"),
+        ("And", "return _decided(smt.And(a.value, b.value)", "return _decided(smt.And(b.value, a.value)"),
+        ("Shl", "n.shl(a.value, b.value)", "n.shl(b.value, a.value)"),
+    ],
+)
+def test_a_solver_function_that_is_changed_re_opens_its_rules_alone(package: Path, op: str, old: str, new: str) -> None:
+    text = 'group g "g"\n\n' + "".join(
+        f"{o.lower()}_: {o}(x: i32, y) ~> {o}(y, x)\n" for o in ("Max", "Min", "And", "Shl", "Add")
+    )
+    before = dict(zip(("Max", "Min", "And", "Shl", "Add"), digests(text), strict=True))
+    file = package / "prove" / "semantics" / "ops.py"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    forget()
+    after = dict(zip(("Max", "Min", "And", "Shl", "Add"), digests(text), strict=True))
+    assert {o for o in before if before[o] != after[o]} == {op}
+
+
+def test_what_a_proof_uses_and_the_rule_does_not_mention_is_covered() -> None:
+    text = """group g "g"
+
+sum: Reduce { src: x: i32, op: Add, ranges: [] } ~> x
+any: Reduce { src: x: i32, op, ranges: [] } ~> x
+"""
+    first, second = (set(implied_ops(r)) | set(ops_of(r)) for r in checked(text))
+    assert {"Add", "Or"} <= first
+    assert not {"Max", "Mul"} & first
+    assert {"Add", "Or", "Max", "Mul", "Min", "And"} <= second
 
 
 # What proofs do not come from: entries of ops are in the digests of the rules that name them, counterexamples refute; and how

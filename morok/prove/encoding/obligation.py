@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
@@ -93,11 +94,15 @@ class Choices:
         return False
 
 
+asked: Final[set[str]] = set()  # the ops whose meaning the proof at hand has used
+
+
 def solver_function(info: OpInfo) -> Callable[..., Term]:
     """The solver semantics that an op's entry names; Unsupported if it names none."""
     module, _, name = info.solver.partition(":")
     if not name:
         raise Unsupported(f"{info.name} has no pointwise solver semantics")
+    asked.add(info.name)
     found: Callable[..., Term] = getattr(importlib.import_module(module), name)
     return found
 

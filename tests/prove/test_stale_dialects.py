@@ -1,0 +1,257 @@
+"""What is changed in a foreign dialect, or in what it calls, re-opens the rules that use it: never fewer, and no others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+FILES = {
+    "satdialect.py": """
+        from collections.abc import Mapping
+        from morok.dialect import NOT_CONST, OperandInfo, OpInfo, register
+        import satnumbers
+        from satnumbers import clip
+
+        FACTOR = 1
+
+        def scaled(v):
+            return FACTOR * v
+
+        def op(name, evaluate):
+            pair = (OperandInfo("x"), OperandInfo("y"))
+            return OpInfo(name=name, key=name.lower(), operands=pair, params=("T", "T"), result="T", domains={"T": ("sat",)},
+                          commutative=name != "Sub", evaluate=evaluate, solver=f"sattheory:solve_{name.lower()}")
+
+        def least(dtype, a, b):
+            return scaled(min(a, b))
+
+        class Saturating:
+            name = "sat"
+            ops = {
+                "Add": op("Add", lambda d, a, b: clip(a + b)),
+                "Sub": op("Sub", lambda d, a, b: satnumbers.clip(a - b)),
+                "Max": op("Max", lambda d, a, b: max(a, b)),
+                "Min": op("Min", least),
+            }
+            dtypes = {"sat": "sat"}
+            classes = {"any": frozenset({"sat"}), "int": frozenset({"sat"}), "number": frozenset({"sat"})}
+            inline = {}
+            facts = {"low": lambda n: -100, "vmin": lambda n: -100}
+            theory = "sattheory:Theory"
+
+            def opkey(self, node): return node[0]
+            def operands(self, node): return node[1:] if node[0] in ("add", "sub", "max", "min") else ()
+            def attr(self, node, name): raise AttributeError(name)
+            def type(self, node): return "sat"
+            def same(self, a, b): return a == b
+            def const_value(self, node): return node[1] if node[0] == "const" else NOT_CONST
+            def const(self, dtype, value): return ("const", clip(int(value)))
+            def build(self, op, operands, attrs, dtype): return (self.lower(op), *operands)
+            def rebuild(self, node, operands): return (node[0], *operands)
+            def lower(self, op): return op.lower()
+
+        register(Saturating())
+    """,
+    "satnumbers.py": """
+        LOW, HIGH = -100, 100
+
+        def clip(v):
+            return max(LOW, min(HIGH, v))
+    """,
+    "sattheory.py": """
+        import z3
+        from morok.prove.semantics.plain import IntegerTheory
+        from morok.prove.semantics.term import strict
+        from satlimits import LIMITS
+        import satmore
+
+        class Theory(IntegerTheory):
+            limits = {"sat": (-100, 100)}
+
+        def clipped(value, *operands):
+            low, high = LIMITS["sat"]
+            return strict(z3.If(value > high, high, z3.If(value < low, low, value)), *operands)
+
+        def solve_add(w, d, a, b):
+            return clipped(a.value + b.value, a, b)
+
+        def solve_sub(w, d, a, b):
+            return clipped(a.value - b.value, a, b)
+
+        def solve_max(w, d, a, b):
+            return satmore.pick(a.value > b.value, a, b)
+
+        def solve_min(w, d, a, b):
+            return TABLE["min"](a, b)
+
+        TABLE = {"min": lambda a, b: satmore.pick(a.value < b.value, a, b)}
+    """,
+    "satlimits.py": """
+        LIMITS = {"sat": (-100, 100)}
+    """,
+    "satmore.py": """
+        import z3
+        from morok.prove.semantics.term import strict
+
+        def pick(condition, a, b):
+            return strict(z3.If(condition, a.value, b.value), a, b)
+    """,
+    "satbeside.py": """
+        UNUSED = 1
+    """,
+    "s.rules": """
+        dialect sat
+
+        group g "g"
+
+        add: Add[x, @zero] ~> x
+        sub: Sub(x, x) ~> zero(x)
+        max: Max(x, x) ~> x
+        min: Min(x, x) ~> x
+        bound: Max(x, @const(c)) if vmin(x) >= c ~> x
+    """,
+}
+RULES = ("add", "sub", "max", "min", "bound")
+ASK = """
+import json, sys, satdialect
+from morok.dsl.check import check_file
+from morok.prove import ledger, sources
+print(json.dumps({r.own.rpartition(".")[2]: ledger.rule_digest(r) for r in check_file("s.rules").rules()}))
+print("z3" in sys.modules)
+"""
+
+
+def python(folder: Path, code: str, cache: str = "cache") -> list[str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(folder), *sys.path]),
+        "MOROK_CACHE_DIR": str(folder / cache),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("sat")
+    for name, text in FILES.items():
+        (made / name).write_text(textwrap.dedent(text))
+    return made
+
+
+def digests(folder: Path) -> dict[str, str]:
+    import json
+
+    said, loaded = python(folder, ASK)
+    assert loaded == "False"  # no solver is needed to know which rules are proved
+    found: dict[str, str] = json.loads(said)
+    return found
+
+
+@pytest.fixture(scope="module")
+def before(folder: Path) -> dict[str, str]:
+    return digests(folder)
+
+
+EDITS = [
+    ("an evaluator", "satdialect.py", "clip(a + b)", "clip(a + b + 1)", {"add"}),
+    ("an evaluator's function", "satdialect.py", "scaled(min(a, b))", "scaled(a)", {"min"}),
+    ("a callee of it", "satdialect.py", "return FACTOR * v", "return FACTOR + v", {"min"}),
+    ("a module constant", "satdialect.py", "FACTOR = 1", "FACTOR = 2", {"min"}),
+    ("a limit in another module", "satnumbers.py", "-100, 100", "-100, 90", set(RULES)),  # `const` clips too
+    ("a callee in another module", "satnumbers.py", "min(HIGH, v)", "min(HIGH, v + 0)", set(RULES)),
+    ("a key", "satdialect.py", "key=name.lower()", "key=name.lower() + '_'", set(RULES)),
+    ("what builds nodes", "satdialect.py", "(self.lower(op), *operands)", "(self.lower(op), *operands[::-1])", set(RULES)),
+    ("what that calls", "satdialect.py", "return op.lower()", "return op.upper()", set(RULES)),
+    ("a fact", "satdialect.py", '"vmin": lambda n: -100', '"vmin": lambda n: -99', {"bound"}),
+    ("another fact", "satdialect.py", '"low": lambda n: -100', '"low": lambda n: -99', set()),
+    ("a solver function", "sattheory.py", "a.value - b.value", "b.value - a.value", {"sub"}),
+    ("a solver function's callee", "sattheory.py", "z3.If(value < low", "z3.If(value <= low", {"add", "sub"}),
+    ("its callee in another module", "satmore.py", "a.value, b.value)", "b.value, a.value)", {"max", "min", "bound"}),
+    ("a constant of the solver's", "satlimits.py", "(-100, 100)", "(-100, 90)", {"add", "sub"}),
+    ("a limit of the theory", "sattheory.py", '{"sat": (-100, 100)}', '{"sat": (-100, 101)}', set(RULES)),
+    ("what a table holds", "sattheory.py", "a.value < b.value", "a.value <= b.value", {"min"}),
+    ("anything, where a table is called", "satbeside.py", "UNUSED = 1", "UNUSED = 2", {"min"}),
+    ("a comment", "sattheory.py", "class Theory", "# of integers\nclass Theory", {"min"}),
+    ("a comment in what is evaluated", "satdialect.py", "FACTOR = 1", "# one\nFACTOR = 1", {"min"}),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "affected"), [e[1:] for e in EDITS], ids=[e[0] for e in EDITS])
+def test_an_edit_re_opens_the_rules_that_use_it(
+    folder: Path, before: dict[str, str], file: str, old: str, new: str, affected: set[str]
+) -> None:
+    text = (folder / file).read_text()
+    assert old in text
+    # whatever is written: where `solve_min` looks a function up in a table, all sources count for it
+    expected = affected | {"min"}
+    (folder / file).write_text(text.replace(old, new))
+    try:
+        after = digests(folder)
+    finally:
+        (folder / file).write_text(text)
+    assert {r for r in RULES if before[r] != after[r]} == expected
+
+
+def test_where_nothing_is_changed_nothing_is_re_opened(folder: Path, before: dict[str, str]) -> None:
+    assert digests(folder) == before
+
+
+LOAD = """
+import satdialect
+from morok.rewrite.library import load_rules
+from morok.errors import UnprovedRuleError
+{change}
+try:
+    load_rules("s.rules", prove={prove})
+    print("loaded")
+except UnprovedRuleError as refused:
+    print(refused.message.splitlines()[0])
+import sys
+print("z3" in sys.modules)
+"""
+
+
+def test_a_stale_verdict_loads_nothing(folder: Path) -> None:
+    """Through the ledger, with its fast path: first proved, then believed, then not."""
+    (folder / "t.rules").write_text((folder / "s.rules").read_text())
+    load = LOAD.replace("s.rules", "t.rules")
+    assert python(folder, load.format(prove=True, change=""))[0] == "loaded"
+    assert python(folder, load.format(prove=False, change="")) == ["loaded", "False"]
+    for name, file, old, new, affected in EDITS:
+        text = (folder / file).read_text()
+        if not affected or "comment" in name:
+            continue
+        (folder / file).write_text(text.replace(old, new))
+        try:
+            said = python(folder, load.format(prove=False, change=""))
+        finally:
+            (folder / file).write_text(text)
+        assert "is not proved" in said[0], name
+        assert said[1] == "False"
+
+
+PATCHES = [
+    "import satnumbers; satnumbers.HIGH = 90",
+    "satdialect.FACTOR = 2",
+    "satdialect.clip = lambda v: v",
+    "satdialect.Saturating.const = lambda self, d, v: ('const', v)",
+    "import sattheory; sattheory.solve_add = sattheory.solve_sub",
+    "import satlimits; satlimits.LIMITS['sat'] = (-100, 90)",
+    "import sattheory; sattheory.Theory.limits = {'sat': (-100, 90)}",
+]
+
+
+@pytest.mark.parametrize("change", PATCHES)
+def test_what_is_changed_in_a_running_process_counts(folder: Path, change: str) -> None:
+    (folder / "u.rules").write_text((folder / "s.rules").read_text())
+    load = LOAD.replace("s.rules", "u.rules")
+    assert python(folder, load.format(prove=True, change=""))[0] == "loaded"
+    assert "is not proved" in python(folder, load.format(prove=False, change=change))[0]
