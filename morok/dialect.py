@@ -7,6 +7,7 @@ declares another.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
@@ -153,6 +154,7 @@ class Dialect(Protocol):
     members      what static fields hold besides values, by the name that rules use: members of enums
     lanes_of     (node) -> its lanes, each a node, where there are vectors
     names        what these templates mention;  undefined  the exception type that `OpInfo.evaluate` raises
+    read, show   (text) -> node, and back: the terms in `example` clauses, and in what is said of them
     node         the class of its nodes: what is of no such class is refused with an error of its own
     recall       (node) -> the dict that it carries for derived facts
     maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;
@@ -241,6 +243,7 @@ class _NotConst:
 NOT_CONST: Final = _NotConst()
 
 _registry: Final[dict[str, Dialect]] = {}
+_BUILT_IN: Final = {"morok": "morok.ir.dialect:MOROK"}  # where each is, by its name
 
 
 _METHODS: Final = ("opkey", "operands", "attr", "type", "same", "const_value", "const", "build", "rebuild")
@@ -260,13 +263,12 @@ def registered() -> tuple[Dialect, ...]:
 
 
 def find(name: str) -> Dialect:
-    """The dialect of that name; UnknownDialectError if there is none. "morok" is built in, and loaded when first asked for."""
-    if text(name, "the name of a dialect", UnknownDialectError) == "morok" and name not in _registry:
-        from morok.ir.dialect import MOROK
-
-        register(MOROK)
+    """The dialect of that name; UnknownDialectError if there is none. Built-in ones are loaded when first asked for."""
+    if text(name, "the name of a dialect", UnknownDialectError) in _BUILT_IN and name not in _registry:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        register(getattr(importlib.import_module(module), attribute))
     found = _registry.get(name)
     if found is None:
-        known = ", ".join(sorted({"morok", *_registry}))
+        known = ", ".join(sorted({*_BUILT_IN, *_registry}))
         raise UnknownDialectError(f"there is no dialect {shown(name)}", place=caller(), expected=known)
     return found

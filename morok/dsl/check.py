@@ -28,13 +28,11 @@ from morok.dsl.scope import FLAGS
 from morok.dsl.templates import expand, ops_of
 from morok.errors import (
     DuplicateRuleError,
-    ExampleError,
     MorokError,
     Place,
     RuleError,
     RuleTypeError,
     UnknownNameError,
-    UntrustedHelperError,
 )
 
 MAX_INSTANCES: Final = 20_000
@@ -461,65 +459,4 @@ class _RuleChecker:
         return tuple(made)
 
 
-# Examples
-
-
-@dataclass(slots=True)
-class Examples:
-    """What running the `example` clauses of a file showed: how many ran, and those that are wrong."""
-
-    count: int = 0
-    errors: list[MorokError] = field(default_factory=list)
-
-
-def run_examples(checked: CheckedFile) -> Examples:
-    """Run every `example` of a file: its rule, applied at the root of the left side, must give the right side."""
-    outcome = Examples()
-    rules = [r for r in checked.rules() if r.syntax.examples]
-    if not rules:
-        return outcome
-    from morok.ir.text import load
-    from morok.rewrite.ruleset import RuleSet
-
-    good: set[tuple[S.Example, int]] = set()
-    wrong: dict[tuple[S.Example, int], ExampleError] = {}
-    for rule in rules:
-        only = RuleSet.of([rule])
-        for example in rule.syntax.examples:
-            key = (example, example.span.line)
-            problem = _run_example(rule, example, only, load)
-            if problem is None:
-                good.add(key)
-            else:
-                wrong.setdefault(key, problem)
-    # an example in a template belongs to one of its ops: it is right if it is right for any
-    outcome.count = len(good | wrong.keys())
-    outcome.errors += [e for key, e in wrong.items() if key not in good]
-    return outcome
-
-
-def _run_example(rule: CheckedRule, example: S.Example, rules: Any, load: Any) -> ExampleError | None:
-    place = Place(rule.file, example.span.line, example.span.column)
-    try:
-        source, wanted = load(example.source), load(example.result)
-    except MorokError as e:
-        return ExampleError(f"an example of {rule.name} cannot be read: {e.message}", place=place, hint=e.hint)
-    if rule.context is not None and rule.externs:
-        hint = "leave it out; `morok docs` makes examples of such rules too"
-        return ExampleError(f"an example of {rule.name} cannot be run: its helpers take a context", place=place, hint=hint)
-    try:
-        found = rules.rewrite_node(source, None)
-    except UntrustedHelperError as e:
-        what = f"an example of {rule.name} cannot be run: {e.message}"
-        return ExampleError(what, place=place, hint="`--trust-helpers` runs it")
-    if found is None:
-        return ExampleError(
-            f"{rule.name} does not apply to its example", place=place, excerpt=f"  {example.source}", expected=example.result
-        )
-    result = found[0]
-    if result is wanted:
-        return None
-    return ExampleError(f"{rule.name} gives {result.text()}", place=place, excerpt=f"  {example.source}", expected=example.result)
-
-
-__all__ = ["Examples", "check_bytes", "check_file", "check_text", "partly_checked", "run_examples"]
+__all__ = ["check_bytes", "check_file", "check_text", "partly_checked"]

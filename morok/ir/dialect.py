@@ -152,6 +152,14 @@ class _Morok:
     }
     theory = "morok.prove.semantics:MorokTheory"
 
+    def read(self, said: str) -> UOp:
+        from morok.ir.text import load  # lazy: only examples are text
+
+        return load(said)
+
+    def show(self, node: UOp) -> str:
+        return node.text()
+
     def opkey(self, node: UOp) -> Op:
         return node.op
 

@@ -24,8 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.dsl.check import check_file, run_examples
+    from morok.dsl.check import check_file
     from morok.dsl.lint import lint
+    from morok.rewrite.examples import run_examples
 
     errors: list[MorokError] = []
     findings: list[MorokError] = []

@@ -344,7 +344,7 @@ def test_places() -> None:
 
 
 def test_examples_run() -> None:
-    from morok.dsl.check import run_examples
+    from morok.rewrite.examples import run_examples
 
     good = check_text(
         "group g\n\nr: Add[x: int, 0] ~> x\n    example Add(x: i32, 0) ~> x: i32\n    example Add(0, y: u8) ~> y: u8\n"
@@ -360,7 +360,7 @@ def test_examples_run() -> None:
 
 
 def test_examples_of_templates_belong_to_one_op() -> None:
-    from morok.dsl.check import run_examples
+    from morok.rewrite.examples import run_examples
 
     text = "group g\n\nfor op in binary [Max, Min] {\n    r: op(x, x) ~> x\n        example Min(x: i32, x) ~> x: i32\n}\n"
     outcome = run_examples(check_text(text))
@@ -401,7 +401,7 @@ def test_bindings_that_do_not_fit_have_a_line_each() -> None:
 
 
 def test_an_example_that_would_need_a_context() -> None:
-    from morok.dsl.check import run_examples
+    from morok.rewrite.examples import run_examples
 
     text = """\
 helpers "named_by_rules"

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from morok.dsl.check import check_file, check_text, run_examples
+from morok.dsl.check import check_file, check_text
 from morok.dsl.helpers import Unreadable, definition, outline
 from morok.errors import RuleError, UntrustedHelperError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove.api import prove
+from morok.rewrite.examples import run_examples
 from morok.rewrite.ruleset import RuleSet
 from morok.tools.cli import main
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from morok.dsl.check import check_text, run_examples
+from morok.dsl.check import check_text
 from morok.dsl.format import format_text
 from morok.dsl.parse import parse_text
+from morok.rewrite.examples import run_examples
 
 TEXT = (Path(__file__).parents[2] / "rules" / "README.md").read_text(encoding="utf-8")
 FENCED = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.S | re.M)
