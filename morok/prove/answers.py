@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+DEFAULT_BUDGET: Final = 3_000_000  # solver resource units an obligation: about one second
 DECLARED: Final = re.compile(r"\(declare-fun (\|[^|]*\||[^\s()|]+) \(\) ")
 SYMBOL: Final = re.compile(r"\|[^|]*\||[^\s()|]+")
 

@@ -6,16 +6,18 @@ import contextlib
 import fnmatch
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from morok.arguments import flag, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
 from morok.dsl.reading import decode, read_bytes
-from morok.errors import MorokError, RuleError, UsageError
+from morok.errors import MorokError, RuleError, UnprovedRuleError, UsageError
 from morok.memory import needs_memory
-from morok.prove import ledger, obligation_store, promises, stamp
-from morok.prove.obligation_store import Section, script
+from morok.prove import found_earlier, ledger, obligation_store, promises, stamp
+from morok.prove.answers import DEFAULT_BUDGET
+from morok.prove.limits import Limits
 from morok.prove.verdict import Verdict, exit_status
 
 Source = str | os.PathLike[str]
@@ -56,6 +58,9 @@ def prove(
     remember: bool = False,
     trust_helpers: bool = False,
     contracts: bool = True,
+    frozen: bool = False,
+    rule_limit: float | None = None,
+    time_limit: float | None = None,
     done: Callable[[Verdict], None] | None = None,
     total: Callable[[int], None] | None = None,
     mistakes: Callable[[MorokError], None] | None = None,
@@ -66,11 +71,14 @@ def prove(
 
     budget        solver resource units an obligation
     use_cache     believe the ledger (of the built-in rules, and of what this machine proved) about unchanged rules
-    write         record the verdicts in the ledger that belongs to each file, with the obligations
+    write         record the verdicts in the ledger that belongs to each file
     only          a glob over rule names, with their pack's or without
     smt2          a folder for the obligations, one file a rule
     trust_ledger  believe a pack's own ledger too
     remember      record on this machine what was proved
+    frozen        ask no solver: a rule that its file's ledger has no record of is `unknown`
+    rule_limit    seconds a rule may take, and
+    time_limit    seconds that all of them may: what is left then is `unknown`, and is asked again by the next run
     trust_helpers run the modules of helpers to test their contracts, where no earlier test is of the same files
     contracts     say of each verdict whether the contracts that it relies on are tested, and call it `broken` where one is false
     done          hears of each verdict as it comes, recorded ones first
@@ -98,7 +106,8 @@ def prove(
         if str(file) not in contents:
             contents[str(file)] = read_bytes(file)
         content = contents[str(file)]
-        known = ledger.unchanged(file, content, trust_ledger) if use_cache and not write and smt2 is None else None
+        looked = use_cache and not write and smt2 is None and not frozen
+        known = ledger.unchanged(file, content, trust_ledger) if looked else None
         calling = known is not None and not ledger.is_built_in(file) and any(r.helpers for r in known.values())
         if known is not None and not calling:
             named = [(f"{pack}.{r.name}" if pack else r.name, r) for r in known.values()]
@@ -124,36 +133,45 @@ def prove(
         total(len(verdicts) + len(pending))
     for verdict in verdicts:
         tell(verdict)
-    stored = {file: obligation_store.read(_store(file)) for file in dict.fromkeys(r.file for r in pending)} if write else {}
+    if frozen:
+        verdicts += _frozen(pending, tell)
     fresh: list[Verdict] = []
+    units = budget or DEFAULT_BUDGET
+    limits = Limits.of(rule_limit, time_limit)
     # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
     measured = [r for r in pending if r.syntax.within is not None]
     proved = [r for r in pending if r.syntax.within is None]
     waits = bool(measured) and write and not all(map(_admitted, proved))
     late = {r.file for r in measured}
-    for batch in (proved, measured) if waits else (pending,):
+    meant = {(r.file, r.name): r for r in pending}
+
+    def heard(v: Verdict) -> None:
+        rule = meant[v.file, v.name]
+        if not v.digest and rule.syntax.within is None:
+            v = replace(v, digest=ledger.rule_digest(rule))
+            found_earlier.save(v, v.digest, units)
+        verdicts.append(v)
+        fresh.append(v)
+        tell(v)
+
+    for batch in () if frozen else (proved, measured) if waits else (pending,):
         todo: list[CheckedRule] = []
         for rule in batch:
-            record = ledger.recorded(rule, trust_ledger) if use_cache and smt2 is None else None
-            if record is not None and write and _section(stored[rule.file], record.name, record.digest) is None:
-                record = None  # what was asked about it is not kept
-            if record is not None and record.verdict in ledger.USABLE:
-                verdicts.append(Verdict.recorded(record, rule.name, rule.file, rule.line))
-                tell(verdicts[-1])
-            else:
+            found = _known(rule, units, trust_ledger, write) if use_cache and smt2 is None else None
+            if found is None:
                 todo.append(rule)
+            else:
+                verdicts.append(found)
+                tell(found)
         if todo:
-            from morok.prove.solve import DEFAULT_BUDGET
             from morok.prove.workers import prove_all
 
             keep = write or smt2 is not None or differs is not None
-            found = prove_all(todo, budget or DEFAULT_BUDGET, jobs or default_jobs(), keep, tell)
-            verdicts += found
-            fresh += found
+            prove_all(todo, units, jobs or default_jobs(), keep, heard, limits)
         if waits and batch is proved:
             record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, contents)
     if folder is not None and fresh:
-        write_obligations(folder, fresh)
+        obligation_store.write(folder, fresh)
     if differs is not None:
         compare_with_ledger(pending, verdicts, differs, notes or differs)
     if (write or remember) and pending:
@@ -191,26 +209,49 @@ def _wanted(only: str | None, *names: str) -> bool:
     return only is None or any(fnmatch.fnmatch(name, only) for name in names)
 
 
-def write_obligations(folder: Path, verdicts: Sequence[Verdict]) -> None:
-    """One SMT-LIB file a rule; every question in it was answered `unsat`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for v in verdicts:
-        (folder / f"{v.name}.smt2").write_text(script(v), encoding="utf-8")
+def _known(rule: CheckedRule, budget: int, trust_ledger: bool, write: bool) -> Verdict | None:
+    """The verdict on a rule of this meaning that a ledger has, or that this machine has found before.
+
+    write  it must say what was asked, as the ledger does
+    """
+
+    def whole(v: Verdict) -> bool:
+        return not write or v.verdict not in ledger.USABLE or v.verdict == "approximate" or bool(v.questions)
+
+    record = ledger.recorded(rule, trust_ledger)
+    if record is not None and record.verdict in ledger.USABLE:
+        found = Verdict.recorded(record, rule.name, rule.file, rule.line)
+        if whole(found):
+            return found
+    if rule.syntax.within is not None:
+        return None
+    earlier = found_earlier.load(rule, ledger.rule_digest(rule), budget)
+    return earlier if earlier is not None and whole(earlier) else None
 
 
-def _store(file: str) -> Path:
-    return obligation_store.path_of(ledger.page_path(file))
+def _frozen(rules: Sequence[CheckedRule], tell: Callable[[Verdict], None]) -> list[Verdict]:
+    """What the ledgers of these rules' files say, whatever this machine remembers; `unknown` where that is nothing."""
+    found = []
+    for file in dict.fromkeys(r.file for r in rules):
+        page = ledger.read_page(ledger.page_path(file))
+        records = {} if page is None else {r.digest: r for r in page.records.values()}
+        for rule in (r for r in rules if r.file == file):
+            try:
+                record = records.get(ledger.rule_digest(rule))
+            except UnprovedRuleError:  # measured in code that rules make which nothing vouches for
+                record = None
+            if record is not None and record.verdict in ledger.USABLE:
+                found.append(Verdict.recorded(record, rule.name, rule.file, rule.line))
+            else:
+                message = f"{ledger.page_path(file)} has no proof of its present text: `morok prove --write` records one"
+                found.append(Verdict(rule.name, rule.file, rule.line, "unknown", message=message, final=False))
+            tell(found[-1])
+    return found
 
 
 def _admitted(rule: CheckedRule) -> bool:
     record = ledger.recorded(rule)
     return record is not None and record.verdict in ledger.USABLE
-
-
-def _section(sections: Mapping[str, Section], name: str, digest: str) -> Section | None:
-    """What is kept about exactly this meaning of a rule."""
-    found = sections.get(name)
-    return found if found is not None and found.digest == digest else None
 
 
 def compare_with_ledger(
@@ -222,30 +263,27 @@ def compare_with_ledger(
     """Calls of `differs` for all in which the ledger of these rules' files is not what proving them has just found.
 
     Resources are counts of one version of the solver. A rule recorded by another version has been proved again by this one,
-    so its verdict, scope and digest are compared, and `notes` is called once for each pair of versions.
+    so its verdict, scope, digest and obligations are compared, and `notes` is called once for each pair of versions.
     """
     by_name = {(v.file, v.name): v for v in verdicts}
     versions: dict[tuple[str, str], int] = {}
     for file in dict.fromkeys(r.file for r in rules):
         page = ledger.read_page(ledger.page_path(file))
         records = {} if page is None else page.records
-        sections = obligation_store.read(_store(file))
         for rule in (r for r in rules if r.file == file):
             found, record = by_name[(file, rule.name)], records.get(rule.own)
             if record is None:
                 differs(f"{rule.name}: {found.verdict}, and the ledger has no record of it")
                 continue
             fresh = found.record(found.digest or ledger.rule_digest(rule), rule.own)
-            compared = ["digest", "verdict", "scope", "solver", "resources"]
+            compared = ["digest", "verdict", "scope", "questions", "solver", "resources"]
             if fresh.solver != record.solver and fresh.solver.split()[:1] == record.solver.split()[:1]:
                 versions[fresh.solver, record.solver] = versions.get((fresh.solver, record.solver), 0) + 1
-                compared = compared[:3]
+                compared = compared[:4]
             for name in compared:
                 now, before = getattr(fresh, name), getattr(record, name)
                 if now != before:
                     differs(f"{rule.name}: {name} is {now}, in the ledger {before}")
-            if _section(sections, fresh.name, fresh.digest) is None:
-                differs(f"{rule.name}: its obligations are not in {_store(file).name}")
     for (now, before), count in versions.items():
         notes(
             f"{now} proved {count} rules that the ledger has from {before}; verdicts and scopes were compared, resources were not"
@@ -282,17 +320,6 @@ def record_verdicts(
             page = ledger.Page(Path(file).name, read, ledger.sources_of(records, content), records)
             with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
                 ledger.write_page(path, page)  # a machine that cannot remember a proof repeats it
-        if write:
-            kept = obligation_store.read(_store(file))
-            sections = {} if complete else {n: s for n, s in kept.items() if n in records}
-            for rule in mine:
-                verdict = by_name[(file, rule.name)]
-                name, digest = rule.own, digests[rule.name]
-                if name in records:
-                    section = _section(kept, name, digest) if verdict.recorded_earlier else Section(digest, script(verdict))
-                    if section is not None:
-                        sections[name] = section
-            obligation_store.write(_store(file), sections)
 
 
 __all__ = ["Verdict", "default_jobs", "exit_status", "packed_files", "prove", "rule_files"]

@@ -10,11 +10,10 @@ from typing import Final
 
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError
-from morok.prove import ledger, obligation_store
+from morok.prove import ledger
 
 # What takes about a second
 RESOURCES: Final = 3_000_000  # of the solver
-TEXT: Final = 400_000  # characters of obligations: a rule of many questions is read many times
 INSTANCES: Final = 500
 
 
@@ -24,10 +23,7 @@ def efforts(rules: Sequence[CheckedRule]) -> list[float]:
     for file in dict.fromkeys(r.file for r in rules):
         try:
             page = ledger.read_page(ledger.page_path(file))
-            texts = obligation_store.read(obligation_store.path_of(ledger.page_path(file)))
         except LedgerError:  # damaged: who needs it says so
             continue
-        found = known[file] = {name: len(s.script) / TEXT for name, s in texts.items()}
-        for name, record in (page.records if page is not None else {}).items():
-            found[name] = found.get(name, 0.0) + record.resources / RESOURCES
+        known[file] = {name: record.resources / RESOURCES for name, record in (page.records if page else {}).items()}
     return [known.get(r.file, {}).get(r.own, 0.0) + len(r.instances) / INSTANCES for r in rules]

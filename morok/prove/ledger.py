@@ -35,6 +35,7 @@ class Record:
     digest      of the rule's meaning
     scope       what the proof covers, in words
     resources   what the solver counted, summed over the obligations
+    questions   a digest of the obligations: `morok recheck` makes them again, and compares
     """
 
     name: str
@@ -46,6 +47,7 @@ class Record:
     helpers: tuple[str, ...] = ()
     message: str = ""
     line: int = 0
+    questions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
 
 
 def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
-    """The record of exactly this meaning of the rule, whatever its verdict."""
+    """The record of exactly this meaning of the rule, whatever its verdict and whatever the rule was called then."""
     pages = _pages(rule.file, trust_ledger)
     if not pages:
         return None
@@ -207,7 +209,9 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
         return None
     for page in pages:
         found = page.records.get(rule.own)
-        if found is not None and found.digest == wanted:
+        if found is None or found.digest != wanted:
+            found = next((r for r in page.records.values() if r.digest == wanted), None)
+        if found is not None:
             return found
     return None
 

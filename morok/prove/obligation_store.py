@@ -1,59 +1,49 @@
-"""The obligations behind the ledger, beside it as SMT-LIB (`.smt2.xz`): for each rule what the solver was asked and refuted.
+"""Obligations as SMT-LIB: for each rule what the solver was asked and refuted, one file a rule.
 
-A file is a section a rule, in the rules' order, each headed by the rule's name and the digest of the meaning that was proved, so
-that a section is known to be of the present rule, or not.
+They are made when somebody wants them; the ledger keeps a digest of each rule's.
 """
 
 from __future__ import annotations
 
-import lzma
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from morok.errors import LedgerError, Place
+from morok.errors import UsageError
+from morok.prove.stamp import digest
 from morok.prove.verdict import Verdict
 
-PRESET: Final = 3  # a tenth larger than the best of presets, in a tenth of its time
-_HEAD: Final = re.compile(r"^; rule (\S+) (\S+)\n", re.MULTILINE)
+_NAMED: Final = re.compile(r"(?m)^; (.*)\n\(reset\)\n")
+
+Obligation = tuple[str, str]  # its name, and SMT-LIB whose answer was `unsat`
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What was asked for one rule of this digest, as a script: every question in it was answered `unsat`."""
-
-    digest: str
-    script: str
+def digest_of(obligations: Sequence[Obligation]) -> str:
+    """A name for exactly these questions, whatever their rule is called; "" where none was asked."""
+    return digest("\n".join(text.strip() for _, text in obligations)) if obligations else ""
 
 
-def path_of(page: Path) -> Path:
-    """Where the obligations of a ledger page are."""
-    return page.with_suffix(".smt2.xz")
+def script(obligations: Sequence[Obligation]) -> str:
+    """The obligations as one script."""
+    return "".join(f"; {name}\n(reset)\n{text}\n" for name, text in obligations)
 
 
-def script(v: Verdict) -> str:
-    return "".join(f"; {name}\n(reset)\n{text}\n" for name, text in v.obligations)
+def parsed(text: str) -> tuple[Obligation, ...]:
+    """The obligations that a script is of."""
+    parts = _NAMED.split(text)
+    return tuple((name, body) for name, body in zip(parts[1::2], parts[2::2], strict=True))
 
 
-def read(path: Path) -> dict[str, Section]:
-    """The sections of a file by rule; none if there is no such file. LedgerError if it is damaged."""
-    try:
-        text = lzma.decompress(path.read_bytes()).decode()
-    except FileNotFoundError:
-        return {}
-    except (lzma.LZMAError, UnicodeDecodeError) as problem:
-        raise LedgerError(
-            f"{path} holds no obligations: {problem}", place=Place(str(path), 1), hint="remove it and prove again"
-        ) from None
-    parts = _HEAD.split(text)
-    return {name: Section(digest, body) for name, digest, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True)}
+def write(folder: Path, verdicts: Iterable[Verdict]) -> None:
+    """One SMT-LIB file a rule; every question in it was answered `unsat`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for v in verdicts:
+        (folder / f"{v.name}.smt2").write_text(script(v.obligations), encoding="utf-8")
 
 
-def write(path: Path, sections: Mapping[str, Section]) -> None:
-    """Write the file anew, unless it says this already."""
-    if path.exists() and read(path) == sections:
-        return
-    text = "".join(f"; rule {name} {s.digest}\n{s.script}" for name, s in sections.items())
-    path.write_bytes(lzma.compress(text.encode(), preset=PRESET))
+def read(folder: Path) -> dict[str, tuple[Obligation, ...]]:
+    """The obligations in such a folder, by the names of their rules."""
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", expected="a folder that `morok prove --smt2` has written")
+    return {file.name.removesuffix(".smt2"): parsed(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.smt2"))}

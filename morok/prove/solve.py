@@ -11,11 +11,11 @@ from typing import Any, Final
 import z3
 from z3 import z3core
 
+from morok.prove.answers import DEFAULT_BUDGET as DEFAULT_BUDGET
 from morok.prove.answers import Answer, Names, Result, unnamed
 from morok.prove.semantics.graph import constants, without_arithmetic
 from morok.prove.semantics.term import Expr, is_false, is_true
 
-DEFAULT_BUDGET: Final = 3_000_000  # solver resource units an obligation: about one second
 QUICK_BUDGET: Final = 100_000
 LOGIC: Final = frozenset(
     {

@@ -32,6 +32,7 @@ class Verdict:
     final           whether the verdict may be recorded: not where a wall limit, or a crash, was involved
     recorded_earlier  it comes from the ledger, and nothing was asked now
     digest          of the meaning that was judged, where that was already asked for
+    questions       a digest of the obligations, where they were made
     contracts       whether its helpers keep theirs: "untested", "tested (n calls)", "false" (then the verdict is `broken`)
     """
 
@@ -50,6 +51,7 @@ class Verdict:
     final: bool = True
     recorded_earlier: bool = False
     digest: str = ""
+    questions: str = ""
     contracts: str = ""
 
     @property
@@ -88,7 +90,18 @@ class Verdict:
 
     def record(self, digest: str, name: str) -> Record:
         """What the ledger keeps of it, under a name that says nothing of packs."""
-        return Record(name, digest, self.verdict, self.scope, self.solver, self.resources, self.helpers, self.message, self.line)
+        return Record(
+            name,
+            digest,
+            self.verdict,
+            self.scope,
+            self.solver,
+            self.resources,
+            self.helpers,
+            self.message,
+            self.line,
+            self.questions,
+        )
 
     @staticmethod
     def recorded(record: Record, name: str, file: str, line: int) -> Verdict:
@@ -107,6 +120,7 @@ class Verdict:
             record.solver,
             recorded_earlier=True,
             digest=record.digest,
+            questions=record.questions,
         )
 
     def json(self) -> dict[str, Any]:

@@ -27,12 +27,13 @@ from morok.errors import UntrustedHelperError
 from morok.interrupts import check, deferred
 from morok.prove import ledger
 from morok.prove.effort import efforts
+from morok.prove.limits import UNLIMITED, Limits
+from morok.prove.obligation_store import digest_of
 from morok.prove.verdict import Verdict
 
-WALL_LIMIT: Final = 900.0  # seconds a rule: a safety net far beyond what the budget allows
 PATIENCE: Final = 0.1  # seconds between looks for a signal that waits
 _FILES: Final = 6  # the two ends of a pipe, and of two more that `multiprocessing` makes
-SLOW: Final = f"no answer within {WALL_LIMIT:.0f} s"
+DIED: Final = "the prover's process died"
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -46,7 +47,8 @@ def failure(rule: CheckedRule, verdict: str, message: str) -> Verdict:
 def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
     """Prove one rule; what goes wrong inside the prover is a verdict too.
 
-    keep    return what a record needs: the obligations, and the digest where it takes long (of compiled code)
+    keep    return what a record needs: the obligations with their digest, and that of the meaning where it takes long
+            (of compiled code)
     """
     try:
         if is_measured(rule):
@@ -56,7 +58,8 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
             return replace(verdict, digest=ledger.rule_digest(rule)) if keep else verdict
         from morok.prove.obligations import prove_rule
 
-        return prove_rule(rule, budget, keep)
+        verdict = prove_rule(rule, budget, keep)
+        return replace(verdict, questions=digest_of(verdict.obligations)) if keep else verdict
     except UntrustedHelperError as problem:  # only calls of its helpers could tell
         return failure(rule, "unknown", str(problem))
     except Exception as problem:  # reported as the verdict `error`, which no gate lets pass
@@ -105,7 +108,12 @@ def is_measured(rule: CheckedRule) -> bool:
 
 
 def prove_all(
-    rules: Sequence[CheckedRule], budget: int, jobs: int, keep: bool, done: Callable[[Verdict], None] | None = None
+    rules: Sequence[CheckedRule],
+    budget: int,
+    jobs: int,
+    keep: bool,
+    done: Callable[[Verdict], None] | None = None,
+    limits: Limits = UNLIMITED,
 ) -> list[Verdict]:
     """The verdicts on these rules, in their order; `done` hears of each as it comes.
 
@@ -115,13 +123,13 @@ def prove_all(
     found: dict[int, Verdict] = {}
 
     def died(task: int, why: str) -> Verdict:
-        return failure(rules[task], "unknown" if why == SLOW else "error", why)
+        return failure(rules[task], "error" if why == DIED else "unknown", why)
 
     load_solver(rules)
     needed = efforts(rules)
     measured = {i for i, r in enumerate(rules) if is_measured(r)}
     tasks = deque(sorted(range(len(rules)), key=lambda i: (i not in measured, -needed[i])))
-    for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, jobs, measured):
+    for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, jobs, measured, limits):
         found[task] = verdict
         if done is not None:
             done(verdict)
@@ -172,7 +180,12 @@ def _serve(pipe: Connection, others: Sequence[Connection], work: Callable[[T], R
 
 
 def in_processes(
-    tasks: deque[T], work: Callable[[T], R], died: Callable[[T, str], R], jobs: int, staying: Container[T] = ()
+    tasks: deque[T],
+    work: Callable[[T], R],
+    died: Callable[[T, str], R],
+    jobs: int,
+    staying: Container[T] = (),
+    limits: Limits = UNLIMITED,
 ) -> Iterator[tuple[T, R]]:
     """What `work` makes of each task, as it comes; who receives it may add tasks. `died` stands in where there is no answer.
 
@@ -184,14 +197,15 @@ def in_processes(
         while tasks:
             task = tasks.popleft()
             check()
-            yield task, work(task)
+            why = limits.reached(time.monotonic())
+            yield task, died(task, why) if why else work(task)
         return
     with deferred:  # an interrupt ends the workers, all of them
-        yield from _in_workers(tasks, work, died, jobs, staying)
+        yield from _in_workers(tasks, work, died, jobs, staying, limits)
 
 
 def _in_workers(
-    tasks: deque[T], work: Callable[[T], R], died: Callable[[T, str], R], jobs: int, staying: Container[T]
+    tasks: deque[T], work: Callable[[T], R], died: Callable[[T, str], R], jobs: int, staying: Container[T], limits: Limits
 ) -> Iterator[tuple[T, R]]:
     context = multiprocessing.get_context("fork")
     froze = not gc.get_freeze_count()
@@ -229,6 +243,11 @@ def _in_workers(
 
     try:
         while tasks or workers:
+            while tasks and (why := limits.reached(time.monotonic())):
+                task = tasks.popleft()
+                yield task, died(task, why)
+            if not tasks and not workers:
+                return
             while tasks and len(workers) < most:
                 if not start_next():
                     most = len(workers)
@@ -246,11 +265,11 @@ def _in_workers(
                         answer = w.pipe.recv()
                         stays = task in staying
                     except EOFError:
-                        answer = died(task, "the prover's process died")
-                elif time.monotonic() - w.since < WALL_LIMIT:
-                    continue
+                        answer = died(task, DIED)
+                elif why := limits.reached(w.since):
+                    answer = died(task, why)
                 else:
-                    answer = died(task, SLOW)
+                    continue
                 if stays and (further := next((t for t in tasks if t in staying), None)) is not None:
                     tasks.remove(further)
                     w.task, w.since = further, time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -52,6 +53,17 @@ def at_least(least: int) -> Callable[[str], int]:
         return value
 
     return read
+
+
+def more_than_none(text: str) -> float:
+    """What argparse reads a number of seconds with: more than none."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return value
 
 
 def rule_files(paths: Sequence[str]) -> list[Path]:

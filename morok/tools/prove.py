@@ -20,7 +20,7 @@ from morok.errors import MorokError, RuleError, UsageError
 from morok.prove.ledger import rules_folder
 from morok.prove.report import FORMATS
 from morok.prove.verdict import Verdict
-from morok.tools.output import access_error, at_least
+from morok.tools.output import access_error, at_least, more_than_none
 from morok.tools.reports import Reports, forms
 
 
@@ -41,6 +41,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare", action="store_true", help="prove everything anew; exit 1 where the ledger says other than what was found"
     )
+    parser.add_argument("--frozen", action="store_true", help="ask no solver: exit 3 where the ledger has no record of a rule")
+    parser.add_argument("--rule-limit", type=more_than_none, metavar="S", help="seconds a rule: `unknown` beyond, not recorded")
+    parser.add_argument("--time-limit", type=more_than_none, metavar="S", help="seconds for all rules: what is left is `unknown`")
     parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
     parser.add_argument("--bounds", action="store_true", help="instead of rules: the transfer functions of the ops' bounds")
     parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers of packs to test their contracts")
@@ -88,6 +91,11 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"--{option} names nothing", expected="a folder" if option == "smt2" else "a glob over rule names")
     if args.compare and args.write:
         raise UsageError("--compare says where the ledger is wrong, --write makes it right", hint="give one of the two")
+    refused = [f"--{n}" for n in ("write", "compare", "no_cache", "smt2", "bounds") if args.frozen and getattr(args, n)]
+    if refused:
+        raise UsageError(
+            f"--frozen only reads the ledger, {refused[0].replace('_', '-')} asks the solver", hint="give one of the two"
+        )
     with reports.open():
         try:
             return _bounds(args, reports) if args.bounds else _rules(args, reports)
@@ -130,6 +138,9 @@ def _rules(args: argparse.Namespace, reports: Reports) -> int:
             only=args.only,
             smt2=args.smt2,
             trust_helpers=args.trust_helpers,
+            frozen=args.frozen,
+            rule_limit=args.rule_limit,
+            time_limit=args.time_limit,
             done=done,
             total=progress.started,
             mistakes=reports.mistake,

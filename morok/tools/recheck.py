@@ -1,11 +1,16 @@
 """Put the ledger's obligations to a second solver: bitwuzla for bit vectors and floats, cvc5 for integers.
 
-Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, or a rule left no obligation; 2 usage.
+They are made by proving the rules again, or read from a folder that `morok prove --smt2 DIR` has written, and compared with the
+digests that the ledger keeps.
+
+Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, or a rule's obligations are not those that the ledger
+has a digest of; 2 usage.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from morok.errors import UsageError
 from morok.tools.output import at_least, emit_json
@@ -16,23 +21,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", default="0", metavar="TEXT")
     parser.add_argument("--limit", type=at_least(1), metavar="MS", help="milliseconds an obligation (default: 500)")
     parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
+    parser.add_argument("--smt2", metavar="DIR", help="the obligations, as `morok prove --smt2 DIR` wrote them")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     import random
 
-    from morok.prove import ledger
+    from morok.prove import ledger, obligation_store
     from morok.prove.trust import second
 
     if missing := second.missing_solvers():
         raise UsageError(f"{' and '.join(missing)} is not installed", hint="pip install 'morok[dev]'")
-    folder = ledger.proofs_folder()
-    asked = [q for store in second.stores(folder) for q in second.questions(store)]
+    chance = random.Random(args.seed)
+    rules = second.rules_of(ledger.rules_folder())
+    if args.sample is not None and args.sample < len(rules):  # each leaves an obligation, or more
+        rules = chance.sample(rules, args.sample)
+    given = None if args.smt2 is None else obligation_store.read(Path(args.smt2))
+    made = second.made(rules, args.jobs) if given is None else {r.name: given.get(r.name, ()) for r in rules}
+    recorded = second.recorded(rules)
+    silent = [name for name, digest in recorded.items() if not digest]
+    other = [n for n, digest in recorded.items() if digest and digest != obligation_store.digest_of(made[n])]
+    asked = [q for name, obligations in made.items() for q in second.questions(name, obligations)]
     if args.sample is not None and args.sample < len(asked):
-        asked = random.Random(args.seed).sample(asked, args.sample)
+        asked = chance.sample(asked, args.sample)
     found = second.report(second.replies(asked, args.jobs, args.limit or second.LIMIT_MS))
-    silent = second.silent_rules(folder)
     if args.json:
         emit_json(
             {
@@ -44,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
                 "rules": found.rules,
                 "rules_checked_whole": found.rules_checked,
                 "rules_without_obligations": silent,
+                "rules_with_other_obligations": other,
             }
         )
     else:
@@ -51,9 +65,11 @@ def run(args: argparse.Namespace) -> int:
             print(f"disagreement  {line}")
         for name in silent:
             print(f"no obligation  {name}")
+        for name in other:
+            print(f"other obligations than were recorded  {name}")
         for reason, n in found.reasons.items():
             print(f"{n:6} {reason}")
         print(f"{found.obligations} obligations ({found.distinct} distinct): ", end="")
         print(", ".join(f"{n} {a} by {s}" for (s, a), n in found.counts.items()))
         print(f"{found.rules_checked} of {found.rules} rules checked again in every obligation")
-    return 1 if found.disagreements or silent else 0
+    return 1 if found.disagreements or silent or other else 0

@@ -270,7 +270,7 @@ def test_a_pack_is_evidence_and_not_trust(pack: Path, tmp_path: Path, monkeypatc
     page = ledger.read_page(ledger.page_path(pack))
     assert page is not None
     assert set(page.records) == {"pack.double", "pack.bounded"}
-    assert (tmp_path / "proofs" / "pack.smt2.xz").exists()
+    assert [p.name for p in (tmp_path / "proofs").iterdir()] == ["pack.json"]
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "another machine"))
     rules = list(check_file(pack).rules())
     with pytest.raises(UnprovedRuleError):
@@ -420,33 +420,30 @@ def test_another_version_of_the_solver_is_noted_once_and_only_its_verdicts_are_c
     assert differences(pack)[0] == "pack.pack.double: verdict is proved, in the ledger bounded"
 
 
-def test_obligations_that_are_not_the_present_rules_are_a_difference(pack: Path) -> None:
+def test_obligations_other_than_the_recorded_ones_are_a_difference(pack: Path) -> None:
     api.prove(pack, jobs=1, write=True)
-    store = obligation_store.path_of(ledger.page_path(pack))
-    kept = obligation_store.read(store)
-    obligation_store.write(store, {**kept, "pack.double": obligation_store.Section("0" * 32, kept["pack.double"].script)})
-    assert differences(pack) == ["pack.pack.double: its obligations are not in pack.smt2.xz"]
+    page = ledger.page_path(pack)
+    (asked, *_) = (r["questions"] for r in json.loads(page.read_text())["rules"])
+    page.write_text(page.read_text().replace(asked, "0" * 32))
+    assert differences(pack) == [f"pack.pack.double: questions is {asked}, in the ledger {'0' * 32}"]
 
 
-def test_every_rule_of_the_ledger_has_the_obligations_of_its_present_meaning(pack: Path) -> None:
-    store = obligation_store.path_of(ledger.page_path(pack))
+def test_a_record_names_the_obligations_that_are_made_again(pack: Path, tmp_path: Path) -> None:
     api.prove(pack, jobs=1, write=True)
-    pack.write_text(RULES.replace("x, 2", "2, x"))
-    api.prove(pack, jobs=1, write=True)
-    kept = obligation_store.read(store)
-    assert {r.name: ledger.rule_digest(r) for r in check_file(pack).rules()} == {n: s.digest for n, s in kept.items()}
-    assert all("(check-sat)" in s.script for s in kept.values())
-    store.unlink()
-    assert all(not v.recorded_earlier for v in api.prove(pack, jobs=1, write=True)), "what is not kept is asked again"
-    assert obligation_store.read(store) == kept
+    page = ledger.read_page(ledger.page_path(pack))
+    assert page is not None
+    api.prove(pack, jobs=1, smt2=tmp_path / "asked")
+    made = obligation_store.read(tmp_path / "asked")
+    assert {f"pack.{n}": r.questions for n, r in page.records.items()} == {
+        name: obligation_store.digest_of(asked) for name, asked in made.items()
+    }
+    assert all("(check-sat)" in text for asked in made.values() for _, text in asked)
 
 
-def test_damaged_obligations_are_an_error_with_their_place(pack: Path) -> None:
-    api.prove(pack, jobs=1, write=True)
-    store = obligation_store.path_of(ledger.page_path(pack))
-    store.write_bytes(b"no archive")
-    with pytest.raises(LedgerError, match="holds no obligations"):
-        api.prove(pack, jobs=1, write=True)
+def test_a_record_that_says_nothing_of_what_was_asked_is_made_anew(pack: Path) -> None:
+    api.prove(pack, jobs=1, remember=True)  # on this machine alone
+    assert all(not v.recorded_earlier for v in api.prove(pack, jobs=1, write=True))
+    assert all(v.recorded_earlier and v.questions for v in api.prove(pack, jobs=1, write=True))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import ledger, workers
+from morok.prove.limits import Limits
 from morok.prove.verdict import Verdict
 
 TEXT = 'group g "some"\n\n' + "\n".join(f"r{i}: Add(x: i32, {i}) ~> Add({i}, x)" for i in range(4))
@@ -56,8 +57,7 @@ def test_a_process_that_hangs_is_killed_and_its_answer_never_recorded(monkeypatc
         return Verdict(rule.name, rule.file, rule.line, "proved")
 
     monkeypatch.setattr(workers, "judge", judge)
-    monkeypatch.setattr(workers, "WALL_LIMIT", 0.5)
-    found = workers.prove_all(rules(), 1, 2, False)
+    found = workers.prove_all(rules(), 1, 2, False, limits=Limits(rule=0.5))
     assert [v.verdict for v in found] == ["proved", "proved", "unknown", "proved"]
     assert not multiprocessing.active_children()
     assert not found[2].final

@@ -1,8 +1,8 @@
 """A second opinion: the ledger's obligations, put to solvers that share no code with the one that answered them.
 
-Every obligation in `proofs/**/*.smt2.xz` was answered `unsat`. Bitwuzla decides those over bit vectors, floats and uninterpreted
-functions, cvc5 those over integers, reals and uninterpreted sorts. An answer `sat` from either is a disagreement: one of the
-solvers is wrong, or the obligation recorded is not the one that was proved.
+The ledger keeps a digest of each rule's obligations: they are made again, and compared. Each was answered `unsat`. Bitwuzla
+decides those over bit vectors, floats and uninterpreted functions, cvc5 those over integers, reals and uninterpreted sorts. An
+answer `sat` from either is a disagreement: one of the solvers is wrong, or the obligation is not the one that was proved.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from morok.prove import ledger, obligation_store
+from morok.dsl.checked import CheckedRule
+from morok.prove import ledger
+from morok.prove.obligation_store import Obligation
 
 LIMIT_MS: Final = 500  # wall milliseconds an obligation: what takes longer stays with the first solver
 SOLVERS: Final = ("bitwuzla", "cvc5")
 
-_NAMED: Final = re.compile(r"(?m)^; (.*)\n\(reset\)\n")
 _NUMBERS: Final = re.compile(r"\b(Int|Real)\b|declare-sort|declare-datatype")
 _BFLOAT: Final = re.compile(r"\(_ FloatingPoint 8 8\)|\(_ to_fp 8 8\)")  # a format that bitwuzla is not built with
 # z3's names for divisions by what is not zero; SMT-LIB's agree with them there
@@ -46,32 +47,34 @@ class Reply:
     why: str = ""
 
 
-def stores(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.smt2.xz"))
+def questions(rule: str, obligations: Iterable[Obligation]) -> list[Question]:
+    """The obligations of a rule, in their order."""
+    return [Question(rule, name, text) for name, text in obligations]
 
 
-def questions(store: Path) -> list[Question]:
-    """The obligations of one page, in their order."""
-    found = []
-    for rule, section in obligation_store.read(store).items():
-        parts = _NAMED.split(section.script)
-        found += [Question(rule, name, body) for name, body in zip(parts[1::2], parts[2::2], strict=True)]
+def rules_of(folder: Path) -> list[CheckedRule]:
+    """The rules below a folder whose proofs are questions to a solver: what is measured is none."""
+    from morok.dsl.check import check_file
+    from morok.prove.api import packed_files
+
+    return [r for file, pack in packed_files([folder]) for r in check_file(file, pack=pack).rules() if r.syntax.within is None]
+
+
+def made(rules: Sequence[CheckedRule], jobs: int) -> dict[str, tuple[Obligation, ...]]:
+    """The obligations of these rules, by name: they are proved again for it."""
+    from morok.prove.answers import DEFAULT_BUDGET
+    from morok.prove.workers import prove_all
+
+    return {v.name: v.obligations for v in prove_all(rules, DEFAULT_BUDGET, jobs, True)}
+
+
+def recorded(rules: Sequence[CheckedRule]) -> dict[str, str]:
+    """The digest of each rule's obligations that the ledger has; "" where it has none of its present meaning."""
+    found = {}
+    for rule in rules:
+        record = ledger.recorded(rule)
+        found[rule.name] = "" if record is None else record.questions
     return found
-
-
-def silent_rules(folder: Path) -> list[str]:
-    """Rules that the ledger calls proved, and of whose present meaning it keeps no obligation that could be checked again."""
-    out = []
-    for path in sorted(p for p in folder.glob("*/*.json") if "." not in p.stem):  # a.measured.json is no page
-        page = ledger.read_page(path)
-        kept = obligation_store.read(obligation_store.path_of(path))
-        for name, record in page.records.items() if page else ():
-            section = kept.get(name)
-            if record.verdict == "approximate":
-                continue  # measured, not asked of a solver
-            if section is None or section.digest != record.digest or "(check-sat)" not in section.script:
-                out.append(name)
-    return out
 
 
 def ask(text: str, limit_ms: int = LIMIT_MS) -> Reply:

@@ -1,0 +1,47 @@
+"""Verdicts that this machine has found, by exactly what they are of: nothing is asked twice, and a run that was killed goes on.
+
+A verdict is that of a meaning (morok.prove.digest), a budget and a version of the solver; the name of the rule does not count.
+What a limit of time ended is never kept, and neither is an error of the prover. The gate does not look here.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final
+
+from morok.dsl.checked import CheckedRule
+from morok.prove.stamp import digest
+from morok.prove.verdict import Verdict
+from morok.rewrite import store
+
+FORMAT: Final = 1
+_KEPT: Final = ("verdict", "scope", "helpers", "counterexample", "message", "resources", "solver", "questions")
+
+
+def _key(meaning: str, budget: int) -> str:
+    try:
+        solver = version("z3-solver")
+    except PackageNotFoundError:
+        solver = ""
+    return digest(f"verdict {FORMAT} {meaning} {budget} {solver}")
+
+
+def save(verdict: Verdict, meaning: str, budget: int) -> None:
+    """Keep a verdict, if it is one that would be found again."""
+    if verdict.final and verdict.verdict != "error":
+        kept = {name: getattr(verdict, name) for name in _KEPT}
+        store.save(_key(meaning, budget), json.dumps(kept).encode())
+
+
+def load(rule: CheckedRule, meaning: str, budget: int) -> Verdict | None:
+    """The verdict on a rule of this meaning; None if this machine has not found one."""
+    kept = store.load(_key(meaning, budget))
+    if kept is None:
+        return None
+    try:
+        found: dict[str, Any] = json.loads(kept)
+        found["scope"], found["helpers"] = tuple(found["scope"]), tuple(found["helpers"])
+        return Verdict(rule.name, rule.file, rule.line, **found, recorded_earlier=True, digest=meaning)
+    except (ValueError, TypeError, KeyError):
+        return None
