@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TextIO
 from urllib.parse import quote
-from xml.sax.saxutils import escape, quoteattr
 
 from morok.errors import MorokError
 from morok.names import readable
@@ -131,10 +130,14 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO, mistakes: Sequence[M
 
 def as_junit(r: Report) -> str:
     """One test case a rule, a failure if it cannot be used; one an error of a file; and one a file of which nothing is said."""
+    from xml.sax.saxutils import escape, quoteattr  # lazy: it loads `urllib.request`, 40 ms
+
     cases, failures, errors = [], 0, len(r.mistakes)
     for e in r.mistakes:
         row = e.json()
-        head = f"  <testcase classname={quoteattr(readable(str(row['file'])))} name={quoteattr(e.code)} {_place(row)}"
+        file = quoteattr(readable(str(row["file"])))
+        place = f'file={file} line="{row["line"]}" column="{row["column"]}"'
+        head = f"  <testcase classname={file} name={quoteattr(e.code)} {place}"
         cases.append(
             f"{head}><error type={quoteattr(e.code)} message={quoteattr(e.message)}>{escape(readable(str(e)))}</error></testcase>"
         )
@@ -155,10 +158,6 @@ def as_junit(r: Report) -> str:
         cases.append(f'  <testcase classname={shown} name="no rules" file={shown}/>')
     head = f'<testsuite name="morok prove" tests="{len(cases)}" failures="{failures}" errors="{errors}">'
     return "\n".join(['<?xml version="1.0" encoding="utf-8"?>', head, *cases, "</testsuite>"]) + "\n"
-
-
-def _place(row: dict[str, object]) -> str:
-    return f'file={quoteattr(readable(str(row["file"])))} line="{row["line"]}" column="{row["column"]}"'
 
 
 def _uri(file: str) -> dict[str, str]:
