@@ -44,8 +44,9 @@ def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
 
 def admit(rules: RuleSet) -> None:
     """Let these rules be used in a stage. UsageError for rules over other nodes than UOps, and for rules that want a context;
-    UnprovedRuleError for a rule that no ledger vouches for. Rules of loaded files have passed the gate; others pass it now.
+    UnprovedRuleError for a rule that no ledger vouches for.
     """
+    from morok.rewrite import gate
     from morok.rewrite.ruleset import RuleSet  # lazy: the engine, which is loaded where rules are
 
     instance(rules, RuleSet, "what is appended to a stage", "rules, as load_rules(..) makes them")
@@ -53,13 +54,7 @@ def admit(rules: RuleSet) -> None:
         raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")
     if rules.has_context:
         raise UsageError("rules with a @context cannot be appended to a stage", expected="rules that need no context object")
-    from morok.prove import ledger, promises
-    from morok.rewrite.files import GroupPart
-
-    for part in rules.parts:
-        if not isinstance(part, GroupPart):
-            ledger.admit(part.rules())
-            promises.admit(part.rules())
+    gate.admit_proved(rules)
 
 
 def appended_to(stage: int) -> RuleSet | None:

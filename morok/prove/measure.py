@@ -155,7 +155,7 @@ def _rules(rule: CheckedRule) -> RuleSet:
     for known in _known:
         if len(known) == len(wanted) and all(a is b for a, b in zip(known.rules, wanted, strict=True)):
             return known
-    _known.append(RuleSet.of(wanted))
+    _known.append(RuleSet.of(wanted, unproved=True))
     return _known[-1]
 
 
@@ -354,7 +354,7 @@ def judge_trial(rule: CheckedRule, beside: Sequence[CheckedRule]) -> Verdict:
             verdict, message = s
             break
         try:
-            runner = Runner(s, BUILDS[-1:], RuleSet.of((rule, *beside)))
+            runner = Runner(s, BUILDS[-1:], RuleSet.of((rule, *beside), unproved=True))
         except MorokError as why:
             verdict, message = "refuted", f"at {s.dtype} it becomes no kernel: {why.message}"
             break
@@ -417,7 +417,7 @@ def _applies(s: Subject) -> bool:
     from morok.rewrite.ruleset import RuleSet
 
     xs = tuple(UOp.new(Op.DefineGlobal, (), i, s.dtype.ptr(1)).index(0) for i in range(s.operands))
-    return RuleSet.of((s.rule,)).rewrite_node(s.of(xs)) is not None
+    return RuleSet.of((s.rule,), unproved=True).rewrite_node(s.of(xs)) is not None
 
 
 def _point(s: Subject, w: Worst) -> str:

@@ -32,7 +32,7 @@ class Unmakeable(Exception):
 
 def confirmed(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
     """Whether the rule, applied to a graph with these bindings, gives another value than the graph has."""
-    rules = RuleSet.of([rule])
+    rules = RuleSet.of([rule], unproved=True)
     for length in LENGTHS:
         try:
             maker = _Maker(rule, instance, bindings, length)

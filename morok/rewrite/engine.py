@@ -92,7 +92,8 @@ class _Program:
         self.sketch: Any = getattr(dialect, "sketch", None)
         self.unfold = _for(unfold, dialect)
         self.gather = _for(gather, dialect)
-        self.memory = dialect if isinstance(dialect, Remembers) else None
+        unproved = any(m is not None and m.unproved for m in (after, before, whole))
+        self.memory = dialect if isinstance(dialect, Remembers) and not unproved else None
         self.new_map = map_of(dialect)
         self.history = dialect if isinstance(dialect, Traces) else None
         # what rebuilds nodes, and settles them: where firings are recorded, and where they are not

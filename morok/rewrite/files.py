@@ -14,6 +14,7 @@ from morok import dialect as dialects
 from morok.dialect import Dialect
 from morok.names import data
 from morok.rewrite import store
+from morok.rewrite.ruleset import Standing
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedFile, CheckedRule
@@ -159,6 +160,7 @@ class GroupPart:
     def __init__(self, file: RuleFile, entry: GroupEntry) -> None:
         self.file = file
         self.entry = entry
+        self.standing = Standing.ASK
         self.cache = f"{file.digest} {file.path} {file.pack} {entry.name}"
         self.identity: Hashable = ("file", self.cache)
 

@@ -18,9 +18,9 @@ from morok.locks import RULES
 from morok.memory import needs_memory
 from morok.names import readable
 from morok.prove import ledger
-from morok.rewrite import engine
+from morok.rewrite import engine, gate
 from morok.rewrite.files import GroupPart, RuleFile
-from morok.rewrite.ruleset import Part, RuleSet, check_context, check_node
+from morok.rewrite.ruleset import Part, RuleSet, Standing, check_context, check_node
 from morok.rewrite.tiers import FIRES, FIRES_IN, SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
 
@@ -106,6 +106,7 @@ class _Built:
                 except UnprovedRuleError as refusal:
                     self.refused[name] = refusal
                     raise
+            part.standing = Standing.ADMITTED
             self.parts[name] = part
         return part
 
@@ -229,6 +230,8 @@ def load_rules(
 
             promises.admit(loaded.checked.rules(), trust_helpers)
         parts += loaded.parts()
+    for part in parts:
+        part.standing = Standing.ADMITTED
     if not parts:
         raise RuleError(
             f"there are no rules in {where}", place=Place(str(where), 1), expected="a .rules file or a folder of them"
@@ -246,6 +249,7 @@ def rewrite(
         raise UsageError(f"rewrite() with {type(rules).__name__}", place=caller(), expected="rules", hint=hint)
     check_node(rules.dialect, graph)
     check_context(rules, context)
+    gate.refuse_unproved(rules)
     if trace is not None:
         instance(trace, Trace, "the trace", "a Trace")
     bottom_up = flag(bottom_up, "bottom_up")

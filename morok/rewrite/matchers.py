@@ -12,13 +12,16 @@ from morok import config
 from morok.dialect import Node
 from morok.dsl.compiled import Generated, link
 from morok.names import data
-from morok.rewrite import store
+from morok.rewrite import gate, store
 from morok.rewrite.files import dialect_digest, generator_digest
 from morok.rewrite.ruleset import Matcher, RuleSet, serial_of
 
 
 def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:
-    """The matcher of those of `rules` that assume nothing beyond `flags`; `checked`: helper calls assert their contracts."""
+    """The matcher of those of `rules` that assume nothing beyond `flags`; `checked`: helper calls assert their contracts.
+    UnprovedRuleError where nothing vouches for one of `rules`.
+    """
+    gate.admit(rules)
     wrap = None
     key = None
     if checked:
@@ -34,7 +37,7 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
             _save(key, made)
     found = link(made, rules.dialect, wrap)
     table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
-    return Matcher(table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)))
+    return Matcher(table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)), rules.unproved)
 
 
 def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
@@ -43,6 +46,7 @@ def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
     """
     from morok.dsl.compile import compile_rules
 
+    gate.admit(rules)
     numbers: dict[int, None] = {}
     dialect = rules.dialect
     allowed = [r for r in rules.rules if config.FAST_MATH.value.issuperset(r.syntax.assuming)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -49,6 +50,7 @@ class Matcher(NamedTuple):
     names    of the rules, by number
     source   gives the generated Python text
     serial   one number for all matchers that rewrite alike
+    unproved some of the rules are unproved by their maker's word: nothing that they make is remembered
     """
 
     table: Mapping[Hashable, Match]
@@ -56,6 +58,7 @@ class Matcher(NamedTuple):
     names: tuple[str, ...]
     source: Callable[[], str] = str
     serial: int = 0
+    unproved: bool = False
 
 
 _serials: dict[Hashable, int] = {}
@@ -66,11 +69,22 @@ def serial_of(identity: Hashable) -> int:
     return _serials.setdefault(identity, len(_serials) + 1)
 
 
+class Standing(enum.Enum):
+    """Why rules may fire (morok.rewrite.gate)."""
+
+    ASK = "the ledger is asked when they become a matcher"
+    ADMITTED = "the gate has let them pass"
+    UNPROVED = "their maker wrote unproved=True"
+
+
 class Part(Protocol):
     """Rules that a rule set holds together: one group of a file, or a list of rules.
 
+    standing  changed by the gate alone
     identity  equal for parts that rewrite alike; `cache` is the same for use across processes, "" where there is none
     """
+
+    standing: Standing
 
     @property
     def dialect(self) -> Dialect: ...
@@ -90,10 +104,11 @@ class Listed:
 
     cache = ""
 
-    def __init__(self, rules: Sequence[CheckedRule]) -> None:
+    def __init__(self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK) -> None:
         if not rules:
             raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
         self._rules = tuple(rules)
+        self.standing = standing
         self.identity: Hashable = object()
 
     @property
@@ -123,6 +138,7 @@ def in_turn(matchers: Sequence[Matcher], serial: int) -> Matcher:
         tuple(name for m in matchers for name in m.names),
         lambda: "\n".join(m.source() for m in matchers),
         serial,
+        any(m.unproved for m in matchers),
     )
 
 
@@ -164,6 +180,7 @@ class RuleSet:
     blocks  the same rules as smaller sets, where some of these are large: each has a matcher of its own, which others share
     whole   rules that see nests of one op as a whole, before its nodes are finished (morok.rewrite.nests)
     fires   in which operand positions they fire: of rules put together, where all of them may
+    unproved  some are unproved by their maker's word: see `of`
 
     `programs` is the engine's: what it made of these rules, by what else that depends on.
     """
@@ -187,18 +204,23 @@ class RuleSet:
                 what = f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together"
                 raise UsageError(what, place=caller(), expected="rules of one dialect")
         self.has_context = any(p.has_context for p in parts)
+        self.unproved = any(p.standing is Standing.UNPROVED for p in parts)
         self.identity: Hashable = tuple(p.identity for p in parts)
         self._matchers: dict[tuple[frozenset[str], bool], Matcher] = {}
         self.programs: dict[Hashable, Any] = {}
 
     @staticmethod
-    def of(rules: Sequence[CheckedRule]) -> RuleSet:
-        """A rule set of checked rules, in that order. Nothing is proved here: see morok.rewrite.library."""
+    def of(rules: Sequence[CheckedRule], unproved: bool = False) -> RuleSet:
+        """A rule set of checked rules, in that order. Before they first apply the ledger is asked, and UnprovedRuleError raised
+        for one without a usable verdict (morok.load_rules proves on the spot).
+
+        unproved  ask nobody: for tests of rules that may be false. No pipeline accepts such a set
+        """
         given = several(rules, "a rule set", "checked rules")
         for r in given:
             if not hasattr(r, "syntax"):  # whose class built-in rules run without
                 raise mistyped(r, "a rule of a rule set", "a checked rule")
-        return RuleSet((Listed(given),))
+        return RuleSet((Listed(given, Standing.UNPROVED if flag(unproved, "unproved") else Standing.ASK),))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -229,16 +251,17 @@ class RuleSet:
     def __getitem__(self, name: str) -> SingleRule:
         """The rule of that name, with or without its pack's; UnknownRuleError if there is none, or several."""
         text(name, "the name of a rule", UnknownRuleError)
-        found = [r for p in self.parts if any(_answers(n, name) for n in p.names) for r in p.rules() if _answers(r.name, name)]
-        exact = [r for r in found if r.name == name] or found
+        mine = [p for p in self.parts if any(_answers(n, name) for n in p.names)]
+        found = [(r, p.standing) for p in mine for r in p.rules() if _answers(r.name, name)]
+        exact = [(r, standing) for r, standing in found if r.name == name] or found
         if len(exact) != 1:
             import difflib
 
             what = f"{len(found)} rules are called" if found else "there is no rule"
-            close = [r.name for r in found] or difflib.get_close_matches(str(name), self.names, 3)
+            close = [r.name for r, _ in found] or difflib.get_close_matches(str(name), self.names, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
             raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
-        return SingleRule(exact[0])
+        return SingleRule(*exact[0])
 
     def __repr__(self) -> str:
         return f"<RuleSet of {len(self)} rules>"
@@ -303,9 +326,9 @@ class RuleSet:
 class SingleRule:
     """One rule, on its own."""
 
-    def __init__(self, rule: CheckedRule) -> None:
+    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK) -> None:
         self.rule = rule
-        self._set = RuleSet.of((rule,))
+        self._set = RuleSet((Listed((rule,), standing),))
 
     @property
     def name(self) -> str:

@@ -156,7 +156,7 @@ def test_a_factor_that_depends_on_the_loop_of_a_sum_is_not_moved_into_it() -> No
     r = UOp.range(3, 0, AxisType.Loop)
     i = r.cast(dtypes.i32)
     before = UOp.new(Op.Mul, (i, UOp.new(Op.Reduce, (i, r), Op.Add, dtypes.i32)))
-    found = RuleSet.of([rule]).rewrite_node(before, None)
+    found = RuleSet.of([rule], unproved=True).rewrite_node(before, None)
     assert found is not None
     out = UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(3))
     stored = []

@@ -91,7 +91,7 @@ collect: Plus[Times[x, @const(a)], Times[x, @const(b)]] if a != b ~> Times(x, a 
 
 
 def rules(text: str = RULES) -> RuleSet:
-    return RuleSet.of(list(check_text(text).rules()))
+    return RuleSet.of(list(check_text(text).rules()), unproved=True)
 
 
 def test_terms_are_rewritten_to_a_fixpoint():

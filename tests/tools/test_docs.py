@@ -123,7 +123,7 @@ def test_examples_are_what_the_rules_do() -> None:
     assert set(found) == {"g.a", "g.b", "g.c", "g.d", "g.e"}
     assert found["g.e"] == ("Mul(n: i32, 2)", "Shl(n: i32, 1)")
     for rule in rules[:3]:
-        hit = RuleSet.of([rule]).rewrite_node(load(found[rule.name].before))
+        hit = RuleSet.of([rule], unproved=True).rewrite_node(load(found[rule.name].before))
         assert hit is not None
         assert hit[0].text() == found[rule.name].after
 

@@ -283,7 +283,7 @@ class Rewriter:
     """
 
     def __init__(self, rule: CheckedRule) -> None:
-        self._rules = RuleSet.of([rule])
+        self._rules = RuleSet.of([rule], unproved=True)
         self._context: Callable[[UOp], Any] | None = _no_context
         if (rule.externs or rule.context is not None) and rule.helpers is not None and not trusted(rule.helpers):
             self._context = None
