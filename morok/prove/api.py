@@ -15,10 +15,11 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.reading import decode, read_bytes
 from morok.errors import MorokError, RuleError, UnprovedRuleError, UsageError
 from morok.memory import needs_memory
-from morok.prove import found_earlier, ledger, obligation_store, promises, stamp
+from morok.prove import found_earlier, ledger, obligation_store, promises
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.limits import Limits
 from morok.prove.verdict import Verdict, exit_status
+from morok.rewrite.files import RuleFile
 
 Source = str | os.PathLike[str]
 
@@ -85,7 +86,8 @@ def prove(
     total         hears how many verdicts there will be, before the first
     mistakes      hears of every mistake in a file, and every other rule gets its verdict
     differs       hears of everything in which the ledger says other than what was found: verdicts, scopes, resources, obligations
-    notes         hears, with `differs`, of a solver of another version than the ledger has: its resources are not compared
+    notes         hears of pages of another format, which count for nothing; with `differs`, of a solver of another version than
+                  the ledger has: its resources are not compared
 
     Without `mistakes` raises RuleError with every mistake if a file cannot be checked.
     """
@@ -106,15 +108,21 @@ def prove(
         if str(file) not in contents:
             contents[str(file)] = read_bytes(file)
         content = contents[str(file)]
+        loaded = RuleFile(file, content, pack)
         looked = use_cache and not write and smt2 is None and not frozen
         known = ledger.unchanged(file, content, trust_ledger) if looked else None
         calling = known is not None and not ledger.is_built_in(file) and any(r.helpers for r in known.values())
         if known is not None and not calling:
-            named = [(f"{pack}.{r.name}" if pack else r.name, r) for r in known.values()]
-            verdicts += [Verdict.recorded(r, name, str(file), r.line) for name, r in named if _wanted(only, name, r.name)]
+            named = [(r, r.name.removeprefix(f"{pack}.")) for g in loaded.index.groups for r in g.rules]
+            verdicts += [
+                Verdict.recorded(known[own], r.name, str(file), r.line) for r, own in named if _wanted(only, r.name, own)
+            ]
             continue
-        mine, wrong = _rules_of(content, file, pack, mistakes is not None)
+        mine, wrong = _rules_of(loaded, mistakes is not None)
         pending.extend(mine)
+        if notes is not None and use_cache:
+            for line in ledger.outdated(file, trust_ledger or write):
+                notes(line)
         if mistakes is not None and wrong:
             broken.add(str(file))
             for error in wrong:
@@ -182,15 +190,19 @@ def prove(
     return sorted(verdicts, key=lambda v: order.get(v.name, -1)) if pending else verdicts
 
 
-def _rules_of(content: bytes, file: Path, pack: str, partly: bool) -> tuple[list[CheckedRule], list[MorokError]]:
-    """The rules of a file with these bytes, and its mistakes; unless `partly`, these are raised."""
-    from morok.dsl.check import check_bytes, partly_checked
+def _rules_of(file: RuleFile, partly: bool) -> tuple[list[CheckedRule], list[MorokError]]:
+    """The rules of a file, and its mistakes; unless `partly`, these are raised."""
+    from morok.dsl.check import partly_checked
     from morok.dsl.parse import MAX_ERRORS
 
-    if not partly:
-        return list(check_bytes(content, str(file), pack=pack).rules()), []
     try:
-        checked, errors = partly_checked(decode(content, str(file)), str(file), pack=pack)
+        _ = file.index  # kept, so that nothing is parsed the next time
+        return list(file.checked.rules()), []
+    except RuleError:
+        if not partly:
+            raise
+    try:
+        checked, errors = partly_checked(decode(file.content, str(file.path)), str(file.path), pack=file.pack)
     except RuleError as refused:
         checked, errors = None, list(refused.errors)
     return ([] if checked is None else list(checked.rules())), errors[:MAX_ERRORS]
@@ -298,6 +310,7 @@ def record_verdicts(
     contents  the bytes of the files all of whose rules these are: their pages forget every other rule
     """
     by_name = {(v.file, v.name): v for v in verdicts}
+    found: dict[str, tuple[bytes, dict[str, str]]] = {}
     for file in dict.fromkeys(r.file for r in rules):
         mine = [r for r in rules if r.file == file]
         complete = file in contents
@@ -306,7 +319,7 @@ def record_verdicts(
             [ledger.machine_path(file)] if remember or not ledger.is_built_in(file) else []
         )
         for path in targets:
-            old = ledger.read_page(path)
+            old = ledger.page_at(path)
             records = {} if old is None or complete else dict(old.records)
             for rule in mine:
                 verdict = by_name[(file, rule.name)]
@@ -314,12 +327,14 @@ def record_verdicts(
                 records.pop(name, None)
                 if verdict.usable and verdict.final:
                     records[name] = verdict.record(digests[rule.name], name)
-            whole = complete and all(r.own in records for r in mine)
-            content = contents[file] if whole else b""
-            read = stamp.digest(content) if whole else ""
-            page = ledger.Page(Path(file).name, read, ledger.sources_of(records, content), records)
+            page = ledger.Page(Path(file).name, records)
             with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
                 ledger.write_page(path, page)  # a machine that cannot remember a proof repeats it
+        if complete:
+            found[file] = contents[file], {r.own: digests[r.name] for r in mine}
+            ledger.remember(*found[file])
+    if write:
+        ledger.seal_up(found)
 
 
 __all__ = ["Verdict", "default_jobs", "exit_status", "packed_files", "prove", "rule_files"]

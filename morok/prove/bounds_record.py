@@ -82,7 +82,7 @@ def verdicts(*, use_cache: bool = True, write: bool = False, jobs: int = 1, budg
     found = [fresh[n] if n in fresh else Verdict.recorded(known[n], n, *_place(n)) for n in digests]
     if write:
         records: dict[str, Record] = {v.name: v.record(digests[v.name], v.name) for v in found if v.usable and v.final}
-        ledger.write_page(page_path(), Page("morok/ir/bounds.py", "", "", records))
+        ledger.write_page(page_path(), Page("morok/ir/bounds.py", records))
     return found
 
 

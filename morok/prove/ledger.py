@@ -7,70 +7,26 @@ itself are hashed together. No solver is imported here.
 from __future__ import annotations
 
 import functools
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from morok import config
+from morok import atomic, config
 from morok import dialect as dialects
 from morok.errors import LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.names import readable
-from morok.prove import stamp
+from morok.prove import page as pages
+from morok.prove import seal, stamp
+from morok.prove.page import USABLE, Page, Record
+from morok.prove.page import read as read_page
+from morok.prove.page import write as write_page
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
     from morok.dsl.checked import CheckedRule
+    from morok.prove.contents import Entry
 
-USABLE: Final = frozenset({"proved", "bounded", "approximate", "defined"})
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One verdict, as the ledger keeps it.
-
-    name        the rule's own, without its pack's: whoever loads the file names the pack
-    digest      of the rule's meaning
-    scope       what the proof covers, in words
-    resources   what the solver counted, summed over the obligations
-    questions   a digest of the obligations: `morok recheck` makes them again, and compares
-    """
-
-    name: str
-    digest: str
-    verdict: str
-    scope: tuple[str, ...] = ()
-    solver: str = ""
-    resources: int = 0
-    helpers: tuple[str, ...] = ()
-    message: str = ""
-    line: int = 0
-    questions: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The records of one rule file, with the bytes they were made from."""
-
-    file: str
-    bytes: str
-    sources: str
-    records: Mapping[str, Record] = field(default_factory=dict)
-
-    def dump(self) -> str:
-        rules = [asdict(r) for r in self.records.values()]
-        head = json.dumps({"file": self.file, "bytes": self.bytes, "sources": self.sources})[1:-1]
-        lines = ",\n  ".join(json.dumps(r) for r in rules)
-        return f'{{{head}, "rules": [\n  {lines}\n]}}\n'
-
-    @staticmethod
-    def load(text: str) -> Page:
-        data = json.loads(text)
-        found = (Record(**{**r, "scope": tuple(r["scope"]), "helpers": tuple(r["helpers"])}) for r in data["rules"])
-        records = {r.name: r for r in found}
-        return Page(data["file"], data["bytes"], data["sources"], records)
 
 
 def rules_folder() -> Path:
@@ -84,15 +40,29 @@ def proofs_folder() -> Path:
     return inside if inside.is_dir() else _PACKAGE.parent / "proofs"
 
 
+@functools.cache
+def _real(folder: Path) -> str:
+    return os.path.realpath(folder)
+
+
+def _inside(file: str | Path) -> str | None:
+    """The path of a built-in rule file in its folder, "" for the folder; None for any other file."""
+    folder, path = _real(rules_folder()), os.path.realpath(file)
+    if path == folder:
+        return ""
+    return path[len(folder) + 1 :] if path.startswith(folder + os.sep) else None
+
+
 def is_built_in(file: str | Path) -> bool:
-    return Path(file).resolve().is_relative_to(rules_folder().resolve())
+    return _inside(file) is not None
 
 
 def page_path(file: str | Path) -> Path:
     """Where the page of a rule file is: the built-in ledger, or the folder `proofs` beside a pack's file."""
+    inside = _inside(file)
+    if inside is not None:
+        return (proofs_folder() / inside).with_suffix(".json")
     path = Path(file).resolve()
-    if is_built_in(path):
-        return (proofs_folder() / path.relative_to(rules_folder().resolve())).with_suffix(".json")
     return path.parent / "proofs" / (path.stem + ".json")
 
 
@@ -106,26 +76,6 @@ def machine_folder() -> Path:
     return config.cache_dir() / "proofs"
 
 
-def read_page(path: Path) -> Page | None:
-    """The page at `path`; None if there is none. LedgerError if it is no page."""
-    try:
-        return Page.load(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, ValueError, KeyError, TypeError) as problem:
-        raise LedgerError(
-            f"{path} is no ledger page: {problem}", place=Place(str(path), 1), hint="remove it and prove again"
-        ) from None
-
-
-def write_page(path: Path, page: Page) -> None:
-    """Write a page whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    scratch.write_text(page.dump(), encoding="utf-8")
-    scratch.replace(path)
-
-
 def rule_digest(rule: CheckedRule) -> str:
     """A name for exactly this meaning of a rule (morok.prove.digest)."""
     from morok.prove import digest
@@ -137,42 +87,141 @@ def rule_digest(rule: CheckedRule) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _cached_page(path: Path, stamp: int) -> Page | None:
-    return read_page(path)
-
-
-def _page(path: Path) -> Page | None:
+def _cached_page(path: Path, own: bool, *stamp: int) -> Page | None:
     try:
-        return _cached_page(path, path.stat().st_mtime_ns)
+        return read_page(path)
+    except LedgerError:
+        if own:  # a cache: what is damaged in it is found out anew, and written in its place
+            return None
+        raise
+
+
+def _page(path: Path, own: bool) -> Page | None:
+    """The page at `path`; of one that is this machine's own, damage is no error."""
+    try:
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError:
+        return None if own else read_page(path)
+    return _cached_page(path, own, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _pages(file: str, trust_ledger: bool) -> list[Page]:
+def page_at(path: Path) -> Page | None:
+    """The page at `path`, if there is one; LedgerError for a damaged one that is not this machine's own."""
+    return _page(path, path.is_relative_to(machine_folder()))
+
+
+def _pages(file: str | Path, trust_ledger: bool) -> Iterator[Page]:
     """The pages that may vouch for the rules of `file`: a pack's own ledger is evidence, and counts only when trusted."""
-    found = [_machine_page(file)]
-    if is_built_in(file) or trust_ledger:
-        found.insert(0, _page(page_path(file)))
-    return [p for p in found if p is not None]
+    found = [_page(page_path(file), False)] if is_built_in(file) or trust_ledger else []
+    found.append(_page(machine_path(file), True))
+    return (p for p in found if p is not None)
 
 
-def machine_path(file: str) -> Path:
+def machine_path(file: str | Path) -> Path:
     return machine_folder() / f"{Path(file).stem}-{stamp.digest(str(Path(file).resolve()))[:16]}.json"
 
 
-def _machine_page(file: str) -> Page | None:
-    return _page(machine_path(file))
+def outdated(file: str | Path, trust_ledger: bool = False) -> list[str]:
+    """A line for each page about the rules of a file that has another format, and counts for nothing."""
+    known = [(page_path(file), _page(page_path(file), False))] if is_built_in(file) or trust_ledger else []
+    known.append((machine_path(file), _page(machine_path(file), True)))
+    return [
+        f"{path} has format {page.format}, and records are of format {pages.FORMAT} now: its rules are proved again"
+        for path, page in known
+        if page is not None and page.format != pages.FORMAT
+    ]
 
 
-def sources_of(records: Mapping[str, Record], content: bytes = b"") -> str:
-    """A digest of all that these verdicts depend on besides the rules: of the compiler too, where any was measured, and of the
-    foreign dialects whose names are in the file.
+def vouched(file: str | Path, entries: Iterable[Entry], trust_ledger: bool = False) -> dict[str, Record] | None:
+    """The records of exactly these rules by their own names; None unless each has a usable one."""
+    known = list(_pages(file, trust_ledger))
+    found: dict[str, Record] = {}
+    for own, digest in entries:
+        record = next((r for p in known if (r := p.find(own, digest)) is not None), None)
+        if record is None or record.verdict not in USABLE:
+            return None
+        found[own] = record
+    return found
+
+
+def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> dict[str, Record] | None:
+    """The records of the rules of a file of these bytes, by their own names: None unless it is known which rules these are, and
+    each has a usable one.
+
+    The fast path: nothing is parsed and no digest of a rule computed.
+    """
+    if sealed(file, content):
+        page = _page(page_path(file), False)
+        return None if page is None else dict(page.records)
+    from morok.prove import contents  # lazy: what is sealed needs none
+
+    entries = contents.recall(content, sources_of(content))
+    return None if entries is None else vouched(file, entries, trust_ledger)
+
+
+def sealed(file: str | Path, content: bytes) -> bool:
+    """Whether a built-in file of these bytes was compared with its page when the ledger was made."""
+    inside = _inside(file)
+    if inside is None:
+        return False
+    page = _page_bytes((proofs_folder() / inside).with_suffix(".json"))
+    return page is not None and seal.holds(proofs_folder(), inside, seal.line(content, page, sources_of(content)))
+
+
+def _page_bytes(path: Path) -> bytes | None:
+    try:
+        return atomic.read(path, pages.MAX_BYTES)
+    except OSError:
+        return None
+
+
+def compared(
+    file: str | Path, content: bytes, rules: Iterable[CheckedRule], trust_ledger: bool = False
+) -> dict[str, Record] | None:
+    """The same as `unchanged`, found out rule by rule, and remembered; `rules` are those of `content`."""
+    from morok.prove import contents
+
+    try:
+        entries = contents.of(rules)
+    except UnprovedRuleError:  # one was measured in code that rules make which nothing vouches for any more
+        return None
+    remember(content, dict(entries))
+    return vouched(file, entries, trust_ledger)
+
+
+def remember(content: bytes, digests: Mapping[str, str]) -> None:
+    """Remember that the rules of a file of these bytes have these digests, by their own names."""
+    from morok.prove import contents
+
+    contents.keep(content, sources_of(content), digests.items())
+
+
+def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
+    """Seal those of these built-in files whose pages have a usable record of each rule, and of nothing else. A file is given with
+    its bytes and its rules' digests by their own names.
+    """
+    lines = {f: line for f, line in seal.read(proofs_folder()).items() if (rules_folder() / f).is_file()}
+    for file, (content, digests) in found.items():
+        inside, page = _inside(file), _page_bytes(page_path(file))
+        if inside is None or page is None:
+            continue
+        lines.pop(inside, None)
+        if digests == {own: r.digest for own, r in pages.parse(page, page_path(file)).records.items()}:
+            lines[inside] = seal.line(content, page, sources_of(content))
+    seal.write(proofs_folder(), lines)
+
+
+def sources_of(content: bytes) -> str:
+    """A digest of all that the meaning of the rules in a file of these bytes depends on besides: of the foreign dialects whose names
+    are in it; of the compiler too, where rules may be measured in the code that they become.
     """
     found = stamp.source_bytes() + foreign_sources(content)
-    if all(r.verdict != "approximate" for r in records.values()):
-        return found if len(found) == 32 else stamp.digest(found)
-    late = (rules_folder() / "target" / "decompose.rules").read_bytes()
-    return stamp.digest(found + stamp.compiler_bytes() + stamp.digest(late))
+    if b"within" in content:
+        late = (rules_folder() / "target" / "decompose.rules").read_bytes()
+        found += stamp.compiler_bytes() + stamp.digest(late)
+    return stamp.digest(found)
 
 
 def foreign_sources(content: bytes) -> str:
@@ -185,35 +234,16 @@ def foreign_sources(content: bytes) -> str:
     return stamp.digest("".join(sources.whole_digest(d) for d in others))
 
 
-def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> dict[str, Record] | None:
-    """The records of a rule file whose bytes, and whose prover's, are those that were proved; None when anything changed.
-
-    The fast path: nothing is parsed and no digest of a rule computed. Every record is usable, else None.
-    """
-    read = stamp.digest(content)
-    for page in _pages(str(file), trust_ledger):
-        current = page.bytes == read and page.sources == sources_of(page.records, content)
-        if current and page.records and all(r.verdict in USABLE for r in page.records.values()):
-            return dict(page.records)
-    return None
-
-
 def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
     """The record of exactly this meaning of the rule, whatever its verdict and whatever the rule was called then."""
-    pages = _pages(rule.file, trust_ledger)
-    if not pages:
+    known = list(_pages(rule.file, trust_ledger))
+    if not known:
         return None
     try:
         wanted = rule_digest(rule)
     except UnprovedRuleError:  # it was measured in code that rules make which nothing vouches for any more
         return None
-    for page in pages:
-        found = page.records.get(rule.own)
-        if found is None or found.digest != wanted:
-            found = next((r for r in page.records.values() if r.digest == wanted), None)
-        if found is not None:
-            return found
-    return None
+    return next((r for p in known if (r := p.find(rule.own, wanted)) is not None), None)
 
 
 def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> None:
@@ -249,3 +279,10 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
         expected="a rule whose verdict is proved, bounded, approximate or defined",
         hint=f"run `morok prove --write {rule.file}`" if record is None else f"`morok prove {rule.file}` says why; mend the rule",
     )
+
+
+__all__ = [
+    "USABLE", "Page", "Record", "admit", "compared", "is_built_in", "machine_folder", "machine_path", "outdated", "pack_of",
+    "page_at", "page_path", "proofs_folder", "read_page", "recorded", "remember", "rule_digest", "rules_folder", "seal_up",
+    "sealed", "sources_of", "unchanged", "vouched", "write_page",
+]  # fmt: skip

@@ -99,7 +99,6 @@ class Verdict:
             self.resources,
             self.helpers,
             self.message,
-            self.line,
             self.questions,
         )
 

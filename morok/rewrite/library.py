@@ -82,14 +82,17 @@ def _stamp(path: Path) -> Stamp:
 
 
 class _Built:
-    """A built-in file, and what the gate said about its groups."""
+    """A built-in file, and what the gate said about its groups.
+
+    whole     every rule is as it was proved: nothing need be parsed
+    compared  the file has been compared with its page rule by rule, if that was necessary
+    """
 
     def __init__(self, path: Path, stamp: Stamp) -> None:
         self.stamp = stamp
         self.file = RuleFile(path, path.read_bytes(), "")
-        self.whole = (
-            ledger.unchanged(path, self.file.content) is not None
-        )  # every rule is as it was proved: nothing need be parsed
+        self.whole = ledger.sealed(path, self.file.content) or ledger.unchanged(path, self.file.content) is not None
+        self.compared = self.whole
         self.refused: dict[str, UnprovedRuleError] = {}
         self.parts: dict[str, GroupPart] = {}
 
@@ -100,6 +103,9 @@ class _Built:
         part = self.parts.get(name)
         if part is None:
             part = self.file.part(name)
+            if not self.compared:
+                self.compared = True  # once: what is measured asks for groups in turn
+                self.whole = ledger.compared(self.file.path, self.file.content, self.file.checked.rules()) is not None
             if not self.whole:
                 try:
                     ledger.admit(part.rules())
@@ -195,7 +201,7 @@ def _verdicts(file: RuleFile) -> dict[str, str]:
     known = ledger.unchanged(file.path, file.content)
     if known is not None:
         return {name: record.verdict for name, record in known.items()}
-    found = {r.name: ledger.recorded(r) for r in file.checked.rules()}
+    found = {r.own: ledger.recorded(r) for r in file.checked.rules()}
     return {name: record.verdict for name, record in found.items() if record is not None}
 
 
@@ -225,6 +231,7 @@ def load_rules(
         known = ledger.unchanged(file, content, trust_ledger)
         if known is None:
             ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
+            ledger.compared(file, content, loaded.checked.rules(), trust_ledger)  # remembered for the next time
         if known is None or any(r.helpers for r in known.values()):
             from morok.prove import promises  # lazy: the built-in rules do not ask
 

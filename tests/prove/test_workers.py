@@ -108,8 +108,8 @@ def test_what_took_long_when_it_was_proved_last_comes_first(tmp_path: Path, monk
     monkeypatch.setattr("test_workers.rules", lambda: list(check_file(file).rules()))
     page = ledger.page_path(file)
     spent = {"g.r0": 10, "g.r1": 3_000_000, "g.r2": 0, "g.r3": 6_000_000}
-    records = {name: ledger.Record(name, "", "proved", resources=n) for name, n in spent.items()}
-    ledger.write_page(page, ledger.Page(file.name, "", "", records))
+    records = {name: ledger.Record(name, "0" * 32, "proved", resources=n) for name, n in spent.items()}
+    ledger.write_page(page, ledger.Page(file.name, records))
     assert [v.name for v in proved_by(monkeypatch, 1)] == ["g.r3", "g.r1", "g.r0", "g.r2"]
     page.write_text("{")  # what is damaged is nobody's guide
     assert [v.name for v in proved_by(monkeypatch, 1)] == sorted(spent)

@@ -1,0 +1,30 @@
+"""Files that are whole or not there: written beside their place and renamed, read no further than they may reach."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from pathlib import Path
+from typing import Final
+
+PART: Final = ".part"  # the end of a name that a killed writer leaves behind
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put `content` in the place of the file, whole, or raise OSError and leave what was there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PART}")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def read(path: Path, most: int) -> bytes:
+    """The bytes of a file: one more than `most` of one that has more. OSError where there is none."""
+    with path.open("rb") as file:
+        return file.read(most + 1)

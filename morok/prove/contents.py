@@ -1,0 +1,59 @@
+"""Which rules are in a file, for the ledger: the own name of each, and the digest of its meaning.
+
+It takes parsing to find out; so it is remembered on this machine, by the bytes of the file and all that digests depend on
+besides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from morok.prove import stamp
+from morok.rewrite import store
+
+if TYPE_CHECKING:
+    from morok.dsl.checked import CheckedRule
+
+_GENERATION: Final = 1  # changes with the form of what is remembered
+
+
+class Entry(NamedTuple):
+    """One rule of a file."""
+
+    own: str
+    digest: str
+
+
+def of(rules: Iterable[CheckedRule]) -> tuple[Entry, ...]:
+    """The entries of these rules. UnprovedRuleError where one was measured in code that unproved rules make."""
+    from morok.prove.digest import rule_digest  # lazy: reads the sources of the prover
+
+    return tuple(Entry(r.own, rule_digest(r)) for r in rules)
+
+
+def recall(content: bytes, sources: str) -> tuple[Entry, ...] | None:
+    """The rules of a file of these bytes; None where this machine has not found out."""
+    kept = store.load(_key(content, sources))
+    if kept is None:
+        return None
+    try:
+        return tuple(_entry(*row) for row in json.loads(kept))
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _entry(own: Any, digest: Any) -> Entry:
+    if not (isinstance(own, str) and isinstance(digest, str)):
+        raise TypeError(own)
+    return Entry(own, digest)
+
+
+def keep(content: bytes, sources: str, entries: Iterable[tuple[str, str]]) -> None:
+    """Remember which rules are in a file of these bytes."""
+    store.save(_key(content, sources), json.dumps(list(entries)).encode())
+
+
+def _key(content: bytes, sources: str) -> str:
+    return stamp.digest(f"contents {_GENERATION} {stamp.digest(content)} {sources}")
