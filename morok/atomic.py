@@ -18,7 +18,9 @@ def write(path: Path, content: bytes) -> None:
     try:
         part.write_bytes(content)
         part.replace(path)
-    except BaseException:
+    except BaseException as problem:
+        if isinstance(problem, OSError) and problem.filename is None:
+            problem.filename = str(path)  # a full disk does not say which file it has no room for
         with contextlib.suppress(OSError):
             part.unlink()
         raise

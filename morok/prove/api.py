@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -315,10 +314,8 @@ def record_verdicts(
         mine = [r for r in rules if r.file == file]
         complete = file in contents
         digests = {r.name: by_name[(file, r.name)].digest or ledger.rule_digest(r) for r in mine}
-        targets = ([ledger.page_path(file)] if write else []) + (
-            [ledger.machine_path(file)] if remember or not ledger.is_built_in(file) else []
-        )
-        for path in targets:
+        own = ledger.machine_path(file) if remember or not ledger.is_built_in(file) else None
+        for path in filter(None, (ledger.page_path(file) if write else None, own)):
             old = ledger.page_at(path)
             records = {} if old is None or complete else dict(old.records)
             for rule in mine:
@@ -328,8 +325,10 @@ def record_verdicts(
                 if verdict.usable and verdict.final:
                     records[name] = verdict.record(digests[rule.name], name)
             page = ledger.Page(Path(file).name, records)
-            with contextlib.suppress(*(() if path == ledger.page_path(file) else (OSError,))):
-                ledger.write_page(path, page)  # a machine that cannot remember a proof repeats it
+            if path == own:
+                ledger.keep_page(path, page)
+            else:
+                ledger.write_page(path, page)
         if complete:
             found[file] = contents[file], {r.own: digests[r.name] for r in mine}
             ledger.remember(*found[file])

@@ -6,13 +6,14 @@ itself are hashed together. No solver is imported here.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from morok import atomic, config
+from morok import atomic, cache_folder
 from morok import dialect as dialects
 from morok.errors import LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.names import readable
@@ -71,9 +72,9 @@ def pack_of(where: str | Path) -> str:
     return "" if is_built_in(where) else readable(Path(where).resolve().stem)
 
 
-def machine_folder() -> Path:
-    """Where this machine remembers what it proved itself."""
-    return config.cache_dir() / "proofs"
+def machine_folder() -> Path | None:
+    """Where this machine remembers what it proved itself; None where it does not."""
+    return cache_folder.part("proofs")
 
 
 def rule_digest(rule: CheckedRule) -> str:
@@ -84,6 +85,13 @@ def rule_digest(rule: CheckedRule) -> str:
 
 
 # The gate
+
+
+def keep_page(path: Path, page: Page) -> None:
+    """Write a page of this machine's own. One that cannot remember a proof repeats it."""
+    with contextlib.suppress(OSError):
+        cache_folder.make(path.parent)
+        write_page(path, page)
 
 
 @functools.lru_cache(maxsize=256)
@@ -109,27 +117,34 @@ def _page(path: Path, own: bool) -> Page | None:
 
 def page_at(path: Path) -> Page | None:
     """The page at `path`, if there is one; LedgerError for a damaged one that is not this machine's own."""
-    return _page(path, path.is_relative_to(machine_folder()))
+    folder = machine_folder()
+    return _page(path, folder is not None and path.is_relative_to(folder))
 
 
 def _pages(file: str | Path, trust_ledger: bool) -> Iterator[Page]:
     """The pages that may vouch for the rules of `file`: a pack's own ledger is evidence, and counts only when trusted."""
-    found = [_page(page_path(file), False)] if is_built_in(file) or trust_ledger else []
-    found.append(_page(machine_path(file), True))
-    return (p for p in found if p is not None)
+    return (p for _, p in _known_pages(file, trust_ledger) if p is not None)
 
 
-def machine_path(file: str | Path) -> Path:
-    return machine_folder() / f"{Path(file).stem}-{stamp.digest(str(Path(file).resolve()))[:16]}.json"
+def _known_pages(file: str | Path, trust_ledger: bool) -> Iterator[tuple[Path, Page | None]]:
+    if is_built_in(file) or trust_ledger:
+        yield page_path(file), _page(page_path(file), False)
+    own = machine_path(file)
+    if own is not None:
+        yield own, _page(own, True)
+
+
+def machine_path(file: str | Path) -> Path | None:
+    """The page of a rule file among this machine's own."""
+    folder = machine_folder()
+    return None if folder is None else folder / f"{Path(file).stem}-{stamp.digest(str(Path(file).resolve()))[:16]}.json"
 
 
 def outdated(file: str | Path, trust_ledger: bool = False) -> list[str]:
     """A line for each page about the rules of a file that has another format, and counts for nothing."""
-    known = [(page_path(file), _page(page_path(file), False))] if is_built_in(file) or trust_ledger else []
-    known.append((machine_path(file), _page(machine_path(file), True)))
     return [
         f"{path} has format {page.format}, and records are of format {pages.FORMAT} now: its rules are proved again"
-        for path, page in known
+        for path, page in _known_pages(file, trust_ledger)
         if page is not None and page.format != pages.FORMAT
     ]
 
@@ -214,7 +229,7 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
 
 
 def sources_of(content: bytes) -> str:
-    """A digest of all that the meaning of the rules in a file of these bytes depends on besides: of the foreign dialects whose names
+    """A digest of all that the meaning of rules in a file of these bytes depends on besides: of the foreign dialects whose names
     are in it; of the compiler too, where rules may be measured in the code that they become.
     """
     found = stamp.source_bytes() + foreign_sources(content)
@@ -282,7 +297,7 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
 
 
 __all__ = [
-    "USABLE", "Page", "Record", "admit", "compared", "is_built_in", "machine_folder", "machine_path", "outdated", "pack_of",
-    "page_at", "page_path", "proofs_folder", "read_page", "recorded", "remember", "rule_digest", "rules_folder", "seal_up",
-    "sealed", "sources_of", "unchanged", "vouched", "write_page",
+    "USABLE", "Page", "Record", "admit", "compared", "is_built_in", "keep_page", "machine_folder", "machine_path", "outdated",
+    "pack_of", "page_at", "page_path", "proofs_folder", "read_page", "recorded", "remember", "rule_digest", "rules_folder",
+    "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
 ]  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
+import sys
 from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -58,8 +60,8 @@ class Index(NamedTuple):
 
 @lru_cache(maxsize=1)
 def generator_digest() -> str:
-    """Of what decides how rules become code, but for the dialect: the sources of morok.dsl, and Python's byte code."""
-    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER)
+    """Of what decides how rules become code, but for the dialect: the sources of morok.dsl, the interpreter and the machine."""
+    digest = hashlib.sha256(importlib.util.MAGIC_NUMBER + f"{sys.version} {os.uname().machine}\0".encode())
     folder = Path(__file__).resolve().parent.parent / "dsl"
     for path in sorted([*folder.glob("*.py"), *folder.glob("*.lark")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

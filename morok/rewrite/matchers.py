@@ -65,7 +65,7 @@ def _load(key: str) -> Generated | None:
         return None
     size = int.from_bytes(kept[:8], "little")
     names, helpers = json.loads(kept[8 : 8 + size])
-    code: CodeType = marshal.loads(kept[8 + size :])
+    code: CodeType = marshal.loads(kept[8 + size :])  # written by this user, whole, and by this interpreter
     return Generated(code, lambda: (store.load(f"{key}.py") or b"# the cache was emptied").decode(), tuple(names), helpers)
 
 

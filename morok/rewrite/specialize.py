@@ -12,6 +12,7 @@ import importlib.util
 import inspect
 import linecache
 import marshal
+import sys
 import textwrap
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
@@ -58,7 +59,8 @@ def specialize(function: Callable[..., Any], dialect: Dialect) -> Callable[..., 
     bound = {name: getattr(dialect, name, None) for name in CALLS}
     templates = {name: dialect.inline[name] for name in CALLS if name in dialect.inline}
     title = f"<{function.__name__} for {dialect.name}>"
-    said = repr((importlib.util.MAGIC_NUMBER, title, Path(function.__code__.co_filename).read_bytes(), sorted(templates.items())))
+    text = Path(function.__code__.co_filename).read_bytes()
+    said = repr((importlib.util.MAGIC_NUMBER, sys.version, title, text, sorted(templates.items())))
     key = hashlib.sha256(said.encode()).hexdigest()
     kept = store.load(key)
     if kept is not None:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import threading
-from pathlib import Path
 
-from morok import config
+from morok import atomic, cache_folder
 
 _DIGEST = 32
 
 
-def _path(key: str) -> Path:
-    return config.cache_dir() / "rules" / key
-
-
 def load(key: str) -> bytes | None:
     """What was kept under `key`; None if there is nothing whole."""
+    folder = cache_folder.part("rules")
+    if folder is None:
+        return None
     try:
-        content = _path(key).read_bytes()
+        content = (folder / key).read_bytes()
     except OSError:
         return None
     payload = content[_DIGEST:]
@@ -29,12 +25,9 @@ def load(key: str) -> bytes | None:
 
 def save(key: str, payload: bytes) -> None:
     """Keep `payload`, whole or not at all. A folder that cannot be written is no error: it only costs time."""
-    path = _path(key)
+    folder = cache_folder.part("rules")
+    if folder is None:
+        return
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_name(f"{key}.{os.getpid()}.{threading.get_ident()}.part")
-        try:
-            part.write_bytes(hashlib.sha256(payload).digest() + payload)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        cache_folder.make(folder)
+        atomic.write(folder / key, hashlib.sha256(payload).digest() + payload)

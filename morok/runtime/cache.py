@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from morok import config
+from morok import cache_folder
 
 _MAGIC: Final = b"MRKOBJ1\n"
 _PRUNE_AT: Final = "00"  # keys are digests: one put in 256 also prunes
@@ -55,7 +55,9 @@ class DiskCache:
         path = self.path(key)
         temporary = ""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            for folder in (self.folder, path.parent):
+                folder.mkdir(mode=0o700, exist_ok=True)
             handle, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(value).digest() + value)
@@ -93,11 +95,12 @@ class DiskCache:
                 total -= size
 
 
-def disk_cache() -> DiskCache:
-    """Where kernels are kept."""
-    return _cache_at(str(config.cache_dir()))
+def disk_cache() -> DiskCache | None:
+    """Where kernels are kept; None where they are not."""
+    folder = cache_folder.part("kernels")
+    return None if folder is None else _cache_at(str(folder))
 
 
 @functools.lru_cache(maxsize=8)
 def _cache_at(folder: str) -> DiskCache:
-    return DiskCache(Path(folder) / "kernels")
+    return DiskCache(Path(folder))

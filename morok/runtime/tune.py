@@ -22,7 +22,7 @@ from morok.passes.target import KernelInfo
 from morok.runtime import measuring
 from morok.runtime.device import Device
 from morok.runtime.measuring import FAILED, Timing
-from morok.runtime.tuned import Found, key
+from morok.runtime.tuned import found_here, key
 
 COMPILE_SECONDS: Final = 10.0  # that one candidate may take to be compiled, and as much again to be timed
 _APPLY: Final = 7  # the stage that applies optimizations
@@ -67,7 +67,7 @@ def tuned(ast: UOp, device: Device) -> UOp:
     for stage in pipeline.STAGES[: _APPLY - 1]:
         ready = pipeline.run(stage, ready, target)
     unnamed = appended_key() or target.own_rules  # rules that a program adds have no name on disk
-    store = None if unnamed else Found(config.cache_dir())
+    store = None if unnamed else found_here()
     name = key(ast, device.identity, target, config.code_key(), limits())
     opts = None if store is None or config.IGNORE_BEAM_CACHE.value else store.get(name)
     if opts is not None and _legal(ready, device, opts):

@@ -16,6 +16,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from morok import cache_folder
 from morok.ir.op import Op
 from morok.ir.pickling import table
 from morok.ir.uop import UOp
@@ -23,7 +24,7 @@ from morok.optimize.opts import Opt, OptOp
 
 T = TypeVar("T")
 
-_GENERATION: Final = 2  # changes with the meaning of what is kept
+_GENERATION: Final = 3  # changes with the meaning of what is kept
 _SCHEMA: Final = "create table if not exists found (key text primary key, opts text not null, made real not null)"
 
 
@@ -54,6 +55,25 @@ def read(text: str) -> tuple[Opt, ...]:
     return tuple(Opt(OptOp[name], axis, arg) for name, axis, arg in json.loads(text))
 
 
+def sealed(key: str, said: str) -> str:
+    """A text with a checksum of it and of its key, as it is kept: SQLite notices few of the bits that a disk changes."""
+    return f"{hashlib.sha256(f'{key} {said}'.encode()).hexdigest()[:16]} {said}"
+
+
+def unsealed(key: str, kept: Any) -> str:
+    """The text that was sealed; ValueError where this is none."""
+    said = kept[17:] if isinstance(kept, str) else ""
+    if kept != sealed(key, said):
+        raise ValueError("damaged")
+    return said
+
+
+def found_here() -> Found | None:
+    """Where this machine keeps what searches found; None where it does not."""
+    folder = cache_folder.part()
+    return None if folder is None else Found(folder)
+
+
 class Found:
     """The cache in one folder."""
 
@@ -62,7 +82,8 @@ class Found:
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(mode=0o700, exist_ok=True)
         connection = sqlite3.connect(self.path, timeout=5.0)
         try:
             connection.execute("pragma journal_mode=wal")
@@ -81,7 +102,7 @@ class Found:
         try:
             with self._open() as connection:
                 row = connection.execute("select opts from found where key = ?", (key,)).fetchone()
-            return None if row is None else read(row[0])
+            return None if row is None else read(unsealed(key, row[0]))
         except sqlite3.OperationalError:
             return self._read_only(key, read)  # a folder that cannot be written may be read all the same
         except (OSError, sqlite3.DatabaseError, ValueError, KeyError, TypeError):
@@ -95,7 +116,7 @@ class Found:
             return None
         try:
             row = connection.execute("select opts from found where key = ?", (key,)).fetchone()
-            return None if row is None else read(row[0])
+            return None if row is None else read(unsealed(key, row[0]))
         except (sqlite3.Error, ValueError, KeyError, TypeError):
             return None
         finally:
@@ -109,7 +130,7 @@ class Found:
         """Keep a text under `key`; False if the folder cannot take it."""
         try:
             with self._open() as connection:
-                connection.execute("insert or replace into found values (?, ?, ?)", (key, said, time.time()))
+                connection.execute("insert or replace into found values (?, ?, ?)", (key, sealed(key, said), time.time()))
             return True
         except sqlite3.OperationalError:
             return False

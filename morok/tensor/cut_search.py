@@ -52,7 +52,7 @@ COUNTERS: Final = Counters()
 def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
     """The decisions to be made otherwise than by cost, that a search finds, or once has found."""
     from morok.runtime.device import device as find_device
-    from morok.runtime.tuned import Found, key
+    from morok.runtime.tuned import found_here, key
 
     target = find_device(device)
     with KERNELS:
@@ -61,7 +61,7 @@ def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
     if not asked:
         return {}
     unnamed = appended_key() or target.target.own_rules  # rules that a program adds have no name on disk
-    store = None if unnamed else Found(config.cache_dir())
+    store = None if unnamed else found_here()
     figures = tuple([(d.node.op.name, d.size, d.runs, d.merged, d.stored, d.cut) for d in asked])
     roots = UOp.new(Op.Sink, normal.roots)
     name = key(roots, "cuts", figures, device, target.identity, target.target, config.code_key(), config.MAX_BUFFERS.value)

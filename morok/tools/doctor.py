@@ -8,7 +8,7 @@ import os
 import platform
 from collections import Counter
 
-from morok import __version__, config
+from morok import __version__, cache_folder, config
 from morok.errors import MorokError
 from morok.tools.output import emit_json, emit_table
 
@@ -29,6 +29,9 @@ def _cache() -> str:
     above = folder
     while not above.exists():
         above = above.parent
+    refused = cache_folder.refusal(folder)
+    if refused:
+        return f"{folder} (nothing is cached: {refused})"
     return f"{folder} ({'writable' if above.is_dir() and os.access(above, os.W_OK) else 'not writable: nothing is cached'})"
 
 

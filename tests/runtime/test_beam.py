@@ -304,7 +304,9 @@ def test_what_no_longer_applies_is_searched_again(quick: list[int], cache: Path)
         import sqlite3
 
         with sqlite3.connect(cache / "beam.sqlite") as connection:
-            connection.execute("update found set opts = ?", (tuned.text([Opt(OptOp.UPCAST, 7, 3)]),))
+            ((key,),) = connection.execute("select key from found").fetchall()
+            said = tuned.text([Opt(OptOp.UPCAST, 7, 3)])
+            connection.execute("update found set opts = ?", (tuned.sealed(key, said),))
         quick.clear()
         program().kernels()
         assert quick

@@ -6,9 +6,7 @@ asked about twice, and no solver is loaded for it.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,7 +26,7 @@ from morok.errors import (
     ShadowedRuleError,
 )
 from morok.prove import stamp
-from morok.prove.ledger import machine_folder
+from morok.rewrite import store
 
 # class, message, span, hint
 Finding = tuple[type[LintError], str, S.Span, str]
@@ -38,22 +36,14 @@ _FIELDS: Final = ("line", "column", "end_line", "end_column")
 def findings(checked: CheckedFile) -> list[MorokError]:
     """Every finding in a file, in the order of its lines."""
     text = checked.text
-    path = machine_folder().parent / "lint" / f"{stamp.digest(text + stamp.source_bytes() + _own_bytes())}.json"
-    try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    key = stamp.digest(f"lint {text} {stamp.source_bytes()} {_own_bytes()}")
+    kept = store.load(key)
+    if kept is not None:
+        rows = json.loads(kept)
+    else:
         rows = [[k.__name__, message, *(getattr(span, f) for f in _FIELDS), hint] for k, message, span, hint in _ask(checked)]
-        _keep(path, json.dumps(rows))
+        store.save(key, json.dumps(rows).encode())
     return [_error(checked.path, text, row) for row in rows]
-
-
-def _keep(path: Path, text: str) -> None:
-    """Where the folder cannot be written, the same is asked again."""
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_name(f"{path.name}.{os.getpid()}")
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
 
 
 @cache
