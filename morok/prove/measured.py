@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from morok import atomic
 from morok.errors import LedgerError, Place
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
+
+MAX_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,9 @@ def path_of(file: str | Path) -> Path:
 @functools.lru_cache(maxsize=16)
 def _read(path: Path, stamp: int) -> dict[tuple[str, str], Measurement]:
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = json.loads(atomic.read(path, MAX_BYTES).decode())
         made = [Measurement(**{**r, "worst": {b: Worst(w["ulp"], tuple(w["at"])) for b, w in r["worst"].items()}}) for r in rows]
-    except (ValueError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise LedgerError(
             f"{path} holds no measurements: {problem}", place=Place(str(path), 1), hint="remove it and measure again"
         ) from None
@@ -88,10 +90,7 @@ def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) 
     kept = sorted((m for m in rows.values() if m.rule in names), key=lambda m: (names.index(m.rule), m.dtype))
     lines = ",\n ".join(json.dumps(_row(m)) for m in kept)
     path = path_of(file)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    scratch.write_text(f"[\n {lines}\n]\n" if kept else "[]\n", encoding="utf-8")
-    scratch.replace(path)
+    atomic.write(path, (f"[\n {lines}\n]\n" if kept else "[]\n").encode())
 
 
 def _row(m: Measurement) -> dict[str, object]:

@@ -244,21 +244,3 @@ def test_processes_that_prove_one_pack_at_once_leave_whole_pages(pack: Path, tmp
             assert page is not None
             assert set(page.records) == {"double.shift", "double.zero"}
             assert not list(path.parent.glob("*.part"))
-
-
-def test_a_page_that_unpacks_to_gigabytes_is_refused(pack: Path, tmp_path: Path) -> None:
-    """Within 200 MB of memory."""
-    import lzma
-
-    store_of = ledger.page_path(pack).with_suffix(".smt2.xz")
-    store_of.parent.mkdir()
-    packer = lzma.LZMACompressor(preset=0)
-    with store_of.open("wb") as file:
-        for _ in range(64):
-            file.write(packer.compress(bytes(64 << 20)))
-        file.write(packer.flush())
-    limited = "import resource\nresource.setrlimit(resource.RLIMIT_DATA, (400 << 20, 400 << 20))\n"
-    done = command("prove", "--write", str(pack), cache=tmp_path / "cache", before=limited)
-    assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
-    assert "MRK203" in done.stderr
-    assert "more than" in done.stderr

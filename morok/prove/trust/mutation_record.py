@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import time
 from collections import Counter
@@ -13,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
+from morok import atomic
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, Place
 from morok.prove import digest, ledger
@@ -63,9 +63,7 @@ def write_record(path: Path, entries: Mapping[str, Entry]) -> None:
         f"{json.dumps(name)}: {json.dumps({'digest': e.digest, 'counts': dict(e.counts), 'listed': dict(e.listed)})}"
         for name, e in sorted(entries.items())
     )
-    scratch = path.with_name(f"{path.name}.{os.getpid()}")
-    scratch.write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
-    scratch.replace(path)
+    atomic.write(path, ("{\n" + ",\n".join(rows) + "\n}\n").encode())
 
 
 def entry(rule: CheckedRule, outcomes: Iterable[Outcome]) -> Entry:
