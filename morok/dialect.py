@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 
 from morok.arguments import choice, flag, function, instance, mapping, mistyped, several, shown, text
 from morok.caller import caller
-from morok.errors import UnknownDialectError
+from morok.errors import DialectError, UnknownDialectError
 
 Node = Any
 DTypeLike = Hashable
@@ -260,6 +260,27 @@ def register(dialect: Dialect) -> None:
 def registered() -> tuple[Dialect, ...]:
     """The dialects that were registered; the built-in one once it was asked for."""
     return tuple(_registry.values())
+
+
+def built_in(dialect: Dialect) -> bool:
+    """Whether a dialect is Morok's own: what it evaluates and builds with is tested in CI, and is no part of digests."""
+    return type(dialect).__module__ == "morok.ir.dialect"
+
+
+def verify(dialect: Dialect) -> list[DialectError]:
+    """What is wrong with a dialect, as far as its declarations, edges and random values show: [] where nothing is.
+
+    Every op is tried at every dtype that it lists, its evaluator against its solver semantics; what is built against what it was
+    built of; facts and code templates against methods. Each error has the `op` and the `field` that it is about. The prover asks
+    the same before the first verdict on a rule of the dialect, and proves no rule that uses what is wrong. The answer is kept in
+    the cache folder until the dialect, or anything that it calls, changes.
+    """
+    for method in _METHODS:
+        if not callable(getattr(dialect, method, None)):
+            raise mistyped(dialect, "what is verified", f"a dialect, which has a method {method}()")
+    from morok.prove import verified  # lazy: loads the solver
+
+    return [m.error(dialect.name) for m in verified.mistakes(dialect)]
 
 
 def find(name: str) -> Dialect:

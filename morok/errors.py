@@ -224,6 +224,19 @@ class UntrustedHelperError(UnprovedRuleError):
     code = "MRK208"
 
 
+class DialectError(UnprovedRuleError, RuleError):
+    """A dialect is not what it says: an op's evaluator is not its solver semantics, a letter has no domain, two ops have one key.
+    The message names the op and the field; `morok.dialect.verify` finds all. Rules that use what is wrong are not proved.
+    """
+
+    code = "MRK210"
+
+    def __init__(self, message: str, *, op: str = "", field: str = "", **where: Any) -> None:
+        super().__init__(message, **where)
+        self.op = op
+        self.field = field
+
+
 # Rewriting
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 from morok.dialect import Dialect, find
 from morok.dsl import syntax as S
 from morok.dsl.checked import Binding, CheckedFile, CheckedGroup, CheckedRule, Instance, Ty
+from morok.dsl.declared import dialect_mistakes
 from morok.dsl.expressions import Expressions
 from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.dsl.helpers import Definition, Unreadable, definition, outline, several
@@ -104,6 +105,10 @@ class _FileChecker:
                 place = Place(self.file.path, 1)
                 self.errors.append(UnknownNameError(f"there is no dialect `{self.file.dialect}`", place=place, hint=hint))
                 return None
+        misdeclared = [m for m in dialect_mistakes(dialect) if m.everything]
+        if misdeclared:
+            self.errors += [m.error(dialect.name, Place(self.file.path, 1)) for m in misdeclared]
+            return None
         externs = self._externs(dialect)
         groups: list[CheckedGroup] = []
         seen: dict[str, S.Group] = {}

@@ -50,6 +50,11 @@ class Function:
         """Whether it asks something of nodes or dtypes, which only a dialect can answer."""
         return isinstance(self.value, str)
 
+    @property
+    def asked(self) -> bool:
+        """Whether it is a fact of the dialect's own; how nodes compare, their dtypes and lanes are what every dialect tells."""
+        return self.fact and self.name not in ("same", "dtype", "lanes")
+
 
 def _integers(
     name: str, arity: int, value: Callable[..., Any], code: str, partial: bool = False, result: str = "int"

@@ -9,11 +9,12 @@ from typing import NoReturn
 from morok.dialect import Dialect, OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
+from morok.dsl.declared import Mistake, op_mistakes
 from morok.dsl.infer import Clash, T, Types, universe
 from morok.dsl.parse import suggest
 from morok.dsl.scope import Bound, Value
 from morok.dsl.structural import relate, takes_dtype
-from morok.errors import RuleError, RuleTypeError, UnknownNameError
+from morok.errors import DialectError, RuleError, RuleTypeError, UnknownNameError
 
 Report = Callable[..., RuleError]  # (class, message, span, expected=, hint=) -> error
 
@@ -91,7 +92,19 @@ class Resolver:
         if info is None:
             hint = "rules over several ops are written `for op in binary [Add, Mul] { ... }`" if name[:1].islower() else ""
             self.unknown(f"there is no op `{name}`", at, name, self.dialect.ops, hint)
+        wrong = op_mistakes(self.dialect, name)
+        for mistake in wrong:
+            self.misdeclared(mistake, at)
+        if wrong:
+            raise Stop
         return info
+
+    def misdeclared(self, mistake: Mistake, at: S.Syntax) -> None:
+        """Report what the dialect gets wrong that a rule uses."""
+        error = self.make_error(DialectError, mistake.text(self.dialect.name), at.span, mistake.expected, "")
+        if isinstance(error, DialectError):
+            error.op, error.field = mistake.op, mistake.field
+        self.errors.append(error)
 
     def reserved(self, name: str) -> bool:
         return (

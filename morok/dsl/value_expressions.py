@@ -9,6 +9,7 @@ from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import Sort
+from morok.dsl.declared import Mistake
 from morok.dsl.functions import BINARY, FUNCTIONS, SPECIAL, UNARY, Function
 from morok.dsl.infer import T
 from morok.dsl.resolve import Resolver, Stop
@@ -380,6 +381,8 @@ class ValueExpressions(ABC):
             with self.r.typing(f"{name}(..)", e):
                 self.types.restrict(t.elem, self.r.universe.any)
             return replace(e, args=(arg,)), Value("node", T(t.elem, t.lanes if t.form == "value" else self.types.lane()))
+        if name in ("identity", "subst", "axes", "inside"):
+            self._asked(name, e)
         if name == "identity":
             self._count(e, 2)
             fold, of = self.value(e.args[0])
@@ -414,7 +417,17 @@ class ValueExpressions(ABC):
         if len(e.args) != n:
             self.r.fail(f"{e.name} takes {n} argument{'s' if n > 1 else ''}, not {len(e.args)}", e)
 
+    def _asked(self, name: str, e: S.ECall) -> None:
+        """That the dialect declares what is asked of it."""
+        if name not in self.r.dialect.facts and not (name in ("vmin", "vmax") and name in self.r.dialect.inline):
+            known = ", ".join(self.r.dialect.facts) or "nothing"
+            message = f"it has no {name}, which a rule asks for; it declares {known}"
+            self.r.misdeclared(Mistake("", f"facts[{name!r}]", message, "a function of nodes, or of dtypes"), e)
+            raise Stop
+
     def _function(self, e: S.ECall, function: Function) -> tuple[S.Expr, Value]:
+        if function.asked:
+            self._asked(e.name, e)
         args, given = self._operands_of(function, e.args, f"an argument of {e.name}", e)
         made = replace(e, args=args)
         if function.result == "bound":

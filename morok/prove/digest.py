@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
 from morok.prove import sources
@@ -84,7 +85,7 @@ _FOLDED: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # an op
 @once_a_rule
 def implied_ops(rule: CheckedRule) -> tuple[str, ...]:
     """The ops whose meaning a proof may use though the rule does not mention them."""
-    if not sources.built_in(rule.dialect):
+    if not built_in(rule.dialect):
         return ()
     names = names_of(rule)
     found = {n for word in names & _IMPLIED.keys() for n in _IMPLIED[word]}

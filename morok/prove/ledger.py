@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from morok import atomic, cache_folder
 from morok import dialect as dialects
-from morok.errors import LedgerError, Place, UnprovedRuleError, VacuousRuleError
+from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.names import readable
 from morok.prove import page as pages
 from morok.prove import seal, stamp
@@ -287,7 +287,8 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
     rule, record = missing[0]
     why = "no proof of its present text is recorded" if record is None else f"its verdict is {record.verdict}"
     more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-    kind = VacuousRuleError if record is not None and record.verdict == "inapplicable" else UnprovedRuleError
+    kinds: dict[str, type[UnprovedRuleError]] = {"inapplicable": VacuousRuleError, "broken": DialectError}
+    kind = kinds.get("" if record is None else record.verdict, UnprovedRuleError)
     raise kind(
         f"rule {rule.name} is not proved: {why}{more}" + (f"\n  {record.message}" if record and record.message else ""),
         place=Place(rule.file, rule.line),

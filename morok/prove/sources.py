@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from morok.dialect import Dialect, OpInfo
+from morok.dialect import Dialect, OpInfo, built_in
 from morok.prove import foreign
 from morok.prove.stamp import digest
 from morok.prove.static import Closure, Found, mentions, modules_in, read_module, without_docstrings
@@ -137,11 +137,6 @@ def op_digest(info: OpInfo, dialect: Dialect | None = None) -> str:
     return digest(f"{entry!r} {solver_digest(info.solver)}{evaluated}")
 
 
-def built_in(dialect: Dialect) -> bool:
-    """Whether a dialect is Morok's own: its evaluators and nodes are tested in CI, and are no part of digests."""
-    return type(dialect).__module__ == "morok.ir.dialect"
-
-
 def dialect_digest(dialect: Dialect, names: frozenset[str]) -> str:
     """What every proof about a foreign dialect depends on: its theory, how it builds and reads nodes, the facts among `names`.
 
@@ -149,7 +144,16 @@ def dialect_digest(dialect: Dialect, names: frozenset[str]) -> str:
     """
     if built_in(dialect):
         return ""
-    return digest(f"{solver_digest(dialect.theory)} {_semantics_digest()} {foreign.common_digest(dialect, names)}")
+    meaning = f"{solver_digest(dialect.theory)} {_semantics_digest()} {_verification_digest()}"
+    return digest(f"{meaning} {foreign.common_digest(dialect, names)}")
+
+
+@functools.cache
+def _verification_digest() -> str:
+    """What dialects are verified by: a verdict that rests on less is none."""
+    here = Path(__file__).resolve().parent
+    files = (here.parent / "dsl" / "declared.py", here / "verified.py", *sorted(here.glob("dialect_*.py")))
+    return digest(b"\0".join(f.read_bytes() for f in files))
 
 
 @functools.cache

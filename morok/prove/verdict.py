@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.errors import (
+    DialectError,
     HelperContractError,
     ProofError,
     UndecidedRuleError,
@@ -59,7 +60,7 @@ class Verdict:
         """The error that a rule of this verdict is: `morok explain CODE` says more."""
         kinds: dict[str, type[ProofError]] = {
             "inapplicable": VacuousRuleError,
-            "broken": HelperContractError,
+            "broken": HelperContractError if self.contracts.startswith("false") else DialectError,
             "unknown": UndecidedRuleError,
         }
         return UntrustedHelperError.code if self.untested else kinds.get(self.verdict, UnprovedRuleError).code

@@ -22,10 +22,11 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final, Generic, TypeVar
 
+from morok.dialect import built_in
 from morok.dsl.checked import CheckedRule
 from morok.errors import UntrustedHelperError
 from morok.interrupts import check, deferred
-from morok.prove import ledger
+from morok.prove import ledger, verified
 from morok.prove.effort import efforts
 from morok.prove.limits import UNLIMITED, Limits
 from morok.prove.obligation_store import digest_of
@@ -56,8 +57,10 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
 
             verdict = judge_by_measuring(rule)
             return replace(verdict, digest=ledger.rule_digest(rule)) if keep else verdict
-        from morok.prove.obligations import prove_rule
+        from morok.prove.obligations import prove_rule, theory_of
 
+        if not built_in(rule.dialect) and (wrong := list(verified.literal_mistakes(rule, theory_of(rule)))):
+            return failure(rule, "broken", verified.message(rule.dialect.name, wrong))
         verdict = prove_rule(rule, budget, keep)
         return replace(verdict, questions=digest_of(verdict.obligations)) if keep else verdict
     except UntrustedHelperError as problem:  # only calls of its helpers could tell
@@ -126,9 +129,14 @@ def prove_all(
         return failure(rules[task], "error" if why == DIED else "unknown", why)
 
     load_solver(rules)
+    for task, wrong in verified.broken(rules).items():
+        found[task] = failure(rules[task], "broken", verified.message(rules[task].dialect.name, wrong))
+        if done is not None:
+            done(found[task])
     needed = efforts(rules)
     measured = {i for i, r in enumerate(rules) if is_measured(r)}
-    tasks = deque(sorted(range(len(rules)), key=lambda i: (i not in measured, -needed[i])))
+    sound = [i for i in range(len(rules)) if i not in found]
+    tasks = deque(sorted(sound, key=lambda i: (i not in measured, -needed[i])))
     for task, verdict in in_processes(tasks, lambda i: judge(rules[i], budget, keep), died, jobs, measured, limits):
         found[task] = verdict
         if done is not None:
@@ -146,7 +154,8 @@ def load_solver(rules: Iterable[CheckedRule]) -> None:
     for dialect in dialects.values():
         for place in {dialect.theory, *(info.solver for info in dialect.ops.values())} - {""}:
             module, _, name = place.partition(":")
-            getattr(importlib.import_module(module), name)
+            with contextlib.suppress(*(() if built_in(dialect) else (Exception,))):  # its verification says what is wrong
+                getattr(importlib.import_module(module), name)
     if "morok" in dialects:  # what other dialects have no use for
         for name in ("monoid", "structure", "reindexing", "counting"):
             importlib.import_module(f"morok.prove.encoding.{name}")

@@ -72,10 +72,20 @@ _dialect_digests: dict[str, tuple[Dialect, str]] = {}
 
 
 def dialect_digest(dialect: Dialect) -> str:
-    """Of what a dialect says about its ops and dtypes, and of its code templates."""
+    """Of what a dialect says about its ops and dtypes, of its code templates, and of the code of a foreign one: what constants it
+    makes of the numbers in rules is part of matchers.
+    """
+    if not dialects.built_in(dialect):
+        from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
+
+        return f"{_said_digest(dialect)} {sources.whole_digest(dialect)}"
     found = _dialect_digests.get(dialect.name)
-    if found is not None and found[0] is dialect:
-        return found[1]
+    if found is None or found[0] is not dialect:
+        found = _dialect_digests[dialect.name] = (dialect, _said_digest(dialect))
+    return found[1]
+
+
+def _said_digest(dialect: Dialect) -> str:
     ops = [
         (
             o.name,
@@ -94,12 +104,10 @@ def dialect_digest(dialect: Dialect) -> str:
         for o in dialect.ops.values()
     ]
     classes = {k: sorted(v) for k, v in dialect.classes.items()}
-    said = repr(
-        (dialect.name, ops, list(dialect.dtypes), sorted(classes.items()), sorted(dialect.inline.items()), sorted(dialect.facts))
-    )
-    result = hashlib.sha256(said.encode()).hexdigest()
-    _dialect_digests[dialect.name] = (dialect, result)
-    return result
+    flags = [bool(getattr(dialect, f, False)) for f in ("hash_consed", "closed_types")]
+    inline = sorted(dialect.inline.items())
+    said = repr((dialect.name, ops, list(dialect.dtypes), sorted(classes.items()), inline, sorted(dialect.facts), flags))
+    return hashlib.sha256(said.encode()).hexdigest()
 
 
 class RuleFile:

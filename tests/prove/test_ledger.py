@@ -211,6 +211,7 @@ any: Reduce { src: x: i32, op, ranges: [] } ~> x
 # digests are made.
 NEEDLESS = {
     "morok.dialect.OpInfo",
+    "morok.dialect.built_in",
     "morok.dsl.syntax",
     "morok.ir.op.Op",
     "morok.ir.op.Undefined",

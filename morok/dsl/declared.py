@@ -1,0 +1,212 @@
+"""What a dialect says wrongly of itself, as far as its declarations show: nothing is evaluated, no node is built.
+
+Each mistake names the op and the field, and spoils no more rules than use what it is about. `morok.dialect.verify` finds others.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok.dialect import Dialect, OpInfo
+from morok.errors import DialectError, Place
+
+_TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_ARITY: Final = {"unary": 1, "binary": 2, "ternary": 3}
+# Code templates, with what stands in their braces; those of matchers, whose names must be known
+_HOLES: Final = {
+    "opkey": "n", "operands": "n", "type": "n", "scalar": "n", "same": "ab", "vmin": "n", "vmax": "n", "invalid": "n",
+    "const_value": "n", "lanes": "n", "pointee": "n", "vector": "dk", "const": "vd", "is_const": "n", "recall": "n", "nests": "n",
+    "stands_for": "ab",
+}  # fmt: skip
+_WORDS: Final = frozenset(("const_op", "invalid_op", "split"))  # names of an op, or of a dtype
+_LOOSE: Final = frozenset(("is_const", "recall", "nests", "stands_for"))  # the engine's own
+_BUILDS: Final = {"pointwise1": ("op", "a"), "pointwise2": ("op", "a", "b"), "pointwise3": ("op", "a", "b", "c")}
+_FACTS: Final = frozenset(("vmin", "vmax"))
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """Something that a dialect gets wrong.
+
+    op, field  where it says so; no op: the dialect itself
+    dtypes     the rules at these alone are spoiled; none: at all
+    facts      the rules that ask for these alone are spoiled
+    constants  the rules that look at constants, or make them, alone are spoiled
+    """
+
+    op: str
+    field: str
+    message: str
+    expected: str = ""
+    dtypes: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+    constants: bool = False
+
+    @property
+    def everything(self) -> bool:
+        """Whether it spoils all rules of the dialect."""
+        return not (self.op or self.dtypes or self.facts or self.constants)
+
+    def text(self, dialect: str) -> str:
+        where = f"op {self.op} of dialect {dialect}" if self.op else f"dialect {dialect}"
+        return f"{where}: {self.field}: {self.message}"
+
+    def error(self, dialect: str, place: Place | None = None) -> DialectError:
+        return DialectError(self.text(dialect), op=self.op, field=self.field, place=place, expected=self.expected)
+
+
+_known: dict[str, tuple[Any, Any, dict[str, tuple[Mistake, ...]]]] = {}
+
+
+def op_mistakes(dialect: Dialect, name: str) -> tuple[Mistake, ...]:
+    """What is wrong with the declaration of one op."""
+    found = _known.get(dialect.name)
+    if found is None or found[0] is not dialect or found[1] != list(dialect.ops.values()):
+        found = _known[dialect.name] = (dialect, list(dialect.ops.values()), {})
+    if name not in found[2]:
+        found[2][name] = tuple(_op(dialect, name, dialect.ops[name]))
+    return found[2][name]
+
+
+def _op(dialect: Dialect, name: str, info: OpInfo) -> Iterator[Mistake]:
+    def mistake(field: str, message: str, expected: str = "") -> Mistake:
+        return Mistake(name, field, message, expected)
+
+    if not _NAME.fullmatch(name):
+        yield mistake("name", f"{name!r} is no name that rules could write", "letters, digits and _")
+    if info.name != name:
+        yield mistake("name", f"the op calls itself {info.name}", f"the name that `ops` has it by, {name}")
+    clash = [n for n, other in dialect.ops.items() if n != name and other.key == info.key]
+    if clash:
+        yield mistake("key", f"{info.key!r} is the key of {' and '.join(clash)} too", "a key for each op")
+    if len({o.name for o in info.operands}) < len(info.operands):
+        yield mistake("operands", "two have one name", "a name for each operand")
+    yield from _domains(dialect, info, mistake)
+    if info.params:
+        yield from _params(dialect, info, mistake)
+    if info.kind and len(info.operands) != _ARITY[info.kind]:
+        yield mistake("kind", f"a {info.kind} op of {len(info.operands)} operands", f"{_ARITY[info.kind]} operands")
+    if info.commutative and (len(info.operands) != 2 or len(set(info.params)) > 1):
+        yield mistake("commutative", "its operands cannot change places", "two operands of one type")
+    if info.solver and not _TARGET.fullmatch(info.solver):
+        yield mistake("solver", f"{info.solver!r} is no place of a function", 'an import path, "package.module:function"')
+
+
+def _domains(dialect: Dialect, info: OpInfo, mistake: Any) -> Iterator[Mistake]:
+    known = ", ".join(dialect.dtypes)
+    for letter, names in info.domains.items():
+        unknown = [n for n in names if n not in dialect.dtypes]
+        if unknown:
+            yield mistake(
+                "domains", f"{letter} ranges over {', '.join(unknown)}, which is no dtype here", f"dtypes among {known}"
+            )
+        if not names:
+            yield mistake("domains", f"{letter} ranges over nothing", f"dtypes among {known}")
+        if letter in dialect.dtypes:
+            yield mistake("domains", f"{letter} is a dtype, and a letter that ranges over dtypes", "a letter that is no dtype")
+
+
+def _params(dialect: Dialect, info: OpInfo, mistake: Any) -> Iterator[Mistake]:
+    count = len(info.operands)
+    if any(o.many or o.optional for o in info.operands):
+        yield mistake("params", "the op takes as many operands as are given", "() where the number of operands is not fixed")
+    elif len(info.params) != count:
+        yield mistake("params", f"{len(info.params)} dtypes for {count} operands", "a letter or a dtype for each operand")
+    for field, words in (("params", info.params), ("result", (info.result,))):
+        for word in dict.fromkeys(words):
+            if word not in info.domains and word not in dialect.dtypes:
+                what = f"{word} has no domain, and is no dtype" if word else "nothing says of which dtype it is"
+                yield mistake(field, what, f"a letter of {', '.join(info.domains) or 'domains'}, or a dtype's name")
+
+
+def dialect_mistakes(dialect: Dialect) -> list[Mistake]:
+    """What is wrong with what the dialect declares besides its ops."""
+    found: list[Mistake] = []
+    if dialect.theory and not _TARGET.fullmatch(dialect.theory):
+        expected = 'an import path, "package.module:Class"'
+        found.append(Mistake("", "theory", f"{dialect.theory!r} is no place of a class", expected))
+    seen: list[tuple[str, Any]] = []
+    for name, dtype in dialect.dtypes.items():
+        same = [n for n, d in seen if d == dtype]
+        if same:
+            found.append(
+                Mistake("", "dtypes", f"{same[0]} and {name} are equal", "a dtype of its own for each name", (same[0], name))
+            )
+        seen.append((name, dtype))
+    for name, members in dialect.classes.items():
+        unknown = sorted(m for m in members if m not in dialect.dtypes)
+        if unknown:
+            found.append(
+                Mistake("", "classes", f"{', '.join(unknown)} in {name} is no dtype", f"among {', '.join(dialect.dtypes)}")
+            )
+    for name, function in dialect.facts.items():
+        if not callable(function):
+            found.append(Mistake("", "facts", f"{name} is no function", "a function of nodes", facts=(name,)))
+    for key, template in dialect.inline.items():
+        found += _template(dialect, key, template)
+    return found
+
+
+def _template(dialect: Dialect, key: str, template: Any) -> Iterator[Mistake]:
+    op, fact = "", (key,) if key in _FACTS else ()
+    start, _, rest = key.partition(".")
+    field = f"inline[{key!r}]"
+    if key in _WORDS:
+        known = dialect.dtypes if key == "split" else dialect.ops
+        if template not in known:
+            yield Mistake(
+                "", field, f"{template!r} is no {'dtype' if key == 'split' else 'op'} here", f"among {', '.join(known)}"
+            )
+        return
+    holes: tuple[str, ...]
+    if key in _HOLES:
+        holes = tuple(_HOLES[key])
+    elif key in _BUILDS:
+        holes = _BUILDS[key]
+    elif start == "build" and rest:
+        op, holes = rest, ("a", "d")
+    elif start == "attr" and rest:
+        op, holes = rest.rpartition(".")[0], ("n",)
+    elif start == "in" and rest:
+        holes = ("n",)
+    else:
+        yield Mistake(
+            "",
+            field,
+            "there is no such template",
+            f"one of {', '.join([*_HOLES, *_BUILDS, 'build.OP', 'attr.NAME', 'in.CLASS'])}",
+        )
+        return
+    if op and op not in dialect.ops:
+        yield Mistake("", field, f"there is no op {op}", f"among {', '.join(dialect.ops)}")
+        return
+    expected = f"a Python expression of {', '.join('{' + h + '}' for h in holes)}"
+    try:
+        made = template.format(**{h: f"hole_{h}" for h in holes})
+        tree = ast.parse(made, mode="eval")
+    except (KeyError, IndexError, ValueError, AttributeError) as problem:
+        yield Mistake(op, field, f"{template!r} cannot be filled in: {type(problem).__name__} {problem}", expected, facts=fact)
+        return
+    except SyntaxError as problem:
+        yield Mistake(op, field, f"{template!r} is no Python expression: {problem.msg}", expected, facts=fact)
+        return
+    if key in _LOOSE:
+        return
+    bound = {a.arg for n in ast.walk(tree) if isinstance(n, ast.arguments) for a in n.args}
+    bound |= {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} - bound
+    given = {*getattr(dialect, "names", {}), "_d", *(f"hole_{h}" for h in holes)}
+    unknown = sorted(n for n in names if n not in given and not _builtin(n))
+    if unknown:
+        yield Mistake(op, field, f"{', '.join(unknown)} in {template!r} is known to nobody", "names that `names` has", facts=fact)
+
+
+def _builtin(name: str) -> bool:
+    import builtins
+
+    return hasattr(builtins, name)

@@ -1,0 +1,285 @@
+"""What a dialect's ops compute against what the solver is told: at every dtype, on edges, at random, on numbers in their code."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import z3
+
+from morok.dialect import Dialect, OpInfo
+from morok.dsl.declared import Mistake
+from morok.dsl.values import FAILURES, NoValue
+from morok.prove.dialect_values import candidates, mentioned, same_number, worlds
+from morok.prove.semantics.term import Term, Unsupported
+
+MOST: Final = 240  # applications of one op at one choice of dtypes
+LEAST: Final = 24
+ALL: Final = 600  # of one op, about
+TWICE: Final = 20  # of these, applications of the evaluator that are made again
+CHOICES: Final = 40  # of dtypes
+
+
+class Wrong(Exception):
+    """A mistake in a field, in words."""
+
+    def __init__(self, field: str, message: str, expected: str = "") -> None:
+        super().__init__(message)
+        self.field, self.message, self.expected = field, message, expected
+
+
+def target(place: str) -> Any:
+    """What an import path names. Wrong says what of it is missing."""
+    module, _, name = place.partition(":")
+    try:
+        home = importlib.import_module(module)
+    except Exception as problem:  # whatever the module does when it is run
+        what = "there is no module" if isinstance(problem, ModuleNotFoundError) and problem.name == module else "cannot import"
+        raise Wrong("", f"{what} {module}" + ("" if what.startswith("there") else f": {said(problem)}")) from None
+    found = getattr(home, name, None)
+    if found is None or not callable(found):
+        raise Wrong("", f"{module} has no {name}" if found is None else f"{place} cannot be called")
+    return found
+
+
+def said(problem: BaseException) -> str:
+    return f"{type(problem).__name__}: {problem}"[:300]
+
+
+def theory_of(dialect: Dialect) -> Any:
+    """The dialect's theory; Wrong where it has none that can be used."""
+    if not dialect.theory:
+        raise Wrong("theory", "it names no theory, so that nothing can be proved", 'an import path, "package.module:Class"')
+    try:
+        made = target(dialect.theory)()
+        attempts = made.attempts
+    except Wrong as wrong:
+        raise Wrong(
+            "theory", wrong.message, "a class that can be imported, as IntegerTheory of morok.prove.semantics.plain"
+        ) from None
+    except Exception as problem:
+        raise Wrong("theory", f"{dialect.theory} cannot be made, or has no `attempts`: {said(problem)}") from None
+    if not callable(attempts):
+        raise Wrong("theory", f"`attempts` of {dialect.theory} is no method")
+    return made
+
+
+def choices(dialect: Dialect, info: OpInfo) -> list[dict[str, str]]:
+    """The dtypes that the letters of an op may stand for."""
+    letters = list(info.domains)
+    found = [dict(zip(letters, names, strict=True)) for names in itertools.product(*info.domains.values())]
+    if len(found) > CHOICES:
+        random.Random(info.name).shuffle(found)
+    return found[:CHOICES]
+
+
+def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mistake]:
+    """Where the evaluator and the solver function of an op disagree, or cannot be used: the first of each field."""
+    fields: set[str] = set()
+    function: Callable[..., Term] | None = None
+    try:
+        if not info.solver:
+            raise Wrong("solver", "it names no function, so that no rule over the op can be proved", '"package.module:function"')
+        function = target(info.solver)
+    except Wrong as wrong:
+        fields.add("solver")
+        yield Mistake(info.name, "solver", wrong.message, wrong.expected or "a function (world, dtype, *terms) -> Term")
+    possible = choices(dialect, info)
+    most = min(MOST, max(LEAST, ALL // max(1, len(possible))))
+    for at in possible:
+        for found in _at(dialect, theory, info, function, at, most):
+            if found.field not in fields:
+                fields.add(found.field)
+                yield Mistake(info.name, found.field, found.message, found.expected)
+
+
+def _at(
+    dialect: Dialect, theory: Any, info: OpInfo, function: Callable[..., Term] | None, at: dict[str, str], most: int
+) -> Iterator[Wrong]:
+    names = [at.get(p, p) for p in info.params]
+    result = at.get(info.result, info.result)
+    where = f"at {', '.join(dict.fromkeys([*names, result]))}"
+    try:
+        attempts = worlds(theory, dialect, info.name, sorted({*names, result}))
+        if not attempts:
+            raise Wrong("theory", f"`attempts` has none for {info.name} {where}")
+        world = attempts[0].world()
+        rng = random.Random(f"{info.name} {where}")
+        more = mentioned(info)
+        values = [candidates(world, n, more, rng) for n in names]
+    except Wrong as wrong:
+        yield wrong
+        return
+    except Exception as problem:
+        yield Wrong("solver", f"the theory fails {where}: {said(problem)}")
+        return
+    empty = [n for n, v in zip(names, values, strict=True) if not v]
+    if empty:
+        yield Wrong(
+            "domains", f"the theory has no constants at {empty[0]}: not even 0 and 1 are values of it", "limits of each dtype"
+        )
+        return
+    tried = _combined(values, most, rng)
+    yield from _evaluated(dialect, info, names, result, tried)
+    if function is None:
+        return
+    compared = False
+    for attempt in attempts:
+        try:
+            for v in tried:
+                compared |= _compare(dialect, info, function, attempt, names, result, v)
+        except Wrong as wrong:
+            yield wrong
+            return
+        except Unsupported:
+            continue
+    if not compared and info.evaluate is not None:
+        yield Wrong("solver", f"no encoding of the theory has it {where}")
+
+
+def _combined(values: Sequence[Sequence[Any]], most: int, rng: random.Random) -> list[tuple[Any, ...]]:
+    """Combinations of values: all where they are few, else the first of each with each other's, and random ones."""
+    if math.prod(map(len, values)) <= most:
+        return list(itertools.product(*values))
+    few = [v[: max(2, int(most ** (1 / len(values)) * 0.7))] for v in values]
+    chance = [tuple(rng.choice(v) for v in values) for _ in range(most // 2)]
+    return list(dict.fromkeys([*itertools.product(*few), *chance]))
+
+
+def dtype_for(info: OpInfo, names: Sequence[str], result: str) -> tuple[str, tuple[str, ...]]:
+    """(the dtype that an evaluator is given, those behind its values): the operands', and for a conversion the result's."""
+    if info.result in info.domains and info.result not in info.params:
+        return result, (names[0],)
+    place = next((i for i, word in enumerate(info.params) if word in info.domains), 0)
+    return names[place], ()
+
+
+def evaluated(dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, values: tuple[Any, ...]) -> Any:
+    """The evaluator's value; NoValue where it says that there is none, as matchers understand it."""
+    assert info.evaluate is not None
+    first, behind = dtype_for(info, names, result)
+    try:
+        return info.evaluate(dialect.dtypes[first], *values, *(dialect.dtypes[n] for n in behind))
+    except (*FAILURES, getattr(dialect, "undefined", NoValue)):
+        raise NoValue from None
+
+
+def _evaluated(
+    dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, tried: list[tuple[Any, ...]]
+) -> Iterator[Wrong]:
+    """What the evaluator alone shows: that it can be called, and commutes where that is declared."""
+    if info.evaluate is None:
+        return
+    given = f"(dtype, {len(names)} values{', dtype of the operand' if dtype_for(info, names, result)[1] else ''})"
+    commutes = info.commutative
+    for i, v in enumerate(tried):
+        try:
+            one = evaluated(dialect, info, names, result, v)
+            if i < TWICE and not same_number(one, again := evaluated(dialect, info, names, result, v)):
+                yield Wrong("evaluate", f"of {_values(v)} is {one!r}, and {again!r} the next time", "a function of its arguments")
+                return
+        except NoValue:
+            one = NoValue
+        except Exception as problem:
+            yield Wrong("evaluate", f"called as {given} with {_values(v)} it raises {said(problem)}", f"a function of {given}")
+            return
+        if one is None or (isinstance(one, type) and one is not NoValue):
+            yield Wrong("evaluate", f"of {_values(v)} is {one!r}", "a number, or an exception where there is none")
+            return
+        if commutes and len(v) == 2:
+            try:
+                other = evaluated(dialect, info, names, result, (v[1], v[0]))
+            except NoValue:
+                other = NoValue
+            except Exception:
+                continue  # its own turn says it
+            if one is not other and (NoValue in (one, other) or not same_number(one, other)):
+                shown = f"{info.name}{_values(v)} is {_shown(one)}, {info.name}{_values(v[::-1])} is {_shown(other)}"
+                yield Wrong("commutative", f"its operands cannot change places: {shown}", "commutative=False")
+                commutes = False
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is NoValue else repr(value)
+
+
+def _values(v: Sequence[Any]) -> str:
+    return f"({', '.join(map(repr, v))})"
+
+
+def _compare(
+    dialect: Dialect,
+    info: OpInfo,
+    function: Callable[..., Term],
+    attempt: Any,
+    names: Sequence[str],
+    result: str,
+    v: tuple[Any, ...],
+) -> bool:
+    """Compare one application; False where the encoding does not have it. Wrong says where they differ."""
+    world = attempt.world()
+    try:
+        terms = [world.constant(n, x) for n, x in zip(names, v, strict=True)]
+    except Exception:  # no such constant in this encoding
+        return False
+    converts = bool(dtype_for(info, names, result)[1])
+    d = world.dtype(names[0] if info.comparison else result)
+    extra = (world.dtype(names[0]),) if converts else ()
+    try:
+        got = function(world, d, *terms, *extra)
+    except Unsupported:
+        return False
+    except Exception as problem:
+        raise Wrong("solver", f"{info.solver} of {_values(v)} raises {said(problem)}", "(world, dtype, *terms) -> Term") from None
+    if not isinstance(got, Term):
+        raise Wrong("solver", f"{info.solver} returns {type(got).__name__}", "a Term: strict(value, *operands) makes one")
+    if info.evaluate is None:
+        return True
+    try:
+        want = evaluated(dialect, info, names, result, v)
+    except NoValue:
+        want = NoValue
+    except Exception:
+        return False  # said already
+    try:
+        _agree(world, info, result, got, want, v)
+    except Wrong:
+        raise
+    except Exception as problem:
+        raise Wrong("solver", f"{info.solver} of {_values(v)} is no value of {result}: {said(problem)}") from None
+    return True
+
+
+def _agree(world: Any, info: OpInfo, result: str, got: Term, want: Any, v: tuple[Any, ...]) -> None:
+    there = z3.simplify(got.defined)
+    if world.axioms or not (z3.is_true(there) or z3.is_false(there)):
+        there = _model(world, got.defined)
+    at = f"{info.name}{_values(v)}"
+    if want is NoValue:
+        if z3.is_true(there):
+            raise Wrong("evaluate", f"{at} has no value, and has one to the solver", f"what {info.solver} says")
+        return
+    if z3.is_false(there):
+        raise Wrong("evaluate", f"{at} is {want!r}, and has no value to the solver", f"what {info.solver} says")
+    if not world.exact:  # some values of it are known alone: the evaluator's must be possible
+        solver = z3.Solver()
+        solver.add(*world.axioms, got.value == world.constant(result, want).value)
+        if solver.check() == z3.unsat:
+            raise Wrong("evaluate", f"{at} is {want!r}, which it cannot be to the solver", f"what {info.solver} says")
+        return
+    value = z3.simplify(got.value) if not world.axioms else _model(world, got.value)
+    found = world.read(result, value)
+    if not same_number(found, want):
+        raise Wrong("evaluate", f"{at} is {want!r}, and {found!r} to the solver", f"what {info.solver} says")
+
+
+def _model(world: Any, e: Any) -> Any:
+    solver = z3.Solver()
+    solver.add(*world.axioms)
+    if solver.check() != z3.sat:
+        raise ValueError("what the theory assumes cannot be")
+    return solver.model().eval(e, model_completion=True)

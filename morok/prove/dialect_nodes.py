@@ -1,0 +1,342 @@
+"""What a dialect's methods, templates and facts say of nodes that it has built: round trips, and each against the others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from morok.dialect import NOT_CONST, Dialect, OpInfo
+from morok.dsl.declared import Mistake
+from morok.dsl.values import NoValue
+from morok.prove.dialect_meanings import choices, evaluated, said
+from morok.prove.dialect_values import same_number
+
+FEW: Final = 6  # constants of a dtype that ops are built over
+
+Values = Mapping[str, Sequence[Any]]  # some values of each dtype
+
+
+class _Wrong(Exception):
+    def __init__(self, field: str, message: str, expected: str = "") -> None:
+        super().__init__(message)
+        self.mistake = Mistake("", field, message, expected)
+
+
+def call(dialect: Dialect, method: str, *args: Any) -> Any:
+    """What a method returns; _Wrong where it raises."""
+    try:
+        return getattr(dialect, method)(*args)
+    except Exception as problem:
+        raise _Wrong(method, f"raises {said(problem)}") from None
+
+
+def constant_mistakes(dialect: Dialect, values: Values) -> Iterator[Mistake]:
+    """Whether constants are what they were made of, and of the dtype."""
+    for name, some in values.items():
+        try:
+            nodes = [(v, _constant(dialect, name, v)) for v in some]
+            for (v, a), (w, b) in itertools.combinations(nodes, 2):
+                if not same_number(v, w):
+                    if call(dialect, "same", a, b):
+                        what = f"the constants {v!r} and {w!r} of {name} are the same to it"
+                        raise _Wrong("same", what, "whether nodes are equal")
+                    _same_template(dialect, a, b, f"constants of {name}")
+        except _Wrong as wrong:
+            spoils = wrong.mistake.field in ("const", "const_value")
+            yield replace(wrong.mistake, dtypes=(name,), constants=True) if spoils else wrong.mistake
+
+
+def _same_template(dialect: Dialect, a: Any, b: Any, shown: str) -> None:
+    """Whether the template for `same` says of two different nodes what the method says."""
+    if "same" in dialect.inline:
+        scope = {**getattr(dialect, "names", {}), "_d": dialect, "hole_a": a, "hole_b": b}
+        if bool(_filled(dialect, "same", scope, shown)) != bool(dialect.same(a, b)):
+            raise _Wrong("inline['same']", f"is not what the method says of {shown}")
+
+
+def _constant(dialect: Dialect, name: str, value: Any) -> Any:
+    made = call(dialect, "const", dialect.dtypes[name], value)
+    back = call(dialect, "const_value", made)
+    if back is NOT_CONST or back is None:
+        shown = "NOT_CONST" if back is NOT_CONST else "None"
+        raise _Wrong("const_value", f"of const({name}, {value!r}) is {shown}", f"{value!r}")
+    if not same_number(back, value):
+        raise _Wrong("const", f"const_value(const({name}, {value!r})) is {back!r}", f"{value!r}, a value of {name} to the theory")
+    kind = call(dialect, "type", made)
+    if kind != dialect.dtypes[name]:
+        raise _Wrong("type", f"of const({name}, {value!r}) is {kind!r}", f"{dialect.dtypes[name]!r}")
+    if not call(dialect, "same", made, made):
+        raise _Wrong("same", f"const({name}, {value!r}) is not the same as itself", "True")
+    key = call(dialect, "opkey", made)
+    clash = [n for n, info in dialect.ops.items() if info.key == key and info.params]
+    if clash:
+        raise _Wrong("opkey", f"constants have the key of {clash[0]}", "a key of their own")
+    again = call(dialect, "const", dialect.dtypes[name], value)
+    if getattr(dialect, "hash_consed", False) and again is not made:
+        raise _Wrong("hash_consed", f"const({name}, {value!r}) is another object each time", "equal nodes that are one object")
+    _constant_templates(dialect, name, value, made, key)
+    return made
+
+
+def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key: Any) -> None:
+    """Whether the templates say of a constant what the methods do."""
+    op = dialect.inline.get("const_op")
+    if op is not None and dialect.ops[op].key != key:
+        raise _Wrong("inline['const_op']", f"the constants' key is {key!r}, and {op}'s is {dialect.ops[op].key!r}")
+    kind = dialect.type(node)
+    wanted: dict[str, Any] = {"const_value": value, "scalar": getattr(dialect, "element", lambda d: d)(kind), "is_const": True}
+    for template in (t for t in dialect.inline if t.startswith("in.")):
+        wanted[template] = name in dialect.classes.get(template[3:], frozenset((template[3:],)))
+    scope = {**getattr(dialect, "names", {}), "_d": dialect, "hole_n": node, "hole_v": value, "hole_d": dialect.dtypes[name]}
+    for template, said_ in wanted.items():
+        if template in dialect.inline and (template != "is_const" or "Op." not in dialect.inline[template]):
+            got = _filled(dialect, template, scope, repr(value))
+            if not (same_number(got, said_) if template == "const_value" else got == said_):
+                raise _Wrong(f"inline[{template!r}]", f"is {got!r} for the constant {value!r} of {name}", repr(said_))
+    if "const" in dialect.inline and not dialect.same(_filled(dialect, "const", scope, repr(value)), node):
+        raise _Wrong("inline['const']", f"makes another node than const({name}, {value!r})")
+
+
+def _filled(dialect: Dialect, key: str, scope: Mapping[str, Any], shown: str) -> Any:
+    """What a template is, with its braces filled by the names of `scope`."""
+    names = {k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}
+    try:
+        return eval(dialect.inline[key].format(**names), dict(scope))
+    except Exception as problem:
+        raise _Wrong(f"inline[{key!r}]", f"raises {said(problem)} for {shown}") from None
+
+
+class OpNodes:
+    """The nodes of one op over constants, and what is wrong with them."""
+
+    def __init__(self, dialect: Dialect, info: OpInfo, values: Values) -> None:
+        self.dialect = dialect
+        self.info = info
+        self.values = values
+        self.found: dict[str, Mistake] = {}
+        self.last: Any = None
+
+    def mistakes(self) -> list[Mistake]:
+        """What is wrong, the first of each field."""
+        for at in choices(self.dialect, self.info):
+            names = [at.get(p, p) for p in self.info.params]
+            result = at.get(self.info.result, self.info.result)
+            if all(n in self.values for n in names):
+                self._at(names, result)
+        if getattr(self.dialect, "closed_types", False):
+            self._closed()
+        return list(self.found.values())
+
+    def _closed(self) -> None:
+        """Whether nodes of the op can be built at dtypes that it does not list, though the dialect says that there are none."""
+        d, info = self.dialect, self.info
+        if len(set(info.params)) != 1 or info.params[0] not in info.domains:
+            return
+        for name in self.values.keys() - set(info.domains[info.params[0]]):
+            try:
+                operand = _constant(d, name, self.values[name][0])
+                node = d.build(info.name, (operand,) * len(info.params), {}, None)
+                there = d.opkey(node) == info.key
+            except Exception:  # it refuses, as it says
+                continue
+            if there:
+                what = f"{info.name} can be built at {name}, which it does not list"
+                self.add(Mistake("", "closed_types", what, "an error, or closed_types = False"))
+                return
+
+    def _at(self, names: Sequence[str], result: str) -> None:
+        try:
+            some = [[(v, _constant(self.dialect, n, v)) for v in self.values[n][:FEW]] for n in names]
+        except _Wrong:
+            return  # said of the constants
+        built = 0
+        others = None
+        for chosen in itertools.product(*some):
+            operands = tuple(node for _, node in chosen)
+            given = tuple(v for v, _ in chosen)
+            try:
+                node = self._build(operands, result)
+                value = call(self.dialect, "const_value", node)
+                if value is None:
+                    raise _Wrong("const_value", "of a node that is no constant is None", "NOT_CONST")
+                if value is not NOT_CONST:  # built as what it is
+                    self._folded(names, result, given, value)
+                    continue
+                built += call(self.dialect, "opkey", node) == self.info.key
+                if call(self.dialect, "opkey", node) == self.info.key:
+                    self._node(node, operands, others or operands, result, given)
+                    others = operands
+            except _Wrong as wrong:
+                self.add(wrong.mistake)
+                return
+        if not built and not any(self.folds(names, result)):
+            made = f"build({self.info.name!r}, ..) at {', '.join(names)} makes no node whose opkey is {self.info.key!r}"
+            self.add(Mistake("", "build", made, f"a node of {self.info.name}"))
+
+    def folds(self, names: Sequence[str], result: str) -> Iterator[bool]:
+        """Whether constants make a constant, as far as that is tried."""
+        for values in itertools.product(*(self.values[n][:2] for n in names)):
+            try:
+                node = self._build(tuple(_constant(self.dialect, n, v) for n, v in zip(names, values, strict=True)), result)
+                yield call(self.dialect, "const_value", node) is not NOT_CONST
+            except _Wrong:
+                yield False
+
+    def add(self, mistake: Mistake) -> None:
+        self.found.setdefault(mistake.field, replace(mistake, op=self.info.name))
+
+    def _build(self, operands: tuple[Any, ...], result: str) -> Any:
+        given = self.info.result in self.info.domains and self.info.result not in self.info.params
+        return call(self.dialect, "build", self.info.name, operands, {}, self.dialect.dtypes[result] if given else None)
+
+    def _folded(self, names: Sequence[str], result: str, given: tuple[Any, ...], value: Any) -> None:
+        if self.info.evaluate is None:
+            return
+        try:
+            want = evaluated(self.dialect, self.info, names, result, given)
+        except NoValue:
+            return
+        except Exception:
+            return  # said of the evaluator
+        if not same_number(value, want):
+            shown = ", ".join(map(repr, given))
+            raise _Wrong("build", f"{self.info.name}({shown}) is built as {value!r}, and evaluates to {want!r}")
+
+    def _node(self, node: Any, operands: tuple[Any, ...], others: tuple[Any, ...], result: str, given: tuple[Any, ...]) -> None:
+        d, info = self.dialect, self.info
+        shown = f"{info.name}({', '.join(map(repr, given))})"
+        held = call(d, "operands", node)
+        again = call(d, "operands", node)
+        try:
+            count, fresh = len(held), [a is not b for a, b in zip(held, again, strict=True)]
+        except TypeError:
+            raise _Wrong("operands", f"of {shown} are {type(held).__name__}", "a sequence of nodes") from None
+        if count != len(operands):
+            raise _Wrong("operands", f"{shown} has {count}", f"{len(operands)}")
+        if any(fresh):
+            raise _Wrong(
+                "operands", "are other objects each time they are asked for", "the same objects: nodes are told apart by identity"
+            )
+        orders = itertools.permutations(operands) if info.commutative else (operands,)
+        if not any(all(call(d, "same", a, b) for a, b in zip(held, order, strict=True)) for order in orders):
+            raise _Wrong("operands", f"of {shown} are not those that it was built of", "the operands in their order")
+        kind = call(d, "type", node)
+        if kind != d.dtypes[result]:
+            raise _Wrong("type", f"of {shown} is {kind!r}", f"{d.dtypes[result]!r}")
+        if not call(d, "same", node, node) or any(call(d, "same", node, o) for o in held):
+            raise _Wrong("same", f"takes {shown} for one of its operands, or for none of itself", "whether nodes are equal")
+        self._rebuilt(node, held, others, shown)
+        self._bounds(node, given, result, shown)
+        self._templates(node, tuple(held), shown)
+
+    def _rebuilt(self, node: Any, held: Sequence[Any], others: tuple[Any, ...], shown: str) -> None:
+        d, info = self.dialect, self.info
+        for wanted in (tuple(held), others):
+            made = call(d, "rebuild", node, wanted)
+            value = call(d, "const_value", made) if made is not None else None
+            if made is None or (value is NOT_CONST and call(d, "opkey", made) != info.key):
+                what = "None" if made is None else f"a node of {call(d, 'opkey', made)!r}"
+                raise _Wrong("rebuild", f"of {shown} makes {what}", f"a node of {info.name} with the operands given")
+            if value is not NOT_CONST:
+                continue
+            back = call(d, "operands", made)
+            orders = itertools.permutations(wanted) if info.commutative else (wanted,)
+            if len(back) != len(wanted) or not any(
+                all(call(d, "same", a, b) for a, b in zip(back, order, strict=True)) for order in orders
+            ):
+                raise _Wrong("rebuild", f"of {shown} does not have the operands that it was given")
+            if call(d, "type", made) != call(d, "type", node):
+                raise _Wrong("rebuild", f"of {shown} has another type", "the type of the node")
+            alike = all(call(d, "same", a, b) for a, b in zip(wanted, held, strict=True))
+            if not alike and not info.commutative and call(d, "same", made, node):
+                raise _Wrong("same", f"takes {shown} for a node with other operands", "whether nodes are equal")
+
+    def _bounds(self, node: Any, given: tuple[Any, ...], result: str, shown: str) -> None:
+        """Whether the facts vmin and vmax hold of what the node evaluates to."""
+        if self.info.evaluate is None:
+            return
+        try:
+            value = evaluated(self.dialect, self.info, [self._name(o) for o in self.dialect.operands(node)], result, given)
+        except NoValue:
+            ask = self.dialect.facts.get("defined")
+            if ask is not None and ask(node):
+                self._fact("defined", f"defined({shown}) holds, and it has no value")
+            return
+        except Exception:  # said of the evaluator
+            return
+        for fact in ("vmin", "vmax"):
+            ask = self.dialect.facts.get(fact)
+            if ask is None or not isinstance(value, int):
+                continue
+            try:
+                bound = ask(node)
+                good = bound <= value if fact == "vmin" else value <= bound
+            except Exception as problem:
+                self._fact(fact, f"{fact} of {shown} raises {said(problem)}")
+                continue
+            if not good:
+                self._fact(fact, f"{fact} of {shown} is {bound!r}, and its value {value!r}")
+
+    def _name(self, node: Any) -> str:
+        kind = self.dialect.type(node)
+        return next((n for n, d in self.dialect.dtypes.items() if d == kind), "")
+
+    def _fact(self, fact: str, message: str) -> None:
+        self.found.setdefault(f"facts[{fact!r}]", Mistake("", f"facts[{fact!r}]", message, "a bound that holds", facts=(fact,)))
+
+    def _templates(self, node: Any, held: tuple[Any, ...], shown: str) -> None:
+        """Whether the code templates say what the methods and facts do."""
+        d, info = self.dialect, self.info
+        scope = {**getattr(d, "names", {}), "_d": d, "hole_n": node, "hole_a": node, "hole_b": held[0], "hole_op": info.key}
+
+        def filled(key: str, **holes: Any) -> Any:
+            return _filled(d, key, {**scope, **{f"hole_{k}": v for k, v in holes.items()}}, shown)
+
+        for key in ("opkey", "type", "operands", "vmin", "vmax"):
+            if key in d.inline:
+                ask = d.facts.get(key) if key in ("vmin", "vmax") else getattr(d, key)
+                one: Any = filled(key)
+                other: Any = None if ask is None else ask(node)
+                if key == "operands":
+                    alike = len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+                else:
+                    alike = ask is None or one is other or one == other
+                if not alike:
+                    raise _Wrong(f"inline[{key!r}]", f"is {one!r} for {shown}, and the method says {other!r}"[:300])
+        for other in (node, held[0], self.last):
+            if other is not None:
+                _same_template(d, node, other, shown)
+        self.last = node
+        for i, key in enumerate(("pointwise1", "pointwise2", "pointwise3")):
+            if key in d.inline and len(held) == i + 1 and not (info.result in info.domains and info.result not in info.params):
+                made = filled(key, **dict(zip("abc", held, strict=False)))
+                if d.opkey(made) != info.key or not all(d.same(a, b) for a, b in zip(d.operands(made), held, strict=True)):
+                    raise _Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")
+
+
+def dtype_mistakes(dialect: Dialect, world: Any) -> Iterator[Mistake]:
+    """Whether what facts say of dtypes is what the theory says."""
+    names = list(dialect.dtypes)
+    for fact in ("bits", "is_int", "is_float"):
+        ask = dialect.facts.get(fact)
+        for name in names if ask is not None else ():
+            yield from _fact_of(fact, name, ask, (dialect.dtypes[name],), getattr(world, fact), (name,))
+    ask = dialect.facts.get("safe_cast")
+    for a, b in itertools.product(names[:12], repeat=2) if ask is not None else ():
+        yield from _fact_of("safe_cast", f"{a}, {b}", ask, (dialect.dtypes[a], dialect.dtypes[b]), world.safe_cast, (a, b))
+
+
+def _fact_of(fact: str, shown: str, ask: Any, given: tuple[Any, ...], meaning: Any, names: tuple[str, ...]) -> Iterator[Mistake]:
+    try:
+        want = meaning(*names)
+    except Exception:  # the theory says nothing of it: rules that ask are not proved
+        return
+    try:
+        got = ask(*given)
+    except Exception as problem:
+        yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) raises {said(problem)}", repr(want), facts=(fact,))
+        return
+    if got != want:
+        yield Mistake("", f"facts[{fact!r}]", f"{fact}({shown}) is {got!r}, and {want!r} to the theory", facts=(fact,))

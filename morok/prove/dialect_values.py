@@ -1,0 +1,95 @@
+"""Values of a dialect's dtypes to try: edges, what its code mentions, and random ones; those that the dtype has."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any, Final
+
+from morok.dialect import Dialect, OpInfo
+from morok.prove.code import code_of
+
+EDGES: Final = (0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 10, 13, 31, 32, 63, 64, 99, 100, 101, -99, -100, -101)
+FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan, 65504.0, 2.0**31, -128.5, 255.5)
+WIDTHS: Final = (4, 7, 8, 15, 16, 31, 32, 63, 64)
+MOST: Final = 24  # values of one dtype
+RANDOM: Final = 6
+
+
+def same_number(a: Any, b: Any) -> bool:
+    """Whether two values are one: floats with their sign, NaNs alike, bools as the integers they are."""
+    try:
+        if a != a or b != b:
+            return bool(a != a and b != b)
+        return bool(a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) if isinstance(a, float) else bool(a == b)
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def mentioned(info: OpInfo) -> tuple[int, ...]:
+    """The integers in an evaluator's code, and their neighbours: there it may do something else."""
+    if info.evaluate is None:
+        return ()
+    try:
+        found = code_of(info.evaluate, getattr(info.evaluate, "__module__", "") or "").numbers
+    except Exception:  # the code is somebody's own; without it there are fewer values to try
+        return ()
+    whole = [int(n) for n in found if n == n and abs(n) < 2**70]
+    return tuple(dict.fromkeys(v for n in whole for v in (n, n - 1, n + 1, -n)))[:20]
+
+
+def candidates(world: Any, name: str, more: Sequence[int], rng: random.Random) -> list[Any]:
+    """Values of this dtype, as the world says: those that it has a constant for which is that value again."""
+    if world.is_float(name):
+        tried: list[Any] = [*FLOATS, *(rng.uniform(-100, 100) for _ in range(RANDOM))]
+        return [v for v in tried if has(world, name, v)][:MOST]
+    powers = [s * (1 << w) + o for w in WIDTHS for s in (1, -1) for o in (-1, 0)]
+    wide = [v for v in powers if has(world, name, v)]
+    most = max(map(abs, wide), default=100)
+    chance = [rng.randint(-most, most) for _ in range(4 * RANDOM)]
+    inner = [v for v in dict.fromkeys([*more, *EDGES, *chance]) if has(world, name, v)]
+    ends = list(dict.fromkeys([*sorted(wide, key=abs)[-4:], *([min(inner), max(inner)] if inner else [])]))
+    found = list(dict.fromkeys([*inner[: MOST - RANDOM], *ends, *[v for v in chance if v in inner][:RANDOM]]))
+    if (
+        found
+        and all(v in (0, 1) for v in found)
+        and has(world, name, True)
+        and world.read(name, _closed(world, name, True)) is True
+    ):
+        return [False, True]
+    return found
+
+
+def _closed(world: Any, name: str, value: Any) -> Any:
+    import z3  # lazy: loads the solver
+
+    return z3.simplify(world.constant(name, value).value)
+
+
+def has(world: Any, name: str, value: Any) -> bool:
+    """Whether a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
+    import z3
+
+    from morok.prove.symbol import Symbol
+
+    try:
+        if not same_number(world.read(name, _closed(world, name, value)), value):
+            return False
+        before = len(world.axioms)
+        x = world.variable(Symbol("value", name), name).value
+        assumed = world.axioms[before:]
+        del world.axioms[before:]
+        c = world.constant(name, value).value
+        return not any(z3.is_false(z3.simplify(z3.substitute(a, (x, c)))) for a in assumed)
+    except Exception:  # the theory has no such constant
+        return False
+
+
+def worlds(theory: Any, dialect: Dialect, op: str, dtypes: Sequence[str]) -> list[Any]:
+    """What makes the encodings that a rule with this op at these dtypes is tried in, each once."""
+    made: dict[str, Any] = {}
+    for attempt in theory.attempts(frozenset({op}), list(dtypes), False, False):
+        if not getattr(attempt, "homomorphic", False):
+            made.setdefault(attempt.name, attempt)
+    return list(made.values())[:3]

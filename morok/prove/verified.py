@@ -1,0 +1,161 @@
+"""Whether a dialect is what it says: found once for each digest of it, before its first verdict, and kept in the cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from morok.dialect import Dialect, built_in
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
+from morok.dsl.declared import Mistake, dialect_mistakes, op_mistakes
+from morok.prove import sources
+from morok.prove.digest import names_of, ops_of
+from morok.rewrite import store
+
+
+def mistakes(dialect: Dialect) -> tuple[Mistake, ...]:
+    """Everything that is wrong with a dialect, as far as edges and random values show; nothing is asked again that was before."""
+    found = [*dialect_mistakes(dialect), *(m for name in dialect.ops for m in op_mistakes(dialect, name))]
+    if any(m.everything for m in found):
+        return tuple(found)
+    if built_in(dialect):  # nothing digests what it evaluates and builds with: it is verified in CI
+        return (*found, *_apart(dialect, frozenset(m.op for m in found))[0])
+    key = hashlib.sha256(f"verified {sources.whole_digest(dialect)}".encode()).hexdigest()
+    kept = store.load(key)
+    if kept is not None:
+        return (*found, *map(_loaded, json.loads(kept)))
+    tried, final = _apart(dialect, frozenset(m.op for m in found))
+    if final:
+        store.save(key, json.dumps([asdict(m) for m in tried]).encode())
+    return (*found, *tried)
+
+
+def _loaded(data: dict[str, Any]) -> Mistake:
+    return Mistake(**{**data, "dtypes": tuple(data["dtypes"]), "facts": tuple(data["facts"])})
+
+
+def _apart(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], bool]:
+    """What trying finds, in a process of its own: a dialect's code may end it, and the solver is to know nothing of it here."""
+    from morok.prove.workers import in_processes
+
+    def died(task: int, why: str) -> list[Mistake] | None:
+        return None
+
+    for _, found in in_processes(deque([0]), lambda _: _tried(dialect, broken), died, 1):
+        if found is not None:
+            return found, True
+    what = "trying its ops ended the process, or did not end"
+    return [Mistake("", "evaluate", what, "evaluators, methods and solver functions that return")], False
+
+
+def _tried(dialect: Dialect, broken: frozenset[str]) -> list[Mistake]:
+    try:
+        return list(_all(dialect, broken))
+    except Exception as problem:
+        return [Mistake("", "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])]
+
+
+def _all(dialect: Dialect, broken: frozenset[str]) -> Iterator[Mistake]:
+    import random
+
+    from morok.prove import dialect_meanings as meanings
+    from morok.prove import dialect_nodes as nodes
+    from morok.prove.dialect_values import candidates, worlds
+
+    try:
+        theory = meanings.theory_of(dialect)
+    except meanings.Wrong as wrong:
+        yield Mistake("", wrong.field, wrong.message, wrong.expected)
+        return
+    values: dict[str, list[Any]] = {}
+    used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
+    used |= {p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes}
+    world = None
+    for name in dialect.dtypes:
+        if name not in used:
+            continue
+        try:
+            attempts = worlds(theory, dialect, next(iter(dialect.ops), ""), [name])
+            world = attempts[0].world()
+            values[name] = candidates(world, name, (), random.Random(name))
+        except Exception:  # said where an op is tried at it
+            continue
+    if world is not None:
+        yield from nodes.dtype_mistakes(dialect, world)
+    constants = list(nodes.constant_mistakes(dialect, values))
+    yield from constants
+    for name, info in dialect.ops.items():
+        if name in broken or not info.params:
+            continue
+        yield from meanings.meaning_mistakes(dialect, theory, info)
+        if not any(m.everything for m in constants):
+            yield from nodes.OpNodes(dialect, info, values).mistakes()
+
+
+def spoils(mistake: Mistake, rule: CheckedRule) -> bool:
+    """Whether a rule uses what a mistake is about."""
+    if mistake.op and mistake.op not in ops_of(rule):
+        return False
+    if mistake.dtypes and not _dtypes(rule).intersection(mistake.dtypes):
+        return False
+    if mistake.facts and not names_of(rule).intersection(mistake.facts):
+        return False
+    return not mistake.constants or has_constants(rule)
+
+
+def _dtypes(rule: CheckedRule) -> set[str]:
+    return {n for i in rule.instances for n in i.dtypes.values()} | {t.element for t in rule.types.values() if t.fixed}
+
+
+def has_constants(rule: CheckedRule) -> bool:
+    """Whether a rule matches constants, or makes any."""
+    parts = S.walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
+    return any(
+        isinstance(at, (S.PConst, S.PLiteral, S.ENumber, S.EBinary, S.EUnary, S.Let))
+        or (isinstance(at, S.ECall) and at.name in ("zero", "one", "const", "identity", "eval"))
+        for at in parts
+    )
+
+
+def literal_mistakes(rule: CheckedRule, theory: Any) -> Iterator[Mistake]:
+    """Numbers that a rule writes, of which the dialect makes other constants than the solver is told."""
+    import z3
+
+    dialect = rule.dialect
+    seen = set()
+    for at in S.walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target):
+        ty = rule.types.get(id(at))
+        if not isinstance(at, (S.PLiteral, S.ENumber)) or ty is None or ty.pointer or ty.place:
+            continue
+        for instance in rule.instances:
+            name = instance.element(ty)
+            if name not in dialect.dtypes or (name, at.value) in seen:
+                continue
+            seen.add((name, at.value))
+            made = dialect.const_value(dialect.const(dialect.dtypes[name], at.value))
+            world = next(iter(theory.attempts(frozenset(ops_of(rule)), [name], False, False))).world()
+            one, other = world.constant(name, at.value).value, world.constant(name, made).value
+            if not z3.is_true(z3.simplify(one == other)):
+                what = f"of the number {at.value!r} that the rule writes it makes {made!r} at {name}"
+                yield Mistake("", "const", what, f"a number that is a value of {name}", constants=True)
+
+
+def broken(rules: Sequence[CheckedRule]) -> dict[int, tuple[Mistake, ...]]:
+    """The rules that mistakes of their dialects spoil, by their numbers."""
+    dialects = {r.dialect.name: r.dialect for r in rules if not built_in(r.dialect)}
+    known = {name: mistakes(d) for name, d in dialects.items()}
+    found = {i: tuple(m for m in known.get(r.dialect.name, ()) if spoils(m, r)) for i, r in enumerate(rules)}
+    return {i: m for i, m in found.items() if m}
+
+
+def message(dialect: str, found: Iterable[Mistake]) -> str:
+    """The mistakes in a rule's dialect, one in a line."""
+    from morok.errors import DialectError
+
+    lines = [f"{DialectError.code}: {m.text(dialect)}" + (f" (expected: {m.expected})" if m.expected else "") for m in found]
+    return "\n".join(dict.fromkeys(lines))

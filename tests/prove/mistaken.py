@@ -1,0 +1,173 @@
+"""A sound foreign dialect with a part for each thing that dialects get wrong, so that tests can replace one at a time."""
+
+from __future__ import annotations
+
+import itertools
+import types
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from morok.dialect import NOT_CONST, OperandInfo, OpInfo, register
+from morok.prove.semantics.plain import IntegerTheory
+from morok.prove.semantics.term import Term as Meaning
+from morok.prove.semantics.term import comparison, strict
+
+LOW, HIGH = -100, 100
+Term = tuple[Any, ...]
+_numbers = itertools.count()
+
+
+def clip(v: int) -> int:
+    return max(LOW, min(HIGH, v))
+
+
+class Theory(IntegerTheory):
+    limits = {"sat": (LOW, HIGH)}
+
+
+def _clipped(value: Any, *operands: Any) -> Any:
+    import z3
+
+    return strict(z3.If(value > HIGH, HIGH, z3.If(value < LOW, LOW, value)), *operands)
+
+
+def solve_add(w: Any, d: Any, a: Any, b: Any) -> Any:
+    return _clipped(a.value + b.value, a, b)
+
+
+def solve_sub(w: Any, d: Any, a: Any, b: Any) -> Any:
+    return _clipped(a.value - b.value, a, b)
+
+
+def solve_neg(w: Any, d: Any, a: Any) -> Any:
+    return strict(-a.value, a)
+
+
+def solve_max(w: Any, d: Any, a: Any, b: Any) -> Any:
+    import z3
+
+    return strict(z3.If(a.value > b.value, a.value, b.value), a, b)
+
+
+def solve_lt(w: Any, d: Any, a: Any, b: Any) -> Any:
+    return comparison(a.value < b.value, a, b)
+
+
+def solve_xor(w: Any, d: Any, a: Any, b: Any) -> Any:
+    return strict(a.value != b.value, a, b)
+
+
+def solve_idiv(w: Any, d: Any, a: Any, b: Any) -> Any:
+    """Toward minus infinity."""
+    import z3
+
+    quotient = z3.If(b.value > 0, a.value / b.value, (-a.value) / (-b.value))
+    return strict(z3.If(quotient > HIGH, HIGH, quotient), a, b, when=b.value != 0)
+
+
+def one_more(w: Any, d: Any, a: Any, b: Any) -> Any:
+    return _clipped(a.value + b.value + 1, a, b)
+
+
+def no_term(w: Any, d: Any, a: Any, b: Any) -> Any:
+    return a.value + b.value
+
+
+def raising(w: Any, d: Any, a: Any, b: Any) -> Any:
+    raise KeyError("sat")
+
+
+def too_few(w: Any, d: Any, a: Any) -> Any:
+    return a
+
+
+def of_no_sort(w: Any, d: Any, a: Any, b: Any) -> Any:
+    return Meaning(a.value < b.value)
+
+
+def op(name: str, arity: int, evaluate: Callable[..., Any] | None, **more: Any) -> OpInfo:
+    given: dict[str, Any] = {
+        "name": name,
+        "key": name.lower(),
+        "operands": tuple(OperandInfo(n) for n in "xyz"[:arity]),
+        "params": ("T",) * arity,
+        "result": "T",
+        "domains": {"T": ("sat",)},
+        "kind": {1: "unary", 2: "binary", 3: "ternary"}[arity],
+        "commutative": name in ("Add", "Max"),
+        "evaluate": evaluate,
+        "solver": f"{__name__}:solve_{name.lower()}",
+    }
+    return OpInfo(**{**given, **more})
+
+
+def ops() -> dict[str, OpInfo]:
+    return {
+        "Add": op("Add", 2, lambda d, a, b: clip(a + b)),
+        "Sub": op("Sub", 2, lambda d, a, b: clip(a - b)),
+        "Max": op("Max", 2, lambda d, a, b: max(a, b)),
+        "Neg": op("Neg", 1, lambda d, a: -a),
+        "Lt": op("Lt", 2, lambda d, a, b: a < b, result="bool", comparison=True),
+        "Idiv": op("Idiv", 2, lambda d, a, b: clip(a // b)),
+    }
+
+
+KEYS = {"add": 2, "sub": 2, "max": 2, "neg": 1, "lt": 2, "idiv": 2}
+
+
+class Saturating:
+    """Nodes are (op, operand..), ("const", dtype, value) or ("var", dtype, name)."""
+
+    theory = f"{__name__}:Theory"
+
+    def __init__(self) -> None:
+        self.name = f"mistaken{next(_numbers)}"
+        self.ops: Mapping[str, OpInfo] = ops()
+        self.dtypes: Mapping[str, Hashable] = {"sat": "sat", "bool": "bool"}
+        some = frozenset({"sat"})
+        self.classes: Mapping[str, frozenset[str]] = {"any": frozenset({"sat", "bool"}), "int": some, "number": some}
+        self.inline: Mapping[str, str] = {}
+        self.facts: Mapping[str, Callable[..., Any]] = {"vmin": lambda n: LOW, "vmax": lambda n: HIGH}
+
+    def opkey(self, node: Term) -> Hashable:
+        return node[0]
+
+    def operands(self, node: Term) -> Sequence[Term]:
+        return node[1:] if node[0] in KEYS else ()
+
+    def attr(self, node: Term, name: str) -> Any:
+        raise AttributeError(name)
+
+    def type(self, node: Term) -> Hashable:
+        return node[1] if node[0] in ("const", "var") else "bool" if node[0] == "lt" else "sat"
+
+    def same(self, a: Term, b: Term) -> bool:
+        return a == b
+
+    def const_value(self, node: Term) -> Any:
+        return node[2] if node[0] == "const" else NOT_CONST
+
+    def const(self, dtype: Hashable, value: Any) -> Term:
+        return ("const", dtype, bool(value) if dtype == "bool" else clip(int(value)))
+
+    def build(self, op: str, operands: Sequence[Term], attrs: Mapping[str, Any], dtype: Hashable | None) -> Term:
+        return (op.lower(), *operands)
+
+    def rebuild(self, node: Term, operands: Sequence[Term]) -> Term:
+        return (node[0], *operands)
+
+
+def dialect(**methods: Callable[..., Any]) -> Saturating:
+    """A new dialect with some methods replaced, registered."""
+    kind = types.new_class("Changed", (Saturating,), exec_body=lambda scope: scope.update(methods))
+    made: Saturating = kind()
+    register(made)
+    return made
+
+
+def with_op(made: Saturating, name: str, **changes: Any) -> Saturating:
+    """The dialect with a field of one op replaced."""
+    old = made.ops[name]
+    fields = {f: getattr(old, f) for f in old.__dataclass_fields__}
+    made.ops = {**made.ops, name: OpInfo(**{**fields, **changes})}
+    return made

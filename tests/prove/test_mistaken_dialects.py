@@ -1,0 +1,347 @@
+"""Each thing that a dialect can get wrong is an error that names op and field, and spoils the rules that use it and no others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mistaken
+import pytest
+from mistaken import HIGH, LOW, Saturating, clip, dialect, op, with_op
+
+from morok.dialect import NOT_CONST, OperandInfo, verify
+from morok.dsl.check import check_text
+from morok.errors import DialectError, MorokError, RuleError
+from morok.ir.dialect import MOROK
+from morok.prove.api import prove
+from morok.rewrite.library import load_rules, rewrite
+
+X = ("var", "sat", "x")
+ZERO = ("const", "sat", 0)
+RULES = {
+    "add": ("Add[x, @zero] ~> x", ("add", X, ZERO), X),
+    "sub": ("Sub(x, x) ~> zero(x)", ("sub", X, X), ZERO),
+    "max": ("Max(x, x) ~> x", ("max", X, X), X),
+    "neg": ("Neg(Neg(x)) ~> x", ("neg", ("neg", X)), X),
+    "bound": ("Max(x, @const(c)) if vmin(x) >= c ~> x", ("max", X, ("const", "sat", LOW)), X),
+    "fold": ('Sub(@const(a), @const(b)) let v = eval(Sub, a, b) ~> v\n    "constants"', ("sub", ZERO, ZERO), ZERO),
+    "quotient": ("Idiv(@zero, x) ~> zero(x)", ("idiv", ZERO, X), ZERO),
+}
+ALL = frozenset(RULES)
+CONSTANTS = ALL - {"max", "neg"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A mistake: how it is made, what names it, and which rules it spoils. `fires`: rules still fire beside it."""
+
+    make: Callable[[], Saturating]
+    op: str
+    field: str
+    spoiled: frozenset[str]
+    fires: bool = True
+
+
+def changed(name: str, **changes: Any) -> Callable[[], Saturating]:
+    return lambda: with_op(dialect(), name, **changes)
+
+
+def having(**state: Any) -> Callable[[], Saturating]:
+    def make() -> Saturating:
+        made = dialect()
+        for name, value in state.items():
+            setattr(made, name, value)
+        return made
+
+    return make
+
+
+def method(**methods: Callable[..., Any]) -> Callable[[], Saturating]:
+    return lambda: dialect(**methods)
+
+
+def clashing() -> Saturating:
+    made = with_op(dialect(), "Max", key="add")
+    return made
+
+
+def another(name: str, **changes: Any) -> Callable[[], Saturating]:
+    """With one op more."""
+
+    def make() -> Saturating:
+        made = dialect()
+        made.ops = {**made.ops, name: op("Max", 2, lambda d, a, b: max(a, b), **changes)}
+        return made
+
+    return make
+
+
+_calls = itertools.count()
+
+
+def counting(d: Any, a: int, b: int) -> int:
+    return clip(a - b) + next(_calls) % 2
+
+
+def only(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+MAXES = only("max", "bound")
+SUBS = only("sub", "fold")
+KINDS = {
+    "theory module missing": Kind(having(theory="nowhere.at.all:Theory"), "", "theory", ALL),
+    "theory class missing": Kind(having(theory="mistaken:Theories"), "", "theory", ALL),
+    "no theory": Kind(having(theory=""), "", "theory", ALL),
+    "theory that is no path": Kind(having(theory="mistaken.Theory"), "", "theory", ALL),
+    "theory that is no theory": Kind(having(theory="mistaken:clip"), "", "theory", ALL),
+    "solver missing": Kind(changed("Max", solver="mistaken:solve_maximum"), "Max", "solver", MAXES),
+    "solver's module missing": Kind(changed("Max", solver="mistaken_not:solve_max"), "Max", "solver", MAXES),
+    "solver empty": Kind(changed("Max", solver=""), "Max", "solver", MAXES),
+    "solver that is no path": Kind(changed("Max", solver="mistaken.solve_max"), "Max", "solver", MAXES),
+    "solver that returns no term": Kind(changed("Max", solver="mistaken:no_term"), "Max", "solver", MAXES),
+    "solver that raises": Kind(changed("Max", solver="mistaken:raising"), "Max", "solver", MAXES),
+    "solver of another arity": Kind(changed("Max", solver="mistaken:too_few"), "Max", "solver", MAXES),
+    "solver of another sort": Kind(changed("Max", solver="mistaken:of_no_sort"), "Max", "solver", MAXES),
+    "unknown domain": Kind(changed("Max", domains={"T": ("sat", "sat16")}), "Max", "domains", MAXES),
+    "empty domain": Kind(changed("Max", domains={"T": ()}), "Max", "domains", MAXES),
+    "letter that is a dtype": Kind(changed("Max", domains={"T": ("sat",), "sat": ("sat",)}), "Max", "domains", MAXES),
+    "letter without domain": Kind(changed("Max", params=("T", "S")), "Max", "params", MAXES),
+    "result without domain": Kind(changed("Max", result="R"), "Max", "result", MAXES),
+    "no result": Kind(changed("Max", result=""), "Max", "result", MAXES),
+    "domain of a dtype that the theory lacks": Kind(
+        lambda: with_op(having(dtypes={"sat": "sat", "bool": "bool", "wide": "wide"})(), "Max", domains={"T": ("sat", "wide")}),
+        "Max",
+        "domains",
+        MAXES,
+    ),
+    "params too short": Kind(changed("Max", params=("T",)), "Max", "params", MAXES),
+    "params too long": Kind(changed("Neg", params=("T", "T")), "Neg", "params", only("neg")),
+    "params of any number of operands": Kind(
+        changed("Max", operands=(OperandInfo("x", many=True),), params=("T",), kind="", commutative=False), "Max", "params", MAXES
+    ),
+    "kind of another arity": Kind(changed("Neg", kind="binary"), "Neg", "kind", only("neg")),
+    "const_value None": Kind(method(const_value=lambda self, n: n[2] if n[0] == "const" else None), "", "const_value", ALL),
+    "const_value None for constants": Kind(method(const_value=lambda self, n: None), "", "const_value", CONSTANTS),
+    "const_value of another": Kind(
+        method(const_value=lambda self, n: n[2] + 1 if n[0] == "const" and n[1] == "sat" else NOT_CONST), "", "const", CONSTANTS
+    ),
+    "const that raises": Kind(method(const=lambda self, d, v: {}[v]), "", "const", CONSTANTS),
+    "const of narrower values": Kind(method(const=lambda self, d, v: ("const", d, max(-50, v))), "", "const", CONSTANTS),
+    "type of constants": Kind(method(type=lambda self, n: "other" if n[0] == "const" else "sat"), "", "type", ALL),
+    "undeclared fact": Kind(having(facts={}), "", "facts['vmin']", only("bound")),
+    "unknown fact": Kind(having(facts={"vmim": lambda n: LOW}), "", "facts['vmin']", only("bound")),
+    "fact that is no function": Kind(having(facts={"vmin": 3}), "", "facts", only("bound")),
+    "fact that does not hold": Kind(having(facts={"vmin": lambda n: 0}), "", "facts['vmin']", only("bound")),
+    "fact that raises": Kind(having(facts={"vmin": lambda n: n.low}), "", "facts['vmin']", only("bound")),
+    "template typo": Kind(having(inline={"opkye": "{n}[0]"}), "", "inline['opkye']", ALL),
+    "template of another hole": Kind(having(inline={"opkey": "{m}[0]"}), "", "inline['opkey']", ALL),
+    "template syntax": Kind(having(inline={"opkey": "{n}[0"}), "", "inline['opkey']", ALL),
+    "template that mentions nobody": Kind(having(inline={"opkey": "first({n})"}), "", "inline['opkey']", ALL),
+    "template of another op": Kind(having(inline={"build.Foo": "{a}"}), "", "inline['build.Foo']", ALL),
+    "template that is not the method": Kind(having(inline={"operands": "{n}[2:]"}), "", "inline['operands']", ALL),
+    "template of a fact that is not it": Kind(having(inline={"vmin": "5"}), "", "inline['vmin']", ALL),
+    "template of constants": Kind(having(inline={"const_value": "{n}[2] * 2"}), "", "inline['const_value']", ALL),
+    "template of types": Kind(having(inline={"scalar": "'sat'"}), "", "inline['scalar']", ALL),
+    "template of equality": Kind(having(inline={"same": "{a}[0] == {b}[0]"}), "", "inline['same']", ALL),
+    "hash consing that is none": Kind(having(hash_consed=True), "", "hash_consed", ALL),
+    "evaluator's arity": Kind(changed("Sub", evaluate=lambda d, a: a), "Sub", "evaluate", SUBS),
+    "evaluator that raises": Kind(changed("Sub", evaluate=lambda d, a, b: a.bits), "Sub", "evaluate", SUBS),
+    "evaluator of nothing": Kind(changed("Sub", evaluate=lambda d, a, b: None), "Sub", "evaluate", SUBS),
+    "evaluator off by one": Kind(changed("Sub", evaluate=lambda d, a, b: clip(a - b + 1)), "Sub", "evaluate", SUBS),
+    "evaluator that wraps": Kind(changed("Sub", evaluate=lambda d, a, b: (a - b + 100) % 201 - 100), "Sub", "evaluate", SUBS),
+    "evaluator wrong at one number": Kind(
+        changed("Sub", evaluate=lambda d, a, b: clip(a - b) if a != 57 else 3), "Sub", "evaluate", SUBS
+    ),
+    "evaluator without a value": Kind(
+        changed("Max", evaluate=lambda d, a, b: max(a, b) if b else a // b), "Max", "evaluate", MAXES
+    ),
+    "evaluator of what has none": Kind(
+        changed("Idiv", evaluate=lambda d, a, b: clip(a // b) if b else 0), "Idiv", "evaluate", only("quotient")
+    ),
+    "evaluator against solver": Kind(changed("Max", solver="mistaken:one_more"), "Max", "evaluate", MAXES),
+    "evaluator that remembers": Kind(changed("Sub", evaluate=counting), "Sub", "evaluate", SUBS),
+    "false commutativity": Kind(changed("Sub", commutative=True), "Sub", "commutative", SUBS),
+    "commutativity of one operand": Kind(changed("Neg", commutative=True), "Neg", "commutative", only("neg")),
+    "fresh operand lists": Kind(
+        method(
+            operands=lambda self, n: [(*o,) if o[0] != "const" else (*list(o),) for o in n[1:]] if n[0] in mistaken.KEYS else ()
+        ),
+        "",
+        "operands",
+        ALL,
+    ),
+    "operands of another": Kind(
+        method(operands=lambda self, n: n[1:2] * 2 if n[0] == "sub" else n[1:] if n[0] in mistaken.KEYS else ()),
+        "Sub",
+        "operands",
+        SUBS,
+    ),
+    "rebuild of nothing": Kind(method(rebuild=lambda self, n, o: None), "", "rebuild", ALL),
+    "rebuild that changes nothing": Kind(method(rebuild=lambda self, n, o: n), "", "rebuild", ALL),
+    "rebuild of another op": Kind(method(rebuild=lambda self, n, o: ("max", *o)), "", "rebuild", ALL - MAXES),
+    "rebuild that is missing": Kind(method(rebuild=lambda self, n, o: self.nothing(n)), "", "rebuild", ALL),
+    "build of another op": Kind(method(build=lambda self, op, o, a, d: ("max", *o)), "", "build", ALL - MAXES),
+    "build in another order": Kind(
+        method(build=lambda self, op, o, a, d: (op.lower(), *o[::-1])), "", "operands", SUBS | {"quotient"}
+    ),
+    "build of another value": Kind(
+        method(build=lambda self, op, o, a, d: ("const", "sat", 0) if op == "Sub" else (op.lower(), *o)), "Sub", "build", SUBS
+    ),
+    "type of nodes": Kind(method(type=lambda self, n: n[1] if n[0] in ("const", "var") else "bool"), "", "type", ALL),
+    "all the same": Kind(method(same=lambda self, a, b: True), "", "same", ALL),
+    "the same by op": Kind(
+        method(same=lambda self, a, b: (a[0] == b[0] and a[0] != "const") or a == b), "", "same", SUBS | {"quotient", "neg"}
+    ),
+    "key clash": Kind(clashing, "Max", "key", MAXES | {"add"}),
+    "another name": Kind(another("Greatest", key="greatest"), "Greatest", "name", frozenset()),
+    "equal dtypes": Kind(having(dtypes={"sat": "sat", "bool": "bool", "big": "sat"}), "", "dtypes", ALL),
+    "unknown dtype in a class": Kind(
+        having(classes={"any": frozenset({"sat", "i9"}), "int": frozenset({"sat"})}), "", "classes", ALL
+    ),
+}
+
+
+def verdict_of(made: Saturating, name: str, text: str) -> tuple[str, str]:
+    """The verdict on one rule and its message; "mistake" where it cannot even be checked."""
+    source = f'dialect {made.name}\n\ngroup g "g"\n\n{name}: {text}\n'
+    try:
+        (rule,) = check_text(source).rules()
+    except RuleError as refused:
+        return "mistake" if all(isinstance(e, DialectError) for e in refused.errors) else "error", str(refused)
+    (verdict,) = prove([rule], jobs=1, use_cache=False, contracts=False)
+    return verdict.verdict, verdict.message
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_the_sound_dialect_has_no_mistakes(folder: Path) -> None:
+    made = dialect()
+    assert verify(made) == []
+    for name, (text, _, _) in RULES.items():
+        assert verdict_of(made, name, text)[0] in ("proved", "defined"), name
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind: Kind) -> None:
+    made = kind.make()
+    found = verify(made)
+    undeclared = kind.field == "facts['vmin']" and "vmin" not in made.facts  # no mistake but where a rule asks for it
+    assert found or undeclared
+    assert all(isinstance(e, DialectError) and e.code == "MRK210" for e in found)
+    assert any(e.field == kind.field and (not kind.op or e.op == kind.op) for e in found) or undeclared, found
+    for e in found:
+        assert (f"op {e.op} of" in str(e)) == bool(e.op)
+        assert e.field in str(e)
+    sound = []
+    for name, (text, _, _) in RULES.items():
+        verdict, message = verdict_of(made, name, text)
+        if name in kind.spoiled:
+            assert verdict in ("broken", "mistake"), (name, verdict, message)
+            assert "MRK210" in message
+            assert kind.field in message
+            assert kind.op in message
+        else:
+            assert verdict in ("proved", "defined"), (name, verdict, message)
+            sound.append(name)
+    if sound:
+        file = folder / "sound.rules"
+        file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\n' + "".join(f"{n}: {RULES[n][0]}\n" for n in sound))
+        rules = load_rules(file)
+        for name in sound:
+            assert rewrite(RULES[name][1], rules) == RULES[name][2], name
+    for name in kind.spoiled:
+        file = folder / "spoiled.rules"
+        file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\n{name}: {RULES[name][0]}\n')
+        with pytest.raises((DialectError, RuleError), match="MRK210"):
+            load_rules(file)
+
+
+# Of each class of false rules that dialects let through: none fires.
+
+
+def unlisted(closed: bool) -> Saturating:
+    """With an op that lists the bools alone."""
+    made = dialect()
+    made.ops = {
+        **made.ops,
+        "Xor": op("Xor", 2, lambda d, a, b: a != b, domains={"T": ("bool",)}, commutative=True, solver="mistaken:solve_xor"),
+    }
+    if closed:
+        made.closed_types = True  # type: ignore[attr-defined]
+    return made
+
+
+def test_a_rule_of_the_bools_fires_at_nothing_else(folder: Path) -> None:
+    made = dialect(type=lambda self, n: n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1]))
+    made.ops = unlisted(False).ops
+    file = folder / "xor.rules"
+    file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\nself: Xor(x, x) ~> zero(x)\nsum: Sub(x, x) ~> zero(x)\n')
+    mistaken.KEYS["xor"] = 2
+    rules = load_rules(file)
+    for name in ("bool", "sat", "i7", "i32"):
+        x = ("var", name, "x")
+        assert (rewrite(("xor", x, x), rules) != ("xor", x, x)) == (name == "bool")
+        assert (rewrite(("sub", x, x), rules) != ("sub", x, x)) == (name == "sat")
+
+
+def test_types_that_are_said_to_be_closed_and_are_not(folder: Path) -> None:
+    mistaken.KEYS["xor"] = 2
+    made = unlisted(True)
+    made.__class__.type = lambda self, n: n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1])  # type: ignore[method-assign,misc]
+    assert ("Xor", "closed_types") in {(e.op, e.field) for e in verify(made)}
+    assert verdict_of(made, "r", "Xor(x, x) ~> zero(x)")[0] == "broken"
+
+
+def test_a_dialect_without_a_method_cannot_be_registered() -> None:
+    class Short(Saturating):
+        rebuild = None  # type: ignore[assignment]
+
+    from morok.dialect import register
+
+    for use in (register, verify):
+        with pytest.raises(MorokError, match=r"rebuild\(\)"):
+            use(Short())
+
+
+def test_numbers_that_the_dialect_makes_others_of(folder: Path) -> None:
+    """A rule that writes 200, of which this dialect makes 100: what matches is not what was proved."""
+    made = dialect()
+    for text in ("Add[x, 200] ~> const(100, sat)", "Sub(x, x) ~> Sub(x, x)"):
+        verdict, message = verdict_of(made, "r", text)
+        if "200" in text:
+            assert verdict == "broken"
+            assert "200" in message
+            assert "100" in message
+    assert HIGH == 100
+
+
+def test_the_answer_is_kept_until_something_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from morok.prove import verified
+
+    made = dialect()
+    tried = []
+    apart = verified._apart
+
+    def counting(*args: Any) -> Any:
+        tried.append(1)
+        return apart(*args)
+
+    monkeypatch.setattr(verified, "_apart", counting)
+    assert verify(made) == verify(made) == []
+    assert len(tried) == 1
+    with_op(made, "Sub", evaluate=lambda d, a, b: clip(a - b - 1))
+    assert [e.field for e in verify(made)] == ["evaluate"]
+    assert [e.field for e in verify(made)] == ["evaluate"]
+    assert len(tried) == 2
+
+
+def test_the_built_in_dialect_is_what_it_says() -> None:
+    assert verify(MOROK) == []
