@@ -58,6 +58,11 @@ def is_built_in(file: str | Path) -> bool:
     return _inside(file) is not None
 
 
+def is_built_in_rule(rule: CheckedRule) -> bool:
+    """Whether a rule came from a built-in file: one of a pack did not, wherever a link to its file leads by now."""
+    return rule.name == rule.own and is_built_in(rule.file)
+
+
 def page_path(file: str | Path) -> Path:
     """Where the page of a rule file is: the built-in ledger, or the folder `proofs` beside a pack's file."""
     inside = _inside(file)
@@ -167,9 +172,9 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
 
     The fast path: nothing is parsed and no digest of a rule computed.
     """
-    if sealed(file, content):
-        page = _page(page_path(file), False)
-        return None if page is None else dict(page.records)
+    page = _sealed_page(file, content)
+    if page is not None:
+        return dict(pages.parse(page, page_path(file)).records)
     from morok.prove import contents  # lazy: what is sealed needs none
 
     entries = contents.recall(content, sources_of(content))
@@ -178,11 +183,18 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
 
 def sealed(file: str | Path, content: bytes) -> bool:
     """Whether a built-in file of these bytes was compared with its page when the ledger was made."""
+    return _sealed_page(file, content) is not None
+
+
+def _sealed_page(file: str | Path, content: bytes) -> bytes | None:
+    """The page with which a built-in file of these bytes was compared when the ledger was made."""
     inside = _inside(file)
     if inside is None:
-        return False
+        return None
     page = _page_bytes((proofs_folder() / inside).with_suffix(".json"))
-    return page is not None and seal.holds(proofs_folder(), inside, seal.line(content, page, sources_of(content)))
+    if page is None or not seal.holds(proofs_folder(), inside, seal.line(content, page, sources_of(content))):
+        return None
+    return page
 
 
 def _page_bytes(path: Path) -> bytes | None:
@@ -298,7 +310,7 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
 
 
 __all__ = [
-    "USABLE", "Page", "Record", "admit", "compared", "is_built_in", "keep_page", "machine_folder", "machine_path", "outdated",
-    "pack_of", "page_at", "page_path", "proofs_folder", "read_page", "recorded", "remember", "rule_digest", "rules_folder",
-    "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
+    "USABLE", "Page", "Record", "admit", "compared", "is_built_in", "is_built_in_rule", "keep_page", "machine_folder",
+    "machine_path", "outdated", "pack_of", "page_at", "page_path", "proofs_folder", "read_page", "recorded", "remember",
+    "rule_digest", "rules_folder", "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
 ]  # fmt: skip

@@ -7,10 +7,11 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from morok import atomic
 from morok.errors import LedgerError, Place
+from morok.prove import stamp
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -58,7 +59,7 @@ def path_of(file: str | Path) -> Path:
 def _read(path: Path, stamp: int) -> dict[tuple[str, str], Measurement]:
     try:
         rows = json.loads(atomic.read(path, MAX_BYTES).decode())
-        made = [Measurement(**{**r, "worst": {b: Worst(w["ulp"], tuple(w["at"])) for b, w in r["worst"].items()}}) for r in rows]
+        made = [_measurement(r) for r in rows]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise LedgerError(
             f"{path} holds no measurements: {problem}", place=Place(str(path), 1), hint="remove it and measure again"
@@ -93,8 +94,19 @@ def write(file: str | Path, found: Iterable[Measurement], known: Iterable[str]) 
     atomic.write(path, (f"[\n {lines}\n]\n" if kept else "[]\n").encode())
 
 
+def _measurement(row: dict[str, Any]) -> Measurement:
+    """The measurement of a row; ValueError where it is not as it was written."""
+    if row.pop("check") != _check(row):
+        raise ValueError(f"the row of {row['rule']} at {row['dtype']} is not what was written")
+    return Measurement(**{**row, "worst": {b: Worst(w["ulp"], tuple(w["at"])) for b, w in row["worst"].items()}})
+
+
+def _check(row: dict[str, Any]) -> str:
+    return stamp.digest(json.dumps(row))[:16]
+
+
 def _row(m: Measurement) -> dict[str, object]:
-    return {
+    row = {
         "rule": m.rule,
         "dtype": m.dtype,
         "code": m.code,
@@ -103,3 +115,4 @@ def _row(m: Measurement) -> dict[str, object]:
         "worst": {b: {"ulp": round(w.ulp, 6), "at": list(w.at)} for b, w in m.worst.items()},
         "compiler": m.compiler,
     }
+    return {**row, "check": _check(row)}

@@ -47,7 +47,7 @@ class Tested(NamedTuple):
 def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tested]:
     """What is known of the contracts that each rule relies on, by the rule's id: the worst of its helpers'."""
     found: dict[int, Tested] = {}
-    mine = [r for r in rules if r.externs and not ledger.is_built_in(r.file)]
+    mine = [r for r in rules if r.externs and not ledger.is_built_in_rule(r)]
     for file in dict.fromkeys(r.file for r in mine):
         beside = [r for r in mine if r.file == file]
         known: dict[str, Tested] = {}
@@ -144,7 +144,7 @@ def _unchanged(files: Mapping[str, str]) -> bool:
 
 def admit(rules: Iterable[CheckedRule], trust_helpers: bool = False) -> None:
     """Let these rules call their helpers, or raise UntrustedHelperError, or UnprovedRuleError where a contract does not hold."""
-    calling = [r for r in rules if r.externs and r.helpers is not None and not ledger.is_built_in(r.file)]
+    calling = [r for r in rules if r.externs and r.helpers is not None and not ledger.is_built_in_rule(r)]
     for rule in calling:
         if not (trust_helpers or trusted(str(rule.helpers))):
             what = f"rule {rule.name} calls {', '.join(sorted(rule.externs))} of {rule.helpers}"

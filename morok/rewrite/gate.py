@@ -33,8 +33,16 @@ def admit_proved(rules: RuleSet) -> None:
 def refuse_unproved(rules: RuleSet) -> None:
     """UnprovedRuleError for rules that are unproved by their maker's word."""
     if rules.unproved:
-        name = next(p.names[0] for p in rules.parts if p.standing is Standing.UNPROVED)
-        what = f"rule {name} is of a set that was made with unproved=True"
+        what = f"rule {_first_unproved(rules)} is of a set that was made with unproved=True"
         hint = "such a set serves `rewrite_node` and `apply`, one node at a time; load_rules(..) proves what a file says"
         expected = "rules that the ledger vouches for, as load_rules(..) gives them"
         raise UnprovedRuleError(what, place=caller(), expected=expected, hint=hint)
+
+
+def _first_unproved(rules: RuleSet) -> str:
+    """The name of a rule that is unproved by its maker's word, in a set that has one."""
+    for part in rules.parts:
+        if part.standing is Standing.UNPROVED:
+            return part.names[0]
+    inner = (*rules.blocks, *(() if rules.whole is None else (rules.whole,)))
+    return _first_unproved(next(r for r in inner if r.unproved))

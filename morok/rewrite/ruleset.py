@@ -204,7 +204,8 @@ class RuleSet:
                 what = f"rules of dialect {self.dialect.name} and of {p.dialect.name} cannot be put together"
                 raise UsageError(what, place=caller(), expected="rules of one dialect")
         self.has_context = any(p.has_context for p in parts)
-        self.unproved = any(p.standing is Standing.UNPROVED for p in parts)
+        inner = (*self.blocks, *(() if whole is None else (whole,)))
+        self.unproved = any(p.standing is Standing.UNPROVED for p in parts) or any(rules.unproved for rules in inner)
         self.identity: Hashable = tuple(p.identity for p in parts)
         self._matchers: dict[tuple[frozenset[str], bool], Matcher] = {}
         self.programs: dict[Hashable, Any] = {}

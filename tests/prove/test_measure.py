@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -185,7 +187,18 @@ def test_the_record_is_written_read_and_refused_where_it_is_none(tmp_path: Path,
     (verdict,) = api.prove(pack, jobs=1)
     assert verdict.verdict == "approximate"
     assert "all 65536 operands" in verdict.scope[0]
-    measured.path_of(pack).write_text("{")
+    path = measured.path_of(pack)
+    written = path.read_bytes()
+    chosen = random.Random(2)
+    for _ in range(500):
+        content = bytearray(written)
+        content[chosen.randrange(len(content))] ^= 1 << chosen.randrange(8)
+        path.write_bytes(content)
+        measured._read.cache_clear()
+        with contextlib.suppress(LedgerError):
+            assert measured.read(pack) == {(found.rule, "f16"): found}
+    measured._read.cache_clear()
+    path.write_text("{")
     with pytest.raises(LedgerError):
         measured.read(pack)
 

@@ -113,6 +113,10 @@ def test_unproved_rules_fire_where_their_maker_says_so_and_enter_no_pipeline(cac
     assert rules.matcher.unproved
     assert (boolean() + rules).matcher.unproved
     assert not boolean().matcher.unproved
+    inside = (RuleSet(boolean().parts, (rules,)), RuleSet(boolean().parts, (), rules))
+    for some in inside:
+        with pytest.raises(UnprovedRuleError, match=r"wrong\.half .* unproved=True"):
+            morok.rewrite(X + X, some)
     for some in (rules, boolean() + rules, rules + boolean()):
         assert some.rewrite_node(X + X) == (X << 2, "wrong.half")
         for way in (morok.rewrite, lambda graph, rules: morok.append_rules(4, rules).__enter__()):

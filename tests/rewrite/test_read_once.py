@@ -111,3 +111,23 @@ def test_no_more_of_a_file_is_read_than_a_rule_file_may_have(pack: Path) -> None
         file.truncate(1 << 40)
     with pytest.raises(RuleLimitError, match="more than"):
         morok.load_rules(pack)
+
+
+def test_a_link_that_leads_to_a_built_in_file_by_now_makes_no_rule_of_a_pack_built_in(
+    pack: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The contracts of built-in helpers are tested in CI: as built-in files state them, and not as others do."""
+    pack.write_text(
+        'helpers "morok.ir.sums"\n\nextern scaled(x: index, c: const) -> (s: index)\n    ensures s == x * c + 1\n\n'
+        'group g "one"\n\nr: Mul(x @ Add(_a: index, _b), @const(c)) let s = scaled(x, c) ~> Sub(s, 1)\n    "a false contract"\n'
+    )
+    link = tmp_path / "link.rules"
+    link.symlink_to(pack)
+
+    def repoint() -> None:
+        link.unlink()
+        link.symlink_to(next(ledger.rules_folder().rglob("identity.rules")))
+
+    save_while_proving(monkeypatch, repoint)
+    with pytest.raises(UnprovedRuleError, match="contract that is not true"):
+        morok.load_rules(link)
