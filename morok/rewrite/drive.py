@@ -14,8 +14,8 @@ from morok.interrupts import check, waiting
 from morok.rewrite import trace as traces
 from morok.rewrite.brief import brief
 from morok.rewrite.identity import IdentityMap
+from morok.rewrite.matcher import Match, Matcher
 from morok.rewrite.pending import PENDING
-from morok.rewrite.ruleset import Match, Matcher
 from morok.rewrite.specialize import nests, operands, opkey, recall
 
 

@@ -16,7 +16,7 @@ from morok import dialect as dialects
 from morok.dialect import Dialect
 from morok.names import data
 from morok.rewrite import store
-from morok.rewrite.ruleset import Standing
+from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedFile, CheckedRule

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from morok.caller import caller
 from morok.errors import UnprovedRuleError
-from morok.rewrite.ruleset import Part, RuleSet, Standing
+from morok.rewrite.parts import Part, Standing
+
+if TYPE_CHECKING:
+    from morok.rewrite.ruleset import RuleSet
 
 
 def admit(rules: RuleSet) -> None:

@@ -20,7 +20,8 @@ from morok.names import readable
 from morok.prove import ledger
 from morok.rewrite import engine, gate
 from morok.rewrite.files import GroupPart, RuleFile
-from morok.rewrite.ruleset import Part, RuleSet, Standing, check_context, check_node
+from morok.rewrite.parts import Part, Standing
+from morok.rewrite.ruleset import RuleSet, check_context, check_node
 from morok.rewrite.tiers import FIRES, FIRES_IN, SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import marshal
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from morok import config
 from morok.dialect import Node
@@ -14,7 +14,10 @@ from morok.dsl.compiled import Generated, link
 from morok.names import data
 from morok.rewrite import gate, store
 from morok.rewrite.files import dialect_digest, generator_digest
-from morok.rewrite.ruleset import Matcher, RuleSet, serial_of
+from morok.rewrite.matcher import Matcher, serial_of
+
+if TYPE_CHECKING:
+    from morok.rewrite.ruleset import RuleSet
 
 
 def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:

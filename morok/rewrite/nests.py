@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from morok.dialect import Node
-from morok.rewrite.ruleset import Match
+from morok.rewrite.matcher import Match
 from morok.rewrite.specialize import operands, opkey, recall
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
 from morok.arguments import flag, instance, mistyped, several, text
@@ -13,13 +12,13 @@ from morok.dialect import Dialect, Node
 from morok.errors import IRTypeError, UnknownRuleError, UsageError
 from morok.interrupts import check
 from morok.locks import RULES
+from morok.rewrite import matchers
+from morok.rewrite.matcher import Matcher, in_turn, serial_of
+from morok.rewrite.parts import Listed, Part, Standing
 from morok.rewrite.tiers import FIRES
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-
-# (node, context) -> (what replaces it, number of the rule), or None
-Match = Callable[[Node, Any], "tuple[Node, int] | None"]
 
 
 def check_node(dialect: Dialect, node: Any) -> None:
@@ -40,131 +39,6 @@ def check_context(rules: RuleSet, context: Any) -> None:
             what = f"{rule.name} is of a group with a context, and there is none"
             hint = f"rewrite(.., context=..): an object that its helpers ({', '.join(sorted(rule.externs))}) take last"
             raise UsageError(what, place=caller(), expected=f"a {rule.context}", hint=hint)
-
-
-class Matcher(NamedTuple):
-    """A compiled rule set.
-
-    table    one generated function per op key
-    default  the function for nodes of any other op: the rules whose pattern is a bare variable
-    names    of the rules, by number
-    source   gives the generated Python text
-    serial   one number for all matchers that rewrite alike
-    unproved some of the rules are unproved by their maker's word: nothing that they make is remembered
-    """
-
-    table: Mapping[Hashable, Match]
-    default: Match | None
-    names: tuple[str, ...]
-    source: Callable[[], str] = str
-    serial: int = 0
-    unproved: bool = False
-
-
-_serials: dict[Hashable, int] = {}
-
-
-def serial_of(identity: Hashable) -> int:
-    """The number of an identity: small, so that it is quickly hashed."""
-    return _serials.setdefault(identity, len(_serials) + 1)
-
-
-class Standing(enum.Enum):
-    """Why rules may fire (morok.rewrite.gate)."""
-
-    ASK = "the ledger is asked when they become a matcher"
-    ADMITTED = "the gate has let them pass"
-    UNPROVED = "their maker wrote unproved=True"
-
-
-class Part(Protocol):
-    """Rules that a rule set holds together: one group of a file, or a list of rules.
-
-    standing  changed by the gate alone
-    identity  equal for parts that rewrite alike; `cache` is the same for use across processes, "" where there is none
-    """
-
-    standing: Standing
-
-    @property
-    def dialect(self) -> Dialect: ...
-    @property
-    def names(self) -> tuple[str, ...]: ...
-    @property
-    def has_context(self) -> bool: ...
-    @property
-    def identity(self) -> Hashable: ...
-    @property
-    def cache(self) -> str: ...
-    def rules(self) -> Sequence[CheckedRule]: ...
-
-
-class Listed:
-    """A part made of checked rules at hand."""
-
-    cache = ""
-
-    def __init__(self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK) -> None:
-        if not rules:
-            raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
-        self._rules = tuple(rules)
-        self.standing = standing
-        self.identity: Hashable = object()
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._rules[0].dialect
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(r.name for r in self._rules)
-
-    @property
-    def has_context(self) -> bool:
-        return any(r.context is not None for r in self._rules)
-
-    def rules(self) -> Sequence[CheckedRule]:
-        return self._rules
-
-
-def in_turn(matchers: Sequence[Matcher], serial: int) -> Matcher:
-    """One matcher of several: the rules of each are tried where none of those before it applies."""
-    keys = dict.fromkeys(key for m in matchers for key in m.table)
-    firsts = [sum(len(m.names) for m in matchers[:i]) for i in range(len(matchers))]
-    table = {k: _first_hit([(m.table.get(k, m.default), first) for m, first in zip(matchers, firsts, strict=True)]) for k in keys}
-    return Matcher(
-        {key: match for key, match in table.items() if match is not None},
-        _first_hit([(m.default, first) for m, first in zip(matchers, firsts, strict=True)]),
-        tuple(name for m in matchers for name in m.names),
-        lambda: "\n".join(m.source() for m in matchers),
-        serial,
-        any(m.unproved for m in matchers),
-    )
-
-
-def _first_hit(matches: Sequence[tuple[Match | None, int]]) -> Match | None:
-    """One match function of several, each with what is added to the numbers of its rules."""
-    found: Match | None = None
-    for match, first in matches:
-        if match is not None:
-            own = match if first == 0 else _renumbered(match, first)
-            found = own if found is None else _either(found, own)
-    return found
-
-
-def _renumbered(match: Match, first: int) -> Match:
-    def renumbered(node: Node, context: Any) -> tuple[Node, int] | None:
-        hit = match(node, context)
-        return None if hit is None else (hit[0], hit[1] + first)
-
-    return renumbered
-
-
-def _either(one: Match, other: Match) -> Match:
-    def either(node: Node, context: Any) -> tuple[Node, int] | None:
-        return one(node, context) or other(node, context)
-
-    return either
 
 
 LARGE: Final = 100  # rules from which on a set keeps its own matcher as a part of others: making one takes a second
@@ -291,9 +165,7 @@ class RuleSet:
     def _made(self, flags: frozenset[str], checked: bool) -> Matcher:
         if self.blocks:
             return in_turn([b.matcher_under(flags, checked) for b in self.blocks], serial_of((self.identity, flags, checked)))
-        from morok.rewrite.matchers import matcher_for
-
-        return matcher_for(self, flags, checked)
+        return matchers.matcher_for(self, flags, checked)
 
     @property
     def code(self) -> str:
@@ -302,10 +174,8 @@ class RuleSet:
 
     def tried(self, node: Node, context: Any = None) -> list[str]:
         """The rules that are tried on `node` until one fires: those that its op and its operands' ops do not rule out."""
-        from morok.rewrite.matchers import tried
-
         check_node(self.dialect, node)
-        return tried(self, node, context)
+        return matchers.tried(self, node, context)
 
     def rewrite_node(self, node: Node, context: Any = None) -> tuple[Node, str] | None:
         """What the first rule that applies makes of `node`, once, at the root, and the rule's name."""

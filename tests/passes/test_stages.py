@@ -22,7 +22,8 @@ from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, listing, lower, section
 from morok.passes.ranges import const_end
 from morok.rewrite import library, matchers
-from morok.rewrite.ruleset import Matcher, RuleSet
+from morok.rewrite.matcher import Matcher
+from morok.rewrite.ruleset import RuleSet
 from tests.passes import kernels as K
 from tests.passes.lowering import after, ops, registers, stage
 

@@ -1,0 +1,72 @@
+"""What rule sets are made of: rules that stand together, and why they may fire."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from morok.caller import caller
+from morok.dialect import Dialect
+from morok.errors import UsageError
+
+if TYPE_CHECKING:
+    from morok.dsl.checked import CheckedRule
+
+
+class Standing(enum.Enum):
+    """Why rules may fire (morok.rewrite.gate)."""
+
+    ASK = "the ledger is asked when they become a matcher"
+    ADMITTED = "the gate has let them pass"
+    UNPROVED = "their maker wrote unproved=True"
+
+
+class Part(Protocol):
+    """Rules that a rule set holds together: one group of a file, or a list of rules.
+
+    standing  changed by the gate alone
+    identity  equal for parts that rewrite alike; `cache` is the same for use across processes, "" where there is none
+    """
+
+    standing: Standing
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def has_context(self) -> bool: ...
+    @property
+    def identity(self) -> Hashable: ...
+    @property
+    def cache(self) -> str: ...
+    def rules(self) -> Sequence[CheckedRule]: ...
+
+
+class Listed:
+    """A part made of checked rules at hand."""
+
+    cache = ""
+
+    def __init__(self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK) -> None:
+        if not rules:
+            raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
+        self._rules = tuple(rules)
+        self.standing = standing
+        self.identity: Hashable = object()
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._rules[0].dialect
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(r.name for r in self._rules)
+
+    @property
+    def has_context(self) -> bool:
+        return any(r.context is not None for r in self._rules)
+
+    def rules(self) -> Sequence[CheckedRule]:
+        return self._rules
