@@ -24,6 +24,7 @@ _CONST: Final = Op.Const
 _VCONST: Final = Op.VConst
 _VECTORIZE: Final = Op.Vectorize
 _GEP: Final = Op.Gep
+_CAT: Final = Op.Cat
 _LOAD: Final = Op.Load
 _INDEX: Final = Op.Index
 _LANEWISE: Final = frozenset({Op.Bitcast, Op.Precast})
@@ -229,8 +230,8 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
 @helper
 def at_once(x: UOp, w: Widths) -> int:
     """How many lanes of a node are computed at once from lanes of its operands; 0 for what stays as it is. That is also
-    arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what accumulators were folded into; and
-    what is computed of accumulators that stage 19 cuts, and it with them."""
+    arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what vectors in registers or neighbours
+    in memory were folded into; and what is computed of accumulators that stage 19 cuts, and it with them."""
     lanewise = x.op in PARAMS or x.op in _LANEWISE
     return w.limit if lanewise and not _is_wanted_whole(x, w) and not _is_accumulated(x, w) else 0
 
@@ -255,7 +256,7 @@ def _is_wanted_whole(x: UOp, w: Widths) -> bool:
 
 
 def _is_folded(node: UOp, w: Widths) -> bool:
-    """Whether a node is arithmetic on registers and nothing else, in vectors."""
+    """Whether a node is arithmetic on registers and on neighbours in memory, and nothing else, in vectors."""
     known = w.folded
     stack = [node]
     while stack:
@@ -265,13 +266,26 @@ def _is_folded(node: UOp, w: Widths) -> bool:
             continue
         arithmetic = n.dtype.count > 1 and n.op in PARAMS
         inner = [s.src[0] if s.op is _GEP else s for s in n.src] if arithmetic else []
-        below = [s for s in inner if not _is_accumulator(s)]
+        below = [s for s in inner if not _is_accumulator(s) and not _is_row(s, w)]
         missing = [s for s in below if s not in known]
         if missing:
             stack += missing
             continue
         known[stack.pop()] = arithmetic and all(known[s] for s in below)
     return known[node]
+
+
+def _is_row(x: UOp, w: Widths) -> bool:
+    """Whether a vector is read from neighbouring places in their order, or made of such vectors."""
+    if x.op is _CAT:
+        return all(_is_row(s, w) for s in x.src)
+    if x.op is not _LOAD or len(x.src) > 1 or x.src[0].op is not _INDEX or len(x.src[0].src) != 2:
+        return False
+    i = x.src[0].src[1]
+    if i.dtype.count == 1:
+        return x.dtype.count > 1
+    found = offsets(i, w)
+    return found is not None and all(b - a == 1 for a, b in pairwise(found[1]))
 
 
 def _is_accumulated(node: UOp, w: Widths) -> bool:

@@ -10,6 +10,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
 from tests.passes import kernels as K
+from tests.passes.lowering import nodes, programs
 from tests.passes.test_packing import opts_of, packed
 from tests.passes.test_values import check
 
@@ -58,3 +59,28 @@ def test_windows_are_folded_side_by_side_where_something_is_computed() -> None:
 @pytest.mark.parametrize("ast", [K.scaled_rows(5, 70), K.scaled_rows(1, 16), K.pooled(3, 17, True), K.pooled(1, 33, True)])
 def test_values_as_optimized(ast: UOp) -> None:
     check(ast, K.CPU)
+
+
+@pytest.mark.parametrize("op", [Op.Add, Op.Max])
+@pytest.mark.parametrize("length", [16, 24, 32, 48, 64])
+def test_a_row_that_is_read_whole_is_folded_by_halves(length: int, op: Op) -> None:
+    """A vector with another, one half with the other: a number with another in the end alone, or for each lane left over."""
+    folds = [n for n in nodes(programs(K.rows(100, length, op))[-1]) if n.op is op and n.dtype.is_float]
+    assert len(folds) <= 2 + length // 16 + length.bit_length()
+    assert sum(n.dtype.count == 1 for n in folds) <= 2
+
+
+def test_numbers_that_lie_apart_are_folded_one_by_one() -> None:
+    """No vector is made of them for its sake."""
+    folds = [n for n in nodes(programs(packed(K.columns(8, 3), Opt(OptOp.UNROLL, 0)))[-1]) if n.op is Op.Add and n.dtype.is_float]
+    assert {n.dtype.count for n in folds} == {1}
+
+
+@pytest.mark.parametrize("length", [3, 15, 16, 17, 24, 32, 40, 48, 63, 64])
+def test_values_of_rows_that_are_read_whole(length: int) -> None:
+    x = np.random.default_rng(length).integers(-9, 10, (70, length)).astype(np.float32)
+    x[3, 1], x[4, length - 1] = np.nan, np.inf
+    np.testing.assert_array_equal(Tensor(x).max(1).numpy(), x.max(1))
+    np.testing.assert_array_equal(Tensor(x).sum(1).numpy(), x.sum(1))
+    np.testing.assert_array_equal(Tensor(x > 8).any(1).numpy(), (x > 8).any(1))
+    check(K.rows(33, length, Op.Max), K.AVX2)
