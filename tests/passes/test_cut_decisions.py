@@ -150,10 +150,22 @@ def test_norms_of_what_is_repeated(shape: tuple[int, ...], times: int) -> None:
     np.testing.assert_allclose((t.mean((2, 3)) + t[:, :, 0, -1]).numpy(), wide.mean((2, 3)) + wide[:, :, 0, -1], atol=1e-4)
 
 
+def test_of_what_is_repeated_and_cropped_no_more_is_stored_than_is_wanted() -> None:
+    x = data(1, 12, 31, 31)
+    wide = x.repeat(2, 2).repeat(2, 3)[:, :, :61, :61]
+    cropped = upsampled(Tensor(x))[:, :, :61, :61]
+    assert max(size for _, size, _, cut in decided(cropped.group_norm(4)) if cut) == 12 * 61 * 61
+    np.testing.assert_allclose(cropped.group_norm(4).numpy(), numpys_group_norm(wide, 4), rtol=1e-3, atol=1e-4)
+    w = data(61, 40, seed=1)
+    np.testing.assert_allclose((cropped @ Tensor(w)).numpy(), wide @ w, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (3, 1), (1, 3), (33, 7), (129, 257), (384, 128)])
 def test_norms_of_columns(shape: tuple[int, int]) -> None:
     x = data(*shape)
     np.testing.assert_allclose(Tensor(x).T.layernorm().numpy(), numpys_layernorm(x.T) if x.size else x.T, rtol=1e-4, atol=1e-4)
+    exps = np.exp(x.T - x.T.max(-1, keepdims=True)) if x.size else x.T
+    np.testing.assert_allclose(Tensor(x).T.softmax(-1).numpy(), exps / exps.sum(-1, keepdims=True), rtol=1e-4, atol=1e-6)
     padded = np.pad(x.T, ((1, 0), (2, 1)))
     np.testing.assert_allclose(
         Tensor(x).T.pad(((1, 0), (2, 1))).layernorm().numpy(), numpys_layernorm(padded), rtol=1e-4, atol=1e-4

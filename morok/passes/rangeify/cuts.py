@@ -84,7 +84,7 @@ class Cuts:
             return False
         if flags & TURNED and node in weights.shown:
             strays = [self._strays(d, flags) for d in demands]
-        elif node.op is Op.Reshape and node.src[0].op is Op.Expand:
+        elif (whole := _uncropped(node)).op is Op.Reshape and whole.src[0].op is Op.Expand:
             strays = [not d.filling and bool(weights.of[d.kernel][2] & (HEAVY | SUMMED)) and _repeats(d) for d in demands]
         else:
             return False
@@ -100,13 +100,17 @@ class Cuts:
 
     def _strays(self, d: Demand, flags: int) -> bool:
         """Whether a consumer whose loops have a fixed order, since it folds rows or is a tile of a product, reads out of order
-        what a value is computed from: columns, rows and columns at once, or what is repeated, at a quotient of positions.
+        what a value is computed from: columns, rows and columns at once, or what is repeated, at a quotient of positions. The
+        filling of a row inside a kernel does so likewise, unless the row is too short for vectors.
         """
-        if d.filling or not self.weights.of[d.kernel][2] & (HEAVY | SUMMED):
+        if not self.weights.of[d.kernel][2] & (HEAVY | SUMMED):
+            return False
+        if d.filling and count(shape_of(d.node)[-1:]) <= VECTOR // 2:
             return False
         if flags & TURNED and not flags & SUMMED and (len(d.around) < len(self.loops[d.kernel]) or flags & STRAIGHT):
             return True
-        return bool(flags & SPREAD) and not d.folds and any(n.op is Op.Idiv for i in d.indices for n in (i, *i.src))
+        quotient = any(n.op is Op.Idiv for i in d.indices for n in (i, *i.src))
+        return quotient and bool(flags & SPREAD) and not d.folds and not d.filling
 
     def _always(self, node: UOp, demands: Sequence[Demand], heavy: bool, runs: int, size: int) -> str:
         """Why a node is stored whatever that takes; nothing where its cost decides."""
@@ -132,9 +136,9 @@ class Cuts:
                 stored += d.runs * (bytes_ns if alone else machine.simple[1])
                 continue
             times, in_vectors, factor = self._computed(d, size)
-            if gated and not factor and not d.filling and (d.folds or d.gates):
+            if gated and not factor and (d.filling or d.folds or d.gates):
                 merged += times * machine.gated
-            if strays and strays[k] and not factor:
+            if strays and strays[k] and not (factor and flags & TURNED):  # tiles read columns as they read rows
                 merged += times * machine.stray
             if in_vectors:
                 merged, stored = merged + times * (fast + factor * machine.factor[0]), stored + times * bytes_ns
@@ -177,7 +181,7 @@ class Cuts:
                 behind += 1
             repeats = _lengths(own[len(own) - behind :]) if d.folds == 0 else d.runs / max(_lengths(own[: len(own) - behind]), 1)
             return d.runs / max(repeats, 1.0), in_vectors, False
-        idle = [r for r in own if r not in known]
+        idle = [r for r in own if r in d.around and r not in known]  # of a row's statistics not the loop along it
         if not idle:
             return d.runs, in_vectors or _along(d.indices) >= VECTOR // 2, False
         return d.runs / min(_lengths(idle), machine.columns if in_vectors else machine.rows), in_vectors, True
@@ -187,10 +191,19 @@ def _lengths(loops: Sequence[UOp]) -> int:
     return math.prod([int(r.vmax) + 1 for r in loops])
 
 
+def _uncropped(node: UOp) -> UOp:
+    """What a view shows a part of: all of it is more to store, and rows that do not follow each other."""
+    while node.op is Op.Shrink:
+        node = node.src[0]
+    return node
+
+
 def _repeats(d: Demand) -> bool:
     """Whether one loop reads a number of an Expand several times before the next; in a reduction, of its own loops."""
-    expand = d.node.src[0]
-    for i, n in zip(movement.through(d.node, d.indices)[0], shape_of(expand.src[0]), strict=True):
+    node, indices = d.node, d.indices
+    while node.op is Op.Shrink:
+        node, indices = node.src[0], movement.through(node, indices)[0]
+    for i, n in zip(movement.through(node, indices)[0], shape_of(node.src[0].src[0]), strict=True):
         if i.op is Op.Mod and n == 1 and (not d.folds or (i.src[0].op is Op.Range and i.src[0].arg[1] is AxisType.Reduce)):
             return True
     return False
