@@ -12,10 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
+from morok.dsl.values import NAMES
 from morok.errors import DialectError, Place
 
 _TARGET: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_GENERATED: Final = re.compile(
+    r"(?:[KDEFHTL]_|[nv]\d*(?:_|\Z)|[nv]g?m?\d|u_|t\d+\Z|_gap|match_|MATCH\Z|NOT_CONST\Z|context\Z|steps\Z|_[dok]\Z)"
+)
 _ARITY: Final = {"unary": 1, "binary": 2, "ternary": 3}
 # Code templates, with what stands in their braces; those of matchers, whose names must be known
 _HOLES: Final = {
@@ -132,6 +136,9 @@ def dialect_mistakes(dialect: Dialect) -> list[Mistake]:
         found.append(Mistake("", "theory", f"{dialect.theory!r} is no place of a class", expected))
     seen: list[tuple[str, Any]] = []
     for name, dtype in dialect.dtypes.items():
+        if not _NAME.fullmatch(name):
+            expected = "letters, digits and _"
+            found.append(Mistake("", "dtypes", f"{name!r} is no name that rules could write", expected, (name,)))
         same = [n for n, d in seen if d == dtype]
         if same:
             found.append(
@@ -147,6 +154,10 @@ def dialect_mistakes(dialect: Dialect) -> list[Mistake]:
     for name, function in dialect.facts.items():
         if not callable(function):
             found.append(Mistake("", "facts", f"{name} is no function", "a function of nodes", facts=(name,)))
+    taken = sorted(n for n in getattr(dialect, "names", {}) if n in NAMES or _GENERATED.match(n))
+    if taken:
+        what = f"{', '.join(taken)} stands for something else in generated code"
+        found.append(Mistake("", "names", what, "names that begin with two letters or more"))
     for key, template in dialect.inline.items():
         found += _template(dialect, key, template)
     return found

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from morok.arguments import flag, several, text, whole
 from morok.arguments import path as path_of
+from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.reading import decode, read_bytes
-from morok.errors import MorokError, RuleError, UnprovedRuleError, UsageError
+from morok.errors import DialectError, MorokError, RuleError, UnprovedRuleError, UsageError
 from morok.memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
 from morok.prove.answers import DEFAULT_BUDGET
@@ -119,6 +120,9 @@ def prove(
             continue
         mine, wrong = _rules_of(loaded, mistakes is not None)
         pending.extend(mine)
+        if mistakes is None and wrong:
+            broken.add(str(file))
+            verdicts += [v for v in _misdeclared(loaded, wrong) if _wanted(only, v.name, v.name.removeprefix(f"{pack}."))]
         if notes is not None and use_cache:
             for line in ledger.outdated(file, trust_ledger or write):
                 notes(line)
@@ -190,21 +194,37 @@ def prove(
 
 
 def _rules_of(file: RuleFile, partly: bool) -> tuple[list[CheckedRule], list[MorokError]]:
-    """The rules of a file, and its mistakes; unless `partly`, these are raised."""
+    """The rules of a file, and its mistakes; unless `partly`, these are raised, but for those of its dialect."""
     from morok.dsl.check import partly_checked
     from morok.dsl.parse import MAX_ERRORS
 
     try:
         _ = file.index  # kept, so that nothing is parsed the next time
         return list(file.checked.rules()), []
-    except RuleError:
-        if not partly:
+    except RuleError as refused:
+        if not partly and not all(isinstance(e, DialectError) for e in refused.errors):
             raise
     try:
         checked, errors = partly_checked(decode(file.content, str(file.path)), str(file.path), pack=file.pack)
     except RuleError as refused:
         checked, errors = None, list(refused.errors)
     return ([] if checked is None else list(checked.rules())), errors[:MAX_ERRORS]
+
+
+def _misdeclared(file: RuleFile, wrong: Sequence[MorokError]) -> list[Verdict]:
+    """The verdicts on the rules of a file that use what its dialect declares wrongly."""
+    from morok.dsl.parse import recover
+
+    found = []
+    for g in recover(decode(file.content, str(file.path)), str(file.path)).file.groups:
+        for rule in (r for item in g.items for r in (item.rules if isinstance(item, S.Template) else (item,))):
+            first, last = rule.span.line, rule.span.end_line
+            mine = [e for e in wrong if e.place is None or e.place.line == 1 or first <= e.place.line <= last]
+            if mine:
+                name = ".".join(filter(None, (file.pack, g.name, rule.name)))
+                message = "\n".join(dict.fromkeys(f"{e.code}: {e.message}" for e in mine))
+                found.append(Verdict(name, str(file.path), first, "broken", message=message, final=False))
+    return found
 
 
 def _items(what: Source | CheckedRule | Sequence[Source | CheckedRule]) -> list[CheckedRule | Path]:

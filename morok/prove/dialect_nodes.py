@@ -119,13 +119,13 @@ class OpNodes:
         self.last: Any = None
 
     def mistakes(self) -> list[Mistake]:
-        """What is wrong, the first of each field."""
-        for at in choices(self.dialect, self.info):
+        """What is wrong, the first of each field. Nodes with static fields are not made up."""
+        for at in () if self.info.fields else choices(self.dialect, self.info):
             names = [at.get(p, p) for p in self.info.params]
             result = at.get(self.info.result, self.info.result)
             if all(n in self.values for n in names):
                 self._at(names, result)
-        if getattr(self.dialect, "closed_types", False):
+        if getattr(self.dialect, "closed_types", False) and not self.info.fields:
             self._closed()
         return list(self.found.values())
 

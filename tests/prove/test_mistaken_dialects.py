@@ -198,6 +198,13 @@ KINDS = {
     ),
     "key clash": Kind(clashing, "Max", "key", MAXES | {"add"}),
     "another name": Kind(another("Greatest", key="greatest"), "Greatest", "name", frozenset()),
+    "dtype that no rule could name": Kind(
+        lambda: with_op(having(dtypes={"sat": "sat", "bool": "bool", "a b": "a b"})(), "Max", domains={"T": ("sat", "a b")}),
+        "Max",
+        "domains",  # and, of the rule at both dtypes, the name
+        MAXES,
+    ),
+    "names of generated code": Kind(having(names={"_tdiv": max}, inline={"opkey": "{n}[0]"}), "", "names", ALL),
     "equal dtypes": Kind(having(dtypes={"sat": "sat", "bool": "bool", "big": "sat"}), "", "dtypes", ALL),
     "unknown dtype in a class": Kind(
         having(classes={"any": frozenset({"sat", "i9"}), "int": frozenset({"sat"})}), "", "classes", ALL
@@ -262,6 +269,21 @@ def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind
         file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\n{name}: {RULES[name][0]}\n')
         with pytest.raises((DialectError, RuleError), match="MRK210"):
             load_rules(file)
+
+
+def test_a_file_of_rules_with_mistakes_and_without(folder: Path) -> None:
+    """What `prove` says of the file: a verdict on each rule, and each rule that nothing spoils is proved."""
+    made = with_op(with_op(dialect(), "Max", domains={"T": ("sat16",)}), "Sub", evaluate=lambda d, a, b: clip(a - b - 1))
+    file = folder / "mixed.rules"
+    text = "".join(f"{n}: {t}\n" for n, (t, _, _) in RULES.items())
+    file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\n{text}')
+    found = {v.name.rpartition(".")[2]: v for v in prove(file, jobs=1)}
+    assert set(found) == set(RULES)
+    assert {n for n, v in found.items() if v.verdict == "broken"} == MAXES | SUBS
+    assert all(v.code == "MRK210" and "MRK210" in v.message for v in found.values() if v.verdict == "broken")
+    assert {n for n, v in found.items() if v.usable} == ALL - MAXES - SUBS
+    with pytest.raises((DialectError, RuleError), match="MRK210"):
+        load_rules(file)
 
 
 # Of each class of false rules that dialects let through: none fires.
