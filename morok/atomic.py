@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from pathlib import Path
 from typing import Final
 
+ABANDONED_SECONDS: Final = 3600.0
 PART: Final = ".part"  # the end of a name that a killed writer leaves behind
 
 
@@ -24,6 +26,15 @@ def write(path: Path, content: bytes) -> None:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+
+
+def sweep(path: Path) -> None:
+    """Remove what killed writers of a file have left beside it, an hour ago or more."""
+    with contextlib.suppress(OSError):
+        for part in path.parent.iterdir():
+            mine = part.name.startswith(f"{path.name}.") and part.name.endswith(PART)
+            if mine and time.time() - part.stat().st_mtime > ABANDONED_SECONDS:
+                part.unlink()
 
 
 def read(path: Path, most: int) -> bytes:

@@ -206,7 +206,11 @@ TRACE: Final[Setting[Path | None]] = Setting(
     "TRACE", None, _file, "a file name", "write every rule that fires to this file, as JSON"
 )
 CACHE_DIR: Final[Setting[Path | None]] = Setting(
-    "CACHE_DIR", None, _file, "a folder", "where compiled matchers and kernels are kept"
+    "CACHE_DIR",
+    None,
+    _file,
+    "a folder",
+    "where matchers, kernels, verdicts and what searches found are kept; used if it belongs to you and nobody else can write",
 )
 FAST_MATH: Final = Setting(
     "FAST_MATH",

@@ -159,3 +159,4 @@ def read(path: Path) -> Page | None:
 def write(path: Path, page: Page) -> None:
     """Write a page whole, or not at all."""
     atomic.write(path, page.dump().encode())
+    atomic.sweep(path)

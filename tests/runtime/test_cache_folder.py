@@ -224,11 +224,14 @@ def test_a_process_killed_while_it_writes_a_verdict_leaves_what_was_there(pack: 
     """
     assert command("prove", "--write", str(pack), cache=tmp_path / "other", before=dying).returncode == -9
     assert (path.read_bytes() if path.exists() else None) == before
+    (left,) = path.parent.glob("pack.json.*")
+    os.utime(left, (0, 0))
     done = command("prove", "--write", str(pack), cache=tmp_path / "other")
     assert done.returncode == 0, done.stderr
     page = ledger.read_page(path)
     assert page is not None
     assert set(page.records) == {"double.shift", "double.zero"}
+    assert not left.exists(), "what was abandoned long ago is swept away"
 
 
 def test_processes_that_prove_one_pack_at_once_leave_whole_pages(pack: Path, tmp_path: Path) -> None:

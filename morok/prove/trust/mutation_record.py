@@ -54,7 +54,7 @@ def read_record(path: Path) -> dict[str, Entry]:
         return {}
     try:
         return {name: Entry(**e) for name, e in json.loads(path.read_text(encoding="utf-8")).items()}
-    except (ValueError, TypeError, AttributeError) as problem:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise LedgerError(f"{path} is no record of mutants: {problem}", place=Place(str(path), 1), hint="remove it") from None
 
 
