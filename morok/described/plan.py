@@ -186,11 +186,8 @@ class Part:
                 use(n, slot.memory)
             out.append(slot)
         values = {name: binds[k] for k, name in self.names}
-        if values != execution.values:
-            plan.execute(None, values)
-            execution.values = values
-        else:
-            plan.execute()
+        plan._run(values, values == execution.values)
+        execution.values = values
         self.idle.append(execution)
         return out
 

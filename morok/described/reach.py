@@ -14,7 +14,7 @@ import sys
 import sysconfig
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
 from operator import attrgetter, is_
 from types import CodeType
@@ -83,19 +83,18 @@ class Reach:
         self._seen: dict[int, Any] = {}
         self._views: list[Iterable[Any]] = []
         self._keyed: list[Iterable[str]] = []
-        self._makers: list[Callable[[], Iterable[Any]]] = []
         self._cells: list[types.CellType] = []
+        self._names: tuple[list[dict[str, Any]], list[str]] = ([], [])  # some of modules' names: where, and which
+        self._slots: tuple[list[Any], list[str]] = ([], [])  # of objects
         self._pending: deque[tuple[str, Any, frozenset[str]]] = deque((p, v, frozenset()) for p, v in roots)
         while self._pending:
             self._visit(*self._pending.popleft())
-        if self._cells:
-            cells = self._cells
-            self._makers.append(lambda: map(_contents, cells))
         self._seen.clear()
         self._there, self._keys = [*self._elements()], [*chain.from_iterable(self._keyed)]
 
     def _elements(self) -> Iterator[Any]:
-        return chain(chain.from_iterable(self._views), *[make() for make in self._makers], (_END,))
+        named, slots = map(dict.get, *self._names), map(getattr, *self._slots, repeat(_ABSENT))
+        return chain(chain.from_iterable(self._views), named, slots, map(_contents, self._cells), (_END,))
 
     def unchanged(self) -> bool:
         """Whether everything is the very object that it was. False says nothing: an equal number may be in its place."""
@@ -174,7 +173,8 @@ class Reach:
     def _named(self, path: str, found: dict[str, Any], names: Iterable[str], code: frozenset[str] = frozenset()) -> None:
         """Some of a module's names."""
         there = list(names)
-        self._makers.append(lambda: map(found.get, there))
+        self._names[0].extend([found] * len(there))
+        self._names[1].extend(there)
         self._below(((f"{path}.{n}" if path else n, found[n]) for n in there if n in found), code)
 
     def _function(self, path: str, f: types.FunctionType) -> None:
@@ -205,7 +205,8 @@ class Reach:
             if isinstance(member, types.MemberDescriptorType)
         ]
         if slots:
-            self._makers.append(lambda: map(getattr, repeat(value), slots, repeat(_ABSENT)))
+            self._slots[0].extend([value] * len(slots))
+            self._slots[1].extend(slots)
             self._below((f"{path}.{n}", v) for n in slots if (v := getattr(value, n, _ABSENT)) is not _ABSENT)
         self._below([(type(value).__name__, type(value))])
 

@@ -98,14 +98,17 @@ class ExecutionPlan:
         given = {} if inputs is None else mapping(inputs, "inputs", "buffers by their indices")
         for index, buffer in given.items():
             self.rebind(index, buffer)
-        vars = _values(vars)
-        if self._records is not None:
-            self._records.set_vars(vars)
-            self._records.run()
-            return self.output
-        self._run_one_by_one(vars)
-        self.output.device.synchronize()
+        self._run(_values(vars))
         return self.output
+
+    def _run(self, values: Mapping[str, Any], as_before: bool = False) -> None:
+        """As execute, of values that are known to be a mapping, and to be those of the last execution if they are `as_before`."""
+        if self._records is not None:
+            self._records.set_vars({} if as_before else values)
+            self._records.run()
+        else:
+            self._run_one_by_one(values)
+            self.output.device.synchronize()
 
     def _run_one_by_one(self, values: Mapping[str, Any]) -> None:
         for group in self.parallel_groups:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import morok
-from morok import Tensor, Variable, nn
+from morok import Tensor, Variable, config, nn
 
 Array = np.ndarray[Any, Any]
 
@@ -325,6 +325,17 @@ def test_sizes_bound_otherwise_run_the_same_plan() -> None:
         np.testing.assert_allclose(total.numpy(), base.numpy()[:k].sum(0), rtol=1e-5)
         np.testing.assert_allclose(scaled.numpy(), base.numpy()[:k] * k, rtol=1e-5)
     assert f.plans == 1
+
+
+@pytest.mark.parametrize("backend", ["llvm", "interpreter"])
+def test_a_variable_bound_as_in_the_call_before(backend: str) -> None:
+    """Kernels that are launched one by one are given the values each time: nothing keeps those of the last call."""
+    n = Variable("n", 1, 5)
+    base = np.arange(6, dtype=np.float32)
+    with config.settings(cpu_backend=backend):
+        f = morok.jit(lambda x, k: x.shrink([(0, k)]).sum())
+        assert [f(Tensor(base), n.bind(k)).item() for k in (3, 3, 2, 2, 4, 4)] == [3, 3, 1, 1, 6, 6]
+        assert f.plans == 1
 
 
 def test_tensors_of_symbolic_shapes() -> None:
