@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from morok.dsl import syntax as S
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import TRUE, Expr, Term
+
+ANY_FOLD: Final = S.PVar("_")  # the op of a Reduce whose pattern does not name it
 
 
 @dataclass(frozen=True, slots=True)

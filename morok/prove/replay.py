@@ -183,7 +183,7 @@ class _Maker:
         self.loops = ranges
         body = self.make(parts["src"])
         self.loops = []
-        op = getattr(parts["op"], "value", parts["op"])
+        op = getattr(parts.get("op"), "value", parts.get("op"))
         name = getattr(op, "name", "Add")
         return UOp.new(Op.Reduce, (body, *ranges), Op[name] if name in self.rule.dialect.ops else Op.Add)
 

@@ -17,7 +17,7 @@ from morok.prove import smt
 from morok.prove.encoding.obligation import solver_function
 from morok.prove.encoding.places import OPAQUE, Fold, Loop, Loops
 from morok.prove.encoding.ranges import Ranges
-from morok.prove.kinds import Node, OpName
+from morok.prove.kinds import ANY_FOLD, Node, OpName
 from morok.prove.semantics.term import FALSE, Term, Unsupported, both, either
 from morok.prove.symbol import Symbol
 
@@ -32,7 +32,7 @@ class Folds(Ranges):
         was, self.inside = self.inside, (*self.inside, *loops)
         body = self.value_of(parts["src"])
         self.inside = was
-        op = self.reduction(parts.get("op"))
+        op = self.reduction(parts.get("op", ANY_FOLD))
         if not isinstance(body, Node):
             raise Unsupported("a fold of what is no value")
         if self.lanes_of(self.rule.type_of(at)) != len(body.lanes):

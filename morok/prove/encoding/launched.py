@@ -20,6 +20,7 @@ from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.unrolled import IllFormed, Statement, Term, Vector
 from morok.prove.encoding.unrolling import Reading, UnrollingEncoder, closed_by
+from morok.prove.kinds import ANY_FOLD
 from morok.prove.semantics.term import Unsupported
 from morok.prove.symbol import Symbol
 
@@ -370,7 +371,7 @@ class _Launch(Reading):
         """A fold, in no specified order: a fold of folds of the same op is one over the loops of both."""
         x: Vector = self.one(parts["src"])
         ranges = self.many(parts.get("ranges"), binder=True)
-        name = self.folding(parts["op"])
+        name = self.folding(parts.get("op", ANY_FOLD))
         pattern = isinstance(at, S.Pattern)
         count = self.lane_count(self.rule.type_of(at)) if pattern else self.wanted if at is self.rule.syntax.target else x.count
         if x.count % count:

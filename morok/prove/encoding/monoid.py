@@ -29,7 +29,7 @@ from morok.prove.encoding.folds import REDUCTIONS
 from morok.prove.encoding.obligation import Inapplicable, Obligation, solver_function
 from morok.prove.encoding.places import Buffer
 from morok.prove.encoding.structure import StructureEncoder
-from morok.prove.kinds import Made, Node, OpName
+from morok.prove.kinds import ANY_FOLD, Made, Node, OpName
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Expr, Term, Unsupported, both, is_false
 from morok.prove.semantics.theory import Attempt
@@ -104,7 +104,7 @@ class MonoidEncoder(StructureEncoder):
         assert pattern is not None
         self.world.limit(BOUND)
         parts = self.parts("Reduce", pattern)
-        self.op = self.reduction(parts["op"])
+        self.op = self.reduction(parts.get("op", ANY_FOLD))
         ranges = parts["ranges"]
         items = list(ranges.items) if isinstance(ranges, S.PList) else ranges if isinstance(ranges, list) else [ranges]
         if not all(isinstance(i, (S.PVar, S.PSequence)) for i in items):
@@ -250,7 +250,7 @@ class MonoidEncoder(StructureEncoder):
             self.expect = None
 
     def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        fold = self.reduction(parts.get("op"))
+        fold = self.reduction(parts.get("op", ANY_FOLD))
         ranges = parts["ranges"]
         listed = list(ranges.items) if isinstance(ranges, S.EList) else [ranges]
         if listed and not self.all_loops(listed):

@@ -42,9 +42,12 @@ class Pointwise(Sequences):
         return node
 
     def width(self, info: OpInfo, nodes: Seq[Node]) -> int:
-        """The lanes of a result: those of its operands, which agree; a scalar condition and a constant serve any number."""
+        """The lanes of a result: those of its operands, which agree; a scalar condition, and what is the same in every lane,
+        serve any number.
+        """
         governing = [n for n, word in zip(nodes, info.params, strict=False) if word in info.domains] or nodes
-        counts = {len(n.lanes) for n in governing if n.made is None or n.made.op != "Const" or len(n.lanes) > 1}
+        splat = ("Const", "Invalid")
+        counts = {len(n.lanes) for n in governing if n.made is None or n.made.op not in splat or len(n.lanes) > 1}
         lanes = max(counts, default=1)
         if len(counts) > 1 or any(len(n.lanes) not in (1, lanes) for n in nodes):
             if self.side == "target":

@@ -19,6 +19,7 @@ from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps
 from morok.prove.encoding.unrolled import IllFormed, Statement, Vector
 from morok.prove.encoding.unrolled_reading import Memo, UnrolledReading, asks_for_axes
+from morok.prove.kinds import ANY_FOLD
 from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, both, either
 
 OPS: Final = frozenset({"Unroll", "Contract"})
@@ -222,7 +223,7 @@ class Reading(UnrolledReading):
     def op_reduce(self, parts: dict[str, Any], at: Any) -> Vector:
         x: Vector = self.one(parts["src"])
         ranges = self.many(parts.get("ranges"), binder=True)
-        op = self.folding(parts["op"])
+        op = self.folding(parts.get("op", ANY_FOLD))
         count = self.value(parts["dtype"]) if "dtype" in parts else x.count
         if isinstance(at, S.Pattern):
             count = self.lane_count(self.rule.type_of(at))

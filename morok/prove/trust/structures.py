@@ -16,6 +16,7 @@ from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.encoding.folds import has_lanes_of_source
 from morok.prove.encoding.monoid import folds_lanes
+from morok.prove.kinds import ANY_FOLD
 from morok.prove.trust.graphs import Maker, Unmakeable, operands
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
@@ -204,7 +205,7 @@ class StructureMaker(Maker):
 
     def op_reduce(self, parts: dict[str, Any], p: S.PStruct) -> UOp:
         ranges = self.loops_of(parts.get("ranges"), AxisType.Reduce)
-        op = self.static(parts["op"], FOLDS)
+        op = self.static(parts.get("op", ANY_FOLD), FOLDS)
         if folds_lanes(self.rule):
             results = self.rng.choice((1, 1, 1, 2, 3, 5))
             source = self.vector(parts["src"], results * self.rng.choice((1, 2, 2, 3, 4, 4, 5, 6, 35)))
