@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import z3
 
@@ -72,6 +73,9 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     used = dict.fromkeys([*instance.dtypes.values(), *(dtype for _, dtype, _ in o.variables)])
     dtypes = [d for d in used if d != "bool"][:1] or list(used) or ["any"]
     where = dtypes[0] if len(instance.dtypes) < 2 else ", ".join(f"{k}={v}" for k, v in instance.dtypes.items())
+    smaller = _smaller(rule, instance, o, bindings, where)
+    if smaller is not None:
+        return smaller
     if o.shown is not None:
         return Counterexample(where, bindings, *o.shown, fired(rule, instance, bindings))
     if o.pattern is None or o.target is None:
@@ -82,6 +86,41 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     except Unreplayable:
         confirmed = fired(rule, instance, bindings)
     return Counterexample(where, bindings, lhs, rhs, confirmed)
+
+
+BOUNDS: Final = ("vmin.", "vmax.")
+
+
+def _smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict[str, Any], where: str) -> Counterexample | None:
+    """The least values that evaluation finds from those of a model on; None where these do not show that the rule is false.
+
+    A value whose bounds the rule asks for is a constant, with itself for both.
+    """
+    if rule.dialect.name != "morok" or rule.externs or rule.syntax.assuming:
+        return None
+    of = {name: dtype for name, dtype, _ in o.variables if name in bindings}
+    numbers = [name for name, _, _ in o.facts]
+    if not all(n.startswith(BOUNDS) and n[len(BOUNDS[0]) :] in of for n in numbers):
+        return None
+    from morok.prove import least
+    from morok.prove.replay import Firing
+
+    firing = Firing(rule, instance)
+
+    def bounded(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {**values, **{n: values[n[len(BOUNDS[0]) :]] for n in numbers}}
+
+    def false_at(values: Mapping[str, Any]) -> bool:
+        return firing.differing(bounded(values)) is not None
+
+    if not false_at(bindings):
+        return None
+    found = bounded(least.least(bindings, {n: d for n, d in of.items() if d in rule.dialect.dtypes}, false_at))
+    outcome = firing.differing(found)
+    if outcome is None:
+        return None
+    lhs, rhs = (UNDEFINED if v is None else v[0] if len(v) == 1 else v for v in outcome)
+    return Counterexample(where, found, lhs, rhs, True)
 
 
 def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
@@ -101,6 +140,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
     if rule.dialect.name != "morok":
         return None
     from morok.prove.trust import sieve
+    from morok.prove.trust.smallest import smallest
 
     try:
         found = sieve.counterexample(rule) or sieve.counterexample(rule, sieve.Trials(rule, rule.instances))
@@ -108,6 +148,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
         return None
     if found is None:
         return None
+    found = smallest(found, nsz=bool(rule.syntax.assuming))
     bindings: dict[str, Any] = {"graph": found.before.text()}
     if found.after is not None:
         bindings["becomes"] = found.after.text()

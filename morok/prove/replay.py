@@ -30,33 +30,52 @@ class Unmakeable(Exception):
     """The pattern has a form that no graph is made for."""
 
 
+Outcome = list[Any] | None  # the lanes of a value, or all that is in memory after a statement; None where it is undefined
+
+
 def confirmed(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
     """Whether the rule, applied to a graph with these bindings, gives another value than the graph has."""
-    rules = RuleSet.of([rule], unproved=True)
-    for length in LENGTHS:
-        try:
-            maker = _Maker(rule, instance, bindings, length)
-            before = maker.make(rule.syntax.pattern)
-            hit = rules.rewrite_node(before)
-            if hit is not None and hit[0] is not before and _differ(before, hit[0], maker):
-                return True
-        except (Unmakeable, MorokError, ArithmeticError, LookupError):
-            continue
-    return False
+    return Firing(rule, instance).differing(bindings) is not None
 
 
-def _differ(before: UOp, after: UOp, maker: _Maker) -> bool:
+class Firing:
+    """A rule at an instance, applied to graphs by its own matcher. A length of loops that showed a difference is tried first."""
+
+    def __init__(self, rule: CheckedRule, instance: Instance) -> None:
+        self.rule, self.instance = rule, instance
+        self.rules = RuleSet.of([rule], unproved=True)
+        self.lengths = list(LENGTHS)
+
+    def differing(self, bindings: dict[str, Any]) -> tuple[list[Any], Outcome] | None:
+        """What a graph with these bindings is, and what the rule makes of it, where these are two values."""
+        for length in self.lengths:
+            try:
+                maker = _Maker(self.rule, self.instance, bindings, length)
+                before = maker.make(self.rule.syntax.pattern)
+                hit = self.rules.rewrite_node(before)
+                found = None if hit is None or hit[0] is before else _differ(before, hit[0], maker)
+            except (Unmakeable, MorokError, ArithmeticError, LookupError):
+                continue
+            if found is not None:
+                self.lengths.remove(length)
+                self.lengths.insert(0, length)
+                return found
+        return None
+
+
+def _differ(before: UOp, after: UOp, maker: _Maker) -> tuple[list[Any], Outcome] | None:
     expected = _outcome(before, maker)
     if expected is None:
-        return False
+        return None
     got = _outcome(after, maker)
     if got is None or len(got) != len(expected):
-        return True
+        return expected, got
     d = before.dtype.scalar() if before.dtype is not dtypes.void else dtypes.i32
-    return not all(a is b or same_value(d, a, b) for a, b in zip(expected, got, strict=True))
+    same = all(a is b or same_value(d, a, b) for a, b in zip(expected, got, strict=True))
+    return None if same else (expected, got)
 
 
-def _outcome(node: UOp, maker: _Maker) -> list[Any] | None:
+def _outcome(node: UOp, maker: _Maker) -> Outcome:
     """The lanes of a value, or all that is in memory after a statement; None where it is undefined."""
     held = {slot: list(content) for slot, content in maker.buffers.items()}
     try:

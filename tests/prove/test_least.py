@@ -1,0 +1,95 @@
+"""Counterexamples of least magnitude, in the notation of the language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from morok.dsl.check import check_text
+from morok.prove import least
+from morok.prove.answers import DEFAULT_BUDGET
+from morok.prove.obligations import prove_rule
+
+
+def refuted(rule: str) -> dict[str, Any]:
+    (checked,) = check_text(f'group g "one"\n\nr: {rule}\n').rules()
+    found = prove_rule(checked, DEFAULT_BUDGET)
+    assert found.verdict == "refuted"
+    assert found.counterexample is not None
+    assert found.counterexample["confirmed"] is True
+    return found.counterexample
+
+
+@pytest.mark.parametrize(
+    ("rule", "bindings", "values"),
+    [
+        ("Sub(x: i32, y) ~> Sub(y, x)", {"x": 0, "y": 1}, (-1, 1)),
+        ("Idiv(x: i32, 4) ~> Shr(x, 2)", {"x": -1}, (0, -1)),
+        ("Max(x: u8, y) ~> y", {"x": 1, "y": 0}, (1, 0)),
+        ("Cast(Cast(x: i32, i8), i32) ~> x", {"x": 128}, (-128, 128)),
+        ("Mod(x: index, @const(n)) if n > 5 ~> x", {"x": 6, "n": 6}, (0, 6)),
+        ("Idiv(x: index, @const(d)) if d > 0 and vmin(x) > 100 ~> zero(x)", {"x": 101, "d": 1, "vmin.x": 101}, (101, 0)),
+        ("Mul(x: f32, 2.0) ~> x", {"x": 1.0}, (2.0, 1.0)),
+        ("Lt(x: f32, 1000.0) ~> true", {"x": 1000.0}, (False, True)),
+    ],
+)
+def test_the_least_values_at_which_a_rule_is_false(rule: str, bindings: dict[str, Any], values: tuple[Any, Any]) -> None:
+    found = refuted(rule)
+    assert found["bindings"] == bindings
+    assert (found["lhs"], found["rhs"]) == values
+
+
+def test_values_in_a_graph_are_as_small_as_their_bounds_permit() -> None:
+    found = refuted("Gep { vector: Vectorize(xs..), indices: [i] } ~> xs[0]")["bindings"]
+    values = {k: v for k, v in found.items() if k not in ("graph", "becomes")}
+    assert values
+    for name, v in values.items():  # `v1: i32[2..=3]`
+        low = int(name.partition("[")[2].partition("..")[0]) if "[" in name else 0
+        assert v == low or (abs(v) <= 1 and low <= 0)
+
+
+def test_small_is_by_absolute_value_and_by_digits() -> None:
+    assert sorted([5, -3, 0, 3, -1], key=least.weight) == [0, -1, 3, -3, 5]
+    assert sorted([0.1234, 2.0, 0.5, 1e300, math.inf, 0.0], key=least.weight) == [0.0, 2.0, 0.5, 1e300, 0.1234, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "given", "wanted", "false"),
+    [
+        ("i32", {"x": 1_000_003, "y": 77}, {"x": 1000, "y": 0}, lambda v: v["x"] >= 1000),
+        ("i8", {"x": -100, "y": -100}, {"x": 0, "y": -9}, lambda v: v["y"] < -8),
+        ("u8", {"x": 200, "y": 3}, {"x": 0, "y": 1}, lambda v: v["x"] != v["y"]),
+        ("f32", {"x": 3.14159, "y": 2.5}, {"x": 4.0, "y": 0.0}, lambda v: v["x"] > 3.0),
+        ("bool", {"x": True, "y": True}, {"x": False, "y": True}, lambda v: v["y"]),
+    ],
+)  # fmt: skip
+def test_what_is_left_is_false_and_no_larger(dtype: str, given: dict[str, Any], wanted: dict[str, Any], false: Any) -> None:
+    asked: list[Mapping[str, Any]] = []
+
+    def false_at(values: Mapping[str, Any]) -> bool:
+        asked.append(values)
+        return bool(false(values))
+
+    assert least.least(given, dict.fromkeys(given, dtype), false_at) == wanted
+    assert len(asked) <= least.TRIES
+
+
+def test_the_number_of_evaluations_is_bounded_whatever_they_say() -> None:
+    asked = 0
+
+    def never(_: Mapping[str, Any]) -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    many = {f"x{i}": 2**62 + i for i in range(12)}
+    assert least.least(many, dict.fromkeys(many, "i64"), never) == many
+    assert asked <= least.TRIES
+
+
+def test_what_is_no_number_stays() -> None:
+    values = {"x": "undefined", "y": 9}
+    assert least.least(values, {"x": "i32", "y": "i32"}, lambda _: True) == {"x": "undefined", "y": 0}
