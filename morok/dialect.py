@@ -20,6 +20,7 @@ Node = Any
 DTypeLike = Hashable
 _POSITIONS: Final = ("value", "place", "binder", "order")
 _HELD: Final = ("", "storage", "count", "condition")
+_ROLES: Final = ("", "take", "join", "constants", "fold", "open", "close")
 _FIELD_KINDS: Final = ("int", "ints", "bool", "bools", "pairs", "const", "consts", "op", "other")
 
 
@@ -64,6 +65,10 @@ class OpInfo:
                 "x in int bool" (its elements are of these classes or dtypes); what nothing is said of may be of any type
     field_kinds what static fields hold: "int" "ints" "bool" "bools" "pairs" "const" "consts" "op", with "?" behind it where rules
                 may leave the field out; what nothing is said of is passed through unread
+    role        of an op that rearranges lanes, by which a firing can be judged at any size: "take" (the lanes that its field
+                names), "join" (the lanes of its operands, one behind the other), "constants" (its field), "fold" (by the op that
+                its field names, of neighbouring lanes and over its other operands), "open" (lanes as iterations of the axes that
+                its field names), "close" (these as lanes); "" of any other
     dtype_given whether rules name the dtype of the result as a last argument: `Bitcast(x, i32)`
     """
 
@@ -82,6 +87,7 @@ class OpInfo:
     types: str = ""
     field_kinds: Mapping[str, str] = field(default_factory=dict, hash=False)
     dtype_given: bool = False
+    role: str = ""
 
     def __post_init__(self) -> None:
         of = f"of op {text(self.name, 'the name of an op')}"
@@ -99,6 +105,7 @@ class OpInfo:
         words = {text(letter, f"a letter {of}"): _words(names, f"a domain {of}") for letter, names in domains.items()}
         object.__setattr__(self, "domains", words)
         text(self.result, f"the result {of}")
+        choice(self.role, f"the role {of}", _ROLES)
         choice(self.kind, f"the kind {of}", ("unary", "binary", "ternary", ""))
         for name in ("commutative", "comparison"):
             object.__setattr__(self, name, flag(getattr(self, name), f"{name} {of}"))

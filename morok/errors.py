@@ -258,6 +258,12 @@ class UnknownDialectError(MorokError, KeyError):
     code = "MRK303"
 
 
+class FalseFiringError(MorokError, RuntimeError):
+    """Under MOROK_CHECK=1 a rule fired beyond the extent of its proof, and the lanes of both sides are not the same."""
+
+    code = "MRK304"
+
+
 # Graphs
 
 

@@ -6,24 +6,30 @@ of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from morok.dialect import Dialect
 from morok.dsl.checked import CheckedRule
 from morok.dsl.compiled import Generated, generated
 from morok.dsl.emit import Emitter, helper_name
+from morok.dsl.extent import Limits
 from morok.dsl.matching import variants
 from morok.dsl.rows import OpTest
 from morok.dsl.tree import Constants, Row, Tests, Tree
 
+NO_LIMITS: Final[Mapping[str, Limits]] = {}
 
-def compile_rules(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False) -> Generated:
+
+def compile_rules(
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
+) -> Generated:
     """The matcher of rules of one dialect, in priority order; `counting`: it calls `_tried` with the number of each rule that the
-    ops of a node and of its operands do not rule out.
+    ops of a node and of its operands do not rule out. `limits`: what it does beyond the extents of proofs, by the rules' names.
     """
     constants = Constants()
     tests = Tests(dialect, constants)
-    rows = _rows(rules)
+    rows = _rows(rules, limits)
     ops = dict.fromkeys(op for row in rows if (op := row.variant.ops.get(())) is not None)
     lines: list[str] = []
     functions: dict[str, str] = {}
@@ -43,11 +49,11 @@ def compile_rules(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool
     return generated(source, tuple(r.name for r in rules), helpers)
 
 
-def _rows(rules: Sequence[CheckedRule]) -> list[Row]:
+def _rows(rules: Sequence[CheckedRule], limits: Mapping[str, Limits]) -> list[Row]:
     rows = []
     for number, rule in enumerate(rules):
         for order, variant in enumerate(variants(rule)):
-            tail = Emitter(rule, variant, number, order).emit()
+            tail = Emitter(rule, variant, number, order, limits.get(rule.name)).emit()
             rows.append(Row(rule.name, number, variant, variant.tests, tail))
     return rows
 

@@ -10,7 +10,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 from morok.dialect import NOT_CONST, Dialect
-from morok.dsl import values
+from morok.dsl import extent, values
 from morok.errors import UnknownNameError, UnprovedRuleError, UntrustedHelperError
 from morok.marks import MARK, trusted, vouched
 
@@ -59,6 +59,7 @@ def link(
     code = made.code
     namespace: dict[str, Any] = {
         **values.NAMES,
+        **extent.NAMES,
         **getattr(dialect, "names", {}),
         "_d": dialect,
         "_failures": (*values.FAILURES, getattr(dialect, "undefined", values.NoValue)),
@@ -84,6 +85,10 @@ def link(
             namespace[name] = dialect.ops[rest].evaluate
         elif kind == "F":
             namespace[name] = dialect.facts[rest]
+        elif name in ("_stands_in", "_not_refuted"):
+            from morok.dsl.instance import Checks  # lazy: few matchers have rules that are not proved at every size
+
+            namespace[name] = getattr(Checks(dialect), name[1:])
         elif kind == "H":
             function, helper = _helper(made.helpers[name])
             namespace[name] = helper if wrap is None else wrap(function, helper)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
+from morok.dsl.emit_extents import Within
 from morok.dsl.emit_names import SETTLE, Tail, bare, helper_name, node_name, value_name
-from morok.dsl.emit_nodes import Nodes
+from morok.dsl.extent import Limits
 from morok.dsl.rows import Variant
 
 # In generated code: the exceptions by which arithmetic says that it has no value.
@@ -21,11 +22,16 @@ _RESULTS = {
 }
 
 
-class Emitter(Nodes):
-    """Emits the tail of row `order` of the rule that a matcher knows by `number`."""
+class Emitter(Within):
+    """Emits the tail of row `order` of the rule that a matcher knows by `number`; `limits`, where it is told what to do beyond
+    the extents of its proof.
+    """
 
-    def __init__(self, rule: CheckedRule, row: Variant, number: int, order: int) -> None:
+    def __init__(self, rule: CheckedRule, row: Variant, number: int, order: int, limits: Limits | None = None) -> None:
         super().__init__(rule, row, number, order)
+        self.limits = limits
+        if limits is not None and limits.declines:
+            self.most = {e.what: e.most for e in limits.extents if e.what in ("shift", "power")}
         self.depth = 0
         self.counting = False  # the line that makes the budget is there
         self.known = False  # the root has been settled
@@ -120,6 +126,9 @@ class Emitter(Nodes):
         self.raises = False
         code = self.node(self.rule.syntax.target)
         self.count_steps()
+        if self.limits is not None:
+            self.limited(code, self.limits)
+            return
         root = self.node_at(())
         operand = code in {node_name(p) for p in self.tail.nodes if p}
         if operand:  # never the node itself
@@ -149,6 +158,29 @@ class Emitter(Nodes):
             for text in lines:
                 self.line(text)
         self.line(f"if not ({self._is_root(result)}):")
+        if not made and hasattr(self.dialect, "keep"):
+            self.line(f"    _keep({root}, {result}, {self.rule.name!r})")
+        self.line(f"    return {result}, {self.number}")
+
+    def limited(self, code: str, limits: Limits) -> None:
+        """The target, where the match lies within the extents of the proof; elsewhere where an instance check lets it pass."""
+        self.tail.certain = False
+        root = self.known_at(())
+        made = code not in {node_name(p) for p in self.tail.nodes} and code not in self.locals.values()
+        within, result = self.temporary(), self.temporary()
+        self.line(f"{within} = {' and '.join(self.within(e) for e in limits.extents)}")
+        self.line("try:")
+        if made and hasattr(self.dialect, "derive"):
+            self.line(f"    _derive({root}, {self.rule.name!r})")
+        self.line(f"    {result} = {bare(code)}")
+        # beyond its extent a rule that is false may build what is no node at all
+        self.line(f"except {_FAILURES if not limits.declines else f'({_FAILURES} if {within} else Exception)'}:")
+        self.line("    pass")
+        self.line("else:")
+        self.depth += 1
+        check = "_stands_in" if limits.declines else "_not_refuted"
+        checked = f"{check}({root}, {result}, {self.rule.name!r}, {self.leaves()})"
+        self.line(f"if not ({self.access.same(result, root)}) and ({within} or {checked}):")
         if not made and hasattr(self.dialect, "keep"):
             self.line(f"    _keep({root}, {result}, {self.rule.name!r})")
         self.line(f"    return {result}, {self.number}")

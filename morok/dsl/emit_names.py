@@ -64,6 +64,7 @@ class Names:
         self.raises = False
         self.temporaries = 0
         self.matched = self._matched_terms()
+        self.most: dict[str, int] = {}  # compile-time amounts that were tried: shifts, powers of two
         self.needs_known = False  # the text uses the root as more than a bearer of facts
 
     def temporary(self) -> str:

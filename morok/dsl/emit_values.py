@@ -11,6 +11,7 @@ from morok.dsl.emit_names import Names, bare, helper_name
 from morok.dsl.functions import BINARY, FUNCTIONS, UNARY, Function
 
 WIDEST_LITERAL = 128  # bits: powers of two up to here are written out
+AMOUNTS = {"<<": "shift", ">>": "shift", "log2": "power", "is_pow2": "power"}  # what bounds the last operand of these
 FOLDS = {"min": "least", "max": "most", "gcd": "gcd"}
 ITEMS = {"sum": "total", "all": "every", "any": "some"}
 
@@ -75,6 +76,9 @@ class Values(Names, ABC):
             raise AssertionError(f"{function.name} is no plain operation")
         kinds = function.kinds(len(operands))
         codes = [self.argument(kind, e) for kind, e in zip(kinds, operands, strict=True)]
+        kind = AMOUNTS.get(function.name, "")
+        if kind in self.most and not isinstance(operands[-1], S.ENumber):
+            codes[-1] = self.checked("_upto", f"{bare(codes[-1])}, {self.most[kind]}")
         self.raises = self.raises or function.partial
         if function.code[0].isalpha() and len(codes) == 1 and function.code.endswith(" "):
             return f"({function.code}{codes[0]})"

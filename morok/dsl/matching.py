@@ -371,7 +371,7 @@ class _Walker:
             case S.PVar() | S.EName():
                 old = row.names.get(value.name)
                 if value.name.startswith("_"):
-                    return row
+                    return row.bind(value.name, BoundCode(path, template), self.same)
                 if old is not None:
                     return row.plus(CodeTest((_path_of(old), path), f"{_template_of(old)} == {_shifted(template)}"))
                 if value.name in self.rule.bindings:

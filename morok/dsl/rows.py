@@ -203,6 +203,7 @@ class Variant:
     ops     the op of each node that the pattern names one for
     several the sequences of operands whose elements have a type
     gaps    the sequences behind which operands stand, by their numbers
+    unnamed what stands where the pattern has a name without a meaning: operands and fields, but single nodes
     """
 
     tests: tuple[Test, ...] = ()
@@ -212,6 +213,7 @@ class Variant:
     leaves: tuple[tuple[Path, str], ...] = ()  # variables that must not be Invalid, each time they stand
     several: tuple[Several, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    unnamed: tuple[BoundNodes | BoundCode, ...] = ()
 
     def plus(self, *tests: Test) -> Variant:
         return replace(self, tests=(*self.tests, *tests))
@@ -219,7 +221,7 @@ class Variant:
     def bind(self, name: str, bound: Bound, same: str) -> Variant:
         """With `name` bound; where it was bound before, with a test that both are the same. `same` compares two nodes."""
         if name.startswith("_"):
-            return self
+            return replace(self, unnamed=(*self.unnamed, bound)) if isinstance(bound, (BoundNodes, BoundCode)) else self
         old = self.names.get(name)
         if old is None:
             return replace(self, names={**self.names, name: bound})

@@ -41,6 +41,7 @@ def _info(entry: OpDef) -> OpInfo:
         comparison=entry.comparison,
         evaluate=entry.evaluate,
         solver=entry.solver,
+        role=entry.role,
         types=entry.types,
         field_kinds=entry.field_kinds,
         dtype_given=entry.dtype_given,

@@ -243,6 +243,7 @@ class OpDef:
     evaluate   one lane: (dtype, *values) -> value, or raises Undefined; None where one lane of each operand does not make a lane.
                `dtype` is the result's for arithmetic and casts, and the operands' for comparisons; casts and Bitcast are
                given the operand's behind the value
+    role       how it rearranges lanes: see morok.dialect.OpInfo
     solver     import path "module:function" of its solver semantics; "" where structure, not value, is its meaning
     types, field_kinds, dtype_given   what rules are checked by: see morok.dialect.OpInfo
     llvm, cuda names of the functions in `codegen` that render it; "" where it never reaches a renderer
@@ -258,6 +259,7 @@ class OpDef:
     commutative: bool = False
     comparison: bool = False
     solver: str = ""
+    role: str = ""
     types: str = ""
     field_kinds: Mapping[str, str] = field(default_factory=dict)
     dtype_given: bool = False

@@ -11,12 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from morok.dsl.checked import CheckedRule
+from morok.dsl.extent import Extent
 from morok.prove.stamp import digest
 from morok.prove.verdict import Verdict
 from morok.rewrite import store
 
-FORMAT: Final = 1
-_KEPT: Final = ("verdict", "scope", "helpers", "counterexample", "message", "resources", "solver", "questions")
+FORMAT: Final = 2
+_KEPT: Final = ("verdict", "scope", "helpers", "counterexample", "message", "resources", "solver", "questions", "extents")
 
 
 def _key(meaning: str, budget: int) -> str:
@@ -42,6 +43,7 @@ def load(rule: CheckedRule, meaning: str, budget: int) -> Verdict | None:
     try:
         found: dict[str, Any] = json.loads(kept)
         found["scope"], found["helpers"] = tuple(found["scope"]), tuple(found["helpers"])
+        found["extents"] = tuple(map(Extent.load, found["extents"]))
         return Verdict(rule.name, rule.file, rule.line, **found, recorded_earlier=True, digest=meaning)
     except (ValueError, TypeError, KeyError):
         return None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from morok import atomic, cache_folder
 from morok import dialect as dialects
+from morok.dsl.extent import Extent, Extents, Limits
 from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
 from morok.names import readable
 from morok.prove import page as pages
@@ -182,7 +183,7 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
 
 
 def sealed(file: str | Path, content: bytes) -> bool:
-    """Whether a built-in file of these bytes was compared with its page when the ledger was made."""
+    """Whether a built-in file of these bytes was compared with its page when the ledger was made. Its rules have no limits."""
     return _sealed_page(file, content) is not None
 
 
@@ -192,9 +193,51 @@ def _sealed_page(file: str | Path, content: bytes) -> bytes | None:
     if inside is None:
         return None
     page = _page_bytes((proofs_folder() / inside).with_suffix(".json"))
-    if page is None or not seal.holds(proofs_folder(), inside, seal.line(content, page, sources_of(content))):
+    if page is None or not seal.holds(proofs_folder(), inside, _seal_line(content, page)):
         return None
     return page
+
+
+def _seal_line(content: bytes, page: bytes) -> str:
+    return seal.line(content, page, stamp.digest(sources_of(content) + _beyond(proofs_folder())[1]))
+
+
+BEYOND: Final = "beyond_extents.txt"
+
+
+@functools.cache
+def _beyond(folder: Path) -> tuple[frozenset[str], str]:
+    """The names in the list of rules that fire at every size, and its digest; of a folder without, none."""
+    text = b"".join([(folder / BEYOND).read_bytes()] if (folder / BEYOND).is_file() else [])
+    lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
+    return frozenset(line for line in lines if line and not line.startswith("#")), stamp.digest(text)
+
+
+def beyond() -> frozenset[str]:
+    """The built-in rules that fire at every size, though they are proved at some sizes only."""
+    return _beyond(proofs_folder())[0]
+
+
+_UNKNOWN: Final[Extents] = (Extent("unknown", "", 0, 0),)  # of a record that says `bounded`, and not by what
+
+
+def _extents(record: Record) -> Extents:
+    return record.extents or (_UNKNOWN if record.verdict == "bounded" else ())
+
+
+def declining(records: Mapping[str, Record], built_in: bool) -> dict[str, Limits]:
+    """The limits of rules that decline beyond the extents of these records, by the rules' names; built-in rules only if they are
+    not among those that fire at every size.
+    """
+    free = beyond() if built_in else frozenset()
+    return {name: Limits(e) for name, r in records.items() if (e := _extents(r)) and not (built_in and r.name in free)}
+
+
+def checking(rules: Iterable[CheckedRule]) -> dict[str, Limits]:
+    """The limits of built-in rules that fire at every size, so that each firing beyond its proof is checked."""
+    mine = [r for r in rules if r.syntax.within is None and r.own in beyond() and is_built_in_rule(r)]
+    known = {r.name: recorded(r) for r in mine}
+    return {name: Limits(_extents(r), declines=False) for name, r in known.items() if r is not None and _extents(r)}
 
 
 def _page_bytes(path: Path) -> bytes | None:
@@ -226,8 +269,8 @@ def remember(content: bytes, digests: Mapping[str, str]) -> None:
 
 
 def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
-    """Seal those of these built-in files whose pages have a usable record of each rule, and of nothing else. A file is given with
-    its bytes and its rules' digests by their own names.
+    """Seal those of these built-in files whose pages have a usable record of each rule, and of nothing else, and whose rules all
+    fire at every size. A file is given with its bytes and its rules' digests by their own names.
     """
     lines = {f: line for f, line in seal.read(proofs_folder()).items() if (rules_folder() / f).is_file()}
     for file, (content, digests) in found.items():
@@ -235,8 +278,10 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
         if inside is None or page is None:
             continue
         lines.pop(inside, None)
-        if digests == {own: r.digest for own, r in pages.parse(page, page_path(file)).records.items()}:
-            lines[inside] = seal.line(content, page, sources_of(content))
+        records = pages.parse(page, page_path(file)).records
+        unlimited = all(own in beyond() or not (r.extents or r.verdict == "bounded") for own, r in records.items())
+        if unlimited and digests == {own: r.digest for own, r in records.items()}:
+            lines[inside] = _seal_line(content, page)
     seal.write(proofs_folder(), lines)
 
 
@@ -273,26 +318,31 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
     return next((r for p in known if (r := p.find(rule.own, wanted)) is not None), None)
 
 
-def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> None:
-    """Let these rules pass, or raise UnprovedRuleError with the first that may not.
+def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> dict[str, Record]:
+    """The records of these rules, by the rules' names; UnprovedRuleError with the first that may not pass.
 
     prove         prove on the spot what no ledger vouches for, and remember it on this machine
     trust_ledger  let a pack's own ledger vouch for it
     """
     missing: list[tuple[CheckedRule, Record | None]] = []
+    found: dict[str, Record] = {}
     for rule in rules:
         record = recorded(rule, trust_ledger)
         if record is None or record.verdict not in USABLE:
             missing.append((rule, record))
+        else:
+            found[rule.name] = record
     if missing and prove:
         from morok.prove.api import prove as prove_now
 
         unproved = [r for r, record in missing if record is None]
         verdicts = {v.name: v for v in prove_now(unproved, remember=True, contracts=False)} if unproved else {}
-        missing = [(r, known or verdicts[r.name].record(rule_digest(r), r.own)) for r, known in missing]
-        missing = [(r, known) for r, known in missing if known is None or known.verdict not in USABLE]
+        judged = [(r, known or verdicts[r.name].record(rule_digest(r), r.own)) for r, known in missing]
+        found |= {r.name: known for r, known in judged}
+        missing = [(r, known) for r, known in judged if known.verdict not in USABLE]
     if missing:
         _refuse(missing)
+    return found
 
 
 def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
@@ -310,7 +360,8 @@ def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
 
 
 __all__ = [
-    "USABLE", "Page", "Record", "admit", "compared", "is_built_in", "is_built_in_rule", "keep_page", "machine_folder",
-    "machine_path", "outdated", "pack_of", "page_at", "page_path", "proofs_folder", "read_page", "recorded", "remember",
-    "rule_digest", "rules_folder", "seal_up", "sealed", "sources_of", "unchanged", "vouched", "write_page",
+    "USABLE", "Page", "Record", "admit", "beyond", "checking", "compared", "declining", "is_built_in", "is_built_in_rule",
+    "keep_page", "machine_folder", "machine_path", "outdated", "pack_of", "page_at", "page_path", "proofs_folder", "read_page",
+    "recorded", "remember", "rule_digest", "rules_folder", "seal_up", "sealed", "sources_of", "unchanged", "vouched",
+    "write_page",
 ]  # fmt: skip

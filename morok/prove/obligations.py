@@ -12,6 +12,7 @@ import z3
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
+from morok.dsl.extent import Extent, merged, texts
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
@@ -37,7 +38,7 @@ class Progress:
     budget: int
     keep: bool
     covered: dict[str, list[str]] = field(default_factory=dict)
-    bounds: list[str] = field(default_factory=list)
+    extents: dict[tuple[str, str], Extent] = field(default_factory=dict)
     excluded: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     refuted: Counterexample | None = None
@@ -101,6 +102,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         solver=version(),
         obligations=tuple(progress.obligations),
         final=progress.final,
+        extents=tuple(sorted(progress.extents.values())),
     )
 
 
@@ -147,7 +149,7 @@ def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
         return "inapplicable", "the pattern and the guards never hold together: " + "; ".join(progress.excluded[:4])
     if is_definition(rule.syntax):
         return "defined", ""
-    if progress.bounds:
+    if progress.extents:
         return "bounded", ""
     return "proved", ""
 
@@ -155,7 +157,8 @@ def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
 def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
     """What a proof covers, in words: the instances by encoding, the bounds, the assumptions, what the guards exclude."""
     out = [f"{', '.join(dict.fromkeys(names))}: {encoding}" for encoding, names in progress.covered.items()]
-    out += [f"bounded: {b}" for b in progress.bounds]
+    if progress.extents:
+        out.append(f"bounded: {', '.join(texts(progress.extents.values()))}")
     if rule.syntax.assuming:
         out.append(f"assuming {', '.join(rule.syntax.assuming)}")
     if "reassoc" in rule.syntax.assuming:
@@ -271,7 +274,8 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
                 favourite,
                 *(f for f in progress.favourites if f != favourite),
             ]  # likely next
-            progress.bounds.extend(b for b in world.bounds if b not in progress.bounds)
+            for extent in world.extents.values():
+                merged(progress.extents, extent)
             return True
         if progress.refusal or (state is Answer.SAT and refutation.by(case, model)):
             return True
@@ -352,6 +356,8 @@ def by_induction(
     apart.part = "base"  # what it introduces is not what `world` does, though one question is about both
     choices.restart()
     base = StructureEncoder(rule, instance, apart, choices, phase="base").encode()
+    for extent in apart.extents.values():
+        world.tries(extent)
     choices.restart()
     after = StructureEncoder(rule, instance, world, choices, phase="after").encode()
     assert before.pattern is not None

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from morok import atomic
+from morok.dsl.extent import Extent, Extents
 from morok.errors import LedgerError, Place
 from morok.prove import stamp
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 MAX_BYTES: Final = 16 << 20
 USABLE: Final = frozenset({"proved", "bounded", "approximate", "defined"})
 
@@ -31,6 +32,7 @@ class Record:
     scope       what the proof covers, in words
     resources   what the solver counted, summed over the obligations
     questions   a digest of the obligations: `morok recheck` makes them again, and compares
+    extents     of everything that the proof enumerated the values that it tried
     """
 
     name: str
@@ -42,6 +44,7 @@ class Record:
     helpers: tuple[str, ...] = ()
     message: str = ""
     questions: str = ""
+    extents: Extents = ()
 
     def dump(self) -> str:
         """The record as text: a line for the name, a line for the rest."""
@@ -64,7 +67,8 @@ class Record:
                 raise ValueError(f"{name} is {json.dumps(row[name])[:80]}")
         if check != _check(row):
             raise ValueError(f"the record of {row['name'][:80]} is not what was written")
-        return Record(**{**row, "scope": tuple(row["scope"]), "helpers": tuple(row["helpers"])})
+        extents = tuple(map(Extent.load, row["extents"]))
+        return Record(**{**row, "scope": tuple(row["scope"]), "helpers": tuple(row["helpers"]), "extents": extents})
 
 
 def _check(row: Mapping[str, Any]) -> str:
@@ -81,6 +85,13 @@ def _texts(most: int, each: int) -> Callable[[Any], bool]:
     return lambda value: type(value) in (list, tuple) and len(value) <= most and all(map(one, value))
 
 
+def _extent(row: Any) -> bool:
+    try:
+        return Extent.load(row).least >= 0
+    except (ValueError, TypeError):
+        return False
+
+
 _HEX: Final = re.compile(r"[0-9a-f]{32}")
 _FIELDS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "name": _text(1_000),
@@ -92,6 +103,7 @@ _FIELDS: Final[Mapping[str, Callable[[Any], bool]]] = {
     "helpers": _texts(1_000, 1_000),
     "message": _text(1_000_000),
     "questions": _text(100),
+    "extents": lambda value: type(value) in (list, tuple) and len(value) <= 1_000 and all(map(_extent, value)),
 }
 
 

@@ -16,7 +16,6 @@ from typing import Final
 from morok.prove.code import DYNAMIC
 
 _LOOKS: Final = frozenset(("get", "pop", "values", "items", "setdefault", "__getitem__"))
-_OUTWARD: Final = "(what it changes elsewhere)"
 _BUILTINS: Final = frozenset(dir(builtins))
 _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS: Final = (*_FUNCTIONS, ast.ClassDef)
@@ -126,7 +125,6 @@ class Module:
     imports  names that other modules, or pieces of them (module, piece), stand for
     stars    modules whose names are all taken over
     members  the functions and constants of its classes, by bare name
-    outward  statements that may change what is imported: they count with every piece
     """
 
     def __init__(self, name: str, content: bytes, package: bool = False) -> None:
@@ -137,7 +135,6 @@ class Module:
         self.stars: list[str] = []
         self.members: dict[str, list[ast.stmt]] = {}
         self.effects: list[ast.stmt] = []
-        self.outward: list[ast.stmt] = []
         self.tree = ast.parse(content)
         for node in _nodes(self.tree):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -147,8 +144,6 @@ class Module:
         for statement in self.effects:
             for name_ in self._changed(statement):
                 self.pieces[name_].append(statement)
-            if not isinstance(statement, _DEFINITIONS) and any(map(self._foreign, _written(statement))):
-                self.outward.append(statement)
 
     def _import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -207,10 +202,6 @@ class Module:
                     found |= {n for n in _written(piece) if n in self.pieces}
                     todo += mentions(piece).names
         return found
-
-    def _foreign(self, name: str) -> bool:
-        """Whether a name is imported from anywhere but Morok, which dialects are registered with."""
-        return name in self.imports and self.imports[name][0].partition(".")[0] != "morok"
 
     def binds(self, name: str) -> bool:
         return name in self.pieces or name in self.imports
@@ -299,7 +290,6 @@ class Closure:
     def of(self, roots: Iterable[tuple[str, str]], attrs: Iterable[str] = (), modules: Iterable[str] = ()) -> Found:
         """The closure of pieces (module, name), and of the members that go by `attrs` in `modules`."""
         found = Found()
-        seen: set[tuple[str, str]] = set()
         seen_attrs = set(attrs)
         among = [m for name in modules if (m := self.read(name)) is not None]
         todo = list(roots)
@@ -310,16 +300,9 @@ class Closure:
                 at = self.read(module)
                 if at is None:
                     found.outside.add(module)
-                if at is None or (module, name) in seen:
+                if at is None or (module, name) in found.text:
                     continue
-                seen.add((module, name))
-                if self.by_class:
-                    todo += [
-                        (p, _OUTWARD) for p in _with_parents(module) if (p, _OUTWARD) not in seen and self.read(p) is not None
-                    ]
-                if name == _OUTWARD and not at.outward:
-                    continue
-                statements = at.outward if name == _OUTWARD else at.pieces.get(name)
+                statements = at.pieces.get(name)
                 if statements is None:
                     todo += self._elsewhere(at, name, found)
                     continue
@@ -360,14 +343,17 @@ class Closure:
         """Where a name comes from that the module does not bind itself."""
         if name in at.imports:
             module, piece = at.imports[name]
-            above = self.read(module)
-            if piece and self.read(f"{module}.{piece}") is not None and (above is None or piece not in above.pieces):
+            if piece and self.read(f"{module}.{piece}") is not None and not self._binds(module, piece):
                 return []  # a module: what is mentioned of it counts
             return [(module, piece)] if piece else []
         if name in _BUILTINS and not at.stars:
             return []
         found.text[at.name, name] = "not here"
         return [*((star, name) for star in at.stars), *([(at.name, "__getattr__")] if "__getattr__" in at.pieces else [])]
+
+    def _binds(self, module: str, name: str) -> bool:
+        at = self.read(module)
+        return at is not None and at.binds(name)
 
     def references(self, at: Module, said: Mentions) -> list[tuple[str, str]]:
         """The pieces that are mentioned there."""
@@ -407,12 +393,6 @@ class Closure:
             other = self.read(module) if piece else None
             return other is not None and self._is_table(other, piece)
         return False
-
-
-def _with_parents(module: str) -> list[str]:
-    """A module and the packages above it, which run before it does."""
-    parts = module.split(".")
-    return [".".join(parts[: i + 1]) for i in range(len(parts))]
 
 
 def modules_in(folder: Path, package: str) -> Callable[[str], Module | None]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from morok.dsl.extent import Extents
 from morok.errors import (
     DialectError,
     HelperContractError,
@@ -34,6 +35,7 @@ class Verdict:
     recorded_earlier  it comes from the ledger, and nothing was asked now
     digest          of the meaning that was judged, where that was already asked for
     questions       a digest of the obligations, where they were made
+    extents         of everything that the proof enumerated the values that it tried
     contracts       whether its helpers keep theirs: "untested", "tested (n calls)", "false" (then the verdict is `broken`)
     """
 
@@ -54,6 +56,7 @@ class Verdict:
     digest: str = ""
     questions: str = ""
     contracts: str = ""
+    extents: Extents = ()
 
     @property
     def code(self) -> str:
@@ -101,6 +104,7 @@ class Verdict:
             self.helpers,
             self.message,
             self.questions,
+            self.extents,
         )
 
     @staticmethod
@@ -121,6 +125,7 @@ class Verdict:
             recorded_earlier=True,
             digest=record.digest,
             questions=record.questions,
+            extents=record.extents,
         )
 
     def json(self) -> dict[str, Any]:
@@ -136,6 +141,10 @@ class Verdict:
         }
         if not self.usable:
             out["code"] = self.code
+        if self.extents:
+            out["extents"] = [
+                {"what": e.what, "of": e.of, "least": e.least, "most": e.most, "each": e.each} for e in self.extents
+            ]
         if self.contracts:
             out["contracts"] = self.contracts
         if self.counterexample is not None:

@@ -7,7 +7,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,7 @@ from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedFile, CheckedRule
+    from morok.dsl.extent import Limits
 
 
 class Entry(NamedTuple):
@@ -171,8 +172,18 @@ class GroupPart:
         self.file = file
         self.entry = entry
         self.standing = Standing.ASK
-        self.cache = f"{file.digest} {file.path} {file.pack} {entry.name}"
-        self.identity: Hashable = ("file", self.cache)
+        self.limits: Mapping[str, Limits] = {}
+
+    @property
+    def cache(self) -> str:
+        said = f"{self.file.digest} {self.file.path} {self.file.pack} {self.entry.name}"
+        if not self.limits:
+            return said
+        return f"{said} {hashlib.sha256(data(repr(sorted(self.limits.items())))).hexdigest()}"
+
+    @property
+    def identity(self) -> Hashable:
+        return ("file", self.cache)
 
     @property
     def dialect(self) -> Dialect:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from morok.caller import caller
@@ -9,6 +10,7 @@ from morok.errors import UnprovedRuleError
 from morok.rewrite.parts import Part, Standing
 
 if TYPE_CHECKING:
+    from morok.dsl.extent import Limits
     from morok.rewrite.ruleset import RuleSet
 
 
@@ -18,15 +20,26 @@ def admit(rules: RuleSet) -> None:
     """
     for part in rules.parts:
         if part.standing is Standing.ASK:
-            _ask(part)
+            part.limits = _ask(part)
             part.standing = Standing.ADMITTED
 
 
-def _ask(part: Part) -> None:
+def checking(rules: RuleSet) -> Mapping[str, Limits]:
+    """The limits of the built-in rules that fire at every size: under MOROK_CHECK=1 each firing beyond its proof is checked."""
+    from morok.prove import ledger
+
+    return ledger.checking(r for p in rules.parts if p.standing is Standing.ADMITTED for r in p.rules())
+
+
+def _ask(part: Part) -> Mapping[str, Limits]:
+    """What the part's rules do beyond the extents of their proofs."""
     from morok.prove import ledger, promises  # lazy: what was admitted when it was loaded does not ask
 
-    ledger.admit(part.rules())
+    records = ledger.admit(part.rules())
     promises.admit(part.rules())
+    own = {r.name for r in part.rules() if ledger.is_built_in_rule(r)}
+    built_in = ledger.declining({name: r for name, r in records.items() if name in own}, True)
+    return built_in | ledger.declining({name: r for name, r in records.items() if name not in own}, False)
 
 
 def admit_proved(rules: RuleSet) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -86,13 +87,17 @@ class _Built:
     """A built-in file, and what the gate said about its groups.
 
     whole     every rule is as it was proved: nothing need be parsed
+    records   of its rules, where any of them may have limits
     compared  the file has been compared with its page rule by rule, if that was necessary
     """
 
     def __init__(self, path: Path, stamp: Stamp) -> None:
         self.stamp = stamp
         self.file = RuleFile(path, path.read_bytes(), "")
-        self.whole = ledger.sealed(path, self.file.content) or ledger.unchanged(path, self.file.content) is not None
+        sealed = ledger.sealed(path, self.file.content)
+        known = None if sealed else ledger.unchanged(path, self.file.content)
+        self.whole = sealed or known is not None
+        self.records: Mapping[str, ledger.Record] = known or {}
         self.compared = self.whole
         self.refused: dict[str, UnprovedRuleError] = {}
         self.parts: dict[str, GroupPart] = {}
@@ -106,13 +111,16 @@ class _Built:
             part = self.file.part(name)
             if not self.compared:
                 self.compared = True  # once: what is measured asks for groups in turn
-                self.whole = ledger.compared(self.file.path, self.file.content, self.file.checked.rules()) is not None
+                known = ledger.compared(self.file.path, self.file.content, self.file.checked.rules())
+                self.whole, self.records = known is not None, known or {}
+            records = self.records
             if not self.whole:
                 try:
-                    ledger.admit(part.rules())
+                    records = ledger.admit(part.rules())
                 except UnprovedRuleError as refusal:
                     self.refused[name] = refusal
                     raise
+            part.limits = ledger.declining({n: records[n] for n in part.names} if records else {}, True)
             part.standing = Standing.ADMITTED
             self.parts[name] = part
         return part
@@ -231,15 +239,19 @@ def load_rules(
         loaded = RuleFile(file, content, pack)
         known = ledger.unchanged(file, content, trust_ledger)
         if known is None:
-            ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
+            records = ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
             ledger.compared(file, content, loaded.checked.rules(), trust_ledger)  # remembered for the next time
+        else:
+            records = {f"{pack}.{own}": record for own, record in known.items()}
+        limits = ledger.declining(records, built_in=False)
         if known is None or any(r.helpers for r in known.values()):
             from morok.prove import promises  # lazy: the built-in rules do not ask
 
             promises.admit(loaded.checked.rules(), trust_helpers)
-        parts += loaded.parts()
-    for part in parts:
-        part.standing = Standing.ADMITTED
+        for part in loaded.parts():
+            part.limits = {name: limits[name] for name in part.names if name in limits}
+            part.standing = Standing.ADMITTED
+            parts.append(part)
     if not parts:
         raise RuleError(
             f"there are no rules in {where}", place=Place(str(where), 1), expected="a .rules file or a folder of them"

@@ -17,11 +17,13 @@ from morok.rewrite.files import dialect_digest, generator_digest
 from morok.rewrite.matcher import Matcher, serial_of
 
 if TYPE_CHECKING:
+    from morok.dsl.extent import Limits
     from morok.rewrite.ruleset import RuleSet
 
 
 def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher:
-    """The matcher of those of `rules` that assume nothing beyond `flags`; `checked`: helper calls assert their contracts.
+    """The matcher of those of `rules` that assume nothing beyond `flags`; `checked`: helper calls assert their contracts, and
+    what built-in rules make beyond the extents of their proofs is checked.
     UnprovedRuleError where nothing vouches for one of `rules`.
     """
     gate.admit(rules)
@@ -35,7 +37,7 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
         key = _key(rules, flags)
     made = None if key is None else _load(key)
     if made is None:
-        made = _generate(rules, flags)
+        made = _generate(rules, flags, checked)
         if key is not None:
             _save(key, made)
     found = link(made, rules.dialect, wrap)
@@ -53,7 +55,7 @@ def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
     numbers: dict[int, None] = {}
     dialect = rules.dialect
     allowed = [r for r in rules.rules if config.FAST_MATH.value.issuperset(r.syntax.assuming)]
-    made = compile_rules(allowed, dialect, counting=True)
+    made = compile_rules(allowed, dialect, counting=True, limits=_limits(rules))
     found = link(made, dialect, tried=lambda number: numbers.update({number: None}))
     op = next((name for name, info in dialect.ops.items() if info.key == dialect.opkey(node)), "")
     match = found.get(op, found.get(""))
@@ -78,10 +80,18 @@ def _save(key: str, made: Generated) -> None:
     store.save(key, len(head).to_bytes(8, "little") + head + marshal.dumps(made.code))
 
 
-def _generate(rules: RuleSet, flags: frozenset[str]) -> Generated:
+def _generate(rules: RuleSet, flags: frozenset[str], checked: bool) -> Generated:
     from morok.dsl.compile import compile_rules
 
-    return compile_rules([r for r in rules.rules if flags.issuperset(r.syntax.assuming)], rules.dialect)
+    limits = _limits(rules)
+    if checked:
+        limits |= gate.checking(rules)
+    return compile_rules([r for r in rules.rules if flags.issuperset(r.syntax.assuming)], rules.dialect, limits=limits)
+
+
+def _limits(rules: RuleSet) -> dict[str, Limits]:
+    """What the rules do beyond the extents of their proofs, by name."""
+    return {name: limit for p in rules.parts for name, limit in p.limits.items()}
 
 
 def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:

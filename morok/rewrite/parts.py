@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
 from morok.caller import caller
 from morok.dialect import Dialect
@@ -12,6 +12,7 @@ from morok.errors import UsageError
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
+    from morok.dsl.extent import Limits
 
 
 class Standing(enum.Enum):
@@ -26,10 +27,12 @@ class Part(Protocol):
     """Rules that a rule set holds together: one group of a file, or a list of rules.
 
     standing  changed by the gate alone
+    limits    of rules by name what they do beyond the extents of their proofs: known where the gate has let them pass
     identity  equal for parts that rewrite alike; `cache` is the same for use across processes, "" where there is none
     """
 
     standing: Standing
+    limits: Mapping[str, Limits]
 
     @property
     def dialect(self) -> Dialect: ...
@@ -44,16 +47,22 @@ class Part(Protocol):
     def rules(self) -> Sequence[CheckedRule]: ...
 
 
+NO_LIMITS: Final[Mapping[str, Limits]] = {}
+
+
 class Listed:
     """A part made of checked rules at hand."""
 
     cache = ""
 
-    def __init__(self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK) -> None:
+    def __init__(
+        self, rules: Sequence[CheckedRule], standing: Standing = Standing.ASK, limits: Mapping[str, Limits] = NO_LIMITS
+    ) -> None:
         if not rules:
             raise UsageError("a set of no rules", place=caller(), expected="at least one rule")
         self._rules = tuple(rules)
         self.standing = standing
+        self.limits = limits
         self.identity: Hashable = object()
 
     @property

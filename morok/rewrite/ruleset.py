@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
@@ -14,11 +14,12 @@ from morok.interrupts import check
 from morok.locks import RULES
 from morok.rewrite import matchers
 from morok.rewrite.matcher import Matcher, in_turn, serial_of
-from morok.rewrite.parts import Listed, Part, Standing
+from morok.rewrite.parts import NO_LIMITS, Listed, Part, Standing
 from morok.rewrite.tiers import FIRES
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
+    from morok.dsl.extent import Limits
 
 
 def check_node(dialect: Dialect, node: Any) -> None:
@@ -127,8 +128,8 @@ class RuleSet:
         """The rule of that name, with or without its pack's; UnknownRuleError if there is none, or several."""
         text(name, "the name of a rule", UnknownRuleError)
         mine = [p for p in self.parts if any(_answers(n, name) for n in p.names)]
-        found = [(r, p.standing) for p in mine for r in p.rules() if _answers(r.name, name)]
-        exact = [(r, standing) for r, standing in found if r.name == name] or found
+        found = [(r, p) for p in mine for r in p.rules() if _answers(r.name, name)]
+        exact = [(r, p) for r, p in found if r.name == name] or found
         if len(exact) != 1:
             import difflib
 
@@ -136,7 +137,8 @@ class RuleSet:
             close = [r.name for r, _ in found] or difflib.get_close_matches(str(name), self.names, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
             raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
-        return SingleRule(*exact[0])
+        rule, part = exact[0]
+        return SingleRule(rule, part.standing, part.limits)
 
     def __repr__(self) -> str:
         return f"<RuleSet of {len(self)} rules>"
@@ -197,9 +199,9 @@ class RuleSet:
 class SingleRule:
     """One rule, on its own."""
 
-    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK) -> None:
+    def __init__(self, rule: CheckedRule, standing: Standing = Standing.ASK, limits: Mapping[str, Limits] = NO_LIMITS) -> None:
         self.rule = rule
-        self._set = RuleSet((Listed((rule,), standing),))
+        self._set = RuleSet((Listed((rule,), standing, limits),))
 
     @property
     def name(self) -> str:

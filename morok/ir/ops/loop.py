@@ -136,6 +136,7 @@ TABLE.define(
         bounds=reduce_bounds,
         types="src in any; result ~ src",
         field_kinds={"op": "op"},
+        role="fold",
     )
 )
 TABLE.define(

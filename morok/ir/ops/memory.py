@@ -257,6 +257,7 @@ TABLE.define(
         cuda="vconst",
         field_kinds={"values": "consts"},
         dtype_given=True,
+        role="constants",
     )
 )
 TABLE.define(OpDef(Op.Invalid, typing=_invalid_type, bounds=invalid_bounds, types="result in index"))

@@ -117,6 +117,7 @@ TABLE.define(
         llvm="vectorize",
         cuda="vectorize",
         types="result ~ elements; elements scalar",
+        role="join",
     )
 )
 TABLE.define(
@@ -130,9 +131,21 @@ TABLE.define(
         cuda="gep",
         types="result ~ vector",
         field_kinds={"indices": "ints"},
+        role="take",
     )
 )
-TABLE.define(OpDef(Op.Cat, _SOURCES, typing=_cat_type, bounds=_union, llvm="cat", cuda="cat", types="result ~ sources"))
+TABLE.define(
+    OpDef(
+        Op.Cat,
+        _SOURCES,
+        typing=_cat_type,
+        bounds=_union,
+        llvm="cat",
+        cuda="cat",
+        role="join",
+        types="result ~ sources",
+    )
+)
 TABLE.define(OpDef(Op.PtrCat, (Operand("sources", Position.PLACE, many=True),), typing=_cat_type, types="result ~ sources"))
 TABLE.define(
     OpDef(
@@ -143,6 +156,7 @@ TABLE.define(
         bounds=_first_bounds,
         types="result ~ src",
         field_kinds={"axes": "pairs"},
+        role="open",
     )
 )
 TABLE.define(
@@ -154,6 +168,7 @@ TABLE.define(
         bounds=_first_bounds,
         types="result ~ src",
         field_kinds={"axes": "pairs"},
+        role="close",
     )
 )
 TABLE.define(

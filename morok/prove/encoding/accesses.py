@@ -20,24 +20,25 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete, compiled
+from morok.dsl.extent import Extent
 from morok.dsl.values import FAILURES, OutOfBudget, Steps
 from morok.prove.digest import names_in
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Inapplicable, OutOfSteps, mentions_maybe_invalid
+from morok.prove.encoding.operands import called
+from morok.prove.encoding.sizes import Sizes, Tried, numbers
 from morok.prove.encoding.unrolled import ANYWHERE, IllFormed, Statement, Term, Vector
 from morok.prove.encoding.unrolling import Difference, Reading, UnrollingEncoder, about_axes, same_lanes
 from morok.prove.semantics.term import FALSE, Unsupported
 from morok.prove.symbol import Symbol
 
+SOME: Final = numbers(1, 2, 3)  # lanes that a Gep names
 ROOTS: Final = frozenset({"Gep", "Cat", "Index", "Load", "Store"})
-LANES: Final = (1, 2, 3)
-MANY: Final = 3  # the operands that stand for a sequence of them
-PARTS: Final = (1, 2)  # lanes of each of these
-NUMBERS: Final = (0, 1, 2, 3)  # what a helper may return for an integer
+LANES: Final = numbers(1, 2, 3)
+MANY: Final = numbers(0, 1, 2, 3)  # operands of a sequence
+PARTS: Final = numbers(1, 2)  # lanes of each of these
+NUMBERS: Final = numbers(0, 1, 2, 3)  # what a helper may return for an integer
 MOST: Final = 3  # numbers in a sequence that a helper returns, each below this
-SCOPE: Final = (
-    f"at most {LANES[-1]} lanes, {MANY} operands of {PARTS[-1]} lanes in a sequence; helpers' integers up to {NUMBERS[-1]}"
-)
 FLAT: Final = tuple(s for k in range(MOST + 1) for s in itertools.product(range(MOST), repeat=k))
 NESTED: Final = tuple(
     tuple(flat[a:b] for a, b in itertools.pairwise((0, *cuts, len(flat))))
@@ -45,6 +46,9 @@ NESTED: Final = tuple(
     for k in range(len(flat))
     for cuts in itertools.combinations(range(1, len(flat)), k)
 )
+
+
+LISTS: Final = Tried(FLAT + NESTED, Extent("numbers", "", 0, MOST, ((0, MOST - 1),)))
 
 
 def about_lanes(rule: CheckedRule) -> bool:
@@ -64,11 +68,8 @@ def root(p: S.Pattern) -> str:
 class AccessEncoder(UnrollingEncoder):
     """A whole rule about lanes, all choices of them in one question."""
 
-    def reading(self, picks: Any, memo: Any) -> Reading:
-        return _Accesses(self.rule, picks, memo)
-
-    def limits(self, reading: Reading) -> Iterator[str]:
-        yield SCOPE
+    def reading(self, sizes: Sizes, memo: Any) -> Reading:
+        return _Accesses(self.rule, sizes, memo)
 
 
 class _Accesses(Reading):
@@ -81,8 +82,8 @@ class _Accesses(Reading):
     counts = LANES
     most = MANY
 
-    def __init__(self, rule: CheckedRule, picks: Any, memo: Any) -> None:
-        super().__init__(rule, picks, memo)
+    def __init__(self, rule: CheckedRule, sizes: Sizes, memo: Any) -> None:
+        super().__init__(rule, sizes, memo)
         self.waiting: dict[int, tuple[Vector, list[Step]]] = {}
         self.gated: list[Vector] = []
         self.helped = 0
@@ -102,7 +103,7 @@ class _Accesses(Reading):
 
     def lane_count(self, ty: Ty, own: str = "") -> int:
         if own and isinstance(ty.lanes, str) and ty.lanes + own not in self.lanes:
-            self.lanes[ty.lanes + own] = PARTS[self.picks.pick(len(PARTS))]
+            self.lanes[ty.lanes + own] = self.sizes.one("lanes", ty.lanes + own, PARTS)
         return super().lane_count(ty, own)
 
     # clauses and helpers
@@ -120,7 +121,7 @@ class _Accesses(Reading):
         key = (extern.name, tuple([("lanes", v.count) if isinstance(v, Vector) else v for v in arguments]))
         found = self.memo.get(key)
         if found is None:
-            found = self.memo[key] = list(results(extern, given))
+            found = self.memo[key] = list(results(extern, given, self.sizes))
         if not found and extern.partial:
             raise Inapplicable  # it declines
         if not found:
@@ -169,7 +170,7 @@ class _Accesses(Reading):
         x = self.one(parts["vector"])
         part = parts["indices"]
         if isinstance(part, S.PVar) and part.name not in self.names:
-            count = LANES[self.picks.pick(len(LANES))]
+            count = self.sizes.one("length", called(part.name), SOME)
             chosen = tuple(self.picks.pick(x.count) for _ in range(count))
             if part.ignored:
                 return U.gep(x, chosen)
@@ -384,7 +385,7 @@ def told(e: S.Expr, names: dict[str, Any], x: Vector, before: Callable[[U.Iterat
     raise Unsupported("a lane that a contract describes")
 
 
-def results(extern: S.Extern, given: dict[str, Any]) -> Iterator[tuple[Any, ...]]:
+def results(extern: S.Extern, given: dict[str, Any], sizes: Sizes) -> Iterator[tuple[Any, ...]]:
     """Every result of a helper that its contract admits, None for nodes; a promise is asked once all that it names is known."""
     lengths = {k: _Lengths(v.count) if isinstance(v, Vector) else v for k, v in given.items()}
     if not all(holds(e, lengths) for e in extern.requires):
@@ -392,7 +393,9 @@ def results(extern: S.Extern, given: dict[str, Any]) -> Iterator[tuple[Any, ...]
     choices: list[tuple[Any, ...]] = []
     for p in extern.results:
         kind = p.type.name if isinstance(p.type, S.TName) else ""
-        choices.append({"seq": FLAT + NESTED, "int": NUMBERS}.get(kind, (None,)))
+        of = f"{extern.name}.{p.name}"
+        tried: dict[str, tuple[str, Tried[Any]]] = {"seq": ("numbers", LISTS), "int": ("number", NUMBERS)}
+        choices.append((None,) if kind not in tried else sizes.all(tried[kind][0], of, tried[kind][1]))
     names = [p.name for p in extern.results]
     promises: list[list[S.Expr]] = [[] for _ in names]
     for e in extern.ensures:

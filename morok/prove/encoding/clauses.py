@@ -47,6 +47,7 @@ class Clauses(Patterns):
         invalid = either(*(t.invalid for n in nodes for t in n.lanes))
         self.calls += 1
         results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
+        self.world.place = "contracts"
         outer, self.names = self.names, {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}}
         try:
             for i, requirement in enumerate(extern.requires):
@@ -55,7 +56,7 @@ class Clauses(Patterns):
             for promise in extern.ensures:
                 self.premise(either(negation(both(defined, negation(invalid))), self.has_and_holds(promise)))
         finally:
-            self.names = outer
+            self.names, self.world.place = outer, ""
         return results
 
     def has_and_holds(self, condition: S.Expr) -> Expr:

@@ -15,6 +15,7 @@ from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, negation
 from morok.prove.symbol import Symbol
 
+MOST_LANES = 31  # bits that the number of lanes takes, of any vector that there can be
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
 
 
@@ -140,7 +141,11 @@ class Facts(Pointwise):
         if op == "MulAcc":
             return a.binary("+", a.binary("*", n[0], n[1]), n[2])
         if op == "Shl":
-            return a.binary("<<", n[0], n[1])
+            was, self.world.place = self.world.place, "values"
+            try:
+                return a.binary("<<", n[0], n[1])
+            finally:
+                self.world.place = was
         if op == "Abs":
             return a.unary("abs", n[0])
         raise Unsupported(f"no_overflow of {op}")
@@ -184,7 +189,7 @@ class Facts(Pointwise):
         """Any number: the rule is read at one lane. Nodes of one kind have one, a scalar condition its own."""
         if isinstance(lanes, int):
             return self.numbers.const(lanes)
-        value = self.numbers.n.variable(Symbol("lanes", lanes), 16)
+        value = self.numbers.n.variable(Symbol("lanes", lanes), MOST_LANES)
         self.premise(smt.Not(self.numbers.n.lt(value, self.numbers.n.const(1))))
         return Num(value)
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence as Seq
 from typing import Any
 
 from morok.dsl import syntax as S
+from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.operands import Operands
-from morok.prove.encoding.places import LENGTHS, OPAQUE, Buffer
+from morok.prove.encoding.operands import Operands, called
+from morok.prove.encoding.places import OPAQUE, SOME, Buffer
 from morok.prove.kinds import Constant, Made, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Expr, Term, Unsupported, both, choose
@@ -23,10 +24,9 @@ class Lanes(Operands):
         found = self.static(part, "lanes")
         if found is None:
             name = part.name
-            self.bounded()
-            length = LENGTHS[self.choices.pick(len(LENGTHS))]
+            length = self.sizes.one("length", called(name), SOME)
             sequence = self.sequence_symbol(name)
-            found = Sequence(tuple(Num(self.numbers.n.variable(Symbol("item", sequence, i), 16)) for i in range(length)))
+            found = Sequence(tuple(Num(self.numbers.n.variable(Symbol("item", sequence, i), MOST_LANES)) for i in range(length)))
             for i, n in enumerate(found.items):
                 self.out.learn(f"{name}[{i}]", "value", n)
             if not name.startswith("_"):

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
+from morok.dsl.extent import Extent
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import names_in
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Inapplicable
+from morok.prove.encoding.sizes import Sizes, Tried
 from morok.prove.encoding.unrolled import IllFormed, Statement, Term, Vector
 from morok.prove.encoding.unrolling import Reading, UnrollingEncoder, closed_by
 from morok.prove.kinds import ANY_FOLD
@@ -25,13 +27,11 @@ from morok.prove.semantics.term import Unsupported
 from morok.prove.symbol import Symbol
 
 FACTS: Final = frozenset({"launched", "counts", "told_apart", "renames"})
-SCOPE: Final = (
-    f"at most {len(U.AXES)} other ranges launched, of {' and '.join(str(n) for _, n in U.AXES)} iterations, "
-    f"{U.MANY} operands of a sequence"
-)
-LAUNCH: Final = (
-    "a kernel is done for every iteration that is launched, in no order but that of barriers, and none of these ranges is empty"
-)
+SINGLE: Final = U.AXES[0][0] - 1  # the axis that a launched range of one iteration is
+_TRIED: Final = Extent("launched", "", 0, len(U.AXES), U.AXES)
+LOOPS: Final = Tried((*U.AXES, (SINGLE, 1), None), _TRIED)  # None: a range that is not launched
+OTHERS: Final = Tried((*U.AXES, None), _TRIED)
+FORMS: Final = Tried(U.FORMS, _TRIED)
 TRUE, FALSE = U.TERMS.always("true"), U.TERMS.always("false")
 NOWHERE: Final = U.TERMS.always("nowhere")  # a place behind a gate that is closed
 MAKES: Final = ("counts", "renames", "told_apart")  # of helpers' contracts: what says what a result is
@@ -67,12 +67,8 @@ class Inside(tuple[int, ...]):
 class LaunchEncoder(UnrollingEncoder):
     """A whole rule about launches, all choices of what is launched in one question."""
 
-    def reading(self, picks: Any, memo: Any) -> Reading:
-        return _Launch(self.rule, picks, memo)
-
-    def limits(self, reading: Reading) -> Iterator[str]:
-        yield SCOPE
-        yield LAUNCH
+    def reading(self, sizes: Sizes, memo: Any) -> Reading:
+        return _Launch(self.rule, sizes, memo)
 
 
 class _Launch(Reading):
@@ -105,16 +101,15 @@ class _Launch(Reading):
 
     def loop(self, name: Symbol) -> Vector:
         """Any loop: a launched one over an axis or with a single iteration, or another."""
-        chosen = self.picks.pick(len(U.AXES) + 2)
-        if chosen == len(U.AXES) + 1:
+        axis = self.sizes.one("launched", "", LOOPS)
+        if axis is None:
             return U.opaque(name, 1)
-        if chosen == len(U.AXES):
+        if axis[0] == SINGLE:
             made = U.opaque(name, 1)
             made.compute = lambda where, lane: U.number(0)
             self.axis[made] = None
             return made
-        axis = U.AXES[chosen]
-        made = U.unroll(U.numbers(range(axis[1])), (axis,))
+        made = U.unroll(U.constants(range(axis[1])), (axis,))
         self.axis[made] = axis
         return made
 
@@ -123,10 +118,8 @@ class _Launch(Reading):
             return self.loop(name)
         if not binder:
             return super().variable(name, ty, own, binder)
-        chosen = self.picks.pick(len(U.AXES) + 1)  # a range by itself
-        if chosen == len(U.AXES):
-            return U.opaque(name, 1)
-        return U.unroll(U.numbers(range(U.AXES[chosen][1])), (U.AXES[chosen],))
+        axis = self.sizes.one("launched", "", OTHERS)  # a range by itself
+        return U.opaque(name, 1) if axis is None else U.unroll(U.constants(range(axis[1])), (axis,))
 
     def call_launched(self, r: Vector) -> bool:
         return r in self.axis
@@ -280,7 +273,7 @@ class _Launch(Reading):
     def index(self, r: Vector) -> tuple[Vector, int]:
         """A hardware index that counts through a range and others, the last one fastest, and how far r's iterations lie apart."""
         axis = self.axis[r]
-        forms = [f for f in U.FORMS if axis is None or axis in f]
+        forms = [f for f in self.sizes.all("launched", "", FORMS) if axis is None or axis in f]
         form = forms[self.picks.pick(len(forms))]
         place = self.picks.pick(len(form) + 1) if axis is None else form.index(axis) + 1
         return Vector(1, lambda where, lane: U.number(U.linear(form, where))), U.width(form[place:])

@@ -27,7 +27,9 @@ from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import canonical, names_in
 from morok.prove.encoding.folds import REDUCTIONS
 from morok.prove.encoding.obligation import Inapplicable, Obligation, solver_function
+from morok.prove.encoding.operands import called
 from morok.prove.encoding.places import Buffer
+from morok.prove.encoding.sizes import numbers
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import ANY_FOLD, Made, Node, OpName
 from morok.prove.semantics.numbers import Num
@@ -35,14 +37,11 @@ from morok.prove.semantics.term import Expr, Term, Unsupported, both, is_false
 from morok.prove.semantics.theory import Attempt
 from morok.prove.symbol import Symbol
 
-FOLDED_LANES: Final = (1, 2, 3, 4, 6, 8)
-PART_LANES: Final = (1, 2, 3)  # of the parts of a Cat
-MOST_PARTS: Final = 4
-ITERATIONS: Final = (0, 1, 2, 3)
-HELPED: Final = (0, 1, 2, 3, 4)  # what a helper may return for an integer
-BOUND: Final = (
-    f"at most {ITERATIONS[-1]} iterations, {FOLDED_LANES[-1]} lanes, {MOST_PARTS} parts; helpers' integers up to {HELPED[-1]}"
-)
+FOLDED_LANES: Final = numbers(1, 2, 3, 4, 5, 6, 7, 8)
+PART_LANES: Final = numbers(1, 2, 3)  # of the parts of a Cat
+MORE_PARTS: Final = numbers(0, 1, 2)  # behind those that a rule names
+ITERATIONS: Final = numbers(0, 1, 2, 3)
+HELPED: Final = numbers(0, 1, 2, 3, 4)  # what a helper may return for an integer
 ENCODING: Final = Attempt("any commutative monoid", 4.0)
 ANY_OP: Final = "any op"
 MEMORY: Final = frozenset({"Index", "Store", "End"})
@@ -102,7 +101,6 @@ class MonoidEncoder(StructureEncoder):
     def encode(self) -> Obligation:
         pattern = reduction_of(self.rule.syntax.pattern)
         assert pattern is not None
-        self.world.limit(BOUND)
         parts = self.parts("Reduce", pattern)
         self.op = self.reduction(parts.get("op", ANY_FOLD))
         ranges = parts["ranges"]
@@ -110,7 +108,7 @@ class MonoidEncoder(StructureEncoder):
         if not all(isinstance(i, (S.PVar, S.PSequence)) for i in items):
             raise Unsupported("ranges of this form")
         self.loop_names = tuple(i.name for i in items if isinstance(i, (S.PVar, S.PSequence)))
-        self.trips = ITERATIONS[self.choices.pick(len(ITERATIONS))] if items else 1
+        self.trips = self.sizes.one("trips", ", ".join(map(called, self.loop_names)), ITERATIONS) if items else 1
         self.source = parts["src"]
         source = self.value_of(self.source)
         if not isinstance(source, Node):
@@ -155,11 +153,8 @@ class MonoidEncoder(StructureEncoder):
     def lane_count(self, lanes: str) -> int:
         if lanes not in self.lane_counts:
             options = PART_LANES if "Cat" in names_in(self.rule.syntax.pattern) else FOLDED_LANES
-            self.lane_counts[lanes] = options[self.choices.pick(len(options))]
+            self.lane_counts[lanes] = self.sizes.one("lanes", lanes, options)
         return self.lane_counts[lanes]
-
-    def bounded(self) -> None:
-        """`encode` has said it."""
 
     def here(self, t: Term, at: int | None) -> Term:
         there = smt.Function(Symbol("function", "at"), smt.IntSort(), smt.IntSort(), smt.IntSort())
@@ -243,7 +238,7 @@ class MonoidEncoder(StructureEncoder):
         return Node(tuple(vector.lanes[i] for i in wanted), vector.dtype)
 
     def rest(self, name: str, at: S.Syntax) -> list[Any]:
-        self.expect = None if name in self.names else self.choices.pick(MOST_PARTS - 1)
+        self.expect = None if name in self.names else self.sizes.one("length", called(name), MORE_PARTS)
         try:
             return super().rest(name, at)
         finally:
@@ -329,7 +324,7 @@ class MonoidEncoder(StructureEncoder):
             self.cells[register] = None
             return Buffer(register, next(v.dtype for v in arguments.values() if isinstance(v, Node)))
         if isinstance(r.type, S.TName) and r.type.name == "int":
-            return self.numbers.const(HELPED[self.choices.pick(len(HELPED))])
+            return self.numbers.const(self.sizes.one("number", f"{extern.name}.{r.name}", HELPED))
         return super().result(extern, r, call, arguments, defined, invalid)
 
     # memory

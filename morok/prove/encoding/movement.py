@@ -59,7 +59,7 @@ class Movement(Lanes):
             raise Unsupported("a tensor of this form")
         return x
 
-    def sizes(self, part: Any, length: int | None) -> tuple[Expr, ...]:
+    def dimensions(self, part: Any, length: int | None) -> tuple[Expr, ...]:
         """Dimensions, or edges: integers that are not negative, as every shape's are."""
         nodes = self.of_length(length, part)
         for n in nodes:
@@ -80,8 +80,7 @@ class Movement(Lanes):
     def some_rank(self, x: Any) -> int:
         found = self.rank(x)
         if found is None:
-            self.world.limit(f"rank at most {RANKS[-1]}")
-            found = RANKS[self.choices.pick(len(RANKS))]
+            found = self.sizes.one("rank", "", RANKS)
         return found
 
     def reshaped(self, x: Buffer, shape: tuple[Expr, ...]) -> Buffer:
@@ -131,9 +130,8 @@ class Movement(Lanes):
         if isinstance(parts.get("shape"), (S.PVar, S.PSequence)) or any(
             isinstance(i, S.PSequence) for i in parts.get("shape") or ()
         ):
-            self.world.limit(f"rank at most {RANKS[-1]}")
-            length = RANKS[self.choices.pick(len(RANKS))]
-        shape = self.sizes(parts["shape"], length)
+            length = self.sizes.one("rank", "", RANKS)
+        shape = self.dimensions(parts["shape"], length)
         old = x.shape
         if old is None:  # of a tensor about which nothing is known: one of this shape
             assert isinstance(x, Buffer)
@@ -169,6 +167,8 @@ class Movement(Lanes):
         else:
             known = [self.numbers.n.known(self.number(a).value) for a in self.static(part, "axes").items]
             axes = tuple(a for a in known if a is not None)
+            if len(axes) < len(known):
+                raise Unsupported("axes that nothing says")
         inverse = sorted(range(len(axes)), key=axes.__getitem__)
         shape = None if x.shape is None else tuple(x.shape[a] for a in axes)
         return View(x, len(axes), shape, lambda i: (tuple(i[inverse[k]] for k in range(len(axes))), TRUE))
@@ -178,13 +178,13 @@ class Movement(Lanes):
         if x.shape is None:
             raise Unsupported("an expansion of unknown sizes")
         old = x.shape
-        shape = self.sizes(parts["shape"], len(old))
+        shape = self.dimensions(parts["shape"], len(old))
         self.premise(*(smt.Or(n == 1, n == m) for n, m in zip(old, shape, strict=True)))
         return View(x, len(shape), shape, lambda i: (tuple(smt.If(n == 1, 0, k) for n, k in zip(old, i, strict=True)), TRUE))
 
     def edges(self, parts: dict[str, Any], x: Any) -> tuple[tuple[Expr, ...], tuple[Expr, ...], int]:
         rank = self.some_rank(x)
-        return self.sizes(parts["begins"], rank), self.sizes(parts["ends"], rank), rank
+        return self.dimensions(parts["begins"], rank), self.dimensions(parts["ends"], rank), rank
 
     def op_shrink(self, parts: dict[str, Any], at: S.Syntax) -> View:
         x = self.moved(parts)

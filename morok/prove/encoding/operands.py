@@ -9,9 +9,11 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove import smt
 from morok.prove.digest import ops_of
+from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.freedom import Freedom
 from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid, reads_lanes
 from morok.prove.encoding.places import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
+from morok.prove.encoding.sizes import Sizes
 from morok.prove.kinds import Node, Sequence
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Expr, Term, Unsupported
@@ -35,6 +37,7 @@ class Operands(Freedom):
     def __init__(self, *args: Any, phase: str = "before") -> None:
         super().__init__(*args)
         self.phase = phase
+        self.sizes = Sizes(self.choices, self.world)
         ops = self.rule.dialect.ops
         self.one_lane = not reads_lanes(self.rule) and all(
             ops[n].params or ops[n].solver or n in LANEWISE for n in ops_of(self.rule)
@@ -68,12 +71,8 @@ class Operands(Freedom):
     def lane_count(self, lanes: str) -> int:
         """How many lanes the nodes of one kind are read at now."""
         if lanes not in self.lane_counts:
-            self.bounded()
-            self.lane_counts[lanes] = LANES[self.choices.pick(len(LANES))]
+            self.lane_counts[lanes] = self.sizes.one("lanes", lanes, LANES)
         return self.lane_counts[lanes]
-
-    def bounded(self) -> None:
-        self.world.limit(f"at most {LANES[-1]} lanes and {LENGTHS[-1]} elements of a sequence")
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
         if dtype in OPAQUE:
@@ -181,11 +180,7 @@ class Operands(Freedom):
         if name in self.names:
             found = self.names[name]
             return list(found.items) if isinstance(found, Sequence) else [found]
-        if self.expect is not None:
-            length = self.expect
-        else:
-            self.bounded()
-            length = self.choices.pick(len(LENGTHS) + 1)
+        length = self.sizes.one("length", called(name), LENGTHS) if self.expect is None else self.expect
         binding = self.rule.bindings.get(name)
         ty = self.type_or_none(at) or (binding.type if binding is not None else None)
         if ty is None:
@@ -271,13 +266,18 @@ class Operands(Freedom):
             return self.static_number(item.value)
         if isinstance(item, (S.PVar, S.EName)):
             if item.name not in self.names:
-                made = Num(self.numbers.n.variable(self.sequence_symbol(item.name), 16))
+                made = Num(self.numbers.n.variable(self.sequence_symbol(item.name), MOST_LANES))
                 self.out.learn(item.name, "value", made)
                 if item.name.startswith("_"):
                     return made
                 self.names[item.name] = made
             return self.number(self.names[item.name])
         return self.number(self.expression(item))
+
+
+def called(name: str) -> str:
+    """What an extent calls a sequence of the pattern."""
+    return "_" if name.startswith("_") else name
 
 
 def mentions(at: S.Syntax) -> bool:

@@ -14,8 +14,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from morok.dsl.extent import Extent
 from morok.prove import smt
 from morok.prove.encoding.places import ELEMENT
+from morok.prove.encoding.sizes import Tried, numbers
 from morok.prove.semantics.term import Expr
 from morok.prove.symbol import Symbol
 
@@ -27,16 +29,14 @@ Term = int
 AXES: Final[Axes] = ((0, 2), (1, 3))
 FORMS: Final[tuple[Axes, ...]] = tuple(p for k in range(len(AXES) + 1) for p in itertools.permutations(AXES, k))
 OWN: Final = (1, 2)  # lanes of its own that a node may have
-MANY: Final = 2  # the operands that stand for a sequence of them
-SCOPE: Final = (
-    f"at most {len(AXES)} axes, of {' and '.join(str(n) for _, n in AXES)} iterations, {OWN[-1]} lanes in each, {MANY} operands "
-    "of a sequence"
-)
-BINDERS: Final = (FORMS[0], *((a,) for a in AXES), AXES)  # what closes axes: their order does not matter
-UNORDERED: Final = "what the iterations of an axis do is done in no order"
+LANES: Final = numbers(*OWN)
+MANY: Final = numbers(0, 1, 2)  # operands of a sequence
+SOME: Final = numbers(1, 2)  # lanes that a Gep names
+ANY_AXES: Final = Tried(FORMS, Extent("axes", "", 0, len(AXES), AXES))
+BINDERS: Final = Tried((FORMS[0], *((a,) for a in AXES), AXES), Extent("closed", "", 0, len(AXES), AXES))  # in no order
+ONE_AXIS: Final = Tried(AXES, Extent("axes", "", 1, 1, AXES))
 ITERATIONS: Final[tuple[Iteration, ...]] = tuple(itertools.product(*(range(n) for _, n in AXES)))
 ANYWHERE: Final = ITERATIONS[0]
-NUMBERED: Final = "a vectorized range is the axis of its number"
 _PLACE: Final = {i: k for k, (i, _) in enumerate(AXES)}
 
 
@@ -216,7 +216,7 @@ def joined(xs: Sequence[Vector], single: bool) -> Vector:
     return Vector(len(lanes), lambda where, lane: lanes[lane][0].at(where, lanes[lane][1]))
 
 
-def numbers(values: Sequence[int]) -> Vector:
+def constants(values: Sequence[int]) -> Vector:
     made = Vector(len(values), lambda where, lane: number(values[lane]))
     made.free = set()
     return made

@@ -11,7 +11,9 @@ from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.freedom import conjuncts
-from morok.prove.encoding.obligation import Choices, Inapplicable
+from morok.prove.encoding.obligation import Inapplicable
+from morok.prove.encoding.operands import called
+from morok.prove.encoding.sizes import Sizes, Tried
 from morok.prove.encoding.unrolled import Axes, IllFormed, Statement, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.symbol import Symbol
@@ -22,22 +24,22 @@ Memo = dict[tuple[Any, ...], list[Any]]
 class UnrolledReading(Concrete, ABC):
     """One choice of axes, lengths and lanes.
 
+    sizes   where it gets them; `picks` chooses among what there is besides
     counts  how many lanes of its own a node may have
     most    how many operands a sequence may have
     """
 
-    counts: tuple[int, ...] = U.OWN
-    most: int = U.MANY
+    counts: Tried[int] = U.LANES
+    most: Tried[int] = U.MANY
 
-    def __init__(self, rule: CheckedRule, picks: Choices, memo: Memo) -> None:
+    def __init__(self, rule: CheckedRule, sizes: Sizes, memo: Memo) -> None:
         super().__init__({})
         self.rule = rule
         self.ops = rule.dialect.ops
-        self.picks = picks
+        self.sizes = sizes
+        self.picks = sizes.choices
         self.memo = memo
         self.lanes: dict[str, int] = {}
-        self.statements = False
-        self.ranges = False
         self.unnamed = 0
         self.asks = asks_for_axes(rule.syntax)
         self.learning = False
@@ -101,7 +103,7 @@ class UnrolledReading(Concrete, ABC):
         key = (extern.name, arguments)
         found = self.memo.get(key)
         if found is None:
-            found = self.memo[key] = promised(extern, arguments)
+            found = self.memo[key] = promised(extern, arguments, self.sizes)
         if not found:
             raise Unsupported(f"{extern.name}: nothing in the scope of the proof is as its contract says")
         return found[self.picks.pick(len(found))]
@@ -126,7 +128,7 @@ class UnrolledReading(Concrete, ABC):
             return ty.lanes
         name = ty.lanes + own
         if name not in self.lanes:
-            self.lanes[name] = self.counts[self.picks.pick(len(self.counts))]
+            self.lanes[name] = self.sizes.one("lanes", name, self.counts)
         return self.lanes[name]
 
     def pattern(self, p: Any) -> Any:
@@ -179,10 +181,10 @@ class UnrolledReading(Concrete, ABC):
             return U.opaque(name, 1)
         if ty.element == "void":
             return Statement(lambda where: [U.constant(Symbol("at", name, *where))])
-        forms = U.BINDERS if binder else U.FORMS if self.asks else U.FORMS[:1]
-        axes = forms[self.picks.pick(len(forms))]
         if binder:  # a loop, or what closes axes: an Unroll of constants
-            return U.unroll(U.numbers(range(U.width(axes))), axes) if axes else U.opaque(name, 1)
+            closed = self.sizes.one("closed", name.label, U.BINDERS)
+            return U.unroll(U.constants(range(U.width(closed))), closed) if closed else U.opaque(name, 1)
+        axes = self.sizes.one("axes", f"axes({called(name.label)})", U.ANY_AXES) if self.asks else ()
         count = self.lane_count(ty, own)
         return U.unroll(U.opaque(Symbol("unrolled", name), U.width(axes) * count), axes) if axes else U.opaque(name, count)
 
@@ -193,7 +195,7 @@ class UnrolledReading(Concrete, ABC):
             return found
         ty = self.type(p)
         own = ty is not None and self.rule.own_lanes(ty.lanes)
-        count = self.picks.pick(self.most + 1)
+        count = self.sizes.one("length", called(p.name), self.most)
         sequence = self.symbol(p.name)
         made = tuple(self.variable(Symbol("item", sequence, k), ty, f"#{k}" if own else "", binder) for k in range(count))
         if not p.name.startswith("_"):
@@ -257,7 +259,7 @@ class UnrolledReading(Concrete, ABC):
     def axes(self, part: Any) -> Axes:
         if isinstance(part, S.PVar):
             if part.name not in self.names:
-                form = U.FORMS[self.picks.pick(len(U.FORMS))]
+                form = self.sizes.one("axes", called(part.name), U.ANY_AXES)
                 if part.ignored:
                     return form
                 self.names[part.name] = form
@@ -286,7 +288,7 @@ def asks_for_axes(rule: S.Rule) -> bool:
     return any(isinstance(at, S.ECall) and at.name in ("axes", "inside") for at in S.walk(rule.target, *rule.clauses))
 
 
-def promised(extern: S.Extern, arguments: tuple[Any, ...]) -> list[Any]:
+def promised(extern: S.Extern, arguments: tuple[Any, ...], sizes: Sizes) -> list[Any]:
     """What a helper may return: what its contract says that it is, or every sequence of axes that the contract admits."""
     given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
     if len(extern.results) != 1:
@@ -297,4 +299,5 @@ def promised(extern: S.Extern, arguments: tuple[Any, ...]) -> list[Any]:
     for e in extern.ensures:
         if isinstance(e, S.ECompare) and e.ops == ("==",) and isinstance(e.operands[0], S.EName) and e.operands[0].name == name:
             return [Concrete(given).value(e.operands[1])]
-    return [form for form in U.FORMS if all(Concrete({**given, name: form}).value(e) for e in extern.ensures)]
+    forms = sizes.all("axes", f"{extern.name}.{name}", U.ANY_AXES)
+    return [form for form in forms if all(Concrete({**given, name: form}).value(e) for e in extern.ensures)]

@@ -7,7 +7,7 @@ sequence of axes that its contract admits is tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from morok.dsl import syntax as S
@@ -17,6 +17,8 @@ from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.digest import ops_of
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps
+from morok.prove.encoding.operands import called
+from morok.prove.encoding.sizes import Sizes
 from morok.prove.encoding.unrolled import IllFormed, Statement, Vector
 from morok.prove.encoding.unrolled_reading import Memo, UnrolledReading, asks_for_axes
 from morok.prove.kinds import ANY_FOLD
@@ -44,7 +46,7 @@ class UnrollingEncoder:
         out, memo, picks, claims = Obligation(), Memo(), Choices(), []
         while True:
             picks.restart()
-            reading = self.reading(picks, memo)
+            reading = self.reading(Sizes(picks, self.world), memo)
             try:
                 differences = reading.differences()
             except Inapplicable:
@@ -59,21 +61,11 @@ class UnrollingEncoder:
                 break
         if not claims:
             raise Inapplicable
-        for bound in self.limits(reading):
-            self.world.limit(bound)
         out.claim = both(*claims)
         return out
 
-    def reading(self, picks: Choices, memo: Memo) -> Reading:
-        return Reading(self.rule, picks, memo)
-
-    def limits(self, reading: Reading) -> Iterator[str]:
-        """What a proof is bounded by, in words."""
-        yield U.SCOPE
-        if reading.statements:
-            yield U.UNORDERED
-        if reading.ranges:
-            yield U.NUMBERED
+    def reading(self, sizes: Sizes, memo: Memo) -> Reading:
+        return Reading(self.rule, sizes, memo)
 
 
 class Reading(UnrolledReading):
@@ -100,7 +92,6 @@ class Reading(UnrolledReading):
     def compared(self, pattern: Any, target: Any) -> list[Difference]:
         """Wherever two sides are not one and the same term."""
         if isinstance(pattern, Statement) and isinstance(target, Statement):
-            self.statements = True
             return same_effects(U.collected(pattern), U.collected(target))
         if not isinstance(pattern, Vector) or not isinstance(target, Vector):
             raise Unsupported("a statement for a value")
@@ -158,7 +149,7 @@ class Reading(UnrolledReading):
         x = self.one(parts["vector"])
         part = parts["indices"]
         if isinstance(part, S.PVar) and part.name not in self.names:
-            count = 1 + self.picks.pick(U.MANY)
+            count = self.sizes.one("length", called(part.name), U.SOME)
             chosen = tuple(self.picks.pick(x.count) for _ in range(count))
             if part.ignored:
                 return U.gep(x, chosen)
@@ -172,19 +163,18 @@ class Reading(UnrolledReading):
         return U.joined(self.many(parts["sources"]), single=False)
 
     def op_vconst(self, parts: dict[str, Any], at: Any) -> Vector:
-        return U.numbers(self.many(parts.get("values", parts.get("value"))))
+        return U.constants(self.many(parts.get("values", parts.get("value"))))
 
     def op_range(self, parts: dict[str, Any], at: Any) -> Vector:
         """A range that is vectorized: the axis of its number."""
         kind, end, label = parts.get("axis"), parts["end"], parts.get("id")
         if getattr(kind, "name", "") not in VECTOR_AXES or not isinstance(end, S.PConst) or not isinstance(label, S.PVar):
             raise Unsupported("a range that is not vectorized")
-        self.ranges = True
-        axis, length = U.AXES[self.picks.pick(len(U.AXES))]
+        axis, length = self.sizes.one("axes", f"range {called(label.name)}", U.ONE_AXIS)
         if end.name is not None:
             self.bound(end.name, length)
         self.bound(label.name, axis)
-        return U.unroll(U.numbers(range(length)), ((axis, length),))
+        return U.unroll(U.constants(range(length)), ((axis, length),))
 
     def op_index(self, parts: dict[str, Any], at: Any) -> Vector:
         buffer = self.one(parts["buffer"])

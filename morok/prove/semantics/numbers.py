@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import z3
 
+from morok.dsl.extent import Extent
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.integers import Integers, floored, numeral, truncated
@@ -284,7 +285,8 @@ class Arithmetic:
             power = n.const(1 << amount)
             return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
         top = POWERS if not b.bits else min((1 << b.bits) - 1, POWERS)
-        self.world.limit(f"compile-time shifts by at most {top}")
+        if self.world.place != "values":  # the amount of a Shl, which has no value beyond its width
+            self.world.tries(Extent("shift", self.world.place, 0, top))
         power = n.const(1 << top)
         for k in range(top - 1, -1, -1):
             power = n.choose(n.eq(b.value, n.const(k)), n.const(1 << k), power)
@@ -312,7 +314,7 @@ class Arithmetic:
     def _exponents(self, a: Num) -> int:
         if a.bits:
             return a.bits
-        self.world.limit(f"powers of two below 2^{POWERS}")
+        self.world.tries(Extent("power", self.world.place, 0, (1 << POWERS) - 1))
         return POWERS
 
     def is_power(self, a: Num) -> Expr:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import z3
 
+from morok.dsl.extent import Extent, merged
 from morok.prove import smt
 from morok.prove.kept import address, adopted
 from morok.prove.symbol import Symbol
@@ -117,9 +118,10 @@ class World:
     exact     whether a model of the encoding is a counterexample; cleared when a function is left uninterpreted
     axioms    what holds of the variables and functions introduced
     ranges    obligations of the lift to integers: conditions that the proof must establish, in the order of evaluation
-    bounds    restrictions made for the solver's sake, in words: the verdict is then `bounded`
+    extents   what was tried in place of all that there is, by kind and name: the verdict is then `bounded`
     witnesses, one_division  how divisions are said (integers.py)
     apart     the inexact ops of which results are apart that are computed at different stages
+    place     where numbers are computed: "" in the rule itself, where the matcher computes them too, or "contracts", "values"
     stage     when what is said now is computed: by `eval`, of constants, or in general at run time
     inexact   the ops of `apart` that were met
     part      of several encodings that one question is about, which one this is: what they introduce is not the same
@@ -130,12 +132,13 @@ class World:
     exact: bool = True
     axioms: list[Expr] = field(default_factory=list)
     ranges: list[Expr] = field(default_factory=list)
-    bounds: list[str] = field(default_factory=list)
+    extents: dict[tuple[str, str], Extent] = field(default_factory=dict)
     witnesses: bool = False
     one_division: bool = False
     cases: dict[int, tuple[Expr, tuple[Expr, ...]]] = field(default_factory=dict)
     known: dict[Any, Any] = field(default_factory=dict)
     apart: frozenset[str] = frozenset()
+    place: str = ""
     stage: str = "run"
     inexact: set[str] = field(default_factory=set)
     part: str = ""
@@ -144,9 +147,9 @@ class World:
     def assume(self, *facts: Expr) -> None:
         self.axioms.extend(f for f in facts if not is_true(f))
 
-    def limit(self, words: str) -> None:
-        if words not in self.bounds:
-            self.bounds.append(words)
+    def tries(self, extent: Extent) -> None:
+        """Note that the question is about these values only."""
+        merged(self.extents, extent)
 
     def symbol(self, stem: str) -> Symbol:
         """A new symbol; they are numbered in the order of construction, so that queries repeat exactly."""

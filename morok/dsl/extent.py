@@ -1,0 +1,150 @@
+"""Extents: for everything that a proof enumerated, the values that it tried. Beyond them it says nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from morok.dsl.values import no_value
+
+_ITEM: Final = re.compile(r"#\d+")
+
+
+class Extent(NamedTuple):
+    """The values that a proof tried of one thing: all numbers from `least` to `most`, without holes.
+
+    what    "lanes" of the nodes of one kind, "length" of a sequence, "rank" of tensors, "trips" of loops, "number" or "numbers"
+            (a list) that a helper returns, "axes" of an Unroll or a Contract, "closed" axes, "launched" ranges; of these the
+            numbers are sizes. Of a compile-time "shift" or a "power" of two they are the amounts
+    of      what the rule calls it; "_" for all that have no name, "" for all that there are, "xs#" for each item of xs
+    each    of axes the pairs of an id and a length that they were made of, each at most once; of a list the ends between which
+            its numbers lie
+    """
+
+    what: str
+    of: str
+    least: int
+    most: int
+    each: tuple[tuple[int, int], ...] = ()
+
+    def meet(self, other: Extent) -> Extent:
+        """What both tried."""
+        each = tuple(p for p in self.each if p in other.each)
+        return Extent(self.what, self.of, max(self.least, other.least), min(self.most, other.most), each)
+
+    @staticmethod
+    def load(row: Iterable[Any]) -> Extent:
+        """An extent as a page keeps it; ValueError or TypeError for another row."""
+        what, of, least, most, each = row
+        if not (isinstance(what, str) and isinstance(of, str) and type(least) is int and type(most) is int):
+            raise ValueError(f"no extent: {row}")
+        return Extent(what, of, least, most, tuple((int(i), int(n)) for i, n in each))
+
+
+Extents = tuple[Extent, ...]
+
+
+class Limits(NamedTuple):
+    """What a matcher does about the extents of a rule: beyond them it declines, or only checks the firing, where that can be."""
+
+    extents: Extents
+    declines: bool = True
+
+
+def named(what: str, name: str) -> tuple[str, str]:
+    """The key of an extent: items of a sequence have one together."""
+    return what, _ITEM.sub("#", name)
+
+
+def merged(found: dict[tuple[str, str], Extent], extent: Extent) -> None:
+    """Note one more extent: of a thing that was tried twice, only what was tried both times."""
+    key = extent.what, extent.of
+    found[key] = extent if key not in found else found[key].meet(extent)
+
+
+def of_values(what: str, of: str, values: Iterable[int]) -> Extent:
+    """The extent of numbers that were tried: up to the first that was left out."""
+    tried = set(values)
+    least = most = min(tried)
+    while most + 1 in tried:
+        most += 1
+    return Extent(what, of, least, most)
+
+
+_WORDS: Final = {
+    "lanes": "{} lanes",
+    "length": "{} items",
+    "rank": "rank {}",
+    "trips": "{} iterations",
+    "number": "numbers {}",
+    "numbers": "lists of {} numbers",
+    "axes": "{} axes",
+    "closed": "{} closed axes",
+    "launched": "{} launched ranges",
+    "shift": "shifts by {}",
+    "power": "powers of two in {}",
+}
+
+
+def texts(extents: Iterable[Extent]) -> list[str]:
+    """What extents say, in words: things of one kind and extent together."""
+    names: dict[tuple[str, int, int, tuple[tuple[int, int], ...]], list[str]] = {}
+    for e in extents:
+        known = names.setdefault((e.what, e.least, e.most, e.each), [])
+        if e.of not in ("", "_") and not e.of.startswith("$"):
+            known.append(e.of.replace("#", ""))
+    out = []
+    for (what, least, most, each), of in names.items():
+        said = _WORDS.get(what, "{} " + what).format(least if least == most else f"{least}..{most}")
+        if each:
+            said += f" within {each[0][0]}..{each[0][1]}" if what == "numbers" else f" among {', '.join(map(str, each))}"
+        out.append(f"{said} of {', '.join(dict.fromkeys(of))}" if of else said)
+    return out
+
+
+# What generated code asks.
+
+
+def trips(vmax: Any, ends: Iterable[Any]) -> int | float:
+    """The most iterations of loops with these ends, one inside the other."""
+    count: int | float = 1
+    for end in ends:
+        most = vmax(end)
+        count *= max(0, most) if most.__class__ is int else float("inf")
+    return count
+
+
+def axes_within(axes: Any, least: int, most: int, each: tuple[tuple[int, int], ...]) -> bool:
+    """Whether a sequence of axes is one of those that were tried."""
+    found = [tuple(a) if isinstance(a, (tuple, list)) else a for a in axes] if isinstance(axes, (tuple, list)) else [None]
+    return least <= len(found) <= most and all(a in each for a in found) and len(set(found)) == len(found)
+
+
+def numbers_within(values: Any, most: int, low: int, high: int) -> bool:
+    """Whether a list of numbers, or of lists that are not empty, is one of those that were tried."""
+    if not isinstance(values, (tuple, list)):
+        return False
+    nested = [v for v in values if isinstance(v, (tuple, list))]
+    flat = [i for v in nested for i in v] if nested else values
+    alike = not nested or (len(nested) == len(values) and all(nested))
+    return alike and len(flat) <= most and all(v.__class__ is int and low <= v <= high for v in flat)
+
+
+def upto(amount: Any, most: int) -> Any:
+    """The amount; no value where it is greater than all that were tried."""
+    return amount if amount.__class__ is int and amount <= most else no_value()
+
+
+def size(values: Any) -> int:
+    """The length of a sequence; 0 of a static field that is none."""
+    return len(values) if isinstance(values, (tuple, list)) else 0
+
+
+NAMES: Final[dict[str, Any]] = {
+    "_trips": trips,
+    "_axes_within": axes_within,
+    "_numbers_within": numbers_within,
+    "_size": size,
+    "_upto": upto,
+}

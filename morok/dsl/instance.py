@@ -1,0 +1,420 @@
+"""A judgement about one firing: whether the lanes of what was matched and of what replaces it are the same terms.
+
+Whatever a rule says, where it fires all sizes and static fields are known. The lanes of its operands are unknowns, both sides are
+computed lane by lane and at every iteration of their axes, and compared by identity. No solver, and any size; but only the ops
+that say in which role they rearrange lanes (morok.dialect.OpInfo) and those that work lane by lane are followed. Any other node
+is an unknown, the same where it is the same node: of memory and launches nothing is learned.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Final
+
+from morok.dialect import NOT_CONST, Dialect, Node, OpInfo
+from morok.errors import FalseFiringError
+
+MOST_NODES: Final = 2000  # of both sides together, down to the operands
+MOST_TERMS: Final = 1 << 16
+MOST_ITERATIONS: Final = 4096
+MOST_REMEMBERED: Final = 4096
+
+Term = int
+Iteration = tuple[int, ...]  # for every axis which of its values is meant
+
+
+class Finding(enum.Enum):
+    SAME = "same"
+    OTHER = "other"  # somewhere an unknown or a constant stands where another is
+    UNKNOWN = "unknown"
+
+
+class Unjudged(Exception):
+    """Something that the terms of lanes do not tell."""
+
+
+class _Other(Exception):
+    """The two sides differ in their type, or take lanes that are not there."""
+
+
+class Instance:
+    """Terms of the lanes of some nodes.
+
+    leaves  the nodes that are unknowns, by identity
+    axes    the axes that there are, in the order of an iteration, with their lengths
+    folded  the ops that something is folded by: they may be done in any order on integers
+    """
+
+    def __init__(self, dialect: Dialect, leaves: Iterable[Node], root: Node, result: Node) -> None:
+        self.dialect = dialect
+        self.by_key = {info.key: info for info in dialect.ops.values()}
+        self.lanes_of: Callable[[Node], int] = dialect.facts.get("lanes", lambda _: 1)
+        self.known: dict[tuple[int, Iteration], tuple[Term, ...]] = {}
+        self.entries: list[tuple[Any, ...]] = []
+        self.terms: dict[tuple[Any, ...], Term] = {}
+        self.axes: dict[int, int] = {}
+        self.folded: set[str] = set()
+        self.leaves = {id(n): n for n in leaves}
+        self.nodes = self.collected(root, result)
+        self.places = {axis: k for k, axis in enumerate(self.axes)}
+        self.root, self.result = root, result
+
+    # nodes
+
+    def info(self, node: Node) -> OpInfo | None:
+        """The op of a node that is looked into; None of an unknown."""
+        if self.dialect.const_value(node) is not NOT_CONST:
+            return None
+        info = self.by_key.get(self.dialect.opkey(node))
+        return info if info is not None and id(node) not in self.leaves and (info.params or info.role) else None
+
+    def field(self, node: Node, info: OpInfo) -> Any:
+        if not info.fields:
+            raise Unjudged("a role without a field")
+        return self.dialect.attr(node, info.fields[0])
+
+    def collected(self, *roots: Node) -> dict[int, Node]:
+        """All nodes down to the unknowns, operands first; with them the axes and folds that there are."""
+        found: dict[int, Node] = {}
+        stack: list[tuple[Node, bool]] = [(r, False) for r in reversed(roots)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                found[id(node)] = node
+                continue
+            if id(node) in found:
+                continue
+            if len(found) + len(stack) > MOST_NODES:
+                raise Unjudged("more nodes than are looked at")
+            stack.append((node, True))
+            info = self.info(node)
+            if info is None:
+                continue
+            if info.role in ("open", "close"):
+                self.learn_axes(self.field(node, info))
+            if info.role == "fold":
+                self.folded.add(self.op_of(node, info))
+                for r in self.dialect.operands(node)[1:]:
+                    opened = self.by_key.get(self.dialect.opkey(r))
+                    if opened is not None and opened.role == "open":
+                        self.learn_axes(self.field(r, opened))
+            stack += [(o, False) for o in reversed(self.dialect.operands(node))]
+        return found
+
+    def learn_axes(self, axes: Any) -> None:
+        for axis, length in axes:
+            if self.axes.setdefault(axis, length) != length:
+                raise Unjudged("one axis of two lengths")
+        if math.prod(self.axes.values()) > MOST_ITERATIONS:
+            raise Unjudged("more iterations than are looked at")
+
+    def op_of(self, node: Node, info: OpInfo) -> str:
+        """The op of a fold, by its name."""
+        found = self.by_key.get(self.field(node, info))
+        if found is None:
+            raise Unjudged("a fold by no op")
+        return found.name
+
+    def scalar(self, node: Node) -> Any:
+        d = self.dialect.type(node)
+        return getattr(self.dialect, "element", lambda x: x)(d)
+
+    def is_integer(self, d: Any) -> bool:
+        names = self.dialect.classes.get("int", frozenset())
+        return any(self.dialect.dtypes[n] == d for n in names if n in self.dialect.dtypes)
+
+    # terms
+
+    def term(self, *entry: Any) -> Term:
+        found = self.terms.get(entry)
+        if found is None:
+            if len(self.entries) >= MOST_TERMS:
+                raise Unjudged("more terms than are looked at")
+            found = self.terms[entry] = len(self.entries)
+            self.entries.append(entry)
+        return found
+
+    def constant(self, d: Any, value: Any) -> Term:
+        return self.term("constant", d, value.__class__, repr(value) if isinstance(value, float) else value)
+
+    def iterations(self, axes: Iterable[int], at: Iteration) -> list[Iteration]:
+        """`at`, with every iteration of these axes."""
+        chosen = [(self.places[a], self.axes[a]) for a in axes]
+        out = []
+        for values in itertools.product(*(range(n) for _, n in chosen)):
+            there = list(at)
+            for (place, _), v in zip(chosen, values, strict=True):
+                there[place] = v
+            out.append(tuple(there))
+        return out
+
+    def block(self, axes: Sequence[tuple[int, int]], at: Iteration) -> int:
+        """Which block of lanes belongs to an iteration: the last axis runs fastest."""
+        out = 0
+        for axis, length in axes:
+            out = out * length + at[self.places[axis]]
+        return out
+
+    def of_block(self, axes: Sequence[tuple[int, int]], block: int, at: Iteration) -> Iteration:
+        out = list(at)
+        for axis, length in reversed(axes):
+            out[self.places[axis]] = block % length
+            block //= length
+        return tuple(out)
+
+    def lanes(self, node: Node, at: Iteration) -> tuple[Term, ...]:
+        """The terms of a node at an iteration. Operands are computed first, so that depth takes no stack."""
+        found = self.known.get((id(node), at))
+        if found is None:
+            found = self.known[id(node), at] = self.computed(node, at)
+        return found
+
+    def computed(self, node: Node, at: Iteration) -> tuple[Term, ...]:
+        value = self.dialect.const_value(node)
+        count = self.lanes_of(node)
+        if value is not NOT_CONST:
+            return (self.constant(self.scalar(node), value),) * count
+        info = self.info(node)
+        if info is None:
+            return self.unknowns(node, count, at)
+        made: dict[str, Callable[[Node, OpInfo, Iteration], tuple[Term, ...]]] = {
+            "take": self.take,
+            "join": self.join,
+            "constants": self.constants,
+            "fold": self.fold,
+            "open": self.open,
+            "close": self.close,
+        }
+        found = made[info.role](node, info, at) if info.role else self.lanewise(node, info, at)
+        if len(found) != count:
+            raise _Other(f"{len(found)} lanes of {info.name}, which has {count}")
+        return found
+
+    def unknowns(self, node: Node, count: int, at: Iteration) -> tuple[Term, ...]:
+        """Other values at every iteration of the axes that a node is not free of."""
+        free = self.dialect.facts.get("free_of_axes")
+        pairs = zip(self.axes.items(), at, strict=True)
+        here = tuple([k for axis, k in pairs if free is None or not free(node, (axis,))])
+        return tuple([self.term("unknown", id(node), lane, here) for lane in range(count)])
+
+    def lanewise(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
+        d, count = self.scalar(node), self.lanes_of(node)
+        given = [self.lanes(o, at) for o in self.dialect.operands(node)]
+        if any(len(g) not in (1, count) for g in given):
+            raise Unjudged(f"{info.name} of other lanes")
+        attrs = tuple([self.dialect.attr(node, f) for f in info.fields])
+        out = []
+        for k in range(count):
+            arguments = [g[k if len(g) > 1 else 0] for g in given]
+            out.append(self.applied(info, d, attrs, arguments))
+        return tuple(out)
+
+    def applied(self, info: OpInfo, d: Any, attrs: tuple[Hashable, ...], arguments: list[Term]) -> Term:
+        """An op on one lane: computed on known integers; by a fold's op on integers a bag of all that it is made of."""
+        same = info.result in info.domains and all(p == info.result for p in info.params)
+        whole = same and self.is_integer(d)
+        if whole and info.evaluate is not None and not attrs and all(self.entries[a][0] == "constant" for a in arguments):
+            try:
+                return self.constant(d, info.evaluate(d, *[self.entries[a][3] for a in arguments]))
+            except Exception:  # where the op has no value there is none to compare
+                return self.term("op", info.name, d, attrs, *arguments)
+        if whole and info.commutative and info.name in self.folded:
+            return self.bag(info.name, d, arguments)
+        return self.term("op", info.name, d, attrs, *(sorted(arguments) if info.commutative else arguments))
+
+    def bag(self, op: str, d: Any, items: Sequence[Term]) -> Term:
+        """What any order of an op on integers makes of some terms."""
+        flat: list[Term] = []
+        for i in items:
+            entry = self.entries[i]
+            flat += entry[3:] if entry[:3] == ("bag", op, d) else [i]
+        return flat[0] if len(flat) == 1 else self.term("bag", op, d, *sorted(flat))
+
+    def take(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
+        lanes = self.lanes(self.dialect.operands(node)[0], at)
+        wanted = self.field(node, info)
+        if any(not 0 <= i < len(lanes) for i in wanted):
+            raise _Other("a lane that is not there")
+        return tuple([lanes[i] for i in wanted])
+
+    def join(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
+        return tuple([t for o in self.dialect.operands(node) for t in self.lanes(o, at)])
+
+    def constants(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
+        return tuple([self.constant(self.scalar(node), v) for v in self.field(node, info)])
+
+    def open(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
+        axes = self.field(node, info)
+        lanes = self.lanes(self.dialect.operands(node)[0], at)
+        own, rest = divmod(len(lanes), math.prod(n for _, n in axes))
+        if rest:
+            raise _Other("lanes that are no multiple of the iterations")
+        first = self.block(axes, at) * own
+        return lanes[first : first + own]
+
+    def close(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
+        axes, inner = self.field(node, info), self.dialect.operands(node)[0]
+        blocks = range(math.prod(n for _, n in axes))
+        return tuple([t for b in blocks for t in self.lanes(inner, self.of_block(axes, b, at))])
+
+    def fold(self, node: Node, info: OpInfo, at: Iteration) -> tuple[Term, ...]:
+        """Each lane the fold of neighbouring lanes, at all iterations of closed axes, over loops: in no specified order."""
+        source, *ranges = self.dialect.operands(node)
+        op, d, count = self.op_of(node, info), self.scalar(node), self.lanes_of(node)
+        closed: dict[int, None] = {}
+        loops: list[Term] = []
+        for r in ranges:
+            opened = self.by_key.get(self.dialect.opkey(r))
+            if opened is not None and opened.role == "open":
+                closed |= dict.fromkeys(a for a, _ in self.field(r, opened))
+            else:
+                loops += self.lanes(r, at)
+        each, rest = divmod(self.lanes_of(source), count)
+        if rest:
+            raise _Other("lanes that are no multiple of those of their fold")
+        there = [self.lanes(source, w) for w in self.iterations(closed, at)]
+        out = []
+        for k in range(count):
+            items = [lanes[i] for lanes in there for i in range(k * each, (k + 1) * each)]
+            if loops:
+                out.append(self.term("loops", op, d, *sorted(loops), "of", *sorted(items)))
+            elif len(items) == 1:
+                out.append(items[0])
+            else:
+                out.append(self.bag(op, d, items) if self.is_integer(d) else self.term("fold", op, d, *sorted(items)))
+        return tuple(out)
+
+    # both sides
+
+    def finding(self) -> Finding:
+        """Whether both sides have the same lanes at every iteration."""
+        if self.dialect.type(self.root) != self.dialect.type(self.result):
+            return Finding.OTHER
+        if self.info(self.root) is None:
+            return Finding.UNKNOWN
+        found = Finding.SAME
+        for at in self.iterations(self.axes, (0,) * len(self.axes)):
+            for node in self.nodes.values():  # operands first
+                if not self.axes:
+                    self.lanes(node, at)
+            for p, t in zip(self.lanes(self.root, at), self.lanes(self.result, at), strict=True):
+                if not self.becomes(p, t):
+                    if self.differ(p, t):
+                        return Finding.OTHER
+                    found = Finding.UNKNOWN
+        return found
+
+    def becomes(self, p: Term, t: Term) -> bool:
+        """Whether a term may become another: it is the same, or a fold in one of the orders that it may be done in."""
+        if p == t:
+            return True
+        before, after = self.entries[p], self.entries[t]
+        if before[0] == "fold":
+            return self.in_some_order(before, t)
+        if before[0] != "op" or before[:4] != after[:4] or len(before) != len(after):
+            return False
+        return all(self.becomes(a, b) for a, b in zip(before[4:], after[4:], strict=True))
+
+    def in_some_order(self, before: tuple[Any, ...], t: Term) -> bool:
+        """Whether a term is made, by a fold's op alone, of all that is folded, each as often as it is there."""
+        _, op, d, *items = before
+        left = list(items)
+        stack = [t]
+        while stack:
+            at = stack.pop()
+            entry = self.entries[at]
+            if at in left:
+                left.remove(at)
+            elif entry[:4] == ("op", op, d, ()):
+                stack += entry[4:]
+            elif entry[:3] == ("fold", op, d):
+                stack += entry[3:]
+            else:
+                return False
+        return not left
+
+    def differ(self, p: Term, t: Term) -> bool:
+        """Whether two terms are made alike, of unknowns and constants that are not the same in some place."""
+        a, b = self.entries[p], self.entries[t]
+        if p == t:
+            return False
+        if {a[0], b[0]} <= {"unknown", "constant"}:
+            return True
+        if a[0] != "op" or a[:4] != b[:4] or len(a) != len(b):
+            return False
+        parts = [(x, y) for x, y in zip(a[4:], b[4:], strict=True) if x != y]
+        return bool(parts) and all(self.differ(x, y) for x, y in parts)
+
+
+def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -> Finding:
+    """What the lanes of both sides say about a firing."""
+    try:
+        return Instance(dialect, leaves, root, result).finding()
+    except _Other:
+        return Finding.OTHER
+    except Exception:  # whatever a rule that may be false has built, it is no reason to let it fire
+        return Finding.UNKNOWN
+
+
+class Checks:
+    """What generated code asks beyond the extents of proofs; what was found is remembered by rule, sizes and static fields."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.remembered: dict[Hashable, Finding] = {}
+
+    def found(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> Finding:
+        key = self.key(root, result, rule, leaves)
+        found = None if key is None else self.remembered.get(key)
+        if found is None:
+            found = judged(self.dialect, root, result, leaves)
+            if key is not None:
+                if len(self.remembered) >= MOST_REMEMBERED:
+                    self.remembered.clear()
+                self.remembered[key] = found
+        return found
+
+    def key(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> Hashable:
+        """All that a judgement depends on: how both sides are made of the operands, whatever these are. None where it depends on
+        more, or takes long to say.
+        """
+        try:
+            made = Instance(self.dialect, leaves, root, result)
+            if made.axes:  # of each operand also which of these it is free of
+                return None
+            numbers: dict[int, int] = {}
+            out: list[Hashable] = [rule]
+            for node in made.nodes.values():
+                numbers[id(node)] = len(numbers)
+                info, value = made.info(node), self.dialect.const_value(node)
+                said: list[Hashable] = [self.dialect.type(node), made.lanes_of(node)]
+                if value is not NOT_CONST:
+                    said += [value.__class__, repr(value)]
+                elif info is not None:
+                    said += [info.name, *(self.dialect.attr(node, f) for f in info.fields)]
+                    said += [numbers[id(o)] for o in self.dialect.operands(node)]
+                out.append(tuple(said))
+            key = (*out, numbers[id(root)], numbers[id(result)])
+            hash(key)
+            return key
+        except Exception:  # as in `judged`
+            return None
+
+    def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
+        """Whether a firing is right, though no proof covers it."""
+        return self.found(root, result, rule, leaves) is Finding.SAME
+
+    def not_refuted(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
+        """True; FalseFiringError where the firing is wrong."""
+        if self.found(root, result, rule, leaves) is Finding.OTHER:
+            raise FalseFiringError(
+                f"{rule} fired beyond the extent of its proof, and what it made has other lanes than what it matched",
+                hint="`morok explain` names the extent; the rule is false at this size, or its target is ill-formed",
+            )
+        return True
+
+
+__all__ = ["Checks", "Finding", "Instance", "judged"]

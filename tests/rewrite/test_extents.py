@@ -1,0 +1,222 @@
+"""What fires beyond the sizes of its proof: nothing that is not the same lane by lane (trust.md, extents)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from morok.dsl.extent import Extent, axes_within, numbers_within, of_values, texts, trips
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.prove.api import prove
+from morok.prove.verdict import Verdict
+from morok.rewrite.library import load_rules, rewrite
+from morok.rewrite.ruleset import RuleSet
+
+
+@pytest.fixture
+def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[RuleSet, Verdict]]:
+    """Rules of a pack in text, proved and loaded, with the verdict on the first."""
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+
+    def load(text: str) -> tuple[RuleSet, Verdict]:
+        file = tmp_path / "pack.rules"
+        file.write_text(f'group g\n\n{text}\n    "a rule"\n')
+        verdict = prove(file, remember=True)[0]
+        return load_rules(file), verdict
+
+    return load
+
+
+Pack = Callable[[str], tuple[RuleSet, Verdict]]
+
+
+def scalars(n: int, d: DType = dtypes.i32) -> list[UOp]:
+    return [UOp.var(f"x{i}", d) for i in range(n)]
+
+
+def vector(n: int, d: DType = dtypes.i32) -> UOp:
+    """A vector of which no rule here knows the lanes."""
+    return UOp.new(Op.Neg, (UOp.vectorize(*scalars(n, d)),))
+
+
+def gep(x: UOp, *lanes: int) -> UOp:
+    return UOp.new(Op.Gep, (x,), lanes)
+
+
+def fires(rules: RuleSet, node: UOp) -> bool:
+    return rewrite(node, rules) is not node
+
+
+# Rules that hold where they were tried, and are false beyond.
+
+
+def test_a_dropped_fourth_lane(pack: Pack) -> None:
+    rules, verdict = pack("r: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))")
+    assert verdict.verdict == "bounded"
+    assert Extent("length", "xs", 0, 3) in verdict.extents
+    assert not any(fires(rules, UOp.vectorize(*scalars(n))) for n in (4, 5, 16, 64))
+
+
+def test_a_permutation_taken_for_the_identity(pack: Pack) -> None:
+    rules, verdict = pack(
+        "r: Gep { vector: x: i32 x n, indices: is } if len(is) == n and is[0] == 0 and is[n - 1] == n - 1"
+        " and (n < 4 or sum(is) == 6) and all(0 <= i and i < n for i in is) and (n != 3 or is[1] == 1) ~> x"
+    )
+    assert verdict.verdict == "bounded"
+    assert not fires(rules, gep(vector(4), 0, 2, 1, 3))
+    assert rewrite(gep(vector(4), 0, 1, 2, 3), rules) is vector(4)  # of this one the lanes say that it is right
+    assert rewrite(gep(vector(3), 0, 1, 2), rules) is vector(3)
+
+
+def test_a_list_without_a_name_is_measured_too(pack: Pack) -> None:
+    rules, verdict = pack(
+        "r: Gep { vector: Gep { vector: x: i32, indices: _ }, indices: is } if lanes(x) == 1 ~> Gep(x, [0 for i in is])"
+    )
+    assert verdict.verdict == "bounded", verdict.message
+    assert Extent("length", "_", 1, 3) in verdict.extents
+    assert "_size(n0.arg) <= 3" in rules.code
+
+
+@pytest.mark.parametrize("lanes", [4, 5, 9, 12, 16, 64])
+def test_a_fold_that_forgets_lanes(pack: Pack, lanes: int) -> None:
+    rules, verdict = pack(
+        "r: n @ Reduce { src: x: int, ranges: [], op: Add } if lanes(n) == 1 and lanes(x) > 1 and lanes(x) <= 3"
+        " or lanes(n) == 1 and lanes(x) > 8 ~> Reduce { src: Gep(x, [min(k, 7) for k in 0..lanes(x)]), ranges: [], op: Add }"
+    )
+    assert verdict.verdict in ("bounded", "unknown")
+    fold = UOp.new(Op.Reduce, (vector(lanes),), Op.Add, dtypes.i32)
+    if verdict.usable:
+        assert not fires(rules, fold)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("r: Mul(x: index, @const(c)) if c >= 0 and (1 << c) >> c == 1 and c < 100000 ~> Mul(c, x)", "shift"),
+        ("r: Mul(x: index, @const(c)) if is_pow2(c) and c > 0 ~> Mul(c, x)", "power"),
+        ("r: Mul(x: index, @const(c)) if c > 0 let k = log2(c) ~> Mul(c, x)", "power"),
+    ],
+)
+def test_compile_time_amounts(pack: Pack, text: str, kind: str) -> None:
+    rules, verdict = pack(text)
+    assert verdict.verdict == "bounded", verdict.message
+    assert kind in {e.what for e in verdict.extents}
+    x = UOp.var("x", dtypes.index)
+
+    def at(c: int) -> UOp:
+        return UOp.new(Op.Mul, (x, UOp.const(c, dtypes.index)))
+
+    assert fires(rules, at(64)) is True
+    assert not fires(rules, at(70 if kind == "shift" else 1 << 70))
+
+
+def test_ranks(pack: Pack) -> None:
+    rules, verdict = pack(
+        "r: Permute { src: Permute { src: x, axes: a }, axes: b } ~> Permute { src: x, axes: [a[i] for i in b] }"
+    )
+    assert verdict.verdict == "bounded", verdict.message
+    assert "rank" in {e.what for e in verdict.extents}
+    for rank, expected in ((4, True), (5, False)):
+        x = UOp.var("t", dtypes.f32)
+        for _ in range(1):
+            x = UOp.new(Op.Reshape, (x, *[UOp.const(1, dtypes.index)] * rank))
+        order = tuple(reversed(range(rank)))
+        twice = UOp.new(Op.Permute, (UOp.new(Op.Permute, (x,), order),), order)
+        assert fires(rules, twice) is expected
+
+
+def test_axes_named_one_by_one_are_no_axes_at_all(pack: Pack) -> None:
+    """Their numbers are not known: read as none, any two orders would be the same."""
+    verdict = pack_verdict("r: Permute { src: x, axes: [i, j] } if i != j ~> Permute { src: x, axes: [j, i] }")
+    assert not verdict.usable
+
+
+def pack_verdict(text: str) -> Verdict:
+    from morok.dsl.check import check_text
+    from morok.prove.solve import DEFAULT_BUDGET
+    from morok.prove.workers import judge
+
+    rule = next(iter(check_text(f'group g "x"\n\n{text}\n    "a rule"\n').rules()))
+    return judge(rule, DEFAULT_BUDGET, False)
+
+
+def test_loops_of_more_trips_than_were_tried(pack: Pack) -> None:
+    rules, verdict = pack(
+        "r: n @ Reduce { src: x: i32, ranges: [r, rest..], op: Add } if lanes(n) == 1 and lanes(x) == 2"
+        " ~> Reduce { src: Add(Gep(x, [0]), Gep(x, [1])), ranges: [r, rest..], op: Add }"
+    )
+    if not verdict.usable:
+        pytest.fail(verdict.message)
+    assert "trips" in {e.what for e in verdict.extents}
+
+    def fold(end: UOp) -> UOp:
+        r = UOp.new(Op.Range, (end,), (0, AxisType.Loop, False))
+        return UOp.new(Op.Reduce, (UOp.vectorize(r.cast(dtypes.i32), UOp.const(1, dtypes.i32)), r), Op.Add, dtypes.i32)
+
+    assert fires(rules, fold(UOp.const(3, dtypes.index)))
+    assert not fires(rules, fold(UOp.const(4, dtypes.index)))
+    assert not fires(rules, fold(UOp.var("n", dtypes.index)))  # a count without a bound is outside
+
+
+# Rules that are true at every size, and fire there by the check of the instance; with false twins that do not.
+
+AT = (16, 64)
+
+
+@pytest.mark.parametrize("lanes", AT)
+@pytest.mark.parametrize(
+    ("true", "false", "make"),
+    [
+        (
+            "Gep { vector: Gep { vector: x: i32, indices: a }, indices: b } ~> Gep(x, [a[i] for i in b])",
+            "Gep { vector: Gep { vector: x: i32, indices: a }, indices: b } ~> Gep(x, [a[i % 4] for i in b])",
+            lambda n: gep(gep(vector(n), *reversed(range(n))), *reversed(range(n))),
+        ),
+        (
+            "Gep { vector: Vectorize(xs..), indices: is } ~> Vectorize(xs[i] for i in is)",
+            "Gep { vector: Vectorize(xs..), indices: is } ~> Vectorize(xs[i - i // 5] for i in is)",
+            lambda n: gep(UOp.vectorize(*scalars(n)), *reversed(range(n))),
+        ),
+        (
+            "Gep { vector: Add(x: i32, y), indices: is } ~> Add(Gep(x, is), Gep(y, is))",
+            "Gep { vector: Add(x: i32, y), indices: is } ~> Add(Gep(x, is), Gep(y, [is[k - k // 4] for k in 0..len(is)]))",
+            lambda n: gep(UOp.new(Op.Add, (vector(n), UOp.vectorize(*reversed(scalars(n))))), *reversed(range(n))),
+        ),
+    ],
+)
+def test_lanes_taken_and_joined(pack: Pack, lanes: int, true: str, false: str, make: Callable[[int], UOp]) -> None:
+    rules, verdict = pack(f"r: {true}")
+    assert verdict.verdict == "bounded", verdict.message
+    assert verdict.extents
+    assert fires(rules, make(lanes))
+    twin, judged = pack(f"r: {false}")
+    assert judged.verdict == "bounded", judged.message
+    assert not fires(twin, make(lanes))
+
+
+# The functions that generated code asks.
+
+
+def test_an_extent_has_no_holes() -> None:
+    assert of_values("lanes", "x", (1, 2, 3, 4, 6, 8)) == Extent("lanes", "x", 1, 4)
+    assert Extent("lanes", "x", 1, 4).meet(Extent("lanes", "x", 2, 8)) == Extent("lanes", "x", 2, 4)
+    assert texts([Extent("lanes", "$1", 1, 3), Extent("length", "xs", 0, 3), Extent("length", "ys", 0, 3)]) == [
+        "1..3 lanes",
+        "0..3 items of xs, ys",
+    ]
+
+
+def test_what_lies_within() -> None:
+    each = ((0, 2), (1, 3))
+    assert axes_within(((1, 3), (0, 2)), 0, 2, each)
+    assert not any(axes_within(a, 0, 2, each) for a in (((0, 3),), ((0, 2), (0, 2)), ((7, 2),), 5, (0, 2)))
+    assert numbers_within((0, 2, 1), 3, 0, 2)
+    assert numbers_within(((0, 2), (1,)), 3, 0, 2)
+    assert not any(numbers_within(v, 3, 0, 2) for v in ((0, 3), (0, 0, 0, 0), ((0,), ()), (0, (1,)), (True,), (0.0,), None))
+    assert trips(lambda n: n, [2, 3]) == 6
+    assert trips(lambda n: n, [2, -3]) == 0
+    assert trips(lambda n: n, [2, float("inf")]) == float("inf")
