@@ -26,9 +26,8 @@ def _bytes_of(files: Iterable[Path]) -> str:
     return h.hexdigest()[:32]
 
 
-@functools.cache
-def source_bytes() -> str:
-    """The bytes of every file that a verdict on a built-in rule depends on: while they stay, no digest needs computing."""
+def source_files() -> list[Path]:
+    """Every file that a verdict on a built-in rule depends on."""
     files: list[Path] = []
     for folder, pattern in (
         ("prove", "*.py"),
@@ -39,8 +38,13 @@ def source_bytes() -> str:
         ("dsl", "*.lark"),
     ):
         files += sorted((_PACKAGE / folder).glob(pattern))
-    files += [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "dialect.py")] + [_PACKAGE / "dialect.py"]
-    return _bytes_of(files)
+    return files + [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "dialect.py")] + [_PACKAGE / "dialect.py"]
+
+
+@functools.cache
+def source_bytes() -> str:
+    """The bytes of those files: while they stay, no digest needs computing."""
+    return _bytes_of(source_files())
 
 
 @functools.cache

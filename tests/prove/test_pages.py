@@ -15,7 +15,8 @@ import morok
 from morok import UOp, dtypes
 from morok.dsl.check import check_file
 from morok.errors import LedgerError, UnprovedRuleError
-from morok.prove import api, ledger, page, seal
+from morok.ir import op
+from morok.prove import api, digest, ledger, page, seal, sources, stamp, static
 from morok.prove.page import Page, Record
 from morok.rewrite import library
 
@@ -235,6 +236,16 @@ def test_the_seal_is_of_the_present_rules_pages_and_sources() -> None:
         assert ledger.sealed(file, content), f"{file}: `morok prove --write` seals the ledger"
         records = saved(file).records
         assert {r.own: ledger.rule_digest(r) for r in check_file(file).rules()} == {n: r.digest for n, r in records.items()}
+
+
+def test_the_sources_that_the_seal_covers_are_all_that_digests_are_made_from() -> None:
+    covered = set(stamp.source_files())
+    package = Path(sources.__file__).parents[1]
+    assert set(sources.core_files()) <= covered
+    assert set((package / "prove" / "semantics").glob("*.py")) <= covered
+    assert set((package / "ir" / "ops").glob("*.py")) <= covered
+    assert {Path(digest.__file__), Path(sources.__file__), Path(static.__file__), Path(op.__file__)} <= covered
+    assert covered == {f for f in covered if f.is_file()}
 
 
 @pytest.fixture
