@@ -28,6 +28,7 @@ class Small:
     inline: dict[str, str] = {}
     facts: dict[str, Any] = {}
     theory = ""
+    names: dict[str, Any] = {}
 
     def __init__(self, op: OpInfo) -> None:
         self.ops = {"Add": OpInfo("Add", "add", (X, Y), **ARITHMETIC), "Pick": op}
