@@ -135,3 +135,13 @@ def test_no_code_is_that_of_two_errors() -> None:
     classes = [c for c in vars(errors).values() if isinstance(c, type) and issubclass(c, errors.MorokError)]
     codes = [c.code for c in classes if "code" in vars(c)]
     assert len(set(codes)) == len(codes)
+
+
+def test_check_looks_at_the_sound_rules_of_a_file_with_mistakes(wrong: Path, capsys: Captured) -> None:
+    wrong.write_text(TEXT + "unused: And(x: i32, y) ~> x\nshown: Neg(Neg(x: i32)) ~> x\n    example Neg(Neg(y: i32)) ~> 3\n")
+    assert main(["check", "--json", str(wrong)]) == 2
+    said = json.loads(capsys.readouterr().out)
+    assert [(e["code"], e["line"], e["column"]) for e in said["errors"]][:2] == MISTAKES
+    assert [e["code"] for e in said["errors"]][2:] == ["MRK107"]
+    assert ("MRK111", 7) in {(f["code"], f["line"]) for f in said["lint"]}
+    assert said["rules"] == 4
