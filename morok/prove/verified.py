@@ -7,7 +7,7 @@ import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from morok.dialect import Dialect, built_in
 from morok.dsl import syntax as S
@@ -15,7 +15,10 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.declared import Mistake, dialect_mistakes, op_mistakes
 from morok.prove import sources
 from morok.prove.digest import names_of, ops_of
+from morok.prove.limits import Limits
 from morok.rewrite import store
+
+LONGEST: Final = 60.0  # seconds that one op is tried
 
 
 def mistakes(dialect: Dialect) -> tuple[Mistake, ...]:
@@ -40,27 +43,35 @@ def _loaded(data: dict[str, Any]) -> Mistake:
 
 
 def _apart(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], bool]:
-    """What trying finds, in a process of its own: a dialect's code may end it, and the solver is to know nothing of it here."""
+    """What trying finds, and whether all came to an end. Each op is tried in a process of its own: a dialect's code may end it,
+    and the solver is to know nothing of it here.
+    """
     from morok.prove.workers import in_processes
 
-    def died(task: int, why: str) -> list[Mistake] | None:
+    def died(task: str, why: str) -> list[Mistake] | None:
         return None
 
-    for _, found in in_processes(deque([0]), lambda _: _tried(dialect, broken), died, 1):
-        if found is not None:
-            return found, True
-    what = "trying its ops ended the process, or did not end"
-    return [Mistake("", "evaluate", what, "evaluators, methods and solver functions that return")], False
+    tasks = deque(["", *(name for name, info in dialect.ops.items() if info.params and name not in broken)])
+    all_found: list[Mistake] = []
+    final = True
+    for op, found in in_processes(tasks, lambda op: _tried(dialect, broken, op), died, 1, limits=Limits(LONGEST)):
+        if found is None:
+            final = False
+            what = f"trying {op or 'its constants'} ended the process, or did not end within {LONGEST:.0f} s"
+            found = [Mistake(op, "evaluate" if op else "const", what, "functions and methods that return")]
+        all_found += found
+    return all_found, final
 
 
-def _tried(dialect: Dialect, broken: frozenset[str]) -> list[Mistake]:
+def _tried(dialect: Dialect, broken: frozenset[str], op: str) -> list[Mistake]:
     try:
-        return list(_all(dialect, broken))
+        return list(_all(dialect, broken, op))
     except Exception as problem:
-        return [Mistake("", "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])]
+        return [Mistake(op, "solver" if op else "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])]
 
 
-def _all(dialect: Dialect, broken: frozenset[str]) -> Iterator[Mistake]:
+def _all(dialect: Dialect, broken: frozenset[str], op: str) -> Iterator[Mistake]:
+    """What is wrong with an op; with what all ops have in common where none is named."""
     import random
 
     from morok.prove import dialect_meanings as meanings
@@ -70,7 +81,8 @@ def _all(dialect: Dialect, broken: frozenset[str]) -> Iterator[Mistake]:
     try:
         theory = meanings.theory_of(dialect)
     except meanings.Wrong as wrong:
-        yield Mistake("", wrong.field, wrong.message, wrong.expected)
+        if not op:
+            yield Mistake("", wrong.field, wrong.message, wrong.expected)
         return
     values: dict[str, list[Any]] = {}
     used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
@@ -85,16 +97,15 @@ def _all(dialect: Dialect, broken: frozenset[str]) -> Iterator[Mistake]:
             values[name] = candidates(world, name, (), random.Random(name))
         except Exception:  # said where an op is tried at it
             continue
-    if world is not None:
-        yield from nodes.dtype_mistakes(dialect, world)
     constants = list(nodes.constant_mistakes(dialect, values))
-    yield from constants
-    for name, info in dialect.ops.items():
-        if name in broken or not info.params:
-            continue
-        yield from meanings.meaning_mistakes(dialect, theory, info)
-        if not any(m.everything for m in constants):
-            yield from nodes.OpNodes(dialect, info, values).mistakes()
+    if not op:
+        if world is not None:
+            yield from nodes.dtype_mistakes(dialect, world)
+        yield from constants
+        return
+    yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])
+    if not any(m.everything for m in constants):
+        yield from nodes.OpNodes(dialect, dialect.ops[op], values).mistakes()
 
 
 def spoils(mistake: Mistake, rule: CheckedRule) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -164,6 +166,8 @@ KINDS = {
     ),
     "evaluator against solver": Kind(changed("Max", solver="mistaken:one_more"), "Max", "evaluate", MAXES),
     "evaluator that remembers": Kind(changed("Sub", evaluate=counting), "Sub", "evaluate", SUBS),
+    "evaluator that ends the process": Kind(changed("Sub", evaluate=lambda d, a, b: os._exit(3)), "Sub", "evaluate", SUBS),
+    "evaluator that exits": Kind(changed("Sub", evaluate=lambda d, a, b: sys.exit(0)), "Sub", "evaluate", SUBS),
     "false commutativity": Kind(changed("Sub", commutative=True), "Sub", "commutative", SUBS),
     "commutativity of one operand": Kind(changed("Neg", commutative=True), "Neg", "commutative", only("neg")),
     "fresh operand lists": Kind(
@@ -320,6 +324,18 @@ def test_types_that_are_said_to_be_closed_and_are_not(folder: Path) -> None:
     made.__class__.type = lambda self, n: n[1] if n[0] in ("const", "var") else "bool" if n[0] == "lt" else self.type(n[1])  # type: ignore[method-assign,misc]
     assert ("Xor", "closed_types") in {(e.op, e.field) for e in verify(made)}
     assert verdict_of(made, "r", "Xor(x, x) ~> zero(x)")[0] == "broken"
+
+
+def test_an_evaluator_that_does_not_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from morok.prove import verified
+
+    def endless(d: Any, a: int, b: int) -> int:
+        while True:
+            pass
+
+    monkeypatch.setattr(verified, "LONGEST", 3.0)
+    found = verify(with_op(dialect(), "Sub", evaluate=endless))
+    assert [(e.op, e.field) for e in found] == [("Sub", "evaluate")]
 
 
 def test_a_dialect_without_a_method_cannot_be_registered() -> None:
