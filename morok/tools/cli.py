@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "check": "parse, type-check and lint rule files, without a solver",
     "recheck": "put the ledger's obligations to a second solver",
     "mutate": "change proved rules and see that it is noticed",
+    "attack": "look for a false rule that the prover calls usable, among random ones",
     "fmt": "rewrite rule files in the canonical layout",
     "explain": "a rule's text, meaning and verdict; or an error code",
     "simplify": "rewrite one expression and print it",

@@ -17,6 +17,7 @@ from zlib import crc32
 from morok import config
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.compiled import helper_module
+from morok.dsl.extent import Extents, Limits
 from morok.errors import IRError, UndefinedError
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
@@ -36,6 +37,7 @@ from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment, lar
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
+from morok.rewrite.parts import Listed, Standing
 from morok.rewrite.ruleset import RuleSet
 
 NARROW: Final = frozenset({"i8", "u8", "f16", "bool", "index"})
@@ -282,8 +284,10 @@ class Rewriter:
     rule's helpers get one.
     """
 
-    def __init__(self, rule: CheckedRule) -> None:
-        self._rules = RuleSet.of([rule], unproved=True)
+    def __init__(self, rule: CheckedRule, extents: Extents = ()) -> None:
+        """`extents`: of a proof that the matcher is to keep to."""
+        limits = {rule.name: Limits(extents)} if extents else {}
+        self._rules = RuleSet((Listed((rule,), Standing.UNPROVED, limits),))
         self._context: Callable[[UOp], Any] | None = _no_context
         if (rule.externs or rule.context is not None) and rule.helpers is not None and not trusted(rule.helpers):
             self._context = None

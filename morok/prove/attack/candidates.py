@@ -1,0 +1,113 @@
+"""Candidates: the random rule of a seed and a number, as the text of a rule file."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from morok.dsl import syntax as S
+from morok.dsl.check import check_text
+from morok.dsl.checked import CheckedRule
+from morok.dsl.format import format_file
+from morok.errors import RuleError
+from morok.prove.attack import themes
+from morok.prove.attack.foreign import foreign
+from morok.prove.attack.guards import Clauses
+from morok.prove.digest import ops_of
+from morok.prove.trust.mutants import mutants
+
+# The theme of each candidate, in turn: what finds most is tried most.
+SCHEDULE: Final = (
+    "algebra", "conditional", "lanes", "structure", "conditional", "algebra", "mutant", "nearly", "lanes", "algebra",
+    "library", "conditional", "structure", "foreign", "alike", "mutant", "conditional", "lanes", "algebra", "anything",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A rule file of one rule, and the theme that made it."""
+
+    theme: str
+    text: str
+
+
+def candidate(seed: int, number: int) -> Candidate:
+    """The candidate of this number: the same for the same seed."""
+    theme = SCHEDULE[number % len(SCHEDULE)]
+    rng = random.Random(f"{seed} {number}")
+    return Candidate(theme, MADE[theme](rng))
+
+
+def _text(rule: str) -> str:
+    return f'group attack "a random rule"\n\nr: {rule}\n'
+
+
+def _plain(name: str) -> Callable[[random.Random], str]:
+    make = themes.THEMES[name]
+    return lambda rng: _text(make(rng))
+
+
+def mutant(rng: random.Random) -> str:
+    """A rule that holds, changed in one place."""
+    text = _text(themes.THEMES[rng.choice(("algebra", "conditional", "lanes", "structure"))](rng))
+    try:
+        rule = next(iter(check_text(text).rules()))
+    except RuleError:
+        return text
+    changed = mutants(rule.syntax, rule.dialect)
+    return written(rule, rng.choice(changed).rule) if changed else text
+
+
+def library(rng: random.Random) -> str:
+    """A built-in rule, under one more guard, or changed in one place. Rules of rare ops are taken as often as others."""
+    by_op = _library()
+    rule = rng.choice(by_op[rng.choice(sorted(by_op))])
+    roll = rng.random()
+    if roll < 0.3:
+        changed = mutants(rule.syntax, rule.dialect)
+        return written(rule, rng.choice(changed).rule) if changed else written(rule, rule.syntax)
+    clauses = (*rule.syntax.clauses, *_guard(rng)) if roll < 0.7 else rule.syntax.clauses
+    return written(rule, dataclasses.replace(rule.syntax, clauses=clauses))
+
+
+def _guard(rng: random.Random) -> Sequence[S.If | S.Let]:
+    """A random guard that speaks of nothing that a rule binds."""
+    text = f"Add(x: i32, y) if {Clauses(rng, {}).condition(rng.choice((1, 2)))} ~> Add(y, x)"
+    try:
+        return next(iter(check_text(_text(text)).rules())).syntax.clauses
+    except RuleError:
+        return ()
+
+
+def written(original: CheckedRule, rule: S.Rule) -> str:
+    """A rule as a file of its own, with the helpers that it calls."""
+    group = S.Group("attack", "", original.context, (dataclasses.replace(rule, name="r", doc="a random rule", examples=()),))
+    file = S.File("<attack>", original.dialect.name, original.helpers, tuple(original.externs.values()), (group,))
+    return format_file(file)
+
+
+@functools.cache
+def _library() -> Mapping[str, Sequence[CheckedRule]]:
+    """The built-in rules that graphs can be made for, by op: not those that are measured, or that know of a whole kernel."""
+    from morok.dsl.check import check_file
+    from morok.rewrite.library import rules_dir
+
+    found: dict[str, list[CheckedRule]] = {}
+    for path in sorted(rules_dir().rglob("*.rules")):
+        for rule in check_file(path).rules():
+            if rule.syntax.within is None and rule.context is None and not rule.syntax.assuming:
+                for op in ops_of(rule):
+                    found.setdefault(op, []).append(rule)
+    return found
+
+
+MADE: Final[Mapping[str, Callable[[random.Random], str]]] = {
+    **{name: _plain(name) for name in themes.THEMES},
+    "mutant": mutant,
+    "library": library,
+    "foreign": foreign,
+}

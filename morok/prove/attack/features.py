@@ -1,0 +1,55 @@
+"""What a rule exercises: ops, functions of the expression language, dtypes, classes of structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
+from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, SPECIAL, UNARY
+from morok.ir.dialect import MOROK
+from morok.prove.attack.terms import DOMAINS
+from morok.prove.digest import ops_of
+
+CLASSES: Final[Mapping[str, frozenset[str]]] = {
+    "lanes taken and joined": frozenset({"Gep", "Vectorize", "Cat", "VConst"}),
+    "axes": frozenset({"Unroll", "Contract"}),
+    "places": frozenset({"Index", "Load", "Store", "PtrCat"}),
+    "folds": frozenset({"Reduce"}),
+    "loops": frozenset({"Range", "End"}),
+    "products": frozenset({"Wmma"}),
+    "movement": frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"}),
+}
+KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "op": frozenset(MOROK.ops),
+    "function": frozenset((*(f"unary {n}" for n in UNARY), *BINARY, *COMPARISONS, *FUNCTIONS, *SPECIAL)),
+    "dtype": frozenset(DOMAINS["any"]),
+    "class": frozenset((*CLASSES, "lanewise")),
+}
+
+
+def features(rule: CheckedRule) -> list[tuple[str, str]]:
+    """Pairs of a kind and a name, each once."""
+    ops = set(ops_of(rule))
+    found = {("op", op) for op in ops}
+    found |= {("function", name) for name in _functions(rule)}
+    instance = rule.instances[0]
+    elements = {t.element if t.fixed else instance.dtypes[t.element] for t in rule.types.values()}
+    found |= {("dtype", d) for d in elements}
+    found |= {("class", name) for name, some in CLASSES.items() if ops & some}
+    if rule.pointwise:
+        found.add(("class", "lanewise"))
+    return sorted((kind, name) for kind, name in found if name in KINDS[kind])
+
+
+def _functions(rule: CheckedRule) -> Iterable[str]:
+    for at in S.walk(*rule.syntax.clauses, rule.syntax.target):
+        if isinstance(at, S.ECall):
+            yield at.name
+        elif isinstance(at, S.EUnary):
+            yield f"unary {at.op}"
+        elif isinstance(at, S.EBinary):
+            yield at.op
+        elif isinstance(at, S.ECompare):
+            yield from at.ops

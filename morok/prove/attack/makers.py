@@ -1,0 +1,178 @@
+"""Graphs that a random rule's pattern matches, small ones and such with up to 64 lanes, or items of a sequence."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any, Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Instance
+from morok.errors import IRError
+from morok.ir.dtype import DType
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.prove.digest import names_in
+from morok.prove.encoding.accesses import about_lanes
+from morok.prove.encoding.launched import about_launches
+from morok.prove.encoding.unrolled import FORMS
+from morok.prove.encoding.unrolling import about_axes
+from morok.prove.trust.accesses import LaneMaker
+from morok.prove.trust.graphs import Maker, Unmakeable, large_numbers
+from morok.prove.trust.launched import LaunchMaker
+from morok.prove.trust.structures import StructureMaker
+from morok.prove.trust.unrolled import UnrolledMaker
+
+MOST: Final = 64
+
+
+def size(rng: random.Random) -> int:
+    """More lanes than a small graph has, edges of powers of two more often."""
+    return rng.choice((5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
+
+
+class Unbounded(Maker):
+    """Indices of which one bound is known, or none, are among its variables."""
+
+    def variable(self, d: DType, maybe_invalid: bool = False) -> UOp:
+        if not d.is_index or maybe_invalid or self.rng.random() < 0.55:
+            return super().variable(d, maybe_invalid)
+        self.count += 1
+        v = d.vec(self.lanes)
+        free = UOp.var(f"v{self.count}", v)
+        end = UOp.const(self.rng.choice((0, 0, 1, 5, 20, -3)), v)
+        form = self.rng.randrange(3)
+        return free if form == 0 else UOp.new((Op.Max, Op.Min)[form - 1], (free, end))
+
+
+class SmallStructures(StructureMaker):
+    """Sequences that may be empty, where they stand beside something."""
+
+    def elements(self, p: Any, lanes: int, most: int = 4) -> list[UOp]:
+        if isinstance(p, list) and len(p) > 1 and self.rng.random() < 0.5:
+            p = [item for item in p if not isinstance(item, S.PSequence)] or p
+        return super().elements(p, lanes, most)
+
+
+class LargeStructures(StructureMaker):
+    """Sequences and vectors of many items."""
+
+    def width(self, node: S.Syntax) -> int:
+        ty = self.rule.types.get(id(node))
+        if ty is not None and isinstance(ty.lanes, str) and ty.lanes not in self.widths and self.rng.random() < 0.5:
+            self.widths[ty.lanes] = size(self.rng)
+        return super().width(node)
+
+    def elements(self, p: Any, lanes: int, most: int = 4) -> list[UOp]:
+        found: list[UOp] = []
+        for item in p if isinstance(p, list) else [p]:
+            if isinstance(item, S.PSequence):
+                d, kept, self.lanes = self.scalar(item), self.lanes, lanes
+                found += [self.variable(d) for _ in range(size(self.rng) // lanes)]
+                self.lanes = kept
+            else:
+                found.append(self.vector(item, lanes))
+        return [f if f.dtype.scalar() is found[0].dtype.scalar() else found[0] for f in found]
+
+    def op_gep(self, parts: dict[str, Any]) -> UOp:
+        vector = self.vector(parts["vector"], size(self.rng) if self.lanes == 1 else self.lanes)
+        count = vector.dtype.count
+        which = parts["indices"]
+        if isinstance(which, (S.EList, S.PList)):
+            return vector.gep(*self.static(which, range(count)))
+        form = self.rng.randrange(4)
+        if form < 2:
+            return vector.gep(*range(count))
+        if form == 2:
+            return vector.gep(*reversed(range(count)))
+        return vector.gep(*[self.rng.randrange(count) for _ in range(size(self.rng))])
+
+
+class LargeAxes(UnrolledMaker):
+    """Axes of many iterations, of nodes of many lanes."""
+
+    counts = (1, 2, 5, 8)
+
+    def axes(self, p: Any) -> tuple[tuple[int, int], ...]:
+        if isinstance(p, S.EList):
+            return ()
+        if p.name not in self.fields or p.name.startswith("_"):
+            longer = self.rng.choice((2, 3, 4))
+            form = self.rng.choice(FORMS)
+            self.fields[p.name] = tuple([(i, n * longer) for i, n in form] if len(form) < 3 else form)
+        found: tuple[tuple[int, int], ...] = self.fields[p.name]
+        return found
+
+    def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
+        x = self.make(parts["vector"])
+        return x.gep(*[self.rng.randrange(x.dtype.count) for _ in range(size(self.rng))])
+
+
+class LargeLanes(LaneMaker):
+    """Vectors and sequences of many lanes."""
+
+    counts = (5, 6, 8, 9, 12, 16)
+
+    def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
+        x = self.make(parts["vector"])
+        count = x.dtype.count
+        which = parts["indices"]
+        some = [self.rng.randrange(count) for _ in range(size(self.rng))]
+        if isinstance(which, S.EList):
+            return x.gep(*some[: len(which.items)])
+        return x.gep(*self.rng.choice((range(count), tuple(reversed(range(count))), tuple(some))))
+
+    def several(self, p: Any, d: Any) -> tuple[UOp, ...]:
+        items = p if isinstance(p, list) else [p]
+        if len(items) > 1 or not isinstance(items[0], (S.PSequence, S.PVar)):
+            return super().several(p, d)
+        lanes = self.own(self.type(items[0]))
+        return tuple([self.spread(d, lanes) for _ in range(max(1, size(self.rng) // lanes))])
+
+
+class Graphs:
+    """Graphs for one rule, equal for equal seeds.
+
+    large  graphs made so far that have more than four lanes, or operands
+    """
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        self.rule, self.instance, self.rng = rule, instance, rng
+        self.limits = large_numbers(rule)
+        named = names_in(rule.syntax.pattern)
+        self.vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
+            n in named for n, info in rule.dialect.ops.items() if not info.params
+        )
+
+    def make(self, large: bool) -> UOp | None:
+        """One graph; None where chance made what is none."""
+        try:
+            made: UOp = self.maker(large).make(self.rule.syntax.pattern)
+            return made
+        except (Unmakeable, IRError, LookupError, ArithmeticError, TypeError, AttributeError, ValueError):
+            return None  # a maker knows the forms of the library's rules; of other forms it may make nonsense
+
+    def maker(self, large: bool) -> Any:
+        rule, instance, rng = self.rule, self.instance, self.rng
+        if about_launches(rule):
+            return LaunchMaker(rule, instance, rng)
+        if about_axes(rule):
+            return (LargeAxes if large else UnrolledMaker)(rule, instance, rng)
+        if about_lanes(rule):
+            return (LargeLanes if large else LaneMaker)(rule, instance, rng)
+        if rule.pointwise or self.vectors:
+            lanes = size(rng) if large else 3 if self.vectors or rng.random() < 0.1 else 1
+            return Unbounded(rule, instance, rng, self.limits, lanes)
+        return (LargeStructures if large else SmallStructures)(rule, instance, rng, self.limits)
+
+    def first(self, count: int) -> Iterator[tuple[UOp, bool]]:
+        """Graphs, and whether each is large: every other one."""
+        for k in range(count):
+            made = self.make(k % 2 == 1)
+            if made is not None:
+                yield made, widest(made) >= 5
+
+
+def widest(graph: UOp) -> int:
+    """The most lanes of a node, or operands of a list."""
+    return max(max(n.dtype.count if n.dtype.count else 1, len(n.src)) for n in graph.toposort() if n.op is not Op.Sink)

@@ -1,0 +1,140 @@
+"""One random rule put to trial: judged by the prover, fired by its matcher, both sides evaluated."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok.dsl.check import check_text
+from morok.dsl.checked import CheckedRule
+from morok.dsl.extent import Extents
+from morok.errors import IRError
+from morok.ir.uop import UOp
+from morok.prove.attack import tolerance
+from morok.prove.attack.makers import Graphs
+from morok.prove.attack.outcome import STATES, Outcome
+from morok.prove.digest import canonical
+from morok.prove.encoding.obligation import OutOfSteps
+from morok.prove.obligations import Progress, conclude, is_definition, prove_instances, scope, theory_of
+from morok.prove.trust import sieve
+from morok.prove.verdict import Verdict
+from morok.prove.workers import failure
+
+BUDGET: Final = 3_000  # solver units an obligation: what is not decided soon is not usable here
+LONGER: Final = 30_000  # of rules that firing has shown to be false
+GRAPHS: Final = 10
+WORLDS: Final = 2  # choices of values for a graph
+MORE: Final = 30  # graphs for a rule that is usable
+
+
+@dataclass(slots=True)
+class Fired:
+    """What firing a rule has shown."""
+
+    times: int = 0
+    large: int = 0
+    changed: bool = False
+    different: sieve.Difference | None = None
+
+
+def checked(text: str) -> CheckedRule:
+    """The rule of a text, at one of its choices of dtypes; RuleError if it makes no sense."""
+    rule = next(iter(check_text(text, "<attack>").rules()))
+    return one_choice(rule)
+
+
+def one_choice(rule: CheckedRule) -> CheckedRule:
+    """A rule at one choice of dtypes, which its own text chooses."""
+    if len(rule.instances) == 1:
+        return rule
+    return dataclasses.replace(rule, instances=(random.Random(canonical(rule.syntax)).choice(rule.instances),))
+
+
+def put(rule: CheckedRule, seed: str) -> Outcome:
+    """A rule put to trial: fired first, since what never fires can do no harm, and judged then."""
+    found = fire(rule, seed, GRAPHS)
+    if not found.times:
+        return Outcome("never")
+    verdict = verdict_of(rule, BUDGET if found.different is None else LONGER)
+    if not verdict.usable:
+        state = verdict.verdict if verdict.verdict in STATES else "refuted"
+        return Outcome(state, found.times, found.large, found.changed, message=verdict.message)
+    if verdict.extents:  # what counts is what its matcher does, which keeps to them
+        found = fire(rule, seed, GRAPHS, verdict.extents)
+    if found.different is None:
+        more = fire(rule, f"{seed} more", MORE, verdict.extents)
+        found = Fired(found.times + more.times, found.large + more.large, found.changed or more.changed, more.different)
+    state = "usable" if found.different is None else "false"
+    return Outcome(state, found.times, found.large, found.changed, str(found.different or ""), "; ".join(verdict.scope))
+
+
+def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
+    """The prover's verdict. Unlike `morok prove` no values are tried where it is unsure: firing the rule does that."""
+    progress = Progress(budget, keep=False)
+    try:
+        prove_instances(rule, theory_of(rule), progress)
+    except OutOfSteps as why:
+        progress.unknown.append(str(why))
+    except Exception as problem:  # as `morok prove` reports it
+        return failure(rule, "error", f"{type(problem).__name__}: {problem}")
+    kind, message = conclude(rule, progress)
+    extents = tuple(sorted(progress.extents.values()))
+    return Verdict(rule.name, rule.file, rule.line, kind, scope(rule, progress), message=message, extents=extents)
+
+
+def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fired:
+    """Fire a rule, within the extents of its proof, on graphs that it matches, and compare what it makes with what it took; the
+    first difference ends it.
+    """
+    rng = random.Random(seed)
+    found = Fired()
+    apply = sieve.Rewriter(rule, extents)
+    off = frozenset() if is_definition(rule.syntax) else tolerance.made(rule)
+    for before, large in Graphs(rule, rule.instances[0], rng).first(graphs):
+        try:
+            after = apply(before)
+        except IRError as why:
+            found.different = sieve.Difference(before, None, why=f"becomes what is no node: {why.message}")
+            return found
+        if after is None:
+            continue
+        with tolerance.within(off):
+            fared = compared(before, after, rng)
+        if fared is None:
+            continue
+        found.times += 1
+        found.large += large
+        found.changed |= after is not before
+        if isinstance(fared, sieve.Difference):
+            found.different = fared
+            return found
+    return found
+
+
+def compared(before: UOp, after: UOp, rng: random.Random) -> sieve.Difference | bool | None:
+    """A difference of two graphs, True where some values show none; None where the first has no value."""
+    if after.dtype is not before.dtype:
+        return sieve.Difference(before, after)
+    trial = sieve.Trial(before, rng)
+    seen: bool | None = None
+    for at, expected in worlds(trial, before, rng):
+        seen = True
+        try:
+            got = sieve.value(after, at)
+        except (IRError, ValueError) as why:
+            return sieve.Difference(before, after, at, expected, None, f"has no meaning: {why}")
+        if got is None or not sieve.alike(before, expected, got):
+            return sieve.Difference(before, after, at, expected, got)
+    return seen
+
+
+def worlds(trial: sieve.Trial, graph: UOp, rng: random.Random) -> Iterator[tuple[sieve.World, Any]]:
+    """Values of the graph's variables where it has a value, and that."""
+    for _ in range(WORLDS):
+        at = sieve.world(graph, rng)
+        expected = None if at is None else sieve.value(graph, at)
+        if at is not None and expected is not None:
+            yield at, expected

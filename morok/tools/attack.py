@@ -1,0 +1,84 @@
+"""Try to break the promise that what fires is true: random rules, judged by the prover, fired by their matcher, and evaluated.
+
+Equal seeds give equal rules and equal findings. A finding is a rule that the prover calls usable and that changes a value: it is
+made as small as it can be, and printed as rules are written, with a graph and values that show it. Ctrl-C ends with the summary.
+
+Exit status: 0 no finding; 1 findings; 2 usage error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from morok.tools.output import at_least, emit_json
+
+if TYPE_CHECKING:
+    from morok.prove.attack.campaign import Report
+
+RULES = 1000
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="chooses the rules (default: 0)")
+    parser.add_argument("--rules", type=at_least(1), metavar="N", help=f"rules to try (default: {RULES}, without --time)")
+    parser.add_argument("--time", type=at_least(1), metavar="SECONDS", help="begin no more rules after so long")
+    parser.add_argument("--jobs", type=at_least(1), metavar="N", help="worker processes (default: one a core)")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="add the findings to a .rules file of rules that must not fire")
+
+
+def run(args: argparse.Namespace) -> int:
+    from morok.prove.api import default_jobs
+    from morok.prove.attack import campaign, corpus
+
+    rules = args.rules if args.rules is not None or args.time is not None else RULES
+    report = campaign.run(args.seed, rules, args.time, args.jobs or default_jobs(), _progress(rules))
+    if args.keep is not None and report.findings:
+        left = len(report.findings) - corpus.keep(args.keep, report)
+        if left:
+            print(f"{left} findings have a dialect or helpers of their own, and are not kept in {args.keep}", file=sys.stderr)
+    if args.format == "json":
+        emit_json(report.json())
+    else:
+        print("\n".join(lines(report)))
+    return 1 if report.findings else 0
+
+
+def _progress(rules: int | None) -> Callable[[Report], None] | None:
+    """What says on a terminal how far a run has come."""
+    if not sys.stderr.isatty():
+        return None
+
+    def shown(report: Report) -> None:
+        of = f" of {rules}" if rules is not None else ""
+        print(f"\r{report.rules}{of} rules, {len(report.findings)} findings ", end="", file=sys.stderr, flush=True)
+
+    return shown
+
+
+def lines(report: Report) -> list[str]:
+    """The report as text."""
+    from morok.prove.attack.features import KINDS
+    from morok.prove.attack.outcome import STATES
+
+    found: list[str] = []
+    for f in report.findings:
+        found += [f"finding: rule {f.number} of seed {report.seed} ({f.theme}) is usable and false", "", f.text.strip(), ""]
+        found += [f"  proof: {f.scope}", f"  shown: {f.shown}", ""]
+    for number, message, _ in report.errors:
+        found.append(f"error: rule {number} of seed {report.seed}: {message}")
+    states = ", ".join(f"{n} {s}" for s in STATES if (n := report.of_state(s)))
+    found.append(f"{report.rules} rules of seed {report.seed} in {report.seconds:.0f} s: {states}")
+    found.append(
+        f"{report.counted} are usable and fired with two sides that differ, {report.large} of them at 5 to 64 lanes or items"
+    )
+    for kind in KINDS:
+        rare = report.rare(kind)
+        less = f"; fewer than 100 in 100,000: {', '.join(f'{n} {k}' for n, k in rare.items())}" if rare else ""
+        found.append(f"{kind}: {len(KINDS[kind]) - len(rare)} of {len(KINDS[kind])}{less}")
+    found.append(f"{len(report.findings)} findings")
+    return found

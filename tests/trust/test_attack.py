@@ -1,0 +1,88 @@
+"""`morok attack`: equal seeds, equal rules; what it looks at; and that it finds every hole that is put back."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from holes import HOLES
+
+from morok.dsl.check import check_text
+from morok.errors import RuleError
+from morok.prove.attack import campaign, corpus, minimize, trial
+from morok.prove.attack.candidates import SCHEDULE, candidate
+from morok.tools import cli
+
+SEED = 0
+MOST = 1000  # rules within which a hole is found
+
+
+@pytest.mark.parametrize("name", HOLES)
+def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    HOLES[name](monkeypatch)
+    report = campaign.run(SEED, MOST, None, jobs=1, enough=1, small=False)
+    assert report.findings, f"{report.rules} rules, and none of them shows it"
+
+
+def test_equal_seeds_make_equal_rules() -> None:
+    assert [candidate(3, n) for n in range(60)] == [candidate(3, n) for n in range(60)]
+    assert [candidate(3, n) for n in range(60)] != [candidate(4, n) for n in range(60)]
+
+
+def test_what_became_of_a_rule_does_not_depend_on_the_jobs() -> None:
+    one, two = (campaign.run(5, 60, None, jobs=jobs).json() for jobs in (1, 2))
+    for report in (one, two):
+        del report["seconds"]
+    assert one == two
+
+
+def test_many_rules_are_usable_and_fire() -> None:
+    """Of 10^5 at least 10^4: here of a few hundred, whatever machine it is."""
+    report = campaign.run(2, 200, None, jobs=1)
+    assert report.counted >= 200 // 10
+    assert report.large >= report.counted // 2
+    assert not report.findings
+    assert {d for kind, d in report.seen if kind == "dtype"} >= {"i8", "index", "f16", "bool"}
+
+
+def test_nearly_all_rules_are_well_typed() -> None:
+    wrong: Counter[str] = Counter()
+    for n in range(300):
+        made = candidate(1, n)
+        try:
+            trial.checked(made.text) if made.theme != "foreign" else None
+        except RuleError:
+            wrong[made.theme] += 1
+    assert sum(wrong.values()) < 300 // 10, wrong
+
+
+def test_a_finding_is_made_small_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'group g "false"\n\nr: Add(Mul(x: i8, 1), y: i8) if vmax(x) < 100 and 3 > 2 ~> Sub(Mul(x, 1), y)\n'
+    rule = trial.checked(text)
+    small = minimize.minimized(rule, lambda r: trial.fire(r, "a", 20).different is not None)
+    assert not small.syntax.clauses
+    finding = campaign.Finding(7, "algebra", campaign.written(small, small.syntax), "x", "proved")
+    report = campaign.Report(3, findings=[finding])
+    file = tmp_path / "found.rules"
+    corpus.keep(file, report)
+    corpus.keep(file, report)
+    assert [r.name for r in check_text(file.read_text()).rules()] == ["seed_3_rule_7.r"]
+
+
+def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["attack", "--rules", str(len(SCHEDULE)), "--jobs", "1", "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["rules"] == len(SCHEDULE)
+    assert not report["findings"]
+    assert cli.main(["attack", "--rules", "3", "--jobs", "1"]) == 0
+    assert "0 findings" in capsys.readouterr().out
+
+
+def test_findings_of_earlier_runs_are_not_usable() -> None:
+    """Nothing that an attack found once: tests/prove/attacked.rules."""
+    file = Path(__file__).parents[1] / "prove" / "attacked.rules"
+    for rule in check_text(file.read_text(encoding="utf-8"), str(file)).rules():
+        found = trial.put(trial.one_choice(rule), rule.name)
+        assert found.state != "false", f"{rule.name}: {found.shown}"
