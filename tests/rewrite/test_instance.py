@@ -1,0 +1,111 @@
+"""Judgements about single firings, by the terms of lanes (morok.dsl.instance); which rules fire beyond their proofs."""
+
+from __future__ import annotations
+
+import pytest
+
+from morok import settings
+from morok.dsl.instance import Finding, judged
+from morok.errors import FalseFiringError
+from morok.ir.dialect import MOROK
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.prove import ledger
+from morok.rewrite.library import group_names, groups
+
+MOST = 410  # rules that are not yet proved at every size: this number only gets smaller
+
+
+def scalars(n: int, d: DType = dtypes.i32) -> list[UOp]:
+    return [UOp.var(f"x{i}", d) for i in range(n)]
+
+
+def vector(n: int, d: DType = dtypes.i32) -> UOp:
+    return UOp.new(Op.Neg, (UOp.vectorize(*scalars(n, d)),))
+
+
+def reduced(x: UOp, lanes: int = 1, *ranges: UOp) -> UOp:
+    d = x.dtype.scalar()
+    return UOp.new(Op.Reduce, (x, *ranges), Op.Add, d.vec(lanes))
+
+
+def tree(items: list[UOp]) -> UOp:
+    while len(items) > 1:
+        items = [UOp.new(Op.Add, (a, b)) for a, b in zip(items[::2], items[1::2], strict=True)]
+    return items[0]
+
+
+def finding(root: UOp, result: UOp, *leaves: UOp) -> Finding:
+    return judged(MOROK, root, result, leaves)
+
+
+@pytest.mark.parametrize("n", [2, 16, 64])
+@pytest.mark.parametrize("d", [dtypes.i32, dtypes.f32])
+def test_a_fold_becomes_a_tree_of_the_same_lanes(n: int, d: DType) -> None:
+    x = vector(n, d)
+    lanes = [x.gep(i) for i in range(n)]
+    assert finding(reduced(x), tree(lanes), x) is Finding.SAME
+    assert finding(reduced(x), tree([*lanes[:-1], lanes[0]]), x) is not Finding.SAME
+
+
+def test_a_tree_of_floats_is_in_its_own_order() -> None:
+    for d, same in ((dtypes.i32, True), (dtypes.f32, False)):
+        x = vector(4, d)
+        a, b, c, e = (x.gep(i) for i in range(4))
+        pairs = UOp.new(Op.Add, (UOp.new(Op.Add, (a, b)), UOp.new(Op.Add, (c, e))))
+        other = UOp.new(Op.Add, (UOp.new(Op.Add, (a, c)), UOp.new(Op.Add, (b, e))))
+        again = UOp.new(Op.Add, (reduced(x.gep(0, 2)), reduced(x.gep(1, 3))))
+        assert (finding(UOp.new(Op.Neg, (again,)), UOp.new(Op.Neg, (pairs,)), x) is Finding.SAME) is same
+        assert finding(UOp.new(Op.Neg, (reduced(x),)), UOp.new(Op.Neg, (other,)), x) is Finding.SAME
+        assert finding(UOp.new(Op.Neg, (pairs,)), UOp.new(Op.Neg, (reduced(x),)), x) is not Finding.SAME or d is dtypes.i32
+
+
+def test_axes_are_followed_iteration_by_iteration() -> None:
+    x = vector(12)
+    axes = ((7, 3), (9, 4))
+    opened = UOp.new(Op.Unroll, (x,), axes)
+    assert finding(UOp.new(Op.Contract, (opened,), axes), x, x) is Finding.SAME
+    turned = UOp.new(Op.Contract, (opened,), axes[::-1])
+    assert finding(turned, x, x) is Finding.OTHER
+    assert finding(turned, x.gep(*(4 * i + j for j in range(4) for i in range(3))), x) is Finding.SAME
+    inner = UOp.new(Op.Unroll, (UOp.new(Op.Unroll, (x,), axes[1:]),), axes[:1])
+    assert finding(inner, UOp.new(Op.Unroll, (x,), axes), x) is not Finding.SAME
+    assert finding(inner, UOp.new(Op.Unroll, (x,), axes[::-1]), x) is Finding.SAME
+
+
+def test_what_is_no_matter_of_lanes_is_not_judged() -> None:
+    x = UOp.var("x", dtypes.i32)
+    r = UOp.new(Op.Range, (UOp.const(5, dtypes.index),), (0, AxisType.Loop, False))
+    body = UOp.new(Op.Add, (x, r.cast(dtypes.i32)))
+    assert finding(reduced(body, 1, r), body, x, r) is not Finding.SAME
+    assert finding(UOp.new(Op.Add, (x, UOp.const(0, dtypes.i32))), x, x) is Finding.UNKNOWN
+    assert finding(vector(4), UOp.vectorize(*scalars(3))) is Finding.OTHER
+
+
+def test_the_list_of_rules_that_fire_beyond_their_proofs_gets_shorter() -> None:
+    listed = ledger.beyond()
+    bounded = set()
+    for path in sorted(ledger.rules_folder().rglob("*.rules")):
+        page = ledger.page_at(ledger.page_path(path))
+        assert page is not None
+        bounded |= {r.name for r in page.records.values() if r.verdict == "bounded"}
+        assert all(bool(r.extents) == (r.verdict == "bounded") for r in page.records.values())
+        assert ledger.sealed(path, path.read_bytes())
+    assert listed == bounded  # whoever proves a rule at every size takes it out
+    assert len(listed) <= MOST
+
+
+def test_a_false_firing_of_a_built_in_rule_is_an_error_under_check() -> None:
+    rules = groups(*[g for g in group_names() if g == "gep_pushing"])
+    node = UOp.new(Op.Gep, (UOp.vectorize(*scalars(16)),), tuple(reversed(range(16))))
+    with settings(check=True):
+        code = rules.code
+        hit = rules.rewrite_node(node)
+    assert "_not_refuted" in code
+    assert hit is not None
+    assert "_not_refuted" not in groups("gep_pushing").code
+    from morok.dsl.instance import Checks
+
+    with pytest.raises(FalseFiringError, match=r"some\.rule"):
+        Checks(MOROK).not_refuted(node, UOp.vectorize(*scalars(16)), "some.rule", ())
