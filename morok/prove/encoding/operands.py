@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+from morok.dialect import OpInfo, built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove import smt
@@ -22,6 +23,10 @@ from morok.prove.symbol import Symbol
 LANEWISE: Final = frozenset(
     {"Invalid", "Const", "Reduce", "Range", "End", "Noop", "After", "Detach", "Contiguous", "ContiguousBackward"}
 )
+
+
+# By which method an op of a role is read, and what this calls its operands and fields, in their order.
+ROLES: Final = {"take": ("op_gep", "vector", "indices"), "join": ("op_cat", "sources"), "constants": ("op_vconst", "values")}
 
 
 class Operands(Freedom):
@@ -226,10 +231,22 @@ class Operands(Freedom):
         return super().structure_expression(e)
 
     def structural(self, op: str, parts: dict[str, Any], at: S.Syntax) -> Any:
+        if not built_in(self.rule.dialect):  # an op of this name may mean anything there
+            return self.by_role(self.rule.dialect.ops[op], parts, at)
         handler = getattr(self, f"op_{op.lower()}", None)
         if handler is None:
             raise Unsupported(f"the structure of {op}")
         return handler(parts, at)
+
+    def by_role(self, info: OpInfo, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """An op of another dialect, read as that of Morok's which rearranges lanes alike."""
+        if info.role not in ROLES:
+            raise Unsupported(f"the structure of {info.name}, which declares no role")
+        handler, *names = ROLES[info.role]
+        theirs = [*(o.name for o in info.operands), *info.fields]
+        if len(theirs) != len(names) or not parts.keys() <= set(theirs):
+            raise Unsupported(f"{info.name}, which has other operands and fields than its role")
+        return getattr(self, handler)({ours: parts[t] for t, ours in zip(theirs, names, strict=True) if t in parts}, at)
 
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         if isinstance(e, S.EStruct):
