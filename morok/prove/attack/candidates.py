@@ -22,7 +22,7 @@ from morok.prove.trust.mutants import mutants
 
 # The theme of each candidate, in turn: what finds most is tried most.
 SCHEDULE: Final = (
-    "algebra", "conditional", "lanes", "structure", "conditional", "algebra", "mutant", "nearly", "lanes", "algebra",
+    "algebra", "conditional", "lanes", "structure", "conditional", "algebra", "mutant", "nearly", "lanes", "library",
     "library", "conditional", "structure", "foreign", "alike", "mutant", "conditional", "lanes", "algebra", "anything",
 )  # fmt: skip
 
