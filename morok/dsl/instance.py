@@ -28,7 +28,7 @@ Iteration = tuple[int, ...]  # for every axis which of its values is meant
 
 class Finding(enum.Enum):
     SAME = "same"
-    OTHER = "other"  # somewhere an unknown or a constant stands where another is
+    OTHER = "other"  # somewhere a constant stands where another is, or another lane of the same operand
     UNKNOWN = "unknown"
 
 
@@ -51,18 +51,27 @@ class Instance:
     def __init__(self, dialect: Dialect, leaves: Iterable[Node], root: Node, result: Node) -> None:
         self.dialect = dialect
         self.by_key = {info.key: info for info in dialect.ops.values()}
+        self.invalid = next((i.key for i in dialect.ops.values() if i.name == dialect.inline.get("invalid_op")), NOT_CONST)
         self.lanes_of: Callable[[Node], int] = dialect.facts.get("lanes", lambda _: 1)
         self.known: dict[tuple[int, Iteration], tuple[Term, ...]] = {}
         self.entries: list[tuple[Any, ...]] = []
         self.terms: dict[tuple[Any, ...], Term] = {}
         self.axes: dict[int, int] = {}
         self.folded: set[str] = set()
-        self.leaves = {id(n): n for n in leaves}
+        self.leaves = {id(n): n for n in map(self.inside, leaves)}
         self.nodes = self.collected(root, result)
         self.places = {axis: k for k, axis in enumerate(self.axes)}
         self.root, self.result = root, result
 
     # nodes
+
+    def inside(self, leaf: Node) -> Node:
+        """What a leaf is opened from, since rules look there; any other leaf as it is."""
+        info = self.by_key.get(self.dialect.opkey(leaf))
+        while info is not None and info.role == "open":
+            leaf = self.dialect.operands(leaf)[0]
+            info = self.by_key.get(self.dialect.opkey(leaf))
+        return leaf
 
     def info(self, node: Node) -> OpInfo | None:
         """The op of a node that is looked into; None of an unknown."""
@@ -177,6 +186,8 @@ class Instance:
         count = self.lanes_of(node)
         if value is not NOT_CONST:
             return (self.constant(self.scalar(node), value),) * count
+        if self.dialect.opkey(node) == self.invalid:
+            return (self.term("invalid", self.scalar(node)),) * count
         info = self.info(node)
         if info is None:
             return self.unknowns(node, count, at)
@@ -337,12 +348,14 @@ class Instance:
         return not left
 
     def differ(self, p: Term, t: Term) -> bool:
-        """Whether two terms are made alike, of unknowns and constants that are not the same in some place."""
+        """Whether two terms are made alike, of other constants or other lanes of one operand in every place where they differ."""
         a, b = self.entries[p], self.entries[t]
         if p == t:
             return False
-        if {a[0], b[0]} <= {"unknown", "constant"}:
+        if a[0] == b[0] == "constant":
             return True
+        if a[0] == b[0] == "unknown":  # lanes of one operand; guards may know that different operands are alike
+            return a[1] == b[1] and a[1] in self.leaves
         if a[0] != "op" or a[:4] != b[:4] or len(a) != len(b):
             return False
         parts = [(x, y) for x, y in zip(a[4:], b[4:], strict=True) if x != y]
@@ -393,6 +406,8 @@ class Checks:
                 said: list[Hashable] = [self.dialect.type(node), made.lanes_of(node)]
                 if value is not NOT_CONST:
                     said += [value.__class__, repr(value)]
+                elif self.dialect.opkey(node) == made.invalid:
+                    said.append("invalid")
                 elif info is not None:
                     said += [info.name, *(self.dialect.attr(node, f) for f in info.fields)]
                     said += [numbers[id(o)] for o in self.dialect.operands(node)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from morok import settings
-from morok.dsl.instance import Finding, judged
+from morok.dsl.instance import Checks, Finding, judged
 from morok.errors import FalseFiringError
 from morok.ir.dialect import MOROK
 from morok.ir.dtype import DType, dtypes
@@ -74,6 +74,30 @@ def test_axes_are_followed_iteration_by_iteration() -> None:
     assert finding(inner, UOp.new(Op.Unroll, (x,), axes[::-1]), x) is Finding.SAME
 
 
+def test_rules_look_into_what_is_unrolled() -> None:
+    """An operand that is unrolled is no unknown by itself: the target may name what is inside it."""
+    c, x, axes = UOp.var("c", dtypes.bool), vector(12), ((2, 12),)
+    t, zero = UOp.new(Op.Unroll, (x,), axes), UOp.const(0, dtypes.i32)
+    root = UOp.new(Op.Where, (c, t, zero))
+    order, turned = tuple(range(12)), tuple(reversed(range(12)))
+    for lanes, found in ((order, Finding.SAME), (turned, Finding.OTHER)):
+        inner = UOp.new(Op.Where, (c, x.gep(*lanes), zero.gep(*[0] * 12)))
+        assert finding(root, UOp.new(Op.Unroll, (inner,), axes), c, t, zero) is found
+
+
+@pytest.mark.parametrize("n", [2, 12, 64])
+def test_no_lane_of_what_is_invalid_is_valid(n: int) -> None:
+    """And what was found of it is not taken for what another unknown of the same type would show."""
+    one, many = UOp.new(Op.Invalid, (), None, dtypes.index), UOp.new(Op.Invalid, (), None, dtypes.index.vec(n))
+    x, v = UOp.var("x", dtypes.index), UOp.var("v", dtypes.index.vec(n))
+    checks = Checks(MOROK)
+    for _ in range(2):
+        assert checks.found(one.gep(*[0] * n), many, "r", ()) is Finding.SAME
+        assert checks.found(x.gep(*[0] * n), v, "r", ()) is not Finding.SAME
+        assert checks.found(x.gep(*[0] * n), many, "r", ()) is not Finding.SAME
+        assert checks.found(one.gep(*[0] * n), v, "r", ()) is not Finding.SAME
+
+
 def test_what_is_no_matter_of_lanes_is_not_judged() -> None:
     x = UOp.var("x", dtypes.i32)
     r = UOp.new(Op.Range, (UOp.const(5, dtypes.index),), (0, AxisType.Loop, False))
@@ -105,7 +129,6 @@ def test_a_false_firing_of_a_built_in_rule_is_an_error_under_check() -> None:
     assert "_not_refuted" in code
     assert hit is not None
     assert "_not_refuted" not in groups("gep_pushing").code
-    from morok.dsl.instance import Checks
-
+    x = vector(16)
     with pytest.raises(FalseFiringError, match=r"some\.rule"):
-        Checks(MOROK).not_refuted(node, UOp.vectorize(*scalars(16)), "some.rule", ())
+        Checks(MOROK).not_refuted(x.gep(*reversed(range(16))), x, "some.rule", (x,))
