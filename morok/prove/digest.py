@@ -91,10 +91,23 @@ def implied_ops(rule: CheckedRule) -> tuple[str, ...]:
     found = {n for word in names & _IMPLIED.keys() for n in _IMPLIED[word]}
     if "Reduce" in names:
         folded = names & _FOLDED.keys()
-        if not folded or any(b.sort is Sort.OP for b in rule.bindings.values()):
+        if not folded or not _names_what_it_folds(rule):
             folded = frozenset(_FOLDED)
         found |= folded | {_FOLDED[op] for op in folded}
     return tuple(sorted(found - set(ops_of(rule))))
+
+
+def _names_what_it_folds(rule: CheckedRule) -> bool:
+    """Whether every Reduce of the pattern says by which op, rather than binding it or taking any."""
+    if any(b.sort is Sort.OP for b in rule.bindings.values()):
+        return False
+    for at in S.walk(rule.syntax.pattern):
+        if isinstance(at, S.PStruct) and at.op == "Reduce":
+            if not any(f.name == "op" and isinstance(f.value, S.EName) for f in at.fields):
+                return False
+        elif isinstance(at, S.POp) and "Reduce" in at.ops:
+            return False
+    return True
 
 
 def typing_of(rule: CheckedRule) -> str:

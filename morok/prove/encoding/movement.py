@@ -134,7 +134,8 @@ class Movement(Lanes):
         shape = self.dimensions(parts["shape"], length)
         old = x.shape
         if old is None:  # of a tensor about which nothing is known: one of this shape
-            assert isinstance(x, Buffer)
+            if not isinstance(x, Buffer):
+                raise Unsupported("a Reshape of what was moved, of sizes that the rule does not say")
             made: Buffer = self.world.once(("reshaped", x.name, *shape), lambda: self.reshaped(x, shape))
             return made
         self.premise(smt.Product(*shape) == smt.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])

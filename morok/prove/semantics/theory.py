@@ -49,7 +49,10 @@ class MorokWorld(World):
         self.numbers = Arithmetic(self, WholeNumbers(self, self.builtin) if self.integers else WideBits(self))
 
     def dtype(self, name: str) -> DType:
-        return BY_NAME[name]
+        found = BY_NAME.get(name)
+        if found is None:
+            raise Unsupported(f"values of {name} dtype")
+        return found
 
     def arithmetic(self, d: DType) -> Any:
         if d.is_float:
