@@ -50,7 +50,7 @@ class Within(Nodes):
         return [self._between(e, f"_size({code})") for code in self._sequences(e.of)]
 
     def _rank(self, e: Extent) -> list[str]:
-        return [f"_size({code}) <= {e.most}" for code in (*self._sequences("_"), *self._sequences(""))]
+        return [self._between(e, f"_size({code})") for code in (*self._sequences("_"), *self._sequences(""))]
 
     def _sequences(self, of: str) -> Iterator[str]:
         """The sequences of a match: of this name, without one (`_`), or all that have one."""

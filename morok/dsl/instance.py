@@ -36,6 +36,11 @@ class Unjudged(Exception):
     """Something that the terms of lanes do not tell."""
 
 
+def exact(value: Any) -> tuple[type, str]:
+    """A static value, told apart from those that are only equal to it: 1 from True, 0.0 from -0.0, in sequences too."""
+    return value.__class__, repr(value)
+
+
 class _Other(Exception):
     """The two sides differ in their type, or take lanes that are not there."""
 
@@ -147,7 +152,7 @@ class Instance:
         return found
 
     def constant(self, d: Any, value: Any) -> Term:
-        return self.term("constant", d, value.__class__, repr(value) if isinstance(value, float) else value)
+        return self.term("constant", d, *exact(value), value if isinstance(value, int) else None)
 
     def iterations(self, axes: Iterable[int], at: Iteration) -> list[Iteration]:
         """`at`, with every iteration of these axes."""
@@ -216,7 +221,7 @@ class Instance:
         given = [self.lanes(o, at) for o in self.dialect.operands(node)]
         if any(len(g) not in (1, count) for g in given):
             raise Unjudged(f"{info.name} of other lanes")
-        attrs = tuple([self.dialect.attr(node, f) for f in info.fields])
+        attrs = tuple([exact(self.dialect.attr(node, f)) for f in info.fields])
         out = []
         for k in range(count):
             arguments = [g[k if len(g) > 1 else 0] for g in given]
@@ -229,7 +234,7 @@ class Instance:
         whole = same and self.is_integer(d)
         if whole and info.evaluate is not None and not attrs and all(self.entries[a][0] == "constant" for a in arguments):
             try:
-                return self.constant(d, info.evaluate(d, *[self.entries[a][3] for a in arguments]))
+                return self.constant(d, info.evaluate(d, *[self.entries[a][4] for a in arguments]))
             except Exception:  # where the op has no value there is none to compare
                 return self.term("op", info.name, d, attrs, *arguments)
         if whole and info.commutative and info.name in self.folded:
@@ -405,13 +410,13 @@ class Checks:
                 info, value = made.info(node), self.dialect.const_value(node)
                 said: list[Hashable] = [self.dialect.type(node), made.lanes_of(node)]
                 if value is not NOT_CONST:
-                    said += [value.__class__, repr(value)]
+                    said += exact(value)
                 elif self.dialect.opkey(node) == made.invalid:
                     said.append("invalid")
                 elif info is not None:
-                    said += [info.name, *(self.dialect.attr(node, f) for f in info.fields)]
+                    said += [info.name, *(exact(self.dialect.attr(node, f)) for f in info.fields)]
                     said += [numbers[id(o)] for o in self.dialect.operands(node)]
-                out.append(tuple(said))
+                out.append((*said, id(node) in made.leaves))
             key = (*out, numbers[id(root)], numbers[id(result)])
             hash(key)
             return key

@@ -74,6 +74,18 @@ def test_axes_are_followed_iteration_by_iteration() -> None:
     assert finding(inner, UOp.new(Op.Unroll, (x,), axes[::-1]), x) is Finding.SAME
 
 
+def test_what_was_found_of_equal_constants_is_not_taken_for_others() -> None:
+    """0.0 and -0.0 are equal, and so are 1 and True: what is remembered tells them apart."""
+    wanted = UOp.vectorize(*(UOp.const(v, dtypes.f32) for v in (0.0, *[1.0] * 15)))
+    found = [UOp.new(Op.VConst, (), (zero, *[1.0] * 15), dtypes.f32.vec(16)) for zero in (0.0, -0.0)]
+    for some in (found, found[::-1]):
+        checks = Checks(MOROK)
+        assert {n.arg[0].hex(): checks.found(n, wanted, "r", ()) for n in some} == {
+            "0x0.0p+0": Finding.SAME,
+            "-0x0.0p+0": Finding.OTHER,
+        }
+
+
 def test_rules_look_into_what_is_unrolled() -> None:
     """An operand that is unrolled is no unknown by itself: the target may name what is inside it."""
     c, x, axes = UOp.var("c", dtypes.bool), vector(12), ((2, 12),)
