@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from morok.handed import hand_in
+
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would double the time of `import morok`
 
 __version__ = "0.1.0"
@@ -9,9 +11,18 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from typing import Any
 
+    import morok.accuracy.machine_values
+    import morok.prove.admission
     from morok.ir.dtype import dtypes as dtypes
     from morok.ir.uop import UOp as UOp
     from morok.marks import helper as helper
+    from morok.prove.attack.compiled import Machine
+    from morok.prove.measuring import Measuring
+    from morok.rewrite.gate import Gate
+
+    _gate: Gate = morok.prove.admission
+    _machine: Machine = morok.accuracy.machine_values
+    _measuring: Measuring = morok.accuracy  # each part is what the floor that asks for it expects
 
 # Names load with their modules on first use, so that `import morok` costs nothing.
 _HOME = {
@@ -38,6 +49,19 @@ _HOME = {
     "Opt": "morok.optimize.opts",
     "OptOp": "morok.optimize.opts",
 }
+# What lower floors ask for by a Protocol of their own, and higher ones are.
+hand_in(
+    {
+        "argument KernelInfo": "morok.passes.target:KernelInfo",
+        "argument Opt": "morok.optimize.opts:Opt",
+        "argument OptOp": "morok.optimize.opts:OptOp",
+        "dialect morok": "morok.ir.dialect:MOROK",
+        "verification": "morok.prove.verified:mistakes",
+        "gate": "morok.prove.admission",
+        "machine": "morok.accuracy.machine_values",
+        "measuring": "morok.accuracy",
+    }
+)
 _PACKAGES = frozenset({"errors", "ir", "nn"})
 __all__ = list(_HOME)
 

@@ -1,4 +1,4 @@
-"""What an op set must offer to be rewritten and proved.
+"""Dialects: op sets that can be rewritten and proved.
 
 The engine (dsl, rewrite, prove) talks to nodes through a `Dialect` alone: it assumes no hash-consing, no bounds, no
 closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.dialect`); `examples/foreign.py`
@@ -7,11 +7,11 @@ declares another.
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
+from morok import handed
 from morok.arguments import choice, flag, function, instance, mapping, mistyped, several, shown, text
 from morok.caller import caller
 from morok.errors import DialectError, UnknownDialectError
@@ -121,7 +121,7 @@ class OpInfo:
         object.__setattr__(self, "dtype_given", flag(self.dtype_given, f"dtype_given {of}"))
 
     def field_kind(self, name: str) -> str:
-        """What the static field of that name holds."""
+        """The kind of value that the static field of that name holds."""
         return self.field_kinds.get(name, "other").removesuffix("?")
 
     @property
@@ -250,18 +250,22 @@ class _NotConst:
 NOT_CONST: Final = _NotConst()
 
 _registry: Final[dict[str, Dialect]] = {}
-_BUILT_IN: Final = {"morok": "morok.ir.dialect:MOROK"}  # where each is, by its name
+_BUILT_IN: Final = "morok"  # handed in by the package
 
 
 _METHODS: Final = ("opkey", "operands", "attr", "type", "same", "const_value", "const", "build", "rebuild")
 
 
 def register(dialect: Dialect) -> None:
-    """Make `dialect` known by its name, so that `dialect NAME` in rule files finds it."""
+    """Make `dialect` known by its name: `dialect NAME` in rule files finds it. DialectError for the name of the built-in one."""
     for method in _METHODS:  # and not isinstance(): facts may be found when they are first asked for
         if not callable(getattr(dialect, method, None)):
             raise mistyped(dialect, "what is registered", f"a dialect, which has a method {method}()")
-    _registry[text(getattr(dialect, "name", None), "the name of a dialect")] = dialect
+    name = text(getattr(dialect, "name", None), "the name of a dialect")
+    if name == _BUILT_IN and not built_in(dialect):  # whose rules were proved of the built-in one
+        what = f"{type(dialect).__name__} is called {shown(name)}, as the built-in dialect is"
+        raise DialectError(what, place=caller(), expected="a name of its own", field="name")
+    _registry[name] = dialect
 
 
 def registered() -> tuple[Dialect, ...]:
@@ -270,12 +274,12 @@ def registered() -> tuple[Dialect, ...]:
 
 
 def built_in(dialect: Dialect) -> bool:
-    """Whether a dialect is Morok's own: what it evaluates and builds with is tested in CI, and is no part of digests."""
-    return type(dialect).__module__ == "morok.ir.dialect"
+    """True for Morok's own dialect: what it evaluates and builds with is tested in CI, and is no part of digests."""
+    return type(dialect).__module__ == handed.home(f"dialect {_BUILT_IN}")
 
 
 def verify(dialect: Dialect) -> list[DialectError]:
-    """What is wrong with a dialect, as far as its declarations, edges and random values show: [] where nothing is.
+    """The mistakes in a dialect, as far as its declarations, edges and random values show: [] where nothing is.
 
     Every op is tried at every dtype that it lists, its evaluator against its solver semantics; what is built against what it was
     built of; facts and code templates against methods. Each error has the `op` and the `field` that it is about. The prover asks
@@ -285,18 +289,22 @@ def verify(dialect: Dialect) -> list[DialectError]:
     for method in _METHODS:
         if not callable(getattr(dialect, method, None)):
             raise mistyped(dialect, "what is verified", f"a dialect, which has a method {method}()")
-    from morok.prove import verified  # lazy: loads the solver
+    mistakes: Callable[[Dialect], Iterable[_Mistake]] = handed.part("verification")
+    return [m.error(dialect.name) for m in mistakes(dialect)]
 
-    return [m.error(dialect.name) for m in verified.mistakes(dialect)]
+
+class _Mistake(Protocol):
+    """A mistake in a dialect, as verification finds it."""
+
+    def error(self, dialect: str) -> DialectError: ...
 
 
 def find(name: str) -> Dialect:
     """The dialect of that name; UnknownDialectError if there is none. Built-in ones are loaded when first asked for."""
-    if text(name, "the name of a dialect", UnknownDialectError) in _BUILT_IN and name not in _registry:
-        module, _, attribute = _BUILT_IN[name].partition(":")
-        register(getattr(importlib.import_module(module), attribute))
+    if text(name, "the name of a dialect", UnknownDialectError) == _BUILT_IN and name not in _registry:
+        register(handed.part(f"dialect {name}"))
     found = _registry.get(name)
     if found is None:
-        known = ", ".join(sorted({*_BUILT_IN, *_registry}))
+        known = ", ".join(sorted({_BUILT_IN, *_registry}))
         raise UnknownDialectError(f"there is no dialect {shown(name)}", place=caller(), expected=known)
     return found

@@ -66,9 +66,10 @@ REMEMBERED: Final = Lock()  # schedules and kernels
 TENSORS: Final = Lock()  # what tensors are
 TRACES: Final = Lock()  # what fired
 NUMBERS: Final = Lock()  # how many random numbers were drawn
+SOLVER: Final = Lock()  # the process that asks the solver
 MEMORY: Final = Lock()  # freed memory
 
-_ALL: Final = (WRITES, KERNELS, RULES, PARSER, DEVICES, TEAM, COMPILER, REMEMBERED, TENSORS, TRACES, NUMBERS, MEMORY)
+_ALL: Final = (WRITES, KERNELS, RULES, PARSER, DEVICES, TEAM, COMPILER, REMEMBERED, TENSORS, TRACES, NUMBERS, SOLVER, MEMORY)
 
 
 def _get_all() -> None:

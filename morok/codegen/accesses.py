@@ -42,7 +42,7 @@ class Access:
 
     @property
     def consecutive(self) -> bool:
-        """Whether it is of consecutive elements, ungated."""
+        """True if it is of consecutive elements, ungated."""
         place = self.place
         return place.op is _INDEX and not place.arg and place.src[1].dtype.count == 1
 

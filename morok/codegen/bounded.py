@@ -20,7 +20,7 @@ _PASSING: Final = frozenset({Op.Gep, Op.Vectorize, Op.Cat, Op.After})
 
 
 def bounded(u: UOp) -> bool:
-    """Whether the integer or bool `u` lies within its bounds even where it, or something that it is made of, is undefined."""
+    """True if the integer or bool `u` lies within its bounds even where it, or something that it is made of, is undefined."""
     if _FACT not in u.memo:
         for node in unknown(u, _FACT):
             remember(node, _FACT, _holds(node))
@@ -57,23 +57,23 @@ def exact_range(op: Op, x: UOp, y: UOp) -> tuple[int | float, int | float]:
 
 
 def cannot_wrap(u: UOp) -> bool:
-    """Whether the integer sum, difference or product `u` never leaves its dtype."""
+    """True if the integer sum, difference or product `u` never leaves its dtype."""
     low, high = exact_range(u.op, *u.src)
     return u.dtype.min <= low and high <= u.dtype.max and all(map(bounded, u.src))
 
 
 def amount_fits(u: UOp) -> bool:
-    """Whether the amount of the shift `u` is never negative and never the dtype's width or more."""
+    """True if the amount of the shift `u` is never negative and never the dtype's width or more."""
     n = u.src[1]
     return n.vmin >= 0 and n.vmax < u.dtype.scalar().bits and bounded(n)
 
 
 def may_be_zero(y: UOp) -> bool:
-    """Whether a divisor may be 0."""
+    """True if a divisor may be 0."""
     return y.vmin <= 0 <= y.vmax or not bounded(y)
 
 
 def may_overflow(x: UOp, y: UOp) -> bool:
-    """Whether the signed division x / y may be that of the least number by -1."""
+    """True if the signed division x / y may be that of the least number by -1."""
     least = x.vmin <= x.dtype.min or not bounded(x)
     return x.dtype.is_signed and least and (y.vmin <= -1 <= y.vmax or not bounded(y))

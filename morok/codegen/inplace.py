@@ -27,7 +27,7 @@ def overwritable(accesses: Sequence[Access]) -> frozenset[int]:
 
 
 def _read_before(accesses: Sequence[Access], slot: int) -> bool:
-    """Whether what is read of `slot` in an iteration of the loops around all of it is read before anything is stored there."""
+    """True if what is read of `slot` in an iteration of the loops around all of it is read before anything is stored there."""
     own = [a for a in accesses if a.stores or a.kept.arg == slot]
     first = next(k for k, a in enumerate(own) if a.stores)
     shared = _shared([a.loops for a in own])
@@ -53,7 +53,7 @@ def _shared(nests: Sequence[tuple[UOp, ...]]) -> tuple[UOp, ...]:
 
 
 def _apart(loops: Sequence[UOp], accesses: Sequence[Access]) -> bool:
-    """Whether no two iterations of `loops` touch the same element."""
+    """True if no two iterations of `loops` touch the same element."""
     steps = [accesses[0].at.terms.get(r, 0) for r in loops]
     low, high = [], []
     for a in accesses:

@@ -142,7 +142,7 @@ def shared_loops(instructions: Sequence[UOp], accesses: Sequence[Access]) -> fro
 
 
 def runs(loop: UOp) -> bool:
-    """Whether a Range has at least one iteration."""
+    """True if a Range has at least one iteration."""
     return loop.src[0].vmin >= 1
 
 

@@ -238,7 +238,7 @@ def _same_pattern(a: Any, b: Any, binds: dict[UOp, UOp]) -> bool:
 
 
 def is_same_array(x: UOp, y: UOp, a: Description, b: Description) -> bool:
-    """Whether two Buffer nodes were made of one ndarray, which the function reaches."""
+    """True if two Buffer nodes were made of one ndarray, which the function reaches."""
     if x not in a.arrays or y not in b.arrays:
         return False
     first, second = a.arrays[x][0], b.arrays[y][0]

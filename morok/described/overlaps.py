@@ -22,6 +22,6 @@ class Spans:
                 self.ends.append(end)
 
     def overlap(self, begin: int, end: int) -> bool:
-        """Whether one of them has a part of these bytes."""
+        """True if one of them has a part of these bytes."""
         last = bisect_left(self.begins, end) - 1  # the last one that begins before the end
         return begin < end and last >= 0 and self.ends[last] > begin

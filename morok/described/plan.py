@@ -50,7 +50,7 @@ def _holders(node: UOp) -> int:
 
 
 def _alone(tensor: Lazy, held: int, given: int) -> bool:
-    """Whether nobody but this tensor, the plans (`held` times) and the call (`given` times) knows its node and the Buffer node
+    """True if nobody but this tensor, the plans (`held` times) and the call (`given` times) knows its node and the Buffer node
     below, so that nothing else reads its memory. False says nothing.
     """
     node = tensor.uop
@@ -258,11 +258,11 @@ class Plan:
         self._arrays = [a for a in _arrays(made.pattern) if any(a is b for b in _arrays(other.pattern))]
 
     def fits(self, call: Arguments) -> bool:
-        """Whether this plan computes the call: False says nothing about what is changed and equal."""
+        """True if this plan computes the call: False says nothing about what is changed and equal."""
         return self.fits_tensors(call) and self.reach.unchanged()
 
     def fits_tensors(self, call: Arguments) -> bool:
-        """Whether the tensors that the function reaches are what they were, and the call's are others."""
+        """True if the tensors that the function reaches are what they were, and the call's are others."""
         if [*map(_node, self.tensors)] != self._nodes:  # nodes are compared by identity
             return False
         if self._kept:
@@ -286,7 +286,8 @@ class Plan:
     def _run(self, call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for _, number, _ in self._becomes:
             if number is not None:
-                refuse_view(list(call.tensors.values())[number])
+                # of views of each other the description knew, and what had been written then
+                refuse_view(list(call.tensors.values())[number], call.tensors)
         leaves = [registry.memory_of(leaf) or _allocated(leaf) for leaf in call.leaves]
         keys = GENERATOR.replay(self.events) if self.events else []
         binds = [int(b.src[1].arg) for b in call.binds] if call.binds else []
@@ -313,7 +314,8 @@ class Plan:
                 continue
             leaf = content(t.uop)
             if tensor is not None or number in self._kept or owner(t.uop) is t:
-                realize(release({leaf}, [t]))
+                while others := release({leaf}, [t]):  # once more for one whose view is, computed, the whole memory in its order
+                    realize(others)
                 continue
             memory = Buffer(leaves[0].device, leaf.dtype, leaf.arg).allocate()
             memory.copy_in(leaves[call.leaves[leaf]].numpy())
@@ -396,7 +398,7 @@ class _Output:
 
 
 def _is_formula(t: Lazy) -> bool:
-    """Whether a tensor has no memory: it is a constant, or has no elements."""
+    """True if a tensor has no memory: it is a constant, or has no elements."""
     return constant(t.uop) is not None or is_empty(t.shape)
 
 

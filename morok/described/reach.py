@@ -40,7 +40,7 @@ _WRAPPERS: Final = ("functools", "morok.described.function")  # modules of objec
 
 @functools.cache
 def _is_library(module: str) -> bool:
-    """Whether the module of this name is a library's: Python's, Morok's, or an installed one."""
+    """True if the module of this name is a library's: Python's, Morok's, or an installed one."""
     top = module.partition(".")[0]
     if top in (_OURS, "builtins") or top in sys.stdlib_module_names - {"__main__"}:
         return True
@@ -97,7 +97,7 @@ class Reach:
         return chain(chain.from_iterable(self._views), named, slots, map(_contents, self._cells), (_END,))
 
     def unchanged(self) -> bool:
-        """Whether everything is the very object that it was. False says nothing: an equal number may be in its place."""
+        """True if everything is the very object that it was. False says nothing: an equal number may be in its place."""
         try:
             return all(map(is_, self._elements(), self._there)) and [*chain.from_iterable(self._keyed)] == self._keys
         except (RuntimeError, ValueError, AttributeError):  # changed meanwhile; a cell that is empty now; no such attribute
@@ -212,7 +212,7 @@ class Reach:
 
 
 def _is_pythons(name: str, value: Any) -> bool:
-    """Whether an attribute of a class is one that Python itself sets, some as late as when an object is copied."""
+    """True if an attribute of a class is one that Python itself sets, some as late as when an object is copied."""
     return name.startswith("__") and name.endswith("__") and not isinstance(value, types.FunctionType)
 
 

@@ -60,7 +60,7 @@ def value_key(value: Any) -> Hashable:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are one object, or of one type and the same bits."""
+    """True if two values are one object, or of one type and the same bits."""
     if a is b:
         return True
     if type(a) is not type(b):

@@ -374,7 +374,9 @@ class _RuleChecker:
                 r.fail(f"this needs {what} to be one dtype", at, hint="give both the same dtype variable in the pattern: x: T")
 
     def _determined(self, expressions: Expressions, frozen: Mapping[int, Any], pattern_lanes: set[int], names: set[str]) -> None:
-        """The dtype of each constant follows from something bound."""
+        """The dtype of each constant follows from something bound. Constants that a condition chooses among have its lanes, where
+        nothing else tells them.
+        """
         r = self.resolver
         known = {r.types.find(e) for e in frozen}
         lanes = {r.types.find_lane(n) for n in pattern_lanes}
@@ -382,6 +384,10 @@ class _RuleChecker:
             b = r.bound.get(n)
             if b is not None and b.value.kind == "int":
                 lanes |= {i for i in lanes if r.types.lane_value(i) == n}
+        for chosen, condition in r.chosen:
+            if r.types.find_lane(chosen) not in lanes and r.types.lane_value(chosen) is None:
+                r.types.same_lanes(chosen, condition)
+        lanes = {r.types.find_lane(n) for n in lanes}
         u = r.universe
         addresses = {r.types.find(t.elem) for t in r.addresses}
         for e, t in r.constants:

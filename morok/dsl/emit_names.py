@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort, Ty
+from morok.dsl.infer import universe
 from morok.dsl.rows import Accessors, BoundCode, BoundNode, BoundNodes, BoundValue, Path, Variant, key_name, step_name
 
 SETTLE = "_settle"  # in generated code: the dialect's function that makes a node of a draft
@@ -175,15 +176,19 @@ class Names:
                 return self.access.lanes(f"{s.template.format(self.node_at(s.path))}[0]")
         return "1"
 
+    def vector_of(self, element: str, lanes: int | str) -> str:
+        return self.access.inline["vector"].format(d=element, k=self.lanes_of(lanes))
+
     def type_syntax(self, t: S.TypeSyntax) -> str:
         match t:
             case S.TName():
                 if t.name in self.dialect.dtypes:
                     return f"D_{t.name}"
-                return self.dtype_variable(t.name)
+                vector = universe(self.dialect).vector(t.name)
+                return self.dtype_variable(t.name) if vector is None else self.vector_of(f"D_{vector[0]}", vector[1])
             case S.TVector():
                 element = self.type_syntax(t.element)
-                return self.access.inline["vector"].format(d=element, k=self.lanes_of(t.lanes))
+                return self.vector_of(element, t.lanes)
             case S.TMaybeInvalid():
                 return self.type_syntax(t.inner)
         raise AssertionError(f"{type(t).__name__} names no single dtype")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
-from morok.dsl.checked import Sort
+from morok.dsl.checked import Sort, Ty
 from morok.dsl.emit_names import bare
 from morok.dsl.emit_values import Values
 from morok.dsl.rows import BoundCode, BoundNode
@@ -78,6 +78,11 @@ class Nodes(Values):
             return f"_d.const({dtype}, {bare(value)})"
         return template.format(v=bare(value), d=dtype)
 
+    def may_be_index(self, ty: Ty | None) -> bool:
+        """Whether a node may be of a dtype without a least and a greatest value."""
+        admitted = () if ty is None else (ty.element,) if ty.fixed else self.rule.domains[ty.element]
+        return ty is None or "index" in admitted
+
     def special_constant(self, e: S.ECall) -> str:
         ty = self.type(e)
         if e.name == "const":
@@ -86,6 +91,7 @@ class Nodes(Values):
             return self.const_of(value, self.dtype_of(ty))
         dtype = self.access.type(self.bearer(e.args[-1])) if ty is None else self.dtype_of(ty)
         if e.name == "identity":
+            self.raises = self.raises or self.may_be_index(self.type(e.args[1]))
             scalar = self.access.scalar(self.bearer(e.args[1]))
             return self.const_of(f"{self.fact('identity')}({self.value(e.args[0])}, {scalar})", dtype)
         return self.const_of("0" if e.name == "zero" else "1", dtype)
@@ -167,7 +173,9 @@ class Nodes(Values):
         count = len(args) if many else min(len(args), len(info.operands))
         operands = self._items(args[:count], operands=True)
         fields = dict(zip(info.fields, args[count:], strict=False))
-        return self.assemble(info, operands, {k: self.field(k, v) for k, v in fields.items()}, self.wanted_dtype(info, e))
+        return self.assemble(
+            info, operands, {k: self.field(k, v, info.field_kind(k)) for k, v in fields.items()}, self.wanted_dtype(info, e)
+        )
 
     def pointwise(self, op: str, operands: Sequence[str]) -> str:
         matched = self.matched.get((op, tuple(operands)))
@@ -218,16 +226,18 @@ class Nodes(Values):
             else:
                 operands.append(bare(self.node(value)))
         dtype = given.pop("dtype", None)
-        fields = {k: self.field(k, v) for k, v in given.items()}
+        fields = {k: self.field(k, v, info.field_kind(k)) for k, v in given.items()}
         return self.assemble(info, operands, fields, self.wanted_dtype(info, e) if dtype is None else self.value(dtype))
 
-    def field(self, name: str, e: S.Expr) -> str:
-        """A static field: sequences become tuples, names that nothing binds are members of the field's enum."""
+    def field(self, name: str, e: S.Expr, kind: str) -> str:
+        """A static field: sequences, also of pairs, become tuples, and what nothing binds is a member of the field's enum."""
         if isinstance(e, S.EName) and name != "op" and e.name not in self.locals and e.name not in self.row.names:
             return f"_d.members[{e.name!r}]"
         infinite = id(e) in self.rule.unbounded
         if isinstance(e, (S.EList, S.EComprehension)) or self.sort(e) is Sort.VALUES:
             items = self.sequence(e)
             self.raises = self.raises or infinite
+            if kind == "pairs" and not (isinstance(e, S.EName) and e.name in self.row.names):
+                return f"tuple(map(tuple, {items}))"
             return f"tuple(map(_finite, {items}))" if infinite else f"tuple({items})"
         return bare(self.finite(e) if infinite else self.value(e))

@@ -124,12 +124,12 @@ class _Walker:
         row = self.is_const(path, row)
         if p.kind != "const":
             return row.plus(LiteralTest(path, p.kind, "", self.possible(path, row)))
-        if p.name is None or p.name.startswith("_"):
+        if p.bound is None:
             return row
-        old = row.names.get(p.name)
+        old = row.names.get(p.bound)
         if isinstance(old, BoundValue):
             return row.plus(CodeTest((old.path, path), "_same_value({v0}, {v1})"))
-        return row.bind(p.name, BoundValue(path), self.same)
+        return row.bind(p.bound, BoundValue(path), self.same)
 
     def vector_constant(self, p: S.PConst, path: Path, row: Variant) -> Variant:
         lanes = self.access.field("VConst", "{0}", "values")

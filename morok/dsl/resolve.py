@@ -40,6 +40,7 @@ class Resolver:
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
         self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes that clauses name or compute at, to be determined; with a hint
         self.same_width: list[tuple[T, T]] = []
+        self.chosen: list[tuple[int, int]] = []  # the lanes of what a condition chooses among, and its own
         self.addresses: list[T] = []  # operands that are an index where nothing says otherwise
         self.pointwise = True
 
@@ -247,7 +248,9 @@ class Resolver:
         lanes = types.lane()
         for operand, w in zip(info.operands, info.params, strict=True):
             for t in slots.get(operand.name, ()):
-                types.unify(t, T(word(w), types.lane() if operand.holds == "condition" else lanes))
+                condition = operand.holds == "condition"
+                types.unify(t, T(word(w), types.lane() if condition else lanes))
+                self.chosen += [(lanes, t.lanes)] if condition else []
         types.unify(result, T(word(info.result), lanes))
 
     def gives_dtype(self, info: OpInfo) -> bool:

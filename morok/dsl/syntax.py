@@ -100,6 +100,11 @@ class PConst(Pattern):
     name: str | None = None
     type: TypeSyntax | None = None
 
+    @property
+    def bound(self) -> str | None:
+        """The name that the value is bound to: one that begins with `_` is not bound."""
+        return None if self.name is None or self.name.startswith("_") else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class PLiteral(Pattern):

@@ -443,8 +443,6 @@ class ValueExpressions(ABC):
         made, v = self.value(e)
         if v.kind == "unknown":
             return made, self.types.fresh()
-        if v.kind == "other":
-            return made, self.types.fresh()
         if v.kind != "node" or v.many or v.type is None:
             hint = "`c @const(v)` binds the node c and its value v" if v.kind == "const" else ""
             self.r.fail(f"{self._describe(v)} stands where a node is expected", e, "a bound node, or a term of such", hint)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import _weakref
 import functools
 import operator
+import threading
 import weakref
-from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]  # one atomic step, by which WeakValueDictionary forgets
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
+_lock: Final = threading.RLock()
+
+
+def in_python(table: dict[Any, weakref.ref[Any]], key: Any) -> None:
+    """Forget a key whose object has died; an interrupt that arrives here is lost, since it is raised in a callback."""
+    with _lock:  # `entered` gets a new object into the table only behind this
+        entry = table.get(key)
+        if entry is not None and entry() is None:
+            table.pop(key, None)
+
+
+# How WeakValueDictionary forgets: one atomic step in C.
+remove_dead: Final[Callable[[Any, Any], None]] = getattr(_weakref, "_remove_dead_weakref", in_python)
 
 
 class Entry(weakref.ref[T]):
@@ -36,7 +50,7 @@ class Alive(dict[Any, Entry[T]], Generic[T]):
     __slots__ = ("remove",)
 
     def __init__(self) -> None:
-        self.remove = functools.partial(_remove_dead_weakref, self)
+        self.remove = functools.partial(remove_dead, self)
 
     def entered(self, key: Any, made: T) -> T:
         """The object behind `key`: `made`, unless another is alive."""
@@ -49,4 +63,4 @@ class Alive(dict[Any, Entry[T]], Generic[T]):
             other = found()
             if other is not None:  # another thread was faster
                 return other
-            _remove_dead_weakref(self, key)  # it has died, and was not forgotten yet
+            remove_dead(self, key)  # it has died, and was not forgotten yet

@@ -6,12 +6,13 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
+from morok.dsl.values import NoValue
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
 from morok.ir.launch import counts, launched, renames, told_apart
 from morok.ir.maker import maker
-from morok.ir.op import NO_INSTRUCTION, TABLE, AxisType, Op, OpDef, Undefined
+from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.ops.loop import identity
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
@@ -69,6 +70,13 @@ def _exact_fits(op: Op, operands: tuple[UOp, ...], arg: Any = None) -> bool:
 
 def _no_overflow(node: UOp) -> bool:
     return not node.src or _exact_fits(node.op, node.src, node.arg)
+
+
+def _identity(op: Op, dtype: DType) -> Any:
+    """The neutral element of a fold; no value where there is none."""
+    if op not in REDUCE_OPS or (dtype.is_index and op in (Op.Max, Op.Min)):
+        raise NoValue
+    return identity(op, dtype)
 
 
 class _Morok:
@@ -141,7 +149,7 @@ class _Morok:
         "is_int": lambda d: d.is_int,
         "is_float": lambda d: d.is_float,
         "safe_cast": safe_cast,
-        "identity": identity,
+        "identity": _identity,
         "subst": replace_range,
         "axes": lambda n: n.arg if n.op is _UNROLL else (),
         "inside": lambda n: n.src[0] if n.op is _UNROLL else n,

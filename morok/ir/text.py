@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib
 import json
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from morok import handed
 from morok.ir import number
 from morok.ir.dtype import BY_NAME, FLOAT_FORMAT, AddrSpace, DType, dtypes
 from morok.ir.op import AxisType, Op
@@ -38,13 +38,6 @@ USUAL: Final[dict[Op, dict[str, Any]]] = {Op.Range: {"renumbered": False}, Op.Si
 # Said by the operands: `gate=` for Index; a DefineVar has its own notation, a constant too.
 _UNSAID: Final = frozenset({Op.Index, Op.DefineVar, Op.Const, Op.VConst})
 _WITH_TYPE: Final = frozenset({Op.Cast, Op.Bitcast})  # the dtype is the last argument
-
-# Classes of arguments by the names they have in text, and the modules that define them.
-_ARGUMENT_CLASSES: Final[dict[str, str]] = {
-    "KernelInfo": "morok.passes.target",
-    "Opt": "morok.optimize.opts",
-    "OptOp": "morok.optimize.opts",
-}
 
 WORDS: Final[dict[str, Any]] = {
     **{o.name: o for o in Op},
@@ -157,12 +150,11 @@ _registered: Final[dict[str, type]] = {}
 
 
 def class_named(name: str) -> type | None:
+    """The class of an argument by its name in text: registered, or handed in by the package (morok/__init__); None if neither."""
     found = _registered.get(name)
-    if found is None and name in _ARGUMENT_CLASSES:
-        try:
-            found = getattr(importlib.import_module(_ARGUMENT_CLASSES[name]), name, None)
-        except ImportError:
-            return None
+    if found is None and handed.home(f"argument {name}"):
+        given: type = handed.part(f"argument {name}")
+        return given
     return found
 
 

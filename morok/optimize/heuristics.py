@@ -309,7 +309,7 @@ def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list
 
 
 def _along_reductions() -> bool:
-    """Whether the settings ask for vectors along what is reduced, in place of outputs."""
+    """True if the settings ask for vectors along what is reduced, in place of outputs."""
     return config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value
 
 

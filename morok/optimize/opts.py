@@ -100,7 +100,7 @@ def _in_order(ast: UOp) -> UOp:
 
 
 def _is_shared(fold: UOp) -> bool:
-    """Whether threads share a reduction: it becomes one through a local buffer."""
+    """True if threads share a reduction: it becomes one through a local buffer."""
     return fold.op is Op.Reduce and any(r.arg[1] is AxisType.GroupReduce for r in fold.src[1:])
 
 
@@ -182,7 +182,7 @@ class Scheduler:
         return [r for r in self.reduced_ranges if r in ordered]
 
     def fills_within(self, r: UOp) -> bool:
-        """Whether what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
+        """True if what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
         return any((n.op in (Op.Barrier, Op.Bufferize) or _is_shared(n)) and r in n.ranges for n in self.nodes)
 
     def kernel(self) -> UOp:

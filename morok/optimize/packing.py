@@ -36,7 +36,7 @@ def is_written(ast: UOp, slot: int) -> bool:
 
 
 def is_plain(read: UOp) -> bool:
-    """Whether a read has one index, no gate, and needs no other read, so that it may be made at another time; and its loops are
+    """True if a read has one index, no gate, and needs no other read, so that it may be made at another time; and its loops are
     not in blocks of lanes, which are no ranges that a copy could run over."""
     below = read.src[1].toposort()
     return len(read.src) == 2 and read.dtype.count == 1 and not any(n.op in (Op.Invalid, Op.Index, Op.Unroll) for n in below)

@@ -256,7 +256,7 @@ def _is_wanted_whole(x: UOp, w: Widths) -> bool:
 
 
 def _is_folded(node: UOp, w: Widths) -> bool:
-    """Whether a node is arithmetic on registers and on neighbours in memory, and nothing else, in vectors."""
+    """True if a node is arithmetic on registers and on neighbours in memory, and nothing else, in vectors."""
     known = w.folded
     stack = [node]
     while stack:
@@ -276,7 +276,7 @@ def _is_folded(node: UOp, w: Widths) -> bool:
 
 
 def _is_row(x: UOp, w: Widths) -> bool:
-    """Whether a vector is read from neighbouring places in their order, or made of such vectors."""
+    """True if a vector is read from neighbouring places in their order, or made of such vectors."""
     if x.op is _CAT:
         return all(_is_row(s, w) for s in x.src)
     if x.op is not _LOAD or len(x.src) > 1 or x.src[0].op is not _INDEX or len(x.src[0].src) != 2:
@@ -289,7 +289,7 @@ def _is_row(x: UOp, w: Widths) -> bool:
 
 
 def _is_accumulated(node: UOp, w: Widths) -> bool:
-    """Whether a node is arithmetic on numbers in more lanes than the machine computes, some of them from registers. Nothing is
+    """True if a node is arithmetic on numbers in more lanes than the machine computes, some of them from registers. Nothing is
     known of such numbers, so that lanes would not become simpler than others by being apart.
     """
     known = w.accumulated
@@ -317,7 +317,7 @@ def _is_number(x: UOp) -> bool:
 
 
 def _is_accumulator(x: UOp) -> bool:
-    """Whether a vector is what a register holds."""
+    """True if a vector is what a register holds."""
     if x.op is not _LOAD or x.src[0].op is not _INDEX:
         return False
     d = x.src[0].src[0].dtype

@@ -46,11 +46,12 @@ def admit(rules: RuleSet) -> None:
     """Let these rules be used in a stage. UsageError for rules over other nodes than UOps, and for rules that want a context;
     UnprovedRuleError for a rule that no ledger vouches for.
     """
+    from morok.dialect import built_in
     from morok.rewrite import gate
     from morok.rewrite.ruleset import RuleSet  # lazy: the engine, which is loaded where rules are
 
     instance(rules, RuleSet, "what is appended to a stage", "rules, as load_rules(..) makes them")
-    if rules.dialect.name != "morok":
+    if not built_in(rules.dialect):
         raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")
     if rules.has_context:
         raise UsageError("rules with a @context cannot be appended to a stage", expected="rules that need no context object")

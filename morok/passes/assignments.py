@@ -2,16 +2,14 @@
 
 A buffer holds its first contents, and after each assignment other ones. Kernels that read contents k run before assignment
 k + 1; assignments to one buffer keep their order. Where one kernel reads two contents of a buffer, the older ones are copied
-first. Where assignments wait for each other (`a.assign(b); b.assign(a)`, each reading what the other overwrites) there is no
-order, and the program is refused.
+first. So are the contents of one buffer where assignments wait for each other (`a, b = b, a`: each reads what the other
+overwrites).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morok.caller import caller
-from morok.errors import IRError
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
@@ -21,7 +19,7 @@ from morok.passes.rangeify.state import STORAGE, State
 
 
 class OverwrittenTooEarly(Exception):
-    """A kernel reads `contents`, a Buffer or the Bufferize of an Assign, together with what overwrites it."""
+    """A kernel reads `contents`, a Buffer or the Bufferize of an Assign, together with what overwrites it, or behind that."""
 
     def __init__(self, contents: UOp) -> None:
         self.contents = contents
@@ -30,7 +28,7 @@ class OverwrittenTooEarly(Exception):
 def in_order(sink: UOp) -> list[UOp]:
     """The Bufferize nodes of a rangeified graph in an order in which their kernels may run.
 
-    Raises OverwrittenTooEarly where a copy is needed, IRError where there is no order.
+    Raises OverwrittenTooEarly where a copy is needed.
     """
     nodes = list(stored(sink))
     if not any(n.src[0].op is Op.Assign for n in nodes):
@@ -42,16 +40,22 @@ def in_order(sink: UOp) -> list[UOp]:
         for r in reads[n]:
             readers.setdefault(r, []).append(n)
     contents: dict[UOp, UOp] = {}  # buffer -> the Bufferize that last assigned to it
+    replaced: dict[UOp, UOp] = {}  # a Bufferize that assigns -> the contents that it overwrites
     for n in nodes:
         if n.src[0].op is Op.Assign:
             target = assigned(n)
-            now = contents.get(target, target)
+            now = replaced[n] = contents.get(target, target)
             before[n].update(r for r in readers.get(now, ()) if r is not n)
             if now is not target:
                 before[n].add(now)
             contents[target] = n
     for n in nodes:
         _refuse_two_contents(reads[n], nodes)
+    circle = _circle(nodes, before)
+    for n, waits_for in zip(circle, [*circle[1:], *circle[:1]], strict=True):
+        if n in replaced and replaced[n] in reads[waits_for] and waits_for not in reads[n]:
+            raise OverwrittenTooEarly(replaced[n])
+    assert not circle, "what nodes read, and the order of assignments to one buffer, has no circle by itself"
     return _sorted(nodes, before)
 
 
@@ -122,28 +126,40 @@ def _sorted(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
     position = {n: i for i, n in enumerate(nodes)}
     out: list[UOp] = []
     done: set[UOp] = set()
-    open_: set[UOp] = set()
     for node in nodes:
         stack = [node]
         while stack:
             n = stack[-1]
-            if n in done:
-                stack.pop()
+            waiting = [] if n in done else sorted((b for b in before[n] if b not in done), key=position.__getitem__, reverse=True)
+            if waiting:
+                stack.extend(waiting)
                 continue
-            open_.add(n)
-            waiting = sorted((b for b in before[n] if b not in done), key=position.__getitem__, reverse=True)
-            if not waiting:
-                stack.pop()
-                open_.discard(n)
+            stack.pop()
+            if n not in done:
                 done.add(n)
                 out.append(n)
-                continue
-            if any(w in open_ for w in waiting):
-                raise IRError(
-                    "assignments wait for each other in a circle: each reads what another overwrites",
-                    place=caller(),
-                    expected="an order in which every old value is read before it is overwritten",
-                    hint="keep a copy: assign x.clone() instead of x, or realize one of them first",
-                )
-            stack.extend(waiting)
     return out
+
+
+def _circle(nodes: Sequence[UOp], before: dict[UOp, set[UOp]]) -> list[UOp]:
+    """Nodes each of which is to run behind the next, and the last behind the first; [] if there is an order."""
+    waiting = {n: len(before[n]) for n in nodes}
+    behind: dict[UOp, list[UOp]] = {n: [] for n in nodes}
+    for n in nodes:
+        for b in before[n]:
+            behind[b].append(n)
+    free = [n for n in nodes if not waiting[n]]
+    while free:
+        for n in behind[free.pop()]:
+            waiting[n] -= 1
+            if not waiting[n]:
+                free.append(n)
+    left = [n for n in nodes if waiting[n]]
+    if not left:
+        return []
+    path: dict[UOp, int] = {}
+    n = left[0]
+    while n not in path:
+        path[n] = len(path)
+        n = next(b for b in nodes if b in before[n] and waiting[b])
+    return list(path)[path[n] :]

@@ -115,7 +115,7 @@ class _Block:
                 count[(start + begin * size) % SECTOR] += n
 
     def varies(self, term: UOp) -> bool:
-        """Whether a term may have another value for other threads."""
+        """True if a term may have another value for other threads."""
         return any(r in term.ranges for r in self.ranges)
 
     def offsets(self, total: Linear) -> list[int]:
@@ -217,5 +217,5 @@ def _is_global(place: UOp) -> bool:
 
 
 def _is_uniform(gate: UOp) -> bool:
-    """Whether a gate is the same for all lanes, as far as it can be seen."""
+    """True if a gate is the same for all lanes, as far as it can be seen."""
     return gate.dtype.count == 1 or (gate.op is Op.Vectorize and all(s is gate.src[0] for s in gate.src))

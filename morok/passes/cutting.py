@@ -18,6 +18,7 @@ from morok.passes.walk import next_range_id, rebuild
 MAX_PIECES: Final = 4  # a nest of loops is cut into at most so many,
 MAX_PARTS: Final = 16  # and one of them alone into so many: as many tensors as one kernel joins, MOST_PARTS of rangeify
 _AROUND: Final = frozenset({Op.Sink, Op.Barrier})  # what holds the loops that are cut
+_LOOPS: Final = frozenset({Op.Reduce, Op.End})
 
 
 def stored_to(statement: UOp) -> UOp | None:
@@ -66,10 +67,11 @@ class CutStores:
     def plan(self, end: UOp) -> None:
         """Which loops of a nest around a store to cut, while that does not make too many pieces.
 
-        Loops over reductions are left whole: a copy would double the work of compiling them.
+        Loops over reductions are left whole: a copy would double the work of compiling them. So are those that fill buffers
+        inside: pieces would have these buffers, and the loops that fill them, in common.
         """
         storage = stored_to(end.src[0])
-        if storage is None or any(n.op is Op.Reduce for n in end.toposort()):
+        if storage is None or any(n.op in _LOOPS for n in end.src[0].toposort()):
             return
         pieces = 1
         for r in reversed(end.src[1:]):

@@ -94,7 +94,7 @@ def _stored_before(buffer: UOp) -> set[UOp]:
 
 
 def _places_of_their_own(store: UOp) -> bool:
-    """Whether no two threads of a block that may store different values do so at one place. Threads along a range that neither
+    """True if no two threads of a block that may store different values do so at one place. Threads along a range that neither
     place nor value depends on store the same.
     """
     threads = {r for r in store.ranges if r.arg[1] in THREADS}

@@ -159,7 +159,7 @@ def _together(order: Sequence[UOp], results: Collection[UOp], most_buffers: int)
 
 
 def _joins(several: _Several, node: UOp, reads: Mapping[UOp, bool], place: Mapping[UOp, int], most: int) -> bool:
-    """Whether a value that reads this memory can be stored together with these."""
+    """True if a value that reads this memory can be stored together with these."""
     first = place[several.members[0]]
     others = [s for s in reads if not (s in several.members and reads[s])]
     return all(place.get(s, -1) < first for s in others) and len(several.reads.union(others)) + len(several.members) < most

@@ -21,6 +21,6 @@ def _depth(r: UOp) -> tuple[int, tuple[bool, int, int]]:
 
 @helper
 def innermost(r: UOp, others: Sequence[UOp]) -> bool:
-    """Whether `r` nests inside all others: a range whose length depends on another lies inside it."""
+    """True if `r` nests inside all others: a range whose length depends on another lies inside it."""
     depth = _depth(r)
     return all(depth >= _depth(x) for x in others)

@@ -261,7 +261,7 @@ def _cut(step: Step, between: Collection[int], lengths: Sequence[int]) -> _Piece
 
 
 def _in_piece(index: UOp, outer: Sequence[UOp], lengths: Sequence[int], elements: int) -> bool:
-    """Whether an index is `elements` times the number of the piece, plus less than that."""
+    """True if an index is `elements` times the number of the piece, plus less than that."""
     total = linear(index)
     steps = [elements * math.prod(islice(lengths, k + 1, None)) for k in range(len(lengths))]
     if [total.terms.get(r, 0) for r in outer] != steps:

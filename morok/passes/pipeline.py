@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
-from morok.collector import paused, settle
 from morok.errors import UnprovedRuleError
 from morok.ir.maker import maker
 from morok.ir.op import Op
@@ -200,8 +199,7 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
     origin = maker.origin
     maker.origin = ast.origin  # nodes come from the kernel, unless an algorithm knows better
     try:
-        with paused():
-            return _lower(ast, target, observer, trial)
+        return _lower(ast, target, observer, trial)
     finally:
         maker.origin = origin
 
@@ -251,7 +249,6 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
     if target not in _prepared:
         prepare(target)
         _prepared.add(target)
-        settle()
     for stage in STAGES:
         before = program
         program = run(stage, program, target, trial if stage.number == DECOMPOSITIONS else None)

@@ -67,7 +67,7 @@ class Target:
 
     @property
     def aligned(self) -> bool:
-        """Whether a wide access must begin at a multiple of its size: GPUs fault otherwise."""
+        """True if a wide access must begin at a multiple of its size: GPUs fault otherwise."""
         return self.has_local
 
     def lanes(self, dtype: DType) -> int:

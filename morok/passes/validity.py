@@ -111,7 +111,7 @@ def _narrow(e: UOp, low: Num, high: Num, bounds: dict[UOp, Bounds]) -> None:
 
 
 def _total(x: UOp) -> bool:
-    """Whether `x` has a value wherever its variables have: no divisor may be 0."""
+    """True if `x` has a value wherever its variables have: no divisor may be 0."""
     return all(n.src[1].vmin > 0 or n.src[1].vmax < 0 for n in x.toposort() if n.op in _DIVISIONS)
 
 

@@ -19,6 +19,7 @@ from morok.prove import found_earlier, ledger, obligation_store, promises
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.limits import Limits
 from morok.prove.verdict import Verdict, exit_status
+from morok.rewrite import folders
 from morok.rewrite.files import RuleFile
 
 Source = str | os.PathLike[str]
@@ -41,7 +42,7 @@ def packed_files(paths: Iterable[Source]) -> list[tuple[Path, str]]:
         if not below:
             what = "holds no .rules files" if p.is_dir() else "is no file" if p.exists() else "does not exist"
             raise UsageError(f"{p} {what}", expected="a .rules file or a folder of them")
-        found += [(f, ledger.pack_of(p)) for f in below]
+        found += [(f, folders.pack_of(p)) for f in below]
     return found
 
 
@@ -91,7 +92,7 @@ def prove(
 
     Without `mistakes` raises RuleError with every mistake if a file cannot be checked.
     """
-    items = [ledger.rules_folder()] if what is None else _items(what)
+    items = [folders.rules_folder()] if what is None else _items(what)
     budget = None if budget is None else whole(budget, "the budget", 0)
     jobs = None if jobs is None else whole(jobs, "the number of jobs", 0)
     use_cache, write, trust_ledger = flag(use_cache, "use_cache"), flag(write, "write"), flag(trust_ledger, "trust_ledger")
@@ -111,7 +112,7 @@ def prove(
         loaded = RuleFile(file, content, pack)
         looked = use_cache and not write and smt2 is None and not frozen
         known = ledger.unchanged(file, content, trust_ledger) if looked else None
-        calling = known is not None and not ledger.is_built_in(file) and any(r.helpers for r in known.values())
+        calling = known is not None and not folders.is_built_in(file) and any(r.helpers for r in known.values())
         if known is not None and not calling:
             named = [(r, r.name.removeprefix(f"{pack}.")) for g in loaded.index.groups for r in g.rules]
             verdicts += [
@@ -334,7 +335,7 @@ def record_verdicts(
         mine = [r for r in rules if r.file == file]
         complete = file in contents
         digests = {r.name: by_name[(file, r.name)].digest or ledger.rule_digest(r) for r in mine}
-        own = ledger.machine_path(file) if remember or not ledger.is_built_in(file) else None
+        own = ledger.machine_path(file) if remember or not folders.is_built_in(file) else None
         for path in filter(None, (ledger.page_path(file) if write else None, own)):
             old = ledger.page_at(path)
             records = {} if old is None or complete else dict(old.records)

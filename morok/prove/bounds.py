@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import z3
-
 from morok.ir.dtype import DType, dtypes, inf
 from morok.ir.op import TABLE, Op, OpDef
+from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.intervals import Explorer, Symbol
 from morok.prove.products import Quotient, lemmas, magnitude, sign_of_truncated
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, both, choose, either, negation
+from morok.prove.semantics.term import Term, both, choose, either, is_true, negation
 from morok.prove.semantics.theory import MorokWorld
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.solve import ask
 from morok.prove.symbol import Symbol as Unknown
 
@@ -75,11 +75,11 @@ def _ends(d: DType) -> list[tuple[bool, bool]]:
 def _number(world: MorokWorld, width: int, d: DType, value: Expr) -> Expr:
     """The integer that a lane's value is, as the explorer has integers."""
     if d.is_bool:
-        one, zero = (z3.BitVecVal(1, width), z3.BitVecVal(0, width)) if width else (z3.IntVal(1), z3.IntVal(0))
-        return z3.If(value, one, zero)
+        one, zero = (smt.BitVecVal(1, width), smt.BitVecVal(0, width)) if width else (smt.IntVal(1), smt.IntVal(0))
+        return smt.If(value, one, zero)
     if not width:
         return value
-    return z3.SignExt(width - d.bits, value) if d.is_signed else z3.ZeroExt(width - d.bits, value)
+    return smt.SignExt(width - d.bits, value) if d.is_signed else smt.ZeroExt(width - d.bits, value)
 
 
 def _operand(world: MorokWorld, explorer: Explorer, name: str, d: DType, finite: tuple[bool, bool]) -> tuple[Operand, Term]:
@@ -96,12 +96,12 @@ def _operand(world: MorokWorld, explorer: Explorer, name: str, d: DType, finite:
         premises.append(_at_most(explorer, lo, hi))
         if not d.is_index:
             premises += [_at_most(explorer, d.min, lo), _at_most(explorer, hi, d.max)]
-    explorer.premises = [*explorer.premises, *(p for p in premises if not z3.is_true(p))]
+    explorer.premises = [*explorer.premises, *(p for p in premises if not is_true(p))]
     return Operand(d, lo, hi), value
 
 
 def _unknown(explorer: Explorer, name: Unknown) -> Expr:
-    return z3.BitVec(name, explorer.width) if explorer.width else z3.Int(name)
+    return smt.BitVec(name, explorer.width) if explorer.width else smt.Int(name)
 
 
 def _at_most(explorer: Explorer, a: Any, b: Any) -> Expr:
@@ -109,7 +109,7 @@ def _at_most(explorer: Explorer, a: Any, b: Any) -> Expr:
     if isinstance(a, float) or isinstance(b, float):
         low, high = a == -inf if isinstance(a, float) else None, b == inf if isinstance(b, float) else None
         return TRUE if low or high else FALSE
-    x, y = (v if z3.is_expr(v) else explorer.number(v) for v in (a, b))
+    x, y = (v if isinstance(v, Expr) else explorer.number(v) for v in (a, b))
     return x <= y
 
 
@@ -193,7 +193,7 @@ def _one_of(entry: OpDef, d: DType, which: Sequence[int], count: int, also: int 
             options.append(world.constant(d.name, also).value)
         value = options[-1]
         for i, option in enumerate(options[:-1]):
-            value = z3.If(z3.Int(Unknown("fixed", "lane")) == i, option, value)
+            value = smt.If(smt.Int(Unknown("fixed", "lane")) == i, option, value)
         src: Any = tuple(o for o, _ in made)
         where = _where(entry.name, [d] * count, d, finite)
         yield Case(
@@ -216,7 +216,7 @@ def _counters(entry: OpDef, d: DType) -> Iterator[Case]:
         world, explorer = MorokWorld("bounds", integers=True), Explorer(0, [])
         end, e = _operand(world, explorer, "end", d, finite)
         i = world.variable(Unknown("fixed", "i"), d.name)
-        value = Term(i.value, z3.And(i.value >= 0, i.value < e.value))
+        value = Term(i.value, smt.And(i.value >= 0, i.value < e.value))
         src: Any = (end,)
         yield Case(
             _where(entry.name, [d], d, [finite]),
@@ -326,11 +326,11 @@ def _facts(case: Case) -> tuple[list[Expr], list[Expr]]:
     for (kind, a, b), (q, _) in _divisions(world):
         if kind == "tdiv":
             explorer.quotient_is(Quotient(magnitude(a), magnitude(b), magnitude(q)))
-            explorer.facts.append(z3.Implies(b != 0, sign_of_truncated(a, b, q)))
+            explorer.facts.append(smt.Implies(b != 0, sign_of_truncated(a, b, q)))
         else:
-            explorer.quotient_is(Quotient(z3.If(b > 0, a, -a), magnitude(b), q))
+            explorer.quotient_is(Quotient(smt.If(b > 0, a, -a), magnitude(b), q))
     names = _products(case)
-    axioms = [z3.substitute(a, *names) for a in world.axioms] if names else world.axioms
+    axioms = [smt.substitute(a, *names) for a in world.axioms] if names else world.axioms
     easy: list[Expr] = []
     hard: list[Expr] = []
     for axiom in axioms:
@@ -341,16 +341,16 @@ def _facts(case: Case) -> tuple[list[Expr], list[Expr]]:
 def _products(case: Case) -> list[tuple[Expr, Expr]]:
     """The products in what is said of the value, with names; beside them those of the ends of the factors' intervals."""
     explorer = case.explorer
-    found = {m.get_id(): m for e in (*case.world.axioms, case.value.value) for m in _multiplications(e)}
-    if not explorer.products or any(m.num_args() != 2 for m in found.values()):
+    found = {m.number: m for e in (*case.world.axioms, case.value.value) for m in _multiplications(e)}
+    if not explorer.products or any(len(m.args) != 2 for m in found.values()):
         return []
     near: dict[int, list[Expr]] = {}
     for operand, value in zip(case.operands, case.values, strict=True):
-        near[value.get_id()] = [value, *(v.value for v in (operand.vmin, operand.vmax) if isinstance(v, Symbol))]
+        near[value.number] = [value, *(v.value for v in (operand.vmin, operand.vmax) if isinstance(v, Symbol))]
     names = []
     for m in found.values():
-        x, y = m.children()
-        for u, v in itertools.product(near.get(x.get_id(), [x]), near.get(y.get_id(), [y])):
+        x, y = m.args
+        for u, v in itertools.product(near.get(x.number, [x]), near.get(y.number, [y])):
             explorer.product(u, v)
         names.append((m, explorer.product(x, y)))
     return names
@@ -361,18 +361,18 @@ def _multiplications(e: Expr) -> Iterator[Expr]:
     todo, seen = [e], set()
     while todo:
         at = todo.pop()
-        if at.get_id() in seen:
+        if at.number in seen:
             continue
-        seen.add(at.get_id())
-        if z3.is_mul(at) and sum(not z3.is_int_value(c) for c in at.children()) > 1:
+        seen.add(at.number)
+        if at.head == "*" and sum(c.head != "value" for c in at.args) > 1:
             yield at
-        todo.extend(at.children())
+        todo.extend(at.args)
 
 
 def _inside(case: Case, lo: Any, hi: Any) -> Expr:
     value = case.value.value
     if not case.explorer.width and (names := _products(case)):
-        value = z3.substitute(value, *names)
+        value = smt.substitute(value, *names)
     number = _number(case.world, case.explorer.width, case.result, value)
     return both(_at_most(case.explorer, lo, number), _at_most(case.explorer, number, hi))
 

@@ -20,6 +20,7 @@ from morok.prove import ledger, sources, stamp
 from morok.prove.ledger import Page, Record
 from morok.prove.static import Closure, read_module, without_docstrings
 from morok.prove.verdict import Verdict
+from morok.rewrite import folders
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _PROVER: Final = ("bounds.py", "intervals.py", "products.py", "solve.py", "answers.py", "semantics/term.py",
@@ -30,7 +31,7 @@ LEMMAS: Final = "bounds.lemmas"
 
 
 def page_path() -> Path:
-    return ledger.proofs_folder() / "bounds.json"
+    return folders.proofs_folder() / "bounds.json"
 
 
 def bounded_ops() -> list[Op]:

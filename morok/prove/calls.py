@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort, Ty
 from morok.errors import MorokError
@@ -176,7 +177,7 @@ class Nodes:
         self.constants: tuple[int, ...] = ()
 
     def make(self, ty: Ty, instance: Instance, constants: tuple[int, ...]) -> Any:
-        if self.rule.dialect.name != "morok":
+        if not built_in(self.rule.dialect):
             hint = "@morok.helper(arguments=..) makes them"
             raise UnmadeError(f"no nodes of dialect {self.rule.dialect.name} are made up: {hint}")
         from morok.ir.dtype import dtypes

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import z3
-
+from morok.dialect import built_in
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import UnknownNameError
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.kinds import Node
+from morok.prove.semantics.term import is_true
 from morok.prove.solve import Model
 
 UNDEFINED = "undefined"
@@ -64,10 +64,10 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     """The counterexample that a model is, evaluated where the dialect can."""
     bindings: dict[str, Any] = {}
     for name, dtype, term in o.variables:
-        if not z3.is_true(model.value(term.defined)):
+        if not is_true(model.value(term.defined)):
             bindings[name] = UNDEFINED
             continue
-        bindings[name] = INVALID if z3.is_true(model.value(term.invalid)) else scalar(rule, world, dtype, model.value(term.value))
+        bindings[name] = INVALID if is_true(model.value(term.invalid)) else scalar(rule, world, dtype, model.value(term.value))
     for name, _, number in o.facts:
         bindings[name] = _number(world, model, number)
     used = dict.fromkeys([*instance.dtypes.values(), *(dtype for _, dtype, _ in o.variables)])
@@ -96,7 +96,7 @@ def _smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dic
 
     A value whose bounds the rule asks for is a constant, with itself for both.
     """
-    if rule.dialect.name != "morok" or rule.externs or rule.syntax.assuming:
+    if not built_in(rule.dialect) or rule.externs or rule.syntax.assuming:
         return None
     of = {name: dtype for name, dtype, _ in o.variables if name in bindings}
     numbers = [name for name, _, _ in o.facts]
@@ -125,7 +125,7 @@ def _smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dic
 
 def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
     """Whether the rule's own matcher, on a graph with these bindings, gives another value than the graph has."""
-    if rule.dialect.name != "morok" or rule.externs or rule.syntax.assuming:
+    if not built_in(rule.dialect) or rule.externs or rule.syntax.assuming:
         return False
     from morok.prove import replay
 
@@ -137,7 +137,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
 
     None where a few hundred random graphs show nothing, which says nothing.
     """
-    if rule.dialect.name != "morok":
+    if not built_in(rule.dialect):
         return None
     from morok.prove.trust import sieve
     from morok.prove.trust.smallest import smallest
@@ -159,9 +159,9 @@ def searched(rule: CheckedRule) -> Counterexample | None:
 
 
 def _number(world: Any, model: Model, number: Any) -> Any:
-    if z3.is_true(model.value(number.minus_infinity)):
+    if is_true(model.value(number.minus_infinity)):
         return -math.inf
-    if z3.is_true(model.value(number.plus_infinity)):
+    if is_true(model.value(number.plus_infinity)):
         return math.inf
     return world.read_number(model.value(number.value))
 
@@ -174,9 +174,9 @@ def scalar(rule: CheckedRule, world: Any, dtype: str, value: Any) -> Any:
 def value_in(rule: CheckedRule, world: Any, model: Model, node: Node) -> Any:
     lanes = []
     for t in node.lanes:
-        if not z3.is_true(model.value(t.defined)):
+        if not is_true(model.value(t.defined)):
             lanes.append(UNDEFINED)
-        elif z3.is_true(model.value(t.invalid)):
+        elif is_true(model.value(t.invalid)):
             lanes.append(INVALID)
         else:
             lanes.append(scalar(rule, world, node.dtype, model.value(t.value)))
@@ -194,7 +194,7 @@ def replay(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
     """
     assert o.pattern is not None
     assert o.target is not None
-    run = _Interpreter(rule, o, world, model) if rule.dialect.name == "morok" else _Folder(rule, o, world, model)
+    run = _Interpreter(rule, o, world, model) if built_in(rule.dialect) else _Folder(rule, o, world, model)
     left = run.value(o.pattern)
     if left == UNDEFINED:
         return False
@@ -211,9 +211,9 @@ def replay(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
 
 def _leaf(world: Any, model: Model, node: Node) -> Any:
     t = node.lanes[0]
-    if not z3.is_true(model.value(t.defined)):
+    if not is_true(model.value(t.defined)):
         return UNDEFINED
-    return INVALID if z3.is_true(model.value(t.invalid)) else world.read(node.dtype, model.value(t.value))
+    return INVALID if is_true(model.value(t.invalid)) else world.read(node.dtype, model.value(t.value))
 
 
 class _Folder:
@@ -248,7 +248,7 @@ class _Interpreter:
 
     def __init__(self, rule: CheckedRule, o: Obligation, world: Any, model: Model) -> None:
         self.rule, self.world, self.model = rule, world, model
-        self.names = {t.value.get_id(): name for name, _, t in o.variables}
+        self.names = {t.value.number: name for name, _, t in o.variables}
         self.variables: dict[str, Any] = {}
         self.built: dict[int, Any] = {}
 
@@ -279,7 +279,7 @@ class _Interpreter:
                 return self.undefined(dtype)
             if value == INVALID:
                 return UOp.invalid_at(dtype)
-            name = self.names.get(node.term.value.get_id())
+            name = self.names.get(node.term.value.number)
             if made is None and name is None:
                 raise Unreplayable  # made of parts that are no values: storage, loops
             if made is None and name is not None:

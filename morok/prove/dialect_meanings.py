@@ -9,13 +9,16 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-import z3
-
 from morok.dialect import Dialect, OpInfo
 from morok.dsl.declared import Mistake
 from morok.dsl.values import FAILURES, NoValue
+from morok.prove import smt
+from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.dialect_values import candidates, mentioned, same_number, worlds
+from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
+from morok.prove.smt import FALSE, TRUE
+from morok.prove.solve import ask
 
 MOST: Final = 240  # applications of one op at one choice of dtypes
 LEAST: Final = 24
@@ -84,7 +87,7 @@ def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mi
     try:
         if not info.solver:
             raise Wrong("solver", "it names no function, so that no rule over the op can be proved", '"package.module:function"')
-        function = target(info.solver)
+        function = meaning_of(target(info.solver))
     except Wrong as wrong:
         fields.add("solver")
         yield Mistake(info.name, "solver", wrong.message, wrong.expected or "a function (world, dtype, *terms) -> Term")
@@ -237,6 +240,7 @@ def _compare(
         raise Wrong("solver", f"{info.solver} of {_values(v)} raises {said(problem)}", "(world, dtype, *terms) -> Term") from None
     if not isinstance(got, Term):
         raise Wrong("solver", f"{info.solver} returns {type(got).__name__}", "a Term: strict(value, *operands) makes one")
+    _check_sorts(world, info, result, got, v)
     if info.evaluate is None:
         return True
     try:
@@ -254,32 +258,47 @@ def _compare(
     return True
 
 
+def _check_sorts(world: Any, info: OpInfo, result: str, got: Term, v: tuple[Any, ...]) -> None:
+    """Wrong where the parts of a lane are not of the sorts that they should be of."""
+    try:
+        of = smt.term(world.constant(result, 0).value).sort
+    except Exception:  # the theory has no such constant, which is said elsewhere
+        return
+    for part, value, sort in (
+        ("value", got.value, of),
+        ("defined", got.defined, smt.BoolSort()),
+        ("invalid", got.invalid, smt.BoolSort()),
+    ):
+        if not isinstance(value, smt.Expr) or value.sort is not sort:
+            found = value.sort if isinstance(value, smt.Expr) else type(value).__name__
+            raise Wrong("solver", f"{info.solver} of {_values(v)}: `{part}` is of {found}", f"a term of {sort}")
+
+
 def _agree(world: Any, info: OpInfo, result: str, got: Term, want: Any, v: tuple[Any, ...]) -> None:
-    there = z3.simplify(got.defined)
-    if world.axioms or not (z3.is_true(there) or z3.is_false(there)):
+    there = smt.simplify(got.defined)
+    if world.axioms or there.head != "value":
         there = _model(world, got.defined)
     at = f"{info.name}{_values(v)}"
     if want is NoValue:
-        if z3.is_true(there):
+        if there is TRUE:
             raise Wrong("evaluate", f"{at} has no value, and has one to the solver", f"what {info.solver} says")
         return
-    if z3.is_false(there):
+    if there is FALSE:
         raise Wrong("evaluate", f"{at} is {want!r}, and has no value to the solver", f"what {info.solver} says")
     if not world.exact:  # some values of it are known alone: the evaluator's must be possible
-        solver = z3.Solver()
-        solver.add(*world.axioms, got.value == world.constant(result, want).value)
-        if solver.check() == z3.unsat:
+        if ask([*world.axioms, got.value == world.constant(result, want).value], DEFAULT_BUDGET).answer is Answer.UNSAT:
             raise Wrong("evaluate", f"{at} is {want!r}, which it cannot be to the solver", f"what {info.solver} says")
         return
-    value = z3.simplify(got.value) if not world.axioms else _model(world, got.value)
+    value = smt.simplify(got.value)
+    if world.axioms or value.head != "value":
+        value = _model(world, got.value)
     found = world.read(result, value)
     if not same_number(found, want):
         raise Wrong("evaluate", f"{at} is {want!r}, and {found!r} to the solver", f"what {info.solver} says")
 
 
 def _model(world: Any, e: Any) -> Any:
-    solver = z3.Solver()
-    solver.add(*world.axioms)
-    if solver.check() != z3.sat:
+    found = ask(world.axioms, DEFAULT_BUDGET)
+    if found.model is None:
         raise ValueError("what the theory assumes cannot be")
-    return solver.model().eval(e, model_completion=True)
+    return found.model.value(e)

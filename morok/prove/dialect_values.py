@@ -62,15 +62,14 @@ def candidates(world: Any, name: str, more: Sequence[int], rng: random.Random) -
 
 
 def _closed(world: Any, name: str, value: Any) -> Any:
-    import z3  # lazy: loads the solver
+    from morok.prove import smt
 
-    return z3.simplify(world.constant(name, value).value)
+    return smt.simplify(smt.term(world.constant(name, value).value))
 
 
 def has(world: Any, name: str, value: Any) -> bool:
     """Whether a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
-    import z3
-
+    from morok.prove import smt
     from morok.prove.symbol import Symbol
 
     try:
@@ -81,7 +80,7 @@ def has(world: Any, name: str, value: Any) -> bool:
         assumed = world.axioms[before:]
         del world.axioms[before:]
         c = world.constant(name, value).value
-        return not any(z3.is_false(z3.simplify(z3.substitute(a, (x, c)))) for a in assumed)
+        return not any(smt.Substitution([(x, c)])(a) is smt.FALSE for a in assumed)
     except Exception:  # the theory has no such constant
         return False
 

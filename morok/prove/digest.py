@@ -1,122 +1,14 @@
-"""Which rule a proof is of: a name for exactly one meaning, from the rule's tree and from what its ops mean."""
+"""The digest of a rule: a name for exactly one meaning, from the rule's tree and from what its ops mean."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
-from typing import Any, Final
 
-from morok.dialect import built_in
-from morok.dsl import syntax as S
-from morok.dsl.checked import CheckedRule, Sort
+from morok.dsl.checked import CheckedRule
 from morok.prove import sources
-from morok.prove.asked_of_rules import once_a_rule, once_a_tree
+from morok.prove.measuring import measuring
+from morok.prove.rule_syntax import canonical, implied_ops, names_of, ops_of, typing_of
 from morok.prove.stamp import digest
-
-
-def canonical(tree: S.Syntax) -> str:
-    """A syntax tree as text: everything that carries meaning, nothing of places, comments, documentation and examples."""
-    out: list[str] = []
-    todo: list[Any] = [tree]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.Syntax):
-            names = [n for n in at.__dataclass_fields__ if n not in ("span", "doc", "examples", "comments", "text")]
-            if isinstance(at, S.Rule) and at.within is None:
-                names.remove("within")
-            out.append(f"{type(at).__name__}(")
-            todo.append(_END)
-            todo.extend(getattr(at, n) for n in reversed(names))
-        elif isinstance(at, tuple):
-            out.append("[")
-            todo.append(_CLOSE)
-            todo.extend(reversed(at))
-        elif at is _END or at is _CLOSE:
-            out.append(str(at.value))
-        else:
-            out.append(f"{type(at).__name__}:{at!r} ")
-    return "".join(out)
-
-
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    value: str
-
-
-_END: Final = _Mark(")")
-_CLOSE: Final = _Mark("]")
-
-
-@once_a_tree
-def names_in(tree: S.Syntax) -> frozenset[str]:
-    """Every string in a syntax tree, among them the names of ops and helpers."""
-    found: set[str] = set()
-    todo: list[Any] = [tree]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.Span):
-            continue
-        if isinstance(at, S.Syntax):
-            todo.extend(getattr(at, n) for n in at.__dataclass_fields__)
-        elif isinstance(at, tuple):
-            todo.extend(at)
-        elif isinstance(at, str):
-            found.add(at)
-    return frozenset(found)
-
-
-@once_a_rule
-def names_of(rule: CheckedRule) -> frozenset[str]:
-    """Every string in a rule and in its helpers' contracts."""
-    return names_in(rule.syntax).union(*(names_in(e) for e in rule.externs.values()))
-
-
-@once_a_rule
-def ops_of(rule: CheckedRule) -> tuple[str, ...]:
-    """The ops that a rule mentions, in its text and in its helpers' contracts."""
-    return tuple(sorted(n for n in names_of(rule) if n in rule.dialect.ops))
-
-
-# What else is asked of the solver, by the liberties that a rule takes and the ops that it mentions.
-_IMPLIED: Final = {"contract": ("MulAcc",), "arcp": ("Mul", "Reciprocal"), "Wmma": ("Add",)}
-_FOLDED: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # an op that folds, and what does so with bools
-
-
-@once_a_rule
-def implied_ops(rule: CheckedRule) -> tuple[str, ...]:
-    """The ops whose meaning a proof may use though the rule does not mention them."""
-    if not built_in(rule.dialect):
-        return ()
-    names = names_of(rule)
-    found = {n for word in names & _IMPLIED.keys() for n in _IMPLIED[word]}
-    if "Reduce" in names:
-        folded = names & _FOLDED.keys()
-        if not folded or not _names_what_it_folds(rule):
-            folded = frozenset(_FOLDED)
-        found |= folded | {_FOLDED[op] for op in folded}
-    return tuple(sorted(found - set(ops_of(rule))))
-
-
-def _names_what_it_folds(rule: CheckedRule) -> bool:
-    """Whether every Reduce of the pattern says by which op, rather than binding it or taking any."""
-    if any(b.sort is Sort.OP for b in rule.bindings.values()):
-        return False
-    for at in S.walk(rule.syntax.pattern):
-        if isinstance(at, S.PStruct) and at.op == "Reduce":
-            if not any(f.name == "op" and isinstance(f.value, S.EName) for f in at.fields):
-                return False
-        elif isinstance(at, S.POp) and "Reduce" in at.ops:
-            return False
-    return True
-
-
-def typing_of(rule: CheckedRule) -> str:
-    """What the checker made of a rule, as text: the dtype and the lanes of everything in it, and of what it binds."""
-    out = [f"{name}:{b}" for name, b in sorted(rule.bindings.items())]
-    for at in S.walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target):
-        ty = rule.types.get(id(at))
-        out.append("" if ty is None else f"{ty.element} {ty.fixed:d} {ty.lanes} {ty.pointer:d} {ty.place:d}")
-    return "\n".join([*out, f"{rule.pointwise:d}"])
 
 
 def rule_digest(rule: CheckedRule) -> str:
@@ -133,7 +25,5 @@ def rule_digest(rule: CheckedRule) -> str:
         *(f"{n}={sources.op_digest(rule.dialect.ops[n])}" for n in implied_ops(rule)),
     ]
     if rule.syntax.within is not None:  # what was measured is the code that the rule becomes
-        from morok.prove.measure import code_digests
-
-        parts += code_digests(rule)
+        parts += measuring().code_digests(rule)
     return digest("\n".join(parts))

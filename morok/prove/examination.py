@@ -10,12 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.errors import HelperContractError
 from morok.marks import MARK, trust
 from morok.prove.calls import Arguments, sites
 from morok.prove.code import code_of
-from morok.prove.promises import Tested, of_files
+from morok.prove.contract_state import Tested, digests_of
 from morok.rewrite.brief import brief
 from morok.rewrite.contracts import admissible, check_call
 
@@ -40,7 +41,7 @@ def examined(extern: S.Extern, module: str, rules: Sequence[CheckedRule], step: 
     if function is None or not hasattr(function, MARK):
         return Tested("false", message=f"{extern.name} of {module} is not marked as a helper once the module has run")
     code = code_of(function, module)
-    files = of_files(code.files)
+    files = digests_of(code.files)
     calls = 0
     messages = []
     for context in dict.fromkeys(r.context for r in rules):
@@ -143,7 +144,7 @@ class Examination:
         """
         made = Arguments(self.extern, sites(self.extern.name, self.rules), self.numbers, self.rng)
         sources: list[Iterator[tuple[tuple[Any, ...], Make]]] = []
-        if self.dialect.name == "morok":
+        if built_in(self.dialect):
             sources.append(self.matched())
         if not self.contextual or self.context is not None:
             make = self.context or _nothing

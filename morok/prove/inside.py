@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import z3
-
 from morok.errors import CheckWarning, IRError, OutOfBoundsError, Place, UndefinedError
 from morok.ir import provenance
 from morok.ir.dtype import PtrType
@@ -22,8 +20,10 @@ from morok.ir.graph import substitute, toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.prove import smt
 from morok.prove.answers import Answer
 from morok.prove.solve import Model, ask
+from morok.prove.symbol import Symbol
 
 BUDGET: Final = 3_000_000  # solver resource units a place: about one second
 _LEAVES: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
@@ -146,9 +146,6 @@ class Lane:
     valid: Any
 
 
-_TRUE: Final = z3.BoolVal(True)
-
-
 class Encoder:
     """The integers and conditions of a kernel as terms of the solver, each node once."""
 
@@ -160,8 +157,8 @@ class Encoder:
         """Where some lane of the access is not inside `size` elements."""
         at = self.encode(access.index)
         gates = [self._spread(self.encode(p), len(at)) for p in access.premises]
-        inside = [z3.And(lane.value >= 0, lane.value <= size - access.reach) for lane in at]
-        return z3.Or(*[z3.And(lane.valid, *[g[k].value for g in gates], z3.Not(inside[k])) for k, lane in enumerate(at)])
+        inside = [smt.And(lane.value >= 0, lane.value <= size - access.reach) for lane in at]
+        return smt.Or(*[smt.And(lane.valid, *[g[k].value for g in gates], smt.Not(inside[k])) for k, lane in enumerate(at)])
 
     def facts(self, access: Access) -> list[Any]:
         """What is known of the unknowns in an access: their bounds, and that a loop stays below its end."""
@@ -180,7 +177,7 @@ class Encoder:
         for n in self._unknowns(access):
             if n.op in _LEAVES or (n.op in _MEMORY and _integral(n)):
                 found = [model.value(lane.value) for lane in self.opaque[n]]
-                numbers = tuple([z3.is_true(v) if n.dtype.is_bool else int(v.as_long()) for v in found])
+                numbers = tuple([v.data for v in found])
                 out[n] = numbers[0] if n.dtype.count == 1 else numbers
         return out
 
@@ -201,9 +198,9 @@ class Encoder:
             n = node.dtype.count
             columns = [self._spread(self.known[s], n) for s in node.src]
             return tuple([_lane(node, [c[k] for c in columns]) for k in range(n)])
-        sort = z3.Bool if node.dtype.is_bool else z3.Int
+        make = smt.Bool if node.dtype.is_bool else smt.Int
         number = len(self.opaque)
-        lanes = tuple([Lane(sort(f"u{number}.{k}"), _TRUE) for k in range(node.dtype.count)])
+        lanes = tuple([Lane(make(Symbol("fresh", "unknown", number, k)), smt.TRUE) for k in range(node.dtype.count)])
         self.opaque[node] = lanes
         return lanes
 
@@ -264,11 +261,11 @@ def _cone(roots: Sequence[UOp]) -> list[UOp]:
 
 def _truncated(a: Any, b: Any) -> Any:
     """a / b toward zero; the solver's own division rounds so that the remainder is not negative."""
-    return z3.If(a >= 0, a / b, -((-a) / b))
+    return smt.If(a >= 0, a / b, -((-a) / b))
 
 
 def _floored(a: Any, b: Any) -> Any:
-    return z3.If(b > 0, a / b, (-a) / (-b))
+    return smt.If(b > 0, a / b, (-a) / (-b))
 
 
 def _wrapped(node: UOp, exact: Any) -> Any:
@@ -277,13 +274,13 @@ def _wrapped(node: UOp, exact: Any) -> Any:
     if d.is_index or node.vmin > d.min or node.vmax < d.max:
         return exact
     low, size = int(d.min), 1 << d.bits
-    return z3.If(z3.And(exact >= low, exact < low + size), exact, (exact - low) % size + low)
+    return smt.If(smt.And(exact >= low, exact < low + size), exact, (exact - low) % size + low)
 
 
 def _cast(node: UOp, a: Any) -> Any:
     before, after = node.src[0].dtype, node.dtype
     if before.is_bool:
-        return a if after.is_bool else z3.If(a, z3.IntVal(1), z3.IntVal(0))
+        return a if after.is_bool else smt.If(a, smt.IntVal(1), smt.IntVal(0))
     return a != 0 if after.is_bool else _wrapped(node, a)
 
 
@@ -299,19 +296,19 @@ _POINTWISE: Final[dict[Op, Callable[..., Any]]] = {
     Op.Mod: lambda n, a, b: a - b * _truncated(a, b),
     Op.FloorDiv: lambda n, a, b: _wrapped(n, _floored(a, b)),
     Op.FloorMod: lambda n, a, b: a - b * _floored(a, b),
-    Op.Max: lambda n, a, b: z3.If(a >= b, a, b),
-    Op.Min: lambda n, a, b: z3.If(a <= b, a, b),
-    Op.And: lambda n, a, b: z3.And(a, b) if n.dtype.is_bool else a % (n.src[1].arg + 1),
-    Op.Or: lambda n, a, b: z3.Or(a, b),
-    Op.Xor: lambda n, a, b: z3.Xor(a, b),
-    Op.Not: lambda n, a: z3.Not(a),
+    Op.Max: lambda n, a, b: smt.If(a >= b, a, b),
+    Op.Min: lambda n, a, b: smt.If(a <= b, a, b),
+    Op.And: lambda n, a, b: smt.And(a, b) if n.dtype.is_bool else a % (n.src[1].arg + 1),
+    Op.Or: lambda n, a, b: smt.Or(a, b),
+    Op.Xor: lambda n, a, b: smt.Xor(a, b),
+    Op.Not: lambda n, a: smt.Not(a),
     Op.Lt: lambda n, a, b: a < b,
     Op.Le: lambda n, a, b: a <= b,
     Op.Gt: lambda n, a, b: a > b,
     Op.Ge: lambda n, a, b: a >= b,
     Op.Eq: lambda n, a, b: a == b,
     Op.Ne: lambda n, a, b: a != b,
-    Op.Where: lambda n, c, t, f: z3.If(c, t, f),
+    Op.Where: lambda n, c, t, f: smt.If(c, t, f),
     Op.Cast: lambda n, a: _cast(n, a),
 }  # fmt: skip
 
@@ -320,12 +317,12 @@ def _lane(node: UOp, operands: Sequence[Lane]) -> Lane:
     value = _POINTWISE[node.op](node, *[o.value for o in operands])
     if node.op is Op.Where:
         c, t, f = operands
-        return Lane(value, z3.And(c.valid, z3.If(c.value, t.valid, f.valid)))
-    return Lane(value, z3.And(*[o.valid for o in operands]))
+        return Lane(value, smt.And(c.valid, smt.If(c.value, t.valid, f.valid)))
+    return Lane(value, smt.And(*[o.valid for o in operands]))
 
 
 def _literal(node: UOp, value: Any) -> Lane:
-    return Lane(z3.BoolVal(bool(value)) if node.dtype.is_bool else z3.IntVal(int(value)), _TRUE)
+    return Lane(smt.BoolVal(bool(value)) if node.dtype.is_bool else smt.IntVal(int(value)), smt.TRUE)
 
 
 def _constant(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...]:
@@ -334,7 +331,7 @@ def _constant(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ..
 
 
 def _invalid(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...]:
-    return (Lane(z3.IntVal(0), z3.BoolVal(False)),) * node.dtype.count
+    return (Lane(smt.IntVal(0), smt.BoolVal(False)),) * node.dtype.count
 
 
 def _joined(node: UOp, operands: Sequence[tuple[Lane, ...]]) -> tuple[Lane, ...]:

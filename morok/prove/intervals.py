@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import z3
-
+from morok.prove import smt
 from morok.prove.products import Product, Quotient
-from morok.prove.semantics.term import Expr
+from morok.prove.smt import Expr
+from morok.prove.solve import Asserted
+from morok.prove.symbol import Symbol as Unknown
 
 MOST_PATHS: Final = 20_000
 FEASIBILITY: Final = 200_000  # solver units to decide whether a fork can go both ways; beyond, it is taken to go both ways
@@ -38,7 +39,7 @@ class Explorer:
     products: dict[tuple[int, int], Product] = field(default_factory=dict)
     quotients: dict[tuple[int, int], Quotient] = field(default_factory=dict)
     named: int = 0
-    solver: Any = None
+    solver: Asserted | None = None
     told: int = 0
     trail: list[bool] = field(default_factory=list)
     open: list[list[bool]] = field(default_factory=list)
@@ -47,17 +48,17 @@ class Explorer:
     def number(self, v: Any) -> Expr:
         if isinstance(v, Symbol):
             return v.value
-        return z3.BitVecVal(int(v), self.width) if self.width else z3.IntVal(int(v))
+        return smt.BitVecVal(int(v), self.width) if self.width else smt.IntVal(int(v))
 
     def _fresh(self, stem: str) -> Expr:
         self.named += 1
-        return z3.Int(f"{stem}!{self.named}")
+        return smt.Int(Unknown("fresh", stem, self.named))
 
     def product(self, x: Expr, y: Expr) -> Expr:
         """x * y; where neither is a numeral, a name for it, of which the lemmas hold."""
-        if self.width or z3.is_int_value(x) or z3.is_int_value(y):
+        if self.width or x.head == "value" or y.head == "value":
             return x * y
-        key = (min(x.get_id(), y.get_id()), max(x.get_id(), y.get_id()))
+        key = (min(x.number, y.number), max(x.number, y.number))
         if key not in self.products:
             new = Product(x, y, self._fresh("product"))
             self.exact.append(new.definition)
@@ -67,7 +68,7 @@ class Explorer:
 
     def quotient(self, a: Expr, b: Expr) -> Expr:
         """a / b rounded down, b > 0."""
-        key = (a.get_id(), b.get_id())
+        key = (a.number, b.number)
         if key not in self.quotients:
             new = Quotient(a, b, self._fresh("quotient"))
             self.quotient_is(new)
@@ -75,38 +76,33 @@ class Explorer:
 
     def quotient_is(self, new: Quotient) -> None:
         """A quotient that has a name already."""
-        (self.facts if z3.is_int_value(new.divisor) else self.exact).append(new.definition)
+        (self.facts if new.divisor.head == "value" else self.exact).append(new.definition)
         self.facts += [new.size, *(f for old in self.quotients.values() for f in (new.beside(old), old.beside(new)))]
-        self.quotients[new.dividend.get_id(), new.divisor.get_id()] = new
+        self.quotients[new.dividend.number, new.divisor.number] = new
 
     def decide(self, condition: Expr) -> bool:
         """Which way this path goes here."""
-        plain = z3.simplify(condition)
-        if z3.is_true(plain) or z3.is_false(plain):
-            return bool(z3.is_true(plain))
+        plain = smt.simplify(condition)
+        if plain.head == "value":
+            return bool(plain.data)
         if self.at < len(self.trail):
             taken = self.trail[self.at]
         else:
             taken = self._possible(condition)
-            if taken and self._possible(z3.Not(condition)):
+            if taken and self._possible(smt.Not(condition)):
                 self.open.append([*self.trail, False])
             self.trail.append(taken)
         self.at += 1
-        self.facts.append(condition if taken else z3.Not(condition))
+        self.facts.append(condition if taken else smt.Not(condition))
         return taken
 
     def _possible(self, condition: Expr) -> bool:
         if self.solver is None:
-            self.solver = z3.Solver()
-            self.solver.set("rlimit", FEASIBILITY)
-            self.solver.add(*self.premises)
-        self.solver.add(*self.facts[self.told :])
+            self.solver = Asserted(FEASIBILITY)
+            self.solver.add(self.premises)
+        self.solver.add(self.facts[self.told :])
         self.told = len(self.facts)
-        self.solver.push()
-        self.solver.add(condition)
-        answer = self.solver.check()
-        self.solver.pop()
-        return bool(answer != z3.unsat)
+        return self.solver.possible(condition)
 
     def paths(self, function: Callable[[], Any]) -> Iterator[Any]:
         """The result on each path; `facts` and `exact` are the path's until the next is asked for."""
@@ -195,10 +191,10 @@ class Symbol:
 
     def bit_length(self) -> Symbol:
         """Of a bit vector: how many binary digits its magnitude has."""
-        magnitude = z3.If(self.value < 0, -self.value, self.value)
+        magnitude = smt.If(self.value < 0, -self.value, self.value)
         length = self._of(0)
         for i in range(self.explorer.width):
-            length = z3.If(z3.Extract(i, i, magnitude) == 1, self._of(i + 1), length)
+            length = smt.If(smt.Extract(i, i, magnitude) == 1, self._of(i + 1), length)
         return self._make(length)
 
     def __lt__(self, other: Any) -> bool:

@@ -7,9 +7,17 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import TRUE, Expr, Term
+from morok.prove.semantics.term import Term, Unsupported
+from morok.prove.smt import TRUE, Expr
 
 ANY_FOLD: Final = S.PVar("_")  # the op of a Reduce whose pattern does not name it
+
+
+class Parts(dict[str, Any]):
+    """The operands and fields of an op, by name. What a rule does not write is not there to be read."""
+
+    def __missing__(self, name: str) -> Any:
+        raise Unsupported(f"an op without its {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,9 @@ class Node:
 
     @property
     def term(self) -> Term:
-        assert len(self.lanes) == 1, "one lane"
+        """The lane of a scalar."""
+        if len(self.lanes) != 1:
+            raise Unsupported(f"{len(self.lanes)} lanes where a scalar is read")
         return self.lanes[0]
 
 

@@ -1,4 +1,4 @@
-"""The ledger: which rules are proved, and the gate that every pipeline passes them through.
+"""The ledger: which rules are proved.
 
 A record holds for exactly one meaning of a rule: its text, the contracts of its helpers, the ops it uses and the prover
 itself are hashed together. No solver is imported here.
@@ -8,74 +8,25 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from morok import atomic, cache_folder
 from morok import dialect as dialects
 from morok.dsl.extent import Extent, Extents, Limits
-from morok.errors import DialectError, LedgerError, Place, UnprovedRuleError, VacuousRuleError
-from morok.names import readable
+from morok.errors import LedgerError, UnprovedRuleError
 from morok.prove import page as pages
 from morok.prove import seal, stamp
 from morok.prove.page import USABLE, Page, Record
 from morok.prove.page import read as read_page
 from morok.prove.page import write as write_page
+from morok.rewrite import folders
+from morok.rewrite.folders import page_path
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
     from morok.dsl.checked import CheckedRule
     from morok.prove.contents import Entry
-
-_PACKAGE: Final = Path(__file__).resolve().parent.parent
-
-
-def rules_folder() -> Path:
-    """The built-in rule files: inside the package when installed, beside it in a checkout."""
-    inside = _PACKAGE / "data" / "rules"
-    return inside if inside.is_dir() else _PACKAGE.parent / "rules"
-
-
-def proofs_folder() -> Path:
-    inside = _PACKAGE / "data" / "proofs"
-    return inside if inside.is_dir() else _PACKAGE.parent / "proofs"
-
-
-@functools.cache
-def _real(folder: Path) -> str:
-    return os.path.realpath(folder)
-
-
-def _inside(file: str | Path) -> str | None:
-    """The path of a built-in rule file in its folder, "" for the folder; None for any other file."""
-    folder, path = _real(rules_folder()), os.path.realpath(file)
-    if path == folder:
-        return ""
-    return path[len(folder) + 1 :] if path.startswith(folder + os.sep) else None
-
-
-def is_built_in(file: str | Path) -> bool:
-    return _inside(file) is not None
-
-
-def is_built_in_rule(rule: CheckedRule) -> bool:
-    """Whether a rule came from a built-in file: one of a pack did not, wherever a link to its file leads by now."""
-    return rule.name == rule.own and is_built_in(rule.file)
-
-
-def page_path(file: str | Path) -> Path:
-    """Where the page of a rule file is: the built-in ledger, or the folder `proofs` beside a pack's file."""
-    inside = _inside(file)
-    if inside is not None:
-        return (proofs_folder() / inside).with_suffix(".json")
-    path = Path(file).resolve()
-    return path.parent / "proofs" / (path.stem + ".json")
-
-
-def pack_of(where: str | Path) -> str:
-    """What stands in front of the names of rules that come from this file or folder; "" for the built-in ones."""
-    return "" if is_built_in(where) else readable(Path(where).resolve().stem)
 
 
 def machine_folder() -> Path | None:
@@ -88,9 +39,6 @@ def rule_digest(rule: CheckedRule) -> str:
     from morok.prove import digest
 
     return digest.rule_digest(rule)
-
-
-# The gate
 
 
 def keep_page(path: Path, page: Page) -> None:
@@ -133,7 +81,7 @@ def _pages(file: str | Path, trust_ledger: bool) -> Iterator[Page]:
 
 
 def _known_pages(file: str | Path, trust_ledger: bool) -> Iterator[tuple[Path, Page | None]]:
-    if is_built_in(file) or trust_ledger:
+    if folders.is_built_in(file) or trust_ledger:
         yield page_path(file), _page(page_path(file), False)
     own = machine_path(file)
     if own is not None:
@@ -183,23 +131,23 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
 
 
 def sealed(file: str | Path, content: bytes) -> bool:
-    """Whether a built-in file of these bytes was compared with its page when the ledger was made. Its rules have no limits."""
+    """True if a built-in file of these bytes was compared with its page when the ledger was made. Its rules have no limits."""
     return _sealed_page(file, content) is not None
 
 
 def _sealed_page(file: str | Path, content: bytes) -> bytes | None:
     """The page with which a built-in file of these bytes was compared when the ledger was made."""
-    inside = _inside(file)
+    inside = folders.inside(file)
     if inside is None:
         return None
-    page = _page_bytes((proofs_folder() / inside).with_suffix(".json"))
-    if page is None or not seal.holds(proofs_folder(), inside, _seal_line(content, page)):
+    page = _page_bytes((folders.proofs_folder() / inside).with_suffix(".json"))
+    if page is None or not seal.holds(folders.proofs_folder(), inside, _seal_line(content, page)):
         return None
     return page
 
 
 def _seal_line(content: bytes, page: bytes) -> str:
-    return seal.line(content, page, stamp.digest(sources_of(content) + _beyond(proofs_folder())[1]))
+    return seal.line(content, page, stamp.digest(sources_of(content) + _beyond(folders.proofs_folder())[1]))
 
 
 BEYOND: Final = "beyond_extents.txt"
@@ -215,7 +163,7 @@ def _beyond(folder: Path) -> tuple[frozenset[str], str]:
 
 def beyond() -> frozenset[str]:
     """The built-in rules that fire at every size, though they are proved at some sizes only."""
-    return _beyond(proofs_folder())[0]
+    return _beyond(folders.proofs_folder())[0]
 
 
 _UNKNOWN: Final[Extents] = (Extent("unknown", "", 0, 0),)  # of a record that says `bounded`, and not by what
@@ -235,7 +183,7 @@ def declining(records: Mapping[str, Record], built_in: bool) -> dict[str, Limits
 
 def checking(rules: Iterable[CheckedRule]) -> dict[str, Limits]:
     """The limits of built-in rules that fire at every size, so that each firing beyond its proof is checked."""
-    mine = [r for r in rules if r.syntax.within is None and r.own in beyond() and is_built_in_rule(r)]
+    mine = [r for r in rules if r.syntax.within is None and r.own in beyond() and folders.is_built_in_rule(r)]
     known = {r.name: recorded(r) for r in mine}
     return {name: Limits(_extents(r), declines=False) for name, r in known.items() if r is not None and _extents(r)}
 
@@ -272,9 +220,9 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
     """Seal those of these built-in files whose pages have a usable record of each rule, and of nothing else, and whose rules all
     fire at every size. A file is given with its bytes and its rules' digests by their own names.
     """
-    lines = {f: line for f, line in seal.read(proofs_folder()).items() if (rules_folder() / f).is_file()}
+    lines = {f: line for f, line in seal.read(folders.proofs_folder()).items() if (folders.rules_folder() / f).is_file()}
     for file, (content, digests) in found.items():
-        inside, page = _inside(file), _page_bytes(page_path(file))
+        inside, page = folders.inside(file), _page_bytes(page_path(file))
         if inside is None or page is None:
             continue
         lines.pop(inside, None)
@@ -282,7 +230,7 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
         unlimited = all(own in beyond() or not (r.extents or r.verdict == "bounded") for own, r in records.items())
         if unlimited and digests == {own: r.digest for own, r in records.items()}:
             lines[inside] = _seal_line(content, page)
-    seal.write(proofs_folder(), lines)
+    seal.write(folders.proofs_folder(), lines)
 
 
 def sources_of(content: bytes) -> str:
@@ -291,14 +239,14 @@ def sources_of(content: bytes) -> str:
     """
     found = stamp.source_bytes() + foreign_sources(content)
     if b"within" in content:
-        late = (rules_folder() / "target" / "decompose.rules").read_bytes()
+        late = (folders.rules_folder() / "target" / "decompose.rules").read_bytes()
         found += stamp.compiler_bytes() + stamp.digest(late)
     return stamp.digest(found)
 
 
 def foreign_sources(content: bytes) -> str:
     """A digest of all that proofs in this rule file may depend on and that is not Morok's; "" for the built-in dialect."""
-    others = [d for d in dialects.registered() if d.name != "morok" and d.name.encode("utf-8", "replace") in content]
+    others = [d for d in dialects.registered() if not dialects.built_in(d) and d.name.encode("utf-8", "replace") in content]
     if not others:
         return ""
     from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
@@ -318,50 +266,8 @@ def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:
     return next((r for p in known if (r := p.find(rule.own, wanted)) is not None), None)
 
 
-def admit(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> dict[str, Record]:
-    """The records of these rules, by the rules' names; UnprovedRuleError with the first that may not pass.
-
-    prove         prove on the spot what no ledger vouches for, and remember it on this machine
-    trust_ledger  let a pack's own ledger vouch for it
-    """
-    missing: list[tuple[CheckedRule, Record | None]] = []
-    found: dict[str, Record] = {}
-    for rule in rules:
-        record = recorded(rule, trust_ledger)
-        if record is None or record.verdict not in USABLE:
-            missing.append((rule, record))
-        else:
-            found[rule.name] = record
-    if missing and prove:
-        from morok.prove.api import prove as prove_now
-
-        unproved = [r for r, record in missing if record is None]
-        verdicts = {v.name: v for v in prove_now(unproved, remember=True, contracts=False)} if unproved else {}
-        judged = [(r, known or verdicts[r.name].record(rule_digest(r), r.own)) for r, known in missing]
-        found |= {r.name: known for r, known in judged}
-        missing = [(r, known) for r, known in judged if known.verdict not in USABLE]
-    if missing:
-        _refuse(missing)
-    return found
-
-
-def _refuse(missing: Sequence[tuple[CheckedRule, Record | None]]) -> None:
-    rule, record = missing[0]
-    why = "no proof of its present text is recorded" if record is None else f"its verdict is {record.verdict}"
-    more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-    kinds: dict[str, type[UnprovedRuleError]] = {"inapplicable": VacuousRuleError, "broken": DialectError}
-    kind = kinds.get("" if record is None else record.verdict, UnprovedRuleError)
-    raise kind(
-        f"rule {rule.name} is not proved: {why}{more}" + (f"\n  {record.message}" if record and record.message else ""),
-        place=Place(rule.file, rule.line),
-        expected="a rule whose verdict is proved, bounded, approximate or defined",
-        hint=f"run `morok prove --write {rule.file}`" if record is None else f"`morok prove {rule.file}` says why; mend the rule",
-    )
-
-
 __all__ = [
-    "USABLE", "Page", "Record", "admit", "beyond", "checking", "compared", "declining", "is_built_in", "is_built_in_rule",
-    "keep_page", "machine_folder", "machine_path", "outdated", "pack_of", "page_at", "page_path", "proofs_folder", "read_page",
-    "recorded", "remember", "rule_digest", "rules_folder", "seal_up", "sealed", "sources_of", "unchanged", "vouched",
-    "write_page",
+    "USABLE", "Page", "Record", "beyond", "checking", "compared", "declining", "keep_page", "machine_folder", "machine_path",
+    "outdated", "page_at", "page_path", "read_page", "recorded", "remember", "rule_digest", "seal_up", "sealed", "sources_of",
+    "unchanged", "vouched", "write_page",
 ]  # fmt: skip

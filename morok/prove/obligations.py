@@ -6,9 +6,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import z3
+from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
@@ -17,18 +15,20 @@ from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, read, searched
-from morok.prove.digest import implied_ops, names_in, ops_of
 from morok.prove.encoding.accesses import AccessEncoder, about_lanes
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.launched import LaunchEncoder, about_launches
-from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, asked, reads_lanes
+from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
-from morok.prove.kept import forget
-from morok.prove.semantics.graph import Substitution
-from morok.prove.semantics.term import FALSE, TRUE, Unsupported, is_false, is_true, negation
-from morok.prove.solve import Answers, ask, question, version
+from morok.prove.meanings import asked
+from morok.prove.rule_syntax import implied_ops, names_in, ops_of
+from morok.prove.semantics.term import Unsupported, is_false, is_true, negation
+from morok.prove.smt import FALSE, TRUE
+from morok.prove.solve import Answers, ask, obligation, version
 from morok.prove.verdict import Verdict
 from morok.prove.witness import Witnesses
+
+ENOUGH_UNKNOWN: Final = 12  # instances of which nothing is known: no proof comes of the others, and whole graphs are tried yet
 
 
 @dataclass(slots=True)
@@ -54,13 +54,12 @@ class Progress:
     def ask(self, name: str, conditions: list[Any], share: float, model: bool = True) -> Any:
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
             share = min(share, 0.1)
-        forget()  # what is printed names what several terms hold: nobody else is to hold them
         result = ask(conditions, max(1, int(self.budget * share)), self.answers, model)
         self.resources += result.resources
         if result.timed_out:
             self.final = False
         if self.keep and result.answer is Answer.UNSAT:
-            self.obligations.append((name, question(conditions)))
+            self.obligations.append((name, obligation(conditions)))
         return result
 
 
@@ -75,6 +74,7 @@ def theory_of(rule: CheckedRule) -> Any:
 def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     """Judge one rule. `budget` is in solver units an obligation; `keep` returns the obligations as SMT-LIB."""
     started = time.perf_counter()
+    smt.forget()
     progress = Progress(budget, keep)
     theory = theory_of(rule)
     asked.clear()
@@ -112,7 +112,7 @@ def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
         for labels in (progress.excluded, *progress.covered.values()):
             if label(rule, instance) in labels:
                 labels.extend(label(rule, i) for i in others)
-        if progress.refuted is not None or progress.refusal:
+        if progress.refuted is not None or progress.refusal or len(progress.unknown) >= ENOUGH_UNKNOWN:
             break
 
 
@@ -435,7 +435,7 @@ def by_flags(
 ) -> tuple[Answer, Any]:
     """The question once for every outcome of the rule's own conditions, which float arithmetic is then free of."""
     for outcome in itertools.product((True, False), repeat=len(flags)):
-        there = Substitution((f, smt.BoolVal(v)) for f, v in zip(flags, outcome, strict=True))
+        there = smt.Substitution((f, smt.BoolVal(v)) for f, v in zip(flags, outcome, strict=True))
         pinned = [there(c) for c in conditions]
         pinned += [f if v else smt.Not(f) for f, v in zip(flags, outcome, strict=True)]
         result = progress.ask(f"{rule.name} {where} at {outcome}", pinned, attempt.share)
@@ -464,13 +464,13 @@ def probe(o: Obligation, world: Any, progress: Progress) -> Any:
         if dtype in ("any", "void"):  # values that the rule does not look at
             return None
         values: tuple[Any, ...] = PROBES["float" if world.is_float(dtype) else "int"] if dtype != "bool" else (False, True)
-        if z3.is_bv(term.value):
-            values = (*values, -(1 << (term.value.size() - 1)))  # the least signed one has no negative
+        if term.value.sort.kind == "BitVec":
+            values = (*values, -(1 << (term.value.sort.width - 1)))  # the least signed one has no negative
         options.append([(term.value, world.constant(dtype, v).value) for v in values])
-        plain += [(term.defined, TRUE)] if term.defined.num_args() == 0 and not is_true(term.defined) else []
-        plain += [(term.invalid, FALSE)] if term.invalid.num_args() == 0 and not is_false(term.invalid) else []
+        plain += [(term.defined, TRUE)] if not term.defined.args and not is_true(term.defined) else []
+        plain += [(term.invalid, FALSE)] if not term.invalid.args and not is_false(term.invalid) else []
     for chosen in itertools.islice(itertools.product(*options), MOST_PROBES):
-        there = Substitution([*chosen, *plain])
+        there = smt.Substitution([*chosen, *plain])
         if all(is_true(there(c)) for c in conditions):
             result = progress.ask("probe", [*conditions, *(a == b for a, b in (*chosen, *plain))], 1.0)
             if result.answer is Answer.SAT:
@@ -488,7 +488,7 @@ def by_cases(
     if result.answer is not Answer.UNSAT:
         return result.answer, result.model
     for value in values:
-        there = Substitution([(leaf, value)])
+        there = smt.Substitution([(leaf, value)])
         pinned = [there(c) for c in conditions]
         pinned.append(leaf == value)  # so that a model names it
         result = progress.ask(f"{rule.name} {where} at {value}", pinned, attempt.share)
@@ -526,4 +526,4 @@ def is_definition(rule: S.Rule) -> bool:
     return isinstance(t, S.EName) and t.name == let.names[0]
 
 
-__all__ = ["Progress", "is_definition", "prove_rule", "z3"]
+__all__ = ["Progress", "is_definition", "prove_rule"]

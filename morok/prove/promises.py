@@ -1,4 +1,4 @@
-"""Whether helpers keep what their contracts promise: proofs take it for granted, calls show it.
+"""Promises of helpers: proofs take their contracts for granted, calls show whether they are kept.
 
 A contract is tested by many calls in a process of its own (morok.prove.examination); what was found is remembered on this
 machine, with the digest of the code that ran. Nothing is imported where nobody said to trust a module: then a record counts for
@@ -11,14 +11,13 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from morok.errors import Place, UnprovedRuleError, UntrustedHelperError
 from morok.marks import built_in, trust, trusted, vouch
 from morok.names import data
-from morok.prove import ledger
-from morok.rewrite import store
+from morok.prove.contract_state import Tested, digests_of, worst
+from morok.rewrite import folders, store
 
 if TYPE_CHECKING:
     from morok.dsl import syntax as S
@@ -27,27 +26,10 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 
 
-class Tested(NamedTuple):
-    """What is known of a helper's contract: `state` is "untested", "tested" or "false".
-
-    message  why it is untested, or the call that breaks it, or what tests found strange
-    digest   of the code that ran
-    """
-
-    state: str
-    calls: int = 0
-    message: str = ""
-    digest: str = ""
-    files: Mapping[str, str] = {}
-
-    def __str__(self) -> str:
-        return f"tested ({self.calls:,} calls)" if self.state == "tested" else self.state
-
-
 def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tested]:
-    """What is known of the contracts that each rule relies on, by the rule's id: the worst of its helpers'."""
+    """The state of the contracts that each rule relies on, by the rule's id: the worst of its helpers'."""
     found: dict[int, Tested] = {}
-    mine = [r for r in rules if r.externs and not ledger.is_built_in_rule(r)]
+    mine = [r for r in rules if r.externs and not folders.is_built_in_rule(r)]
     for file in dict.fromkeys(r.file for r in mine):
         beside = [r for r in mine if r.file == file]
         known: dict[str, Tested] = {}
@@ -59,15 +41,8 @@ def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tes
     return found
 
 
-def worst(states: Sequence[Tested]) -> Tested:
-    order = ("false", "untested", "tested")
-    least = min(states, key=lambda t: (order.index(t.state), t.calls))
-    notes = "\n".join(t.message for t in states if t.state == least.state and t.message)
-    return least._replace(message=notes)
-
-
 def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: bool) -> Tested:
-    """What is known of one helper's contract; it is tested now, if its module is trusted and no record is of its present code."""
+    """The state of one helper's contract, which is tested now, if its module is trusted and no record is of its present code."""
     module = str(rules[0].helpers)
     record = _recorded(extern, module, rules)
     if record is not None and _unchanged(record.files):
@@ -96,7 +71,7 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
 
 def _key(extern: S.Extern, module: str, rule: CheckedRule) -> str:
     """Of a helper as one rule calls it: which rules were tested together does not matter."""
-    from morok.prove.digest import canonical, typing_of
+    from morok.prove.rule_syntax import canonical, typing_of
 
     said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances), str(rule.context)]
     parts = [f"contract {VERSION}", module, canonical(extern), rule.dialect.name, *said]
@@ -104,7 +79,7 @@ def _key(extern: S.Extern, module: str, rule: CheckedRule) -> str:
 
 
 def _recorded(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Tested | None:
-    """What tests of the same code found, for all of these rules; None where there is no such record."""
+    """The record of tests of the same code, for all of these rules; None where there is no such record."""
     found: Tested | None = None
     for rule in rules:
         record = _read(_key(extern, module, rule))
@@ -125,18 +100,8 @@ def _read(key: str) -> Tested | None:
     return found if found.state == "tested" else None
 
 
-def of_files(files: Iterable[str]) -> dict[str, str]:
-    found = {}
-    for file in files:
-        try:
-            found[file] = hashlib.sha256(Path(file).read_bytes()).hexdigest()
-        except OSError:
-            found[file] = ""
-    return found
-
-
 def _unchanged(files: Mapping[str, str]) -> bool:
-    return bool(files) and "" not in files.values() and of_files(files) == files
+    return bool(files) and "" not in files.values() and digests_of(files) == files
 
 
 # The gate
@@ -144,7 +109,7 @@ def _unchanged(files: Mapping[str, str]) -> bool:
 
 def admit(rules: Iterable[CheckedRule], trust_helpers: bool = False) -> None:
     """Let these rules call their helpers, or raise UntrustedHelperError, or UnprovedRuleError where a contract does not hold."""
-    calling = [r for r in rules if r.externs and r.helpers is not None and not ledger.is_built_in_rule(r)]
+    calling = [r for r in rules if r.externs and r.helpers is not None and not folders.is_built_in_rule(r)]
     for rule in calling:
         if not (trust_helpers or trusted(str(rule.helpers))):
             what = f"rule {rule.name} calls {', '.join(sorted(rule.externs))} of {rule.helpers}"

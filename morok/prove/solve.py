@@ -1,149 +1,241 @@
-"""Asking the solver: one fresh context for every question, a budget in the solver's own units, three-valued answers."""
+"""Asking the solver: a process of its own for every question, a budget in the solver's own units, three-valued answers."""
 
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
-
-import z3
-from z3 import z3core
+from typing import Final
 
 from morok.prove.answers import DEFAULT_BUDGET as DEFAULT_BUDGET
-from morok.prove.answers import Answer, Names, Result, unnamed
-from morok.prove.semantics.graph import constants, without_arithmetic
-from morok.prove.semantics.term import Expr, is_false, is_true
+from morok.prove.answers import Answer, Result
+from morok.prove.smt import FALSE, TRUE, BoolVal, Const, Expr, FPVal, Substitution, numeral, simplify
+from morok.prove.smt import text as smtlib
+from morok.prove.smt.graph import unknowns, without_arithmetic
+from morok.prove.smt.session import Died, Session, session
+from morok.prove.smt.simplify import contradicts, negation, rebuilt, simpler
+from morok.prove.smt.sorts import BOOL
+from morok.prove.symbol import Symbol
 
 QUICK_BUDGET: Final = 100_000
-LOGIC: Final = frozenset(
-    {
-        z3.Z3_OP_AND,
-        z3.Z3_OP_OR,
-        z3.Z3_OP_NOT,
-        z3.Z3_OP_IMPLIES,
-        z3.Z3_OP_EQ,
-        z3.Z3_OP_ITE,
-        z3.Z3_OP_XOR,
-        z3.Z3_OP_DISTINCT,
-        z3.Z3_OP_IFF,
-    }
-)
-INTEGERS: Final = re.compile(r"\bInt\b|to_int\b")  # a sort of integers, or a conversion to it
-SHARED: Final = re.compile(r"([?$]x)[0-9]+\b")
 WALL_LIMIT_MS: Final = 120_000  # a safety net far beyond the budget; an answer that it cut short is never recorded
+INTEGERS: Final = re.compile(r"\bInt\b|to_int\b")  # a sort of integers, or a conversion to it
+# z3's default, but where integers are multiplied: there, defined values are eliminated first
+ASK: Final = "(check-sat)"
+ASK_OF_INTEGERS: Final = "(check-sat-using (then simplify propagate-values solve-eqs smt))"
+UNKNOWN: Final = frozenset({"const", "apply"})
+ROUNDS: Final = 4  # of putting in what conditions say of terms
+GIVEN_UP: Final = re.compile(r"max\. resource limit exceeded|canceled|timeout")  # also of a tactic, which is an error to z3
+_RESOURCES: Final = re.compile(r":rlimit (\d+)")
+
+Answers = dict[tuple[str, int], Result]  # by question and budget
 
 
-Answers = dict[tuple[str, int], Result]  # by unnamed question and budget
-
-
+@functools.cache
 def version() -> str:
-    return f"z3 {z3.get_version_string()}"
+    return "z3 " + ".".join(importlib.metadata.version("z3-solver").split(".")[:3])  # the package's own releases come after
 
 
-def question(conditions: Sequence[Expr]) -> str:
-    """The conditions as an SMT-LIB script, for any solver: the same text in every process."""
-    terms = [c.as_ast() for c in conditions] or [z3.BoolVal(True).as_ast()]
-    most = (z3.Ast * (len(terms) - 1))(*terms[:-1])
-    text = z3.Z3_benchmark_to_smtlib_string(z3.main_ctx().ref(), "a question", "", "unknown", "", len(terms) - 1, most, terms[-1])
-    # the solver numbers what it shares by what else the process has built
-    numbers: dict[str, str] = {}
-    return SHARED.sub(lambda m: numbers.setdefault(m[0], f"{m[1]}{len(numbers)}"), text)
+def obligation(conditions: Sequence[Expr]) -> str:
+    """The conditions as a script for any solver, with a legend for people: the same text in every process."""
+    text, script = smtlib.question(conditions)
+    return f"{smtlib.legend(script)}{text}(check-sat)\n"
 
 
 def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None, model: bool = True) -> Result:
-    """Whether the conditions can hold together. What `earlier` says of the very same question is not asked again, unless it is
-    answered by a `model` and that is wanted.
+    """The answer to whether the conditions can hold together.
+
+    What `earlier` says of the very same question is not asked again, unless it is answered by a `model` and that is wanted.
 
     Where the solver gives up, it is asked again with all arithmetic forgotten: what cannot hold for any functions in its place
     cannot hold for these.
     """
-    plain = [c for c in conditions if not is_true(c)]
-    if any(is_false(c) for c in plain) or falls(plain):
+    plain = [c for c in conditions if c is not TRUE]
+    if falls(plain):
         return Result(Answer.UNSAT)
-    text = question(plain)
-    forgotten = without_arithmetic(plain, LOGIC) if "FloatingPoint" in text else None
+    floats = any(_has_floats(c) for c in plain)
+    forgotten = without_arithmetic(plain) if floats else None
     if forgotten is not None and falls(forgotten):
         return Result(Answer.UNSAT)
-    found = _ask(text, budget, earlier, model)
+    found = _ask(plain, budget, earlier, model)
     if found.answer is not Answer.UNKNOWN or forgotten is None:
         return found
-    less = _ask(question(forgotten), min(budget, QUICK_BUDGET), earlier)
+    less = _ask(forgotten, min(budget, QUICK_BUDGET), earlier, False)
     return replace(less if less.answer is Answer.UNSAT else found, resources=found.resources + less.resources)
 
 
+def _has_floats(e: Expr) -> bool:
+    todo, seen = [e], set()
+    while todo:
+        at = todo.pop()
+        if at.sort.kind == "Float":
+            return True
+        if id(at) not in seen:
+            seen.add(id(at))
+            todo.extend(at.args)
+    return False
+
+
 def falls(conditions: Sequence[Expr]) -> bool:
-    """Whether simplifying, with what the conditions say of single constants put in, shows that they cannot hold together.
+    """True if simplifying, with what the conditions say of single terms put in, shows that they cannot hold together.
 
-    Half of all obligations are decided so, in a fraction of the time that it takes to make a context and to read the question.
+    Half of all obligations are decided so, in a fraction of the time that it takes to ask.
     """
-    goal = z3.Goal()
+    parts = _parts([simplify(c) for c in conditions])
+    for _ in range(ROUNDS):
+        if parts is None:
+            return True
+        there = Substitution([pair for part in parts for pair in _said_by(part)])
+        less = _parts([_beside(part, there) for part in parts])
+        if less is not None and all(a is b for a, b in zip(less, parts, strict=False)):
+            return False
+        parts = less
+    return parts is None
+
+
+def _parts(conditions: Sequence[Expr]) -> list[Expr] | None:
+    """The parts of conjunctions, without those that are plain; None where they cannot hold together."""
+    found: dict[int, Expr] = {}
     for c in conditions:
-        z3core.Z3_goal_assert(goal.ctx.ref(), goal.goal, c.as_ast())
-    left = _propagation()(goal)
-    return len(left) == 1 and bool(left[0].inconsistent())
+        for part in c.args if c.head == "and" else (c,):
+            if part is FALSE:
+                return None
+            if part is not TRUE:
+                found[id(part)] = part
+    return None if contradicts(found) else list(found.values())
 
 
-@functools.cache
-def _propagation() -> Any:
-    return z3.Then("simplify", "propagate-values")
+def _said_by(part: Expr) -> list[tuple[Expr, Expr]]:
+    """The values of terms that a condition says."""
+    if part.head == "=":
+        for x, y in (part.args, part.args[::-1]):
+            if x.head in UNKNOWN and y.head == "value":
+                return [(x, y)]
+    return [(part.args[0], FALSE)] if part.head == "not" else [(part, TRUE)]
 
 
-def _ask(text: str, budget: int, earlier: Answers | None, model: bool = True) -> Result:
-    """The question put as text, so that the solver meets the same whatever was built before in this process."""
-    text, names = unnamed(text)
+def _beside(part: Expr, there: Substitution) -> Expr:
+    """A condition where the others hold; of itself it says nothing."""
+    inner = part.args[0] if part.head == "not" else part
+    if not inner.args or (inner is part and _said_by(part)[0][0] is not part):
+        return part
+    less = simpler(inner, tuple([there(a) for a in inner.args]))
+    return less if inner is part else negation(less)
+
+
+def _ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None, model: bool) -> Result:
+    text, script = smtlib.question(conditions)
     key = (text, budget)
     known = None if earlier is None else earlier.get(key)
     if known is not None and not (model and known.answer is Answer.SAT):
         return replace(known, resources=0)
-    result = _put(text, budget, names)
+    result = _put(text, script, budget)
     if earlier is not None:
-        earlier[key] = replace(result, model=None)  # a model would keep its context, tens of megabytes
+        earlier[key] = replace(result, model=None)  # a model keeps its process
     return result
 
 
-def _put(text: str, budget: int, names: Names) -> Result:
-    context = z3.Context()
-    solver = _solver(text, context)
-    solver.set(rlimit=budget, timeout=WALL_LIMIT_MS)
-    solver.from_string(text)
-    said = solver.check()
-    used = _resources(solver)
-    if said == z3.sat:
-        return Result(Answer.SAT, used, Model(solver.model(), context, names))
-    if said == z3.unsat:
+def _put(text: str, script: smtlib.Script, budget: int) -> Result:
+    limits = f"(set-option :rlimit {budget})\n(set-option :timeout {WALL_LIMIT_MS})\n"
+    command = ASK_OF_INTEGERS if INTEGERS.search(text) else ASK
+    over = session()
+    try:
+        said = over.send(f"{limits}{text}{command}\n(get-info :reason-unknown)\n(get-info :rlimit)\n")
+    except Died:
+        over.close()
+        return Result(Answer.UNKNOWN, timed_out=True)
+    answer = said.partition("\n")[0].strip()
+    spent = _RESOURCES.search(said)
+    used = int(spent[1]) if spent is not None else 0
+    if answer == "sat":
+        return Result(Answer.SAT, used, Model(over, script))
+    over.close()
+    if answer == "unsat":
         return Result(Answer.UNSAT, used)
-    return Result(Answer.UNKNOWN, used, timed_out="timeout" in solver.reason_unknown() and used < budget)
-
-
-def _solver(text: str, context: Any) -> Any:
-    """z3's default, but where integers are multiplied: there, defined values are eliminated first."""
-    if not INTEGERS.search(text):
-        return z3.Solver(ctx=context)
-    steps = [z3.Tactic(name, context) for name in ("simplify", "propagate-values", "solve-eqs", "smt")]
-    return z3.Then(*steps).solver()
-
-
-def _resources(solver: Any) -> int:
-    statistics = solver.statistics()
-    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in statistics.keys() else 0  # noqa: SIM118
+    if answer != "unknown" and not GIVEN_UP.search(answer):
+        raise ValueError(f"the solver does not read a question: {said[:500]}")
+    return Result(Answer.UNKNOWN, used, timed_out="timeout" in said and used < budget)
 
 
 class Model:
-    """A model, read from the context of the expressions that made the question.
+    """A model of a question, in the solver that was asked.
 
-    names   what the question called their constants
+    script   of the question: what its unknowns are called there
     """
 
-    def __init__(self, model: Any, context: Any, names: Names) -> None:
-        self.model = model
-        self.context = context
-        self.names = names
+    def __init__(self, over: Session, script: smtlib.Script) -> None:
+        self.over = over
+        self.script = script
 
     def value(self, e: Expr) -> Expr:
-        """The numeral that `e` is in this model."""
-        called = [(c, self.names[name]) for c in constants([e]) if (name := c.decl().name()) in self.names]
-        e = z3.substitute(e, *((c, z3.Const(number, c.sort())) for c, number in called))
-        found = self.model.eval(e.translate(self.context), model_completion=True)
-        return found.translate(z3.main_ctx())
+        """The numeral that `e` is in this model; an unknown of that name where its sort has no numerals."""
+        constants, functions = unknowns([e])
+        others = {id(c): _any_of(c) for c in constants if id(c) not in self.script.names}
+        there = {id(f) for f in functions if id(f) in self.script.names}
+        [plain] = rebuilt([e], others, lambda at: None if at.head != "apply" or id(at.data) in there else _any_of(at))
+        plain = simplify(plain)
+        if plain.head == "value":
+            return plain
+        before, (text,) = self.script.conditions([plain])
+        said = self.over.send("\n".join([*before, f"(eval {text} :completion true)"]))
+        if "root-obj" in said:  # an algebraic number: twenty digits of it
+            said = self.over.send(
+                f"(set-option :pp.decimal true)(set-option :pp.decimal_precision 20)(eval {text} :completion true)"
+            )
+        found = smtlib.value(said, e.sort)
+        return Const(Symbol("library", found), e.sort) if isinstance(found, str) else numeral(e.sort, found)
+
+    def __del__(self) -> None:
+        self.over.close()
+
+
+def _any_of(e: Expr) -> Expr:
+    """Some value of the sort of a term, of which a question says nothing."""
+    sort = e.sort
+    if sort is BOOL:
+        return BoolVal(False)
+    if sort.kind == "Float":
+        return FPVal(0.0, sort)
+    if sort.kind == "Uninterpreted":
+        return Const(Symbol("fixed", "any"), sort)
+    return numeral(sort, 0)
+
+
+def best(conditions: Sequence[Expr], wishes: Sequence[tuple[Expr, int]]) -> Model | None:
+    """A model of the conditions in which as much weight of the wishes holds as can; None where nobody finds one."""
+    script = smtlib.Script()
+    before, texts = script.conditions([*conditions, *(wish for wish, _ in wishes)])
+    asserted = [f"(assert {t})" for t in texts[: len(conditions)]]
+    asserted += [f"(assert-soft {t} :weight {w})" for t, (_, w) in zip(texts[len(conditions) :], wishes, strict=True)]
+    over = session()
+    said = over.send("\n".join([f"(set-option :timeout {WALL_LIMIT_MS})", *before, *asserted, ASK]))
+    if said.strip() != "sat":
+        over.close()
+        return None
+    return Model(over, script)
+
+
+class Asserted:
+    """Conditions that are asserted one after another, and asked about with one more.
+
+    budget  in the solver's units, for each question
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.over = session()
+        self.script = smtlib.Script()
+        self.over.send(f"(set-option :rlimit {budget})")
+
+    def add(self, conditions: Sequence[Expr]) -> None:
+        before, texts = self.script.conditions(conditions)
+        self.over.send("\n".join([*before, *(f"(assert {t})" for t in texts)]))
+
+    def possible(self, condition: Expr) -> bool:
+        """False only where it is shown that the condition cannot hold beside those that are asserted."""
+        before, (text,) = self.script.conditions([condition])
+        return self.over.send("\n".join([*before, f"(push)(assert {text})(check-sat)(pop)"])).strip() != "unsat"
+
+    def __del__(self) -> None:
+        self.over.close()

@@ -32,7 +32,9 @@ def source_files() -> list[Path]:
     for folder, pattern in (
         ("prove", "*.py"),
         ("prove/encoding", "*.py"),
+        ("prove/smt", "*.py"),
         ("prove/semantics", "*.py"),
+        ("accuracy", "*.py"),
         ("ir/ops", "*.py"),
         ("dsl", "*.py"),
         ("dsl", "*.lark"),

@@ -27,9 +27,11 @@ Kind = Literal[
     "loop",  # a loop, by the symbol of its variable or by the name of a sequence of loops
     "never",  # whether a loop does not run
     "reshaped",  # a tensor in another shape
+    "dimension",  # of a tensor of which the rule says none, by its number
     "cell",  # the function from index vectors to the elements of a buffer
     "inside",  # where a buffer has elements
     "store",  # the effect of a store to a buffer
+    "after",  # a value behind effects, by the sorts of both
     "product",  # a lane of a product of matrices
     "function",  # an uninterpreted function of the prover's own
     "fixed",  # a constant of the prover's own, with one meaning everywhere
@@ -40,6 +42,7 @@ Kind = Literal[
     "at",  # something at an iteration of the axes
     "unrolled",  # what is unrolled to something
     "bound",  # an end of an interval
+    "library",  # an unknown or a function that an expression of the solver's own library names
 ]
 Part = str | int
 

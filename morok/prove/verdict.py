@@ -16,10 +16,10 @@ from morok.errors import (
     UntrustedHelperError,
     VacuousRuleError,
 )
-from morok.prove.ledger import USABLE, Record
+from morok.prove.page import USABLE, Record
 
 if TYPE_CHECKING:
-    from morok.prove.promises import Tested
+    from morok.prove.contract_state import Tested
 
 REFUSED: Final = ("refuted", "inapplicable", "broken")
 

@@ -14,8 +14,9 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.declared import Mistake, dialect_mistakes, op_mistakes
 from morok.prove import sources
-from morok.prove.digest import names_of, ops_of
 from morok.prove.limits import Limits
+from morok.prove.processes import in_processes
+from morok.prove.rule_syntax import names_of, ops_of
 from morok.rewrite import store
 
 LONGEST: Final = 60.0  # seconds that one op is tried
@@ -46,7 +47,6 @@ def _apart(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
     """What trying finds, and whether all came to an end. Each op is tried in a process of its own: a dialect's code may end it,
     and the solver is to know nothing of it here.
     """
-    from morok.prove.workers import in_processes
 
     def died(task: str, why: str) -> list[Mistake] | None:
         return None
@@ -135,7 +135,7 @@ def has_constants(rule: CheckedRule) -> bool:
 
 def literal_mistakes(rule: CheckedRule, theory: Any) -> Iterator[Mistake]:
     """Numbers that a rule writes, of which the dialect makes other constants than the solver is told."""
-    import z3
+    from morok.prove import smt
 
     dialect = rule.dialect
     seen = set()
@@ -151,7 +151,7 @@ def literal_mistakes(rule: CheckedRule, theory: Any) -> Iterator[Mistake]:
             made = dialect.const_value(dialect.const(dialect.dtypes[name], at.value))
             world = next(iter(theory.attempts(frozenset(ops_of(rule)), [name], False, False))).world()
             one, other = world.constant(name, at.value).value, world.constant(name, made).value
-            if not z3.is_true(z3.simplify(one == other)):
+            if smt.simplify(one == other) is not smt.TRUE:
                 what = f"of the number {at.value!r} that the rule writes it makes {made!r} at {name}"
                 yield Mistake("", "const", what, f"a number that is a value of {name}", constants=True)
 

@@ -10,13 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import z3
-
 from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.kept import address
-from morok.prove.semantics.graph import Substitution, unknowns
-from morok.prove.semantics.term import FALSE, TRUE, Expr, is_false, is_true
+from morok.prove.semantics.term import is_true
+from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.smt.graph import unknowns
 from morok.prove.symbol import Symbol
 
 # (number, flag): what every number and every condition of a rule is tried at
@@ -40,7 +38,7 @@ class Witnesses:
         found: dict[str, int] = {}
         for at in unknowns(premises)[0]:
             if (value := _read(model.value(at))) is not None:
-                name = at.decl().name()
+                name = at.data
                 found[name] = value
                 found.setdefault(_stem(name), value)
         self.earlier = [found, *self.earlier][:MOST]
@@ -50,11 +48,11 @@ class Witnesses:
         constants, functions = unknowns(premises)
         tried = _Tried(o, constants)
         for chosen, number, flag in tried.choices(self.earlier):
-            there = Substitution(chosen)
+            there = smt.Substitution(chosen)
             conditions = premises
             if functions:
-                bodies = [(f, body) for f in functions if (body := _value(f.range(), number, flag)) is not None]
-                conditions = [z3.substitute_funs(p, *bodies) for p in premises]
+                bodies = [(f, body) for f in functions if (body := _value(f.range, number, flag)) is not None]
+                conditions = [smt.substitute_functions(p, bodies) for p in premises]
             if all(is_true(there(p)) for p in conditions):
                 return True
         return False
@@ -64,10 +62,10 @@ class _Tried:
     """The unknowns of some premises, and values for them."""
 
     def __init__(self, o: Obligation, constants: Sequence[Expr]) -> None:
-        self.defined = {address(t.defined) for _, _, t in o.variables}
-        self.unlikely = {address(t.invalid) for _, _, t in o.variables}
-        self.unlikely |= {address(i) for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
-        self.constants = [(at, address(at), at.sort()) for at in constants]
+        self.defined = {id(t.defined) for _, _, t in o.variables}
+        self.unlikely = {id(t.invalid) for _, _, t in o.variables}
+        self.unlikely |= {id(i) for _, _, n in o.facts for i in (n.minus_infinity, n.plus_infinity)}
+        self.constants = [(at, id(at), at.sort) for at in constants]
 
     def choices(self, earlier: Sequence[Values]) -> Iterator[tuple[list[tuple[Expr, Expr]], int, bool]]:
         """Values for all of them, with the number and the flag that stand for anything else."""
@@ -80,7 +78,7 @@ class _Tried:
         for at, name, sort in self.constants:
             said: int | None = None
             if found:
-                called = at.decl().name()
+                called = at.data
                 said = found.get(called, found.get(_stem(called)))
             likely = name in self.defined or (flag and name not in self.unlikely)
             value = _value(sort, number, likely) if said is None else _value(sort, said, bool(said))
@@ -92,26 +90,24 @@ def _stem(name: str) -> str:
     return _NUMBER.sub("", name)
 
 
-def _read(value: Any) -> int | None:
+def _read(value: Expr) -> int | None:
     """What a numeral is as an integer; None of floats, and of what is none."""
-    if is_true(value) or is_false(value):
-        return int(is_true(value))
-    if z3.is_int_value(value):
-        return int(value.as_long())
-    return int(value.as_signed_long()) if z3.is_bv_value(value) else None
+    if value.head != "value" or value.sort.kind in ("Float", "Real"):
+        return None
+    return smt.signed(value.data, value.sort.width) if value.sort.width else int(value.data)
 
 
-def _value(sort: Any, number: int, flag: bool) -> Expr | None:
+def _value(sort: smt.Sort, number: int, flag: bool) -> Expr | None:
     """A value of this sort; None of those that have no plain ones."""
-    kind = sort.kind()
-    if kind == z3.Z3_BOOL_SORT:
-        return TRUE if flag else FALSE
-    if kind == z3.Z3_INT_SORT:
-        return smt.IntVal(number)
-    if kind == z3.Z3_BV_SORT:
-        return smt.BitVecVal(number, sort)
-    if kind == z3.Z3_FLOATING_POINT_SORT:
-        return z3.FPVal(float(number), sort)
-    if kind == z3.Z3_UNINTERPRETED_SORT:
-        return smt.Const(Symbol("fixed", "any"), sort)
+    match sort.kind:
+        case "Bool":
+            return TRUE if flag else FALSE
+        case "Int":
+            return smt.IntVal(number)
+        case "BitVec":
+            return smt.BitVecVal(number, sort)
+        case "Float":
+            return smt.FPVal(float(number), sort)
+        case "Uninterpreted":
+            return smt.Const(Symbol("fixed", "any"), sort)
     return None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from morok import dialect as dialects
 from morok.dialect import Dialect
 from morok.names import data
-from morok.rewrite import store
+from morok.rewrite import gate, store
 from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class GroupEntry(NamedTuple):
 
 
 class Index(NamedTuple):
-    """What is in a file."""
+    """The groups of a file, and its dialect."""
 
     dialect: str
     groups: tuple[GroupEntry, ...]
@@ -77,9 +77,7 @@ def dialect_digest(dialect: Dialect) -> str:
     makes of the numbers in rules is part of matchers.
     """
     if not dialects.built_in(dialect):
-        from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
-
-        return f"{_said_digest(dialect)} {sources.whole_digest(dialect)}"
+        return f"{_said_digest(dialect)} {gate.gate().dialect_digest(dialect)}"
     found = _dialect_digests.get(dialect.name)
     if found is None or found[0] is not dialect:
         found = _dialect_digests[dialect.name] = (dialect, _said_digest(dialect))
@@ -196,6 +194,11 @@ class GroupPart:
     @property
     def has_context(self) -> bool:
         return self.entry.context is not None
+
+    def admit(self, limits: Mapping[str, Limits]) -> None:
+        """Let its rules fire, within those of these limits that are theirs."""
+        self.limits = {name: limits[name] for name in self.names if name in limits}
+        self.standing = Standing.ADMITTED
 
     def rules(self) -> Sequence[CheckedRule]:
         return next(g for g in self.file.checked.groups if g.name == self.entry.name).rules

@@ -2,44 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from morok.caller import caller
 from morok.errors import UnprovedRuleError
-from morok.rewrite.parts import Part, Standing
+from morok.handed import part
+from morok.rewrite.parts import Standing
 
 if TYPE_CHECKING:
+    from morok.dialect import Dialect
+    from morok.dsl.checked import CheckedRule
     from morok.dsl.extent import Limits
+    from morok.rewrite.files import RuleFile
     from morok.rewrite.ruleset import RuleSet
+
+
+class Gate(Protocol):
+    """The authority that vouches for rules: the prover's ledger (morok.prove.admission).
+
+    Limits, by the names of rules, are what these decline to do: to fire beyond the extents of their proofs.
+    """
+
+    def unchanged(self, file: RuleFile) -> Mapping[str, Limits] | None:
+        """The limits of a built-in file's rules; None unless these bytes are known to be proved. Nothing is parsed."""
+
+    def compared(self, file: RuleFile) -> Mapping[str, Limits] | None:
+        """The same, found out rule by rule, and remembered."""
+
+    def admit(self, rules: Sequence[CheckedRule]) -> Mapping[str, Limits]:
+        """The limits of rules that may fire; UnprovedRuleError or UntrustedHelperError. Nothing is proved."""
+
+    def admit_file(self, file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
+        """The limits of the rules of a pack's file, as `load_rules` admits them."""
+
+    def checking(self, rules: Iterable[CheckedRule]) -> Mapping[str, Limits]:
+        """The limits of the built-in rules among these that fire at every size: each firing beyond its proof is checked."""
+
+    def verdicts(self, file: RuleFile) -> Mapping[str, str]:
+        """The recorded verdicts on the rules of a built-in file, by their own names."""
+
+    def dialect_digest(self, dialect: Dialect) -> str:
+        """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself."""
+
+
+def gate() -> Gate:
+    """The gate that the package hands in (morok/__init__.py); loaded when first asked for."""
+    found: Gate = part("gate")
+    return found
 
 
 def admit(rules: RuleSet) -> None:
     """Let these rules fire: each has a usable verdict, and helpers that keep their contracts. Else UnprovedRuleError, or
     UntrustedHelperError. Nothing is proved here. Those that are unproved by their maker's word pass, and stay marked.
     """
-    for part in rules.parts:
-        if part.standing is Standing.ASK:
-            part.limits = _ask(part)
-            part.standing = Standing.ADMITTED
+    for mine in rules.parts:
+        if mine.standing is Standing.ASK:
+            mine.limits = gate().admit(mine.rules())
+            mine.standing = Standing.ADMITTED
 
 
 def checking(rules: RuleSet) -> Mapping[str, Limits]:
     """The limits of the built-in rules that fire at every size: under MOROK_CHECK=1 each firing beyond its proof is checked."""
-    from morok.prove import ledger
-
-    return ledger.checking(r for p in rules.parts if p.standing is Standing.ADMITTED for r in p.rules())
-
-
-def _ask(part: Part) -> Mapping[str, Limits]:
-    """What the part's rules do beyond the extents of their proofs."""
-    from morok.prove import ledger, promises  # lazy: what was admitted when it was loaded does not ask
-
-    records = ledger.admit(part.rules())
-    promises.admit(part.rules())
-    own = {r.name for r in part.rules() if ledger.is_built_in_rule(r)}
-    built_in = ledger.declining({name: r for name, r in records.items() if name in own}, True)
-    return built_in | ledger.declining({name: r for name, r in records.items() if name not in own}, False)
+    return gate().checking(r for p in rules.parts if p.standing is Standing.ADMITTED for r in p.rules())
 
 
 def admit_proved(rules: RuleSet) -> None:
@@ -59,8 +84,8 @@ def refuse_unproved(rules: RuleSet) -> None:
 
 def _first_unproved(rules: RuleSet) -> str:
     """The name of a rule that is unproved by its maker's word, in a set that has one."""
-    for part in rules.parts:
-        if part.standing is Standing.UNPROVED:
-            return part.names[0]
+    for mine in rules.parts:
+        if mine.standing is Standing.UNPROVED:
+            return mine.names[0]
     inner = (*rules.blocks, *(() if rules.whole is None else (rules.whole,)))
     return _first_unproved(next(r for r in inner if r.unproved))

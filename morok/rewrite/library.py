@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,10 +17,9 @@ from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError,
 from morok.locks import RULES
 from morok.memory import needs_memory
 from morok.names import readable
-from morok.prove import ledger
-from morok.rewrite import engine, gate
+from morok.rewrite import engine, folders, gate
 from morok.rewrite.files import GroupPart, RuleFile
-from morok.rewrite.parts import Part, Standing
+from morok.rewrite.parts import Part
 from morok.rewrite.ruleset import RuleSet, check_context, check_node
 from morok.rewrite.tiers import FIRES, FIRES_IN, SYMBOLIC_SIMPLE, TIERS, WHOLE
 from morok.rewrite.trace import Trace
@@ -30,13 +28,13 @@ from morok.rewrite.trace import Trace
 @cache
 def rules_dir() -> Path:
     """The folder of the built-in rule files, in a checkout or a wheel."""
-    return ledger.rules_folder()
+    return folders.rules_folder()
 
 
 @cache
 def proofs_dir() -> Path:
     """The folder of the built-in ledger."""
-    return ledger.proofs_folder()
+    return folders.proofs_folder()
 
 
 _HEADS: Final = re.compile(rb"^group[ \t]+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
@@ -72,7 +70,7 @@ def _home_of(group_name: str) -> Path:
     return found
 
 
-_page_path: Final = cache(ledger.page_path)  # finding it costs more than looking at both files
+_page_path: Final = cache(folders.page_path)  # finding it costs more than looking at both files
 
 Stamp = tuple[int, int, int]  # of a rule file and of its page of the ledger: what the gate's answer depends on
 
@@ -84,21 +82,17 @@ def _stamp(path: Path) -> Stamp:
 
 
 class _Built:
-    """A built-in file, and what the gate said about its groups.
+    """A built-in file, and what the gate says about its groups.
 
-    whole     every rule is as it was proved: nothing need be parsed
-    records   of its rules, where any of them may have limits
+    limits    of its rules, where all of them are as they were proved: nothing need be parsed. None where that is not known
     compared  the file has been compared with its page rule by rule, if that was necessary
     """
 
     def __init__(self, path: Path, stamp: Stamp) -> None:
         self.stamp = stamp
         self.file = RuleFile(path, path.read_bytes(), "")
-        sealed = ledger.sealed(path, self.file.content)
-        known = None if sealed else ledger.unchanged(path, self.file.content)
-        self.whole = sealed or known is not None
-        self.records: Mapping[str, ledger.Record] = known or {}
-        self.compared = self.whole
+        self.limits = gate.gate().unchanged(self.file)
+        self.compared = self.limits is not None
         self.refused: dict[str, UnprovedRuleError] = {}
         self.parts: dict[str, GroupPart] = {}
 
@@ -111,17 +105,15 @@ class _Built:
             part = self.file.part(name)
             if not self.compared:
                 self.compared = True  # once: what is measured asks for groups in turn
-                known = ledger.compared(self.file.path, self.file.content, self.file.checked.rules())
-                self.whole, self.records = known is not None, known or {}
-            records = self.records
-            if not self.whole:
+                self.limits = gate.gate().compared(self.file)
+            limits = self.limits
+            if limits is None:
                 try:
-                    records = ledger.admit(part.rules())
+                    limits = gate.gate().admit(part.rules())
                 except UnprovedRuleError as refusal:
                     self.refused[name] = refusal
                     raise
-            part.limits = ledger.declining({n: records[n] for n in part.names} if records else {}, True)
-            part.standing = Standing.ADMITTED
+            part.admit(limits)
             self.parts[name] = part
         return part
 
@@ -175,7 +167,7 @@ def tier(name: str) -> RuleSet:
 
 @cache
 def symbolic() -> RuleSet:
-    """What `simplify` rewrites with."""
+    """The rules that `simplify` rewrites with."""
     return tier("symbolic")
 
 
@@ -199,19 +191,11 @@ def catalogue() -> list[Catalogued]:
     folder = rules_dir()
     for path in sorted(folder.rglob("*.rules")):
         file = _built_in(path).file
-        verdicts = _verdicts(file)
+        verdicts = gate.gate().verdicts(file)
         shown = str(path.relative_to(folder.parent))
         for g in file.index.groups:
             out += [Catalogued(r.name, verdicts.get(r.name, "unproved"), shown, r.line) for r in g.rules]
     return out
-
-
-def _verdicts(file: RuleFile) -> dict[str, str]:
-    known = ledger.unchanged(file.path, file.content)
-    if known is not None:
-        return {name: record.verdict for name, record in known.items()}
-    found = {r.own: ledger.recorded(r) for r in file.checked.rules()}
-    return {name: record.verdict for name, record in found.items() if record is not None}
 
 
 @needs_memory("load rules")
@@ -237,20 +221,9 @@ def load_rules(
             what, expected = problem.strerror, "a .rules file or a folder of them"
             raise RuleError(f"cannot read the rule file: {what}", place=Place(str(file), 1), expected=expected) from None
         loaded = RuleFile(file, content, pack)
-        known = ledger.unchanged(file, content, trust_ledger)
-        if known is None:
-            records = ledger.admit(loaded.checked.rules(), prove=prove, trust_ledger=trust_ledger)
-            ledger.compared(file, content, loaded.checked.rules(), trust_ledger)  # remembered for the next time
-        else:
-            records = {f"{pack}.{own}": record for own, record in known.items()}
-        limits = ledger.declining(records, built_in=False)
-        if known is None or any(r.helpers for r in known.values()):
-            from morok.prove import promises  # lazy: the built-in rules do not ask
-
-            promises.admit(loaded.checked.rules(), trust_helpers)
+        limits = gate.gate().admit_file(loaded, prove, trust_ledger, trust_helpers)
         for part in loaded.parts():
-            part.limits = {name: limits[name] for name in part.names if name in limits}
-            part.standing = Standing.ADMITTED
+            part.admit(limits)
             parts.append(part)
     if not parts:
         raise RuleError(

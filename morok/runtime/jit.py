@@ -132,10 +132,17 @@ class _Passes:
 
     def close(self) -> None:
         """Free the passes, with all that they have noted of the module: 30 to 130 KB. llvmlite's `close` of a pass manager frees
-        nothing: `ObjectRef._dispose`, which is empty, stands before `NewPassManager._dispose` among its bases.
+        nothing: `ObjectRef._dispose`, which is empty, stands before `NewPassManager._dispose` among its bases. Another llvmlite
+        may have no such method, or one that `close` calls: there `close` does what it can.
         """
-        llvm().newpassmanagers.NewPassManager._dispose(self._manager)
-        self._manager.detach()
+        manager = self._manager
+        base = getattr(getattr(llvm(), "newpassmanagers", None), "NewPassManager", None)
+        dispose = getattr(base, "_dispose", None)
+        if dispose is None or type(manager)._dispose is dispose:
+            manager.close()
+        else:
+            dispose(manager)
+            manager.detach()
         self._builder.close()
         self._options.close()
 

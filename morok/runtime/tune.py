@@ -80,7 +80,7 @@ def tuned(ast: UOp, device: Device) -> UOp:
 
 
 def _legal(ready: UOp, device: Device, opts: Sequence[Opt]) -> bool:
-    """Whether what an earlier version may have found can still be applied."""
+    """True if what an earlier version may have found can still be applied."""
     scheduler = Scheduler(ready, device.target)
     try:
         for opt in opts:

@@ -95,7 +95,7 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
 
 
 def _has_numpy_float(data: Any) -> bool:
-    """Whether the first number of a nested list is NumPy's, so that its width was chosen."""
+    """True if the first number of a nested list is NumPy's, so that its width was chosen."""
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     return hasattr(data, "dtype")

@@ -114,7 +114,7 @@ def _search(normal: Normal, device: Device, schedule: Schedule, asked: Sequence[
 
 
 def _is_faster(rival: _Program, best: _Program) -> bool:
-    """Whether a program is clearly faster than another, however often that is asked."""
+    """True if a program is clearly faster than another, however often that is asked."""
     for _ in range(1 + AGAIN):
         COUNTERS.timed += 1
         ours, theirs = seconds([rival.plan, best.plan])

@@ -369,7 +369,7 @@ class Movement(Lazy):
 
 
 def has_variable(key: Any) -> bool:
-    """Whether the elements that an index chooses are known only when a program runs."""
+    """True if the elements that an index chooses are known only when a program runs."""
     parts = key if isinstance(key, tuple) else (key,)
     return any(is_symbolic(p, 0) if isinstance(p, slice) else symbolic_position(p) is not None for p in parts)
 
@@ -392,7 +392,7 @@ def _edge(n: Any, what: str) -> Dim:
 
 
 def is_symbolic(s: slice, size: Dim) -> bool:
-    """Whether a slice of an axis depends on what is known when a program runs."""
+    """True if a slice of an axis depends on what is known when a program runs."""
     return any(isinstance(n, (UOp, Variable)) for n in (s.start, s.stop, s.step, size))
 
 

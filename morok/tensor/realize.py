@@ -116,7 +116,7 @@ def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
 
 
 def is_watched() -> bool:
-    """Whether somebody watches what is computed here and now."""
+    """True if somebody watches what is computed here and now."""
     return _watcher.get() is not None
 
 

@@ -255,7 +255,7 @@ def decided(
 
 
 def _is_view(root: UOp) -> bool:
-    """Whether a node does nothing but show a buffer's elements in other places."""
+    """True if a node does nothing but show a buffer's elements in other places."""
     while root.op in MOVEMENT:
         root = root.src[0]
     return root.op is Op.Buffer

@@ -72,7 +72,7 @@ def _count(first: Number, last: Number, by: Number) -> int:
 
 
 def _all_in_i64(first: Number, by: Number, count: int) -> bool:
-    """Whether all numbers of a range are integers of i64."""
+    """True if all numbers of a range are integers of i64."""
     if first != int(first) or by != int(by):
         return False
     last = int(first) + (count - 1) * int(by)
@@ -80,7 +80,7 @@ def _all_in_i64(first: Number, by: Number, count: int) -> bool:
 
 
 def _all_in_float(first: Number, by: Number, count: int, d: DType) -> bool:
-    """Whether all numbers of a range of integers are of a float dtype without rounding, and of no sign that integers lack."""
+    """True if all numbers of a range of integers are of a float dtype without rounding, and of no sign that integers lack."""
     negative = float(first) == 0 and math.copysign(1.0, first) < 0
     return not negative and max(abs(first), abs(by), abs(first + (count - 1) * by)) <= 1 << FLOAT_FORMAT[d][0]
 

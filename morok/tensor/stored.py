@@ -87,7 +87,7 @@ def owner(uop: UOp) -> Lazy | None:
 
 
 def _is_front(uop: UOp) -> bool:
-    """Whether a Shrink is the part in use of memory for a variable's largest value."""
+    """True if a Shrink is the part in use of memory for a variable's largest value."""
     return uop.src[0].op is Op.Buffer and uop.src[1].op is Op.Const and uop.src[1].arg == 0 and uop.src[2].op is not Op.Const
 
 
@@ -177,7 +177,7 @@ def _keep_elements(t: Lazy, overwritten: set[UOp]) -> None:
 
 
 def _reads(root: UOp, contents: set[UOp], assignments: set[UOp]) -> bool:
-    """Whether a lazy node reads one of these: a buffer as it is now, or as one assignment leaves it. What `assignments` read is
+    """True if a lazy node reads one of these: a buffer as it is now, or as one assignment leaves it. What `assignments` read is
     read in time.
     """
     if root.op is Op.Buffer:

@@ -7,7 +7,7 @@ Integers in an index, and numbers written there, are data of the kernel, so that
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Self
 
 from morok.caller import caller
@@ -187,15 +187,15 @@ class Writing(Searching):
 
 
 def _is_whole(part: slice, size: int | UOp) -> bool:
-    """Whether a slice is a whole axis, in its order."""
+    """True if a slice is a whole axis, in its order."""
     return part == slice(None) or (
         isinstance(size, int) and not is_symbolic(part, size) and range(*part.indices(size)) == range(size)
     )
 
 
-def refuse_view(x: Lazy) -> None:
-    """UsageError for a view of a tensor in use."""
-    if _is_view_of_another(x):
+def refuse_view(x: Lazy, besides: Collection[int] = ()) -> None:
+    """UsageError for a view of a tensor in use other than those `besides`, by identity."""
+    if _is_view_of_another(x, besides):
         raise UsageError(
             f"{show(x.shape)} is a view of another tensor, which would not see what is written",
             place=caller(),
@@ -204,8 +204,8 @@ def refuse_view(x: Lazy) -> None:
         )
 
 
-def _is_view_of_another(x: Lazy) -> bool:
-    """Whether a tensor in use has elements that `x` is a view of, but not one of all of them in their order and shape."""
+def _is_view_of_another(x: Lazy, besides: Collection[int]) -> bool:
+    """True if a tensor in use has elements that `x` is a view of, but not one of all of them in their order and shape."""
     above: set[UOp] = set()
     node = x.uop
     while node.op in MOVEMENT:
@@ -216,4 +216,4 @@ def _is_view_of_another(x: Lazy) -> bool:
     if stored_buffer(x.uop) is not None:
         first = owner(x.uop)
         return first is not None and first is not x and first.uop is not x.uop
-    return any(content(t.uop) in above for t in registry.tensors() if t is not x)
+    return any(content(t.uop) in above for t in registry.tensors() if t is not x and id(t) not in besides)

@@ -20,9 +20,9 @@ from morok.errors import UsageError
 from morok.tools.output import emit_json
 
 if TYPE_CHECKING:
+    from morok.accuracy.record import Measurement
+    from morok.accuracy.subject import Subject
     from morok.dsl.checked import CheckedRule
-    from morok.prove.measure import Subject
-    from morok.prove.measured import Measurement
 
 FLOATS: Final = ("f16", "bf16", "f32", "f64")
 
@@ -37,14 +37,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _files(paths: list[str]) -> list[tuple[Path, str]]:
-    from morok.prove import ledger
     from morok.prove.api import packed_files
+    from morok.rewrite.folders import rules_folder
 
-    return packed_files(paths or [ledger.rules_folder()])
+    return packed_files(paths or [rules_folder()])
 
 
 def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterator[Subject]:
-    from morok.prove.measure import subject
+    from morok.accuracy.subject import subject
 
     for rule in rules:
         if fnmatch.fnmatch(rule.name, only):
@@ -56,11 +56,11 @@ def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterato
 
 def _judged(s: Subject, found: Measurement) -> tuple[list[str], bool]:
     """What is to be said of one measurement, and whether all is well."""
-    from morok.prove import measure, measured
+    from morok.accuracy import judgement, record
 
     promised = s.rule.syntax.within
     assert promised is not None
-    kept = measured.find(s.rule, str(s.dtype))
+    kept = record.find(s.rule, str(s.dtype))
     remarks = []
     well = all(w.ulp <= promised for w in found.worst.values())
     if not well:
@@ -72,7 +72,7 @@ def _judged(s: Subject, found: Measurement) -> tuple[list[str], bool]:
     elif kept.count < found.count:
         remarks.append(f"recorded over {kept.count}")
     else:
-        worse = [b for b, w in found.worst.items() if b in kept.worst and w.ulp > kept.worst[b].ulp + measure.SLACK]
+        worse = [b for b, w in found.worst.items() if b in kept.worst and w.ulp > kept.worst[b].ulp + judgement.SLACK]
         well = well and not worse
         remarks.append("worse than recorded" if worse else "as recorded")
     return remarks, well
@@ -86,9 +86,9 @@ def _row(s: Subject, found: Measurement, remarks: list[str], well: bool) -> dict
 
 
 def run(args: argparse.Namespace) -> int:
+    from morok.accuracy import judgement, measure, record
     from morok.dsl.check import check_bytes
     from morok.dsl.reading import read_bytes
-    from morok.prove import measure, measured
 
     if args.dtype is not None and args.dtype not in FLOATS:
         raise UsageError(f"there is no dtype {args.dtype!r} to measure at", expected=", ".join(FLOATS))
@@ -104,13 +104,13 @@ def run(args: argparse.Namespace) -> int:
             m = measure.measure(s, args.all)
             remarks, well = _judged(s, m)
             if not args.json:
-                print(f"{s.rule.name:<32} {measure.describe(s, m)} ({'; '.join(remarks)})")
+                print(f"{s.rule.name:<32} {judgement.describe(s, m)} ({'; '.join(remarks)})")
                 sys.stdout.flush()
             found.append(m)
             rows.append(_row(s, m, remarks, well))
             status |= not well
         if args.write and found:
-            measured.write(file, found, [r.own for r in rules])
+            record.write(file, found, [r.own for r in rules])
     if not rows:
         which = f" of {', '.join(args.paths)}" if args.paths else ""
         only = "" if args.only == "*" else f" called {args.only!r}"

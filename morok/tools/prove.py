@@ -17,9 +17,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from morok.errors import MorokError, RuleError, UsageError
-from morok.prove.ledger import rules_folder
 from morok.prove.report import FORMATS
 from morok.prove.verdict import Verdict
+from morok.rewrite.folders import rules_folder
 from morok.tools.output import access_error, at_least, more_than_none
 from morok.tools.reports import Reports, forms
 

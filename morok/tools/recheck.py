@@ -28,13 +28,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import random
 
-    from morok.prove import ledger, obligation_store
+    from morok.prove import obligation_store
     from morok.prove.trust import second
+    from morok.rewrite.folders import rules_folder
 
     if missing := second.missing_solvers():
         raise UsageError(f"{' and '.join(missing)} is not installed", hint="pip install 'morok[dev]'")
     chance = random.Random(args.seed)
-    rules = second.rules_of(ledger.rules_folder())
+    rules = second.rules_of(rules_folder())
     if args.sample is not None and args.sample < len(rules):  # each leaves an obligation, or more
         rules = chance.sample(rules, args.sample)
     given = None if args.smt2 is None else obligation_store.read(Path(args.smt2))

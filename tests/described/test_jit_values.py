@@ -12,6 +12,7 @@ import pytest
 
 import morok
 from morok import Tensor, Variable, config, nn
+from morok.errors import UsageError
 
 Array = np.ndarray[Any, Any]
 
@@ -251,6 +252,52 @@ def test_readers_of_what_a_call_overwrites_keep_what_they_read() -> None:
         np.testing.assert_allclose(t.numpy(), w, rtol=1e-6)
     np.testing.assert_allclose(state.numpy(), wanted, rtol=1e-6)
     assert step.plans == 1
+
+
+VIEWS: dict[str, Callable[[Tensor], Tensor]] = {
+    "flip": lambda x: x.flip(0),
+    "permute": lambda x: x.permute(1, 0),
+    "step": lambda x: x[::2],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_views_that_are_the_whole_memory_in_its_order_keep_what_they_read(view: Callable[[Tensor], Tensor]) -> None:
+    """Of one row these views are the row itself, which is seen only when they are computed."""
+
+    @morok.jit
+    def double(x: Tensor, y: Tensor) -> Tensor:
+        x.assign(x + x)
+        return y + 1
+
+    for seed in range(3):
+        a = array(1, 4, seed=seed)
+        x = Tensor(a.copy())
+        y = view(x)
+        wanted = view(Tensor(a)).numpy()
+        np.testing.assert_array_equal(double(x, y).numpy(), wanted + 1)
+        np.testing.assert_array_equal(y.numpy(), wanted)
+        np.testing.assert_array_equal(x.numpy(), a + a)
+
+
+def test_a_view_is_written_where_what_it_is_a_view_of_has_been_written_before() -> None:
+    def both(x: Tensor, y: Tensor) -> None:
+        x.assign(x + 1)
+        y[0] = 9.0
+
+    jitted = morok.jit(both)
+    for seed in range(3):
+        found = []
+        for f in (both, jitted):
+            x = tensor(2, 4, seed=seed)
+            y = x.flip(0)
+            f(x, y)
+            found.append([x.tolist(), y.tolist()])
+        assert found[0] == found[1]
+    x = tensor(2, 4)
+    y, z = x.flip(0), tensor(2, 4, seed=1)
+    with pytest.raises(UsageError, match="view of another"):
+        jitted(z, y)
 
 
 def test_an_argument_that_others_share_is_written_alone() -> None:

@@ -65,6 +65,15 @@ def test_a_loop_over_a_reduction_is_left_whole() -> None:
     assert stage(6, ast) is ast
 
 
+@pytest.mark.parametrize("ones", [(), (1,), (1, 1)])
+def test_a_loop_that_fills_a_buffer_inside_is_left_whole(ones: tuple[int, ...]) -> None:
+    """Rows of joined tensors, gathered from a local buffer: pieces of the outer loop would share the one that fills it."""
+    x = np.random.default_rng(0).integers(-9, 10, (3, 17, 2, *ones)).astype(np.int32)
+    places = np.random.default_rng(1).integers(0, 17, (6, 2, 2, *ones))
+    t = Tensor(x).cat(Tensor(x + 1), axis=0).take_along_axis(Tensor(places), 1)
+    np.testing.assert_array_equal(t.numpy(), np.take_along_axis(np.concatenate([x, x + 1]), places, 1))
+
+
 def test_any_loop_of_a_deep_nest_is_cut() -> None:
     """The innermost of eight loops, which a rule for each place would have to count up to."""
     loops = [K.loop(2 if i < 7 else 4, i) for i in range(8)]

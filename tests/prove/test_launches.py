@@ -28,11 +28,18 @@ SHOWN = {
 }  # fmt: skip
 
 
+# A model of these is no counterexample in itself: the sides are other terms, which may have the same value. Graphs show that
+# they differ.
+DOUBTFUL = {"false_parts.own_part", "false_buffers.not_waited", "false_buffers.not_folded"}
+
+
 @pytest.mark.parametrize("rule", FALSE, ids=lambda r: r.name)
 def test_false_rules_are_refuted_by_their_reading(rule: CheckedRule, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(obligations, "searched", lambda rule: None)
     found = obligations.prove_rule(rule, DEFAULT_BUDGET)
-    assert found.verdict == ("refuted" if about_launches(rule) else "unknown"), found.message
+    plain = about_launches(rule) and rule.name not in DOUBTFUL
+    assert found.verdict == ("refuted" if plain else "unknown"), found.message
+    assert rule.name not in DOUBTFUL - SHOWN
 
 
 @pytest.mark.parametrize("rule", [r for r in FALSE if r.name in SHOWN], ids=lambda r: r.name)

@@ -18,7 +18,7 @@ from morok.errors import LedgerError, UnprovedRuleError
 from morok.ir import op
 from morok.prove import api, digest, ledger, page, seal, sources, stamp, static
 from morok.prove.page import Page, Record
-from morok.rewrite import library
+from morok.rewrite import folders, library
 
 TRUE = """\
 group pack "three rules"
@@ -257,8 +257,8 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     file = rules / "power.rules"
     file.write_bytes((library.rules_dir() / "algebra" / "power.rules").read_bytes())
     (proofs / "power.json").write_bytes((library.proofs_dir() / "algebra" / "power.json").read_bytes())
-    monkeypatch.setattr(ledger, "rules_folder", lambda: rules)
-    monkeypatch.setattr(ledger, "proofs_folder", lambda: proofs)
+    monkeypatch.setattr(folders, "rules_folder", lambda: rules)
+    monkeypatch.setattr(folders, "proofs_folder", lambda: proofs)
     with morok.settings(cache_dir=tmp_path / "cache"):
         seal_now(file)
         yield file
@@ -285,11 +285,11 @@ def test_a_page_that_lacks_a_rule_is_not_sealed(copied: Path) -> None:
     copied.write_text(copied.read_text() + "\nwrong: Sub(x: i32, y) ~> Add(x, y)\n")
     seal_now(copied)
     assert not ledger.sealed(copied, copied.read_bytes())
-    assert seal.read(ledger.proofs_folder()) == {}
+    assert seal.read(folders.proofs_folder()) == {}
 
 
 def test_a_damaged_seal_costs_time_only(copied: Path) -> None:
-    place = ledger.proofs_folder() / seal.NAME
+    place = folders.proofs_folder() / seal.NAME
     for content in (b"", b"\xff\x00", b"power.rules\n", b"x" * (2 << 20)):
         place.write_bytes(content)
         assert not ledger.sealed(copied, copied.read_bytes())
@@ -302,7 +302,7 @@ def test_a_damaged_seal_costs_time_only(copied: Path) -> None:
 
 
 def test_a_merged_seal_has_the_lines_of_both_sides(copied: Path) -> None:
-    place = ledger.proofs_folder() / seal.NAME
+    place = folders.proofs_folder() / seal.NAME
     place.write_text(f"power.rules {'0' * 32}\n{place.read_text()}other.rules {'1' * 32}\n")
     assert ledger.sealed(copied, copied.read_bytes())
     seal_now(copied)

@@ -18,7 +18,7 @@ from morok.errors import UnprovedRuleError, UntrustedHelperError
 from morok.ir.op import Op
 from morok.prove import confined, promises
 from morok.prove.api import exit_status, prove
-from morok.prove.promises import Tested as State
+from morok.prove.contract_state import Tested as State
 from morok.tools.cli import main
 
 HALF = (

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
+from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
+from morok.prove.symbol import Symbol
 from morok.prove.witness import Witnesses
 
-X, Y = z3.Ints("x#0 x#1")
-F = z3.Function("f", z3.IntSort(), z3.IntSort())
+
+def name(of: str) -> Symbol:
+    return Symbol("variable", of)
+
+
+def item(number: int) -> Symbol:
+    return Symbol("item", "xs", number)
+
+
+X, Y = (smt.Int(item(i)) for i in (0, 1))
+F = smt.Function(Symbol("function", "f"), smt.IntSort(), smt.IntSort())
 
 
 class Model:
@@ -20,7 +29,7 @@ class Model:
         self.values = values
 
     def value(self, e: Any) -> Any:
-        return self.values[e.decl().name()]
+        return self.values[e.data]
 
 
 def holds(premises: list[Any], known: Witnesses | None = None) -> bool:
@@ -29,15 +38,15 @@ def holds(premises: list[Any], known: Witnesses | None = None) -> bool:
 
 def test_plain_values_are_found() -> None:
     assert holds([X > 0, Y > 1, X == Y])
-    assert holds([z3.Not(z3.Bool("b")), X * X == 4])
-    assert holds([z3.fpIsZero(z3.FP("x", z3.Float32()))])
+    assert holds([smt.Not(smt.Bool(name("b"))), X * X == 4])
+    assert holds([smt.fpIsZero(smt.Const(name("x"), smt.FPSort(8, 24)))])
 
 
 def test_contradictions_have_no_witness() -> None:
     assert not holds([X > 3, X < 3])
-    assert not holds([z3.BitVec("x", 8) == 1, z3.BitVec("x", 8) == 2])
+    assert not holds([smt.BitVec(name("x"), 8) == 1, smt.BitVec(name("x"), 8) == 2])
     assert not holds([F(X) == 1, F(X) == 2])
-    element = z3.Const("e", z3.DeclareSort("Sort"))
+    element = smt.Const(name("e"), smt.DeclareSort("Sort"))
     assert not holds([element != element])
 
 
@@ -47,18 +56,18 @@ def test_a_function_may_be_the_same_everywhere() -> None:
 
 
 def test_what_the_solver_found_serves_other_dtypes_and_more_operands() -> None:
-    narrow, wide = z3.BitVec("x#0", 8), z3.BitVec("x#0", 16)
+    narrow, wide = smt.BitVec(item(0), 8), smt.BitVec(item(0), 16)
     known = Witnesses()
     assert not holds([narrow == -77], known)
-    known.learn([narrow == -77], Model({"x#0": z3.BitVecVal(-77, 8)}))
+    known.learn([narrow == -77], Model({item(0): smt.BitVecVal(-77, 8)}))
     assert holds([wide == -77], known)
     assert holds([X == -77, Y == -77], known)
     assert not holds([X == -77, Y == -78], known)
 
 
 def test_conditions_are_learned_too() -> None:
-    a, b = z3.Bools("a b")
+    a, b = (smt.Bool(name(n)) for n in "ab")
     known = Witnesses()
-    assert not holds([a, z3.Not(b)], known)
-    known.learn([a, z3.Not(b)], Model({"a": z3.BoolVal(True), "b": z3.BoolVal(False)}))
-    assert holds([a, z3.Not(b)], known)
+    assert not holds([a, smt.Not(b)], known)
+    known.learn([a, smt.Not(b)], Model({name("a"): smt.TRUE, name("b"): smt.FALSE}))
+    assert holds([a, smt.Not(b)], known)

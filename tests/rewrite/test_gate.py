@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import pytest
 
 import morok
-from morok import UOp, dtypes
+from morok import UOp, dialect, dtypes
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
-from morok.errors import UnprovedRuleError, UntrustedHelperError, UsageError
+from morok.errors import DialectError, UnprovedRuleError, UntrustedHelperError, UsageError
+from morok.ir.dialect import MOROK
+from morok.ir.op import Op
 from morok.marks import trust
 from morok.passes.pipeline import lower
 from morok.passes.target import Target
@@ -182,3 +185,17 @@ def test_contracts_are_tested_before_a_rule_fires_in_a_set_of_a_trusted_module(
     trust("gate_helpers")
     with pytest.raises(UnprovedRuleError, match="contract that is not true"):
         RuleSet.of(rules).rewrite_node(node)
+
+
+def test_no_other_dialect_takes_the_name_of_the_built_in_one() -> None:
+    """The built-in rules would fire over its ops, though they were proved of others."""
+
+    class Mine(type(MOROK)):  # type: ignore[misc]
+        ops = {**MOROK.ops, "Add": dataclasses.replace(MOROK.ops["Add"], evaluate=lambda d, a, b: a - b)}
+
+    with pytest.raises(DialectError, match="Mine is called 'morok', as the built-in dialect is") as refused:
+        dialect.register(Mine())
+    assert refused.value.field == "name"
+    assert dialect.find("morok") is MOROK
+    five, three = UOp.const(5, dtypes.i32), UOp.const(3, dtypes.i32)
+    assert morok.simplify(UOp.new(Op.Add, (five, three))) is UOp.const(8, dtypes.i32)

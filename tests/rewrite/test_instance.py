@@ -12,6 +12,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove import ledger
+from morok.rewrite import folders
 from morok.rewrite.library import group_names, groups
 
 MOST = 410  # rules that are not yet proved at every size: this number only gets smaller
@@ -122,7 +123,7 @@ def test_what_is_no_matter_of_lanes_is_not_judged() -> None:
 def test_the_list_of_rules_that_fire_beyond_their_proofs_gets_shorter() -> None:
     listed = ledger.beyond()
     bounded = set()
-    for path in sorted(ledger.rules_folder().rglob("*.rules")):
+    for path in sorted(folders.rules_folder().rglob("*.rules")):
         page = ledger.page_at(ledger.page_path(path))
         assert page is not None
         bounded |= {r.name for r in page.records.values() if r.verdict == "bounded"}

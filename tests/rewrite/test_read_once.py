@@ -13,7 +13,8 @@ from morok import UOp, dtypes
 from morok.dsl.check import check_file
 from morok.dsl.lint import lint
 from morok.errors import RuleLimitError, UnprovedRuleError
-from morok.prove import ledger, workers
+from morok.prove import admission, ledger, workers
+from morok.rewrite import folders
 
 TRUE = 'group double "doubling"\n\nshift: Add(x: i32, x) ~> Shl(x, 1)\n'
 FALSE = TRUE.replace("Shl(x, 1)", "Shl(x, 2)")
@@ -91,7 +92,7 @@ def test_a_link_repointed_between_loading_and_first_use(pack: Path, tmp_path: Pa
 def test_a_rule_proved_on_the_spot_vouches_for_no_other_rule_of_its_file(pack: Path) -> None:
     pack.write_text(TRUE + "wrong: Sub(x: i32, y) ~> Add(x, y)\n")
     true, _ = check_file(pack).rules()
-    ledger.admit([true], prove=True)
+    admission.records_of([true], prove=True)
     with pytest.raises(UnprovedRuleError, match=r"wrong"):
         morok.load_rules(pack, prove=False)
 
@@ -126,7 +127,7 @@ def test_a_link_that_leads_to_a_built_in_file_by_now_makes_no_rule_of_a_pack_bui
 
     def repoint() -> None:
         link.unlink()
-        link.symlink_to(next(ledger.rules_folder().rglob("identity.rules")))
+        link.symlink_to(next(folders.rules_folder().rglob("identity.rules")))
 
     save_while_proving(monkeypatch, repoint)
     with pytest.raises(UnprovedRuleError, match="contract that is not true"):

@@ -23,6 +23,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.order import order, precedes
 from morok.ir.uop import UOp, sketch
+from morok.passes import gates
 from morok.rewrite.simplify import simplify
 from morok.rewrite.trace import Trace, tracing
 
@@ -231,18 +232,30 @@ def test_gates(conditions: list[UOp]) -> None:
 
 def parts(c: UOp, place: UOp) -> tuple[UOp, UOp] | None:
     """What goes into the address of a load, and what is asked around it."""
-    which = clauses.gate_clauses(c, place)
-    return None if which is None else clauses.split(c, which)
+    which = gates.gate_clauses(c, place)
+    return None if which is None else gates.split(c, which)
 
 
 def test_clauses_about_other_loops_stay_outside() -> None:
     r, s = UOp.range(4, 0), UOp.range(4, 1)
-    assert clauses.gate((r < 3) & (s < 2), r + 1) is None
+    assert gates.gate((r < 3) & (s < 2), r + 1) is None
     assert parts((r < 3) & (s < 2), r + 1) == (r < 3, s < 2)
     assert parts((s < 2) & (r < 3) & (s > 0) & (r > 1), r + 1) == ((r < 3) & (r > 1), (s < 2) & (s > 0))
     place = (r < 3).where(r + 1, UOp.invalid_at())
     assert parts((r < 3) & (s < 2), place) == (r < 3, s < 2)
     assert parts(s < 2, place) is None
+
+
+def test_a_clause_that_the_gate_implies_does_not_move_again() -> None:
+    """Reduced by the others, `3r + s > 3` is `r > 1`: it would be added to the gate, and reduced, for ever."""
+    r, s = UOp.range(4, 0), UOp.range(2, 1)
+    loaded = UOp.new(Op.DefineGlobal, (), 0, dtypes.i32.ptr(3)).index(r).ne(0)
+    beyond, first = UOp.const(3, dtypes.index) < r * 3 + s, s < 1
+    c, place = beyond & loaded, r + s
+    assert parts(c, place) == (beyond, c)
+    assert parts(c, (beyond & first).where(place, UOp.invalid_at())) is None
+    assert parts(c, ((UOp.const(1, dtypes.index) < r) & first).where(place, UOp.invalid_at())) is None
+    assert parts(c, first.where(place, UOp.invalid_at())) == (beyond, c)
 
 
 def test_a_clause_that_may_have_no_value_is_not_asked_alone() -> None:
@@ -291,6 +304,7 @@ def test_order_does_not_depend_on_construction() -> None:
 
     program = """
 from morok.ir.uop import UOp, sketch
+from morok.passes import gates
 from morok.passes import validity
 from morok.ir.dtype import dtypes
 from morok.ir.order import order

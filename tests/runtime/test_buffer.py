@@ -60,6 +60,14 @@ def test_bf16_bits() -> None:
     assert (b.dtype, b.nbytes) == (dtypes.bf16, 4)
 
 
+@pytest.mark.parametrize("nbytes", [1 << 17, (1 << 20) + 4, (1 << 24) + 64])
+def test_large_memory_begins_a_page(nbytes: int) -> None:
+    """No later than an array of NumPy's does: what is stored in the same place of another page delays no load behind it."""
+    blocks = [B.Block(nbytes) for _ in range(3)]
+    assert [b.address % (1 << 12) for b in blocks] == [0, 0, 0]
+    assert all(b.array().nbytes == nbytes for b in blocks)
+
+
 def test_memory_is_aligned_and_allocated_late() -> None:
     b = Buffer(CPU, dtypes.i8, 3)
     assert not b.is_allocated

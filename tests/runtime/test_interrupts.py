@@ -277,3 +277,47 @@ def test_interrupts_at_random_moments(kind: str, tmp_path: Path) -> None:
     found = json.loads(done.stdout.splitlines()[-1])
     assert (found["interrupts"], found["lost"], found["wrong"]) == (many, 0, 0), done.stdout
     assert "Exception ignored" not in done.stderr
+
+
+def test_without_the_module_in_c() -> None:
+    """The same by `signal` itself, where Python has no `_signal`."""
+    program = (
+        "import os, signal, sys; sys.modules['_signal'] = None\n"
+        "from morok import interrupts\n"
+        "assert interrupts._handler_of is signal.getsignal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "try:\n"
+        "    with interrupts.deferred:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "        print('inside')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('behind', signal.getsignal(signal.SIGINT) is signal.default_int_handler)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["inside", "behind", "True"]
+
+
+@pytest.mark.parametrize("how", ["missing", "overriding", "no module"])
+def test_another_llvmlite_frees_its_passes_itself(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """One whose pass managers have no `_dispose`, or use it: kernels compile, and nothing is disposed of twice."""
+    from llvmlite import binding
+
+    from morok.runtime.jit import emit
+
+    module = binding.newpassmanagers
+    disposed: list[int] = []
+    dispose = module.NewPassManager._dispose
+
+    def once(self: Any) -> None:
+        disposed.append(id(self))
+        dispose(self)
+
+    if how == "missing":
+        monkeypatch.delattr(module.NewPassManager, "_dispose")
+    elif how == "overriding":
+        monkeypatch.setattr(module.NewPassManager, "_dispose", once)
+        monkeypatch.setattr(module.ModulePassManager, "_dispose", once, raising=False)
+    else:
+        monkeypatch.delattr(binding, "newpassmanagers")
+    assert emit("define i32 @f(i32 %x) {\n  %y = add i32 %x, 0\n  ret i32 %y\n}\n", effort="all")
+    assert len(disposed) == (how == "overriding")

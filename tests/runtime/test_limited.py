@@ -21,7 +21,7 @@ import pytest
 
 import morok
 from morok import Tensor, UOp, dtypes
-from morok.prove import workers
+from morok.prove import processes
 
 RULES = 'group g "some"\n\n' + "".join(f"a{n}: Add(x: i32, {n}) ~> Add({n}, x)\n" for n in range(1, 13))
 PROGRAM = """
@@ -69,7 +69,7 @@ def test_no_process_can_be_started(pack: Path, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(os, "fork", stingy)
     assert [v.verdict for v in morok.prove(pack, use_cache=False, jobs=4)] == ["proved"] * 12
-    monkeypatch.setattr(workers, "_descriptors", lambda: False)
+    monkeypatch.setattr(processes, "_descriptors", lambda: False)
     assert [v.verdict for v in morok.prove(pack, use_cache=False, jobs=4)] == ["proved"] * 12
 
 

@@ -192,4 +192,7 @@ def test_ctrl_c_ends_a_proof_and_its_workers() -> None:
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    deadline = time.monotonic() + 20  # the process that asks the solver ends when it sees that nobody is left who could ask
+    while [pid for pid in workers if Path(f"/proc/{pid}").exists()] and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]

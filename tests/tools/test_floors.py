@@ -1,31 +1,30 @@
-"""What modules may import, those inside functions included: the engine stands below the compiler, and no floor has a circle."""
+"""The floors: which modules a module may import, inside functions and by names in strings too; and no floor has a circle."""
 
 from __future__ import annotations
 
 import ast
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import pytest
+
+import morok
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "morok"
 ENGINE = ("dialect", "dsl", "rewrite")  # lowest first
 # What everything may use: it knows neither rules nor tensors.
 GROUND = {
-    "arguments", "atomic", "cache_folder", "caller", "collector", "config", "errors", "estate", "interrupts", "locks", "marks",
-    "memory", "names",
+    "arguments", "atomic", "cache_folder", "caller", "config", "errors", "estate", "handed", "interrupts", "locks",
+    "marks", "memory", "names",
 }  # fmt: skip
-# Where the engine asks the prover by name, until it is handed in: this list only shrinks.
-ABOVE = {
-    ("morok.dialect", "morok.prove.verified"),
-    ("morok.rewrite.files", "morok.prove.sources"),
-    ("morok.rewrite.gate", "morok.prove.ledger"),
-    ("morok.rewrite.gate", "morok.prove.promises"),
-    ("morok.rewrite.library", "morok.prove.ledger"),
-    ("morok.rewrite.library", "morok.prove.promises"),
-}
+SOLVER: Final = "morok.prove.semantics"  # where the solver functions are that ops name: loaded when something is proved
+MODULE: Final = re.compile(r"(morok(?:\.\w+)+)(\.?)(?::\w+)?")  # a dot at the end where more follows
 
 
 def named(path: Path) -> str:
@@ -44,17 +43,36 @@ def nodes(tree: ast.AST) -> Iterator[ast.AST]:
             yield from nodes(child)
 
 
+def at(name: str) -> str:
+    """The module that a dotted name leads to: itself, or the one that has it; "morok" where none is named."""
+    home = morok._HOME.get(name.removeprefix("morok."), name)
+    while home not in MODULES:
+        home = home.rpartition(".")[0]
+    return home
+
+
+def said(text: str) -> set[str]:
+    """The modules that a string names: one, or all of a package where the rest of the name is put behind it."""
+    found = MODULE.fullmatch(text)
+    if found is None:
+        return set()
+    return {m for m in MODULES if m.startswith(found[0])} if found[2] else {at(found[1])} - {"morok"}
+
+
 @cache
 def imports(module: str) -> frozenset[str]:
-    """The modules of this package that a module imports, wherever in its text."""
+    """The modules of this package that a module imports, wherever in its text; "morok" stands for the package's own names."""
     found: set[str] = set()
     for node in nodes(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {a.name for a in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            whole = {f"{node.module}.{a.name}" for a in node.names}
-            found |= {name if name in MODULES else node.module for name in whole}
-    return frozenset(found & MODULES.keys() - {module, "morok"})
+            found |= {at(a.name) for a in node.names if a.name.partition(".")[0] == "morok"}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}: imports name modules in full"
+            if (node.module or "").partition(".")[0] == "morok":
+                found |= {at(f"{node.module}.{a.name}") for a in node.names}
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found |= said(node.value)
+    return frozenset(found - {module})
 
 
 def floor(module: str) -> str:
@@ -76,17 +94,63 @@ def reached(start: str, among: set[str]) -> set[str]:
     return seen
 
 
+def strangers(names: set[str], below: set[str]) -> set[tuple[str, str]]:
+    """The imports of these floors that lead to others than those `below`."""
+    return {(m, other) for m in of_floor(*names) for other in imports(m) if other == "morok" or floor(other) not in below}
+
+
 @pytest.mark.parametrize("name", ENGINE)
 def test_a_floor_of_the_engine_stands_on_those_below(name: str) -> None:
-    below = {*ENGINE[: ENGINE.index(name) + 1], *GROUND}
-    wrong = {(m, other) for m in of_floor(name) for other in imports(m) if floor(other) not in below}
-    assert wrong == {(m, other) for m, other in ABOVE if floor(m) == name}
+    assert strangers({name}, {*ENGINE[: ENGINE.index(name) + 1], *GROUND}) == set()
+
+
+def test_the_engine_loads_nothing_that_stands_above_it() -> None:
+    program = f"import importlib, sys\nfor m in {of_floor(*ENGINE)}: importlib.import_module(m)\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {m for m in done.stdout.split() if m.startswith("morok.")}
+    assert loaded >= set(of_floor(*ENGINE))
+    assert {floor(m) for m in loaded} <= {*ENGINE, *GROUND}
+
+
+def test_the_ir_stands_on_what_a_dialect_is() -> None:
+    above = {(m, other) for m, other in strangers({"ir"}, {"ir", "dialect", *GROUND}) if other != SOLVER}
+    assert above == {("morok.ir.dialect", "morok.dsl.values")}  # the exception by which its evaluators say that there is no value
+
+
+def test_the_prover_stands_on_the_engine_and_the_ir() -> None:
+    assert strangers({"prove"}, {"prove", "ir", *ENGINE, *GROUND}) == set()
+
+
+def test_accuracy_stands_above_the_runtime_and_only_tools_use_it() -> None:
+    assert strangers({"accuracy"}, {"accuracy", "runtime", "codegen", "passes", "prove", "ir", *ENGINE, *GROUND}) == set()
+    above = {floor(m) for m in MODULES if m != "morok" and any(".accuracy" in other for other in imports(m))}
+    assert above == {"accuracy", "tools"}
 
 
 def test_the_ground_knows_no_rules_and_no_tensors() -> None:
-    assert {(m, other) for m in of_floor(*GROUND) for other in imports(m) if floor(other) not in GROUND} == set()
+    assert strangers(GROUND, GROUND) == set()
 
 
-def test_the_engine_has_no_circle_of_imports() -> None:
-    among = set(of_floor(*ENGINE))
+def test_the_engine_the_prover_and_the_interpreter_have_no_circle_of_imports() -> None:
+    among = {*of_floor(*ENGINE, "prove"), *(m for m in MODULES if m.startswith("morok.ir.interpret"))}
     assert [m for m in sorted(among) if m in reached(m, among)] == []
+
+
+def test_the_prover_asks_for_no_dialect_by_its_name() -> None:
+    """A name is anybody's: `morok.dialect.built_in` says whose a dialect is."""
+    compared = {
+        m
+        for m in of_floor(*ENGINE, "prove", "accuracy")
+        for node in nodes(ast.parse(MODULES[m].read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare) and "dialect" in ast.unparse(node) and "'morok'" in ast.unparse(node)
+    }
+    assert compared == {"morok.dsl.format"}  # which leaves the default name out of files
+
+
+def test_imports_are_seen_wherever_they_are() -> None:
+    assert said("morok.prove.semantics:add") == {"morok.prove.semantics"}
+    assert said("morok.prove.encoding.") >= {"morok.prove.encoding.monoid", "morok.prove.encoding.structure"}
+    assert said("see morok.prove.api") == said("morok") == set()
+    assert at("morok.load_rules") == at("morok.rewrite.library.load_rules") == "morok.rewrite.library"
+    assert "morok.prove.obligations" in imports("morok.prove.workers")  # inside a function
+    assert "morok.prove.encoding.monoid" in imports("morok.prove.workers")  # by a string that is put together

@@ -132,3 +132,22 @@ def test_a_cache_folder_inside_a_file_is_not_called_writable(
     monkeypatch.setenv("MOROK_CACHE_DIR", f"{__file__}/none")
     assert main(["doctor", "--json"]) == 0
     assert "not writable" in json.loads(capsys.readouterr().out)["cache"]
+
+
+@pytest.mark.parametrize("environment", ["os.environ", "dict(os.environ)"])
+def test_variables_are_read_when_they_are_used(environment: str) -> None:
+    """Also where `os.environ` has no table inside that can be looked at: there each look is slower, and as right."""
+    program = (
+        f"import os; os.environ = {environment}\n"
+        "from morok import config\n"
+        "print(config._SET is os.environ, config.THREADS.value == config.THREADS.default)\n"
+        "before = config.all_key(), config.code_key()\n"
+        "os.environ['MOROK_THREADS'], os.environ['MOROK_FAST_MATH'] = '3', 'fast'\n"
+        "print(config.THREADS.value, config.FAST_MATH.value != config.FAST_MATH.default)\n"
+        "print(config.all_key() != before[0], config.code_key() != before[1])\n"
+        "del os.environ['MOROK_THREADS'], os.environ['MOROK_FAST_MATH']\n"
+        "print(config.all_key() == before[0], config.code_key() == before[1])\n"
+    )
+    env = {k: v for k, v in os.environ.items() if k not in ("MOROK_THREADS", "THREADS", "MOROK_FAST_MATH", "FAST_MATH")}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(environment != "os.environ"), "True", "3", "True", *["True"] * 4]

@@ -11,8 +11,13 @@ from typing import Final
 import pytest
 
 from morok.dsl import check, emit_extents, emit_values, matching, resolve, slots, values
-from morok.prove import foreign, symbol, verified
-from morok.prove.encoding import reading
+from morok.ir.dialect import MOROK
+from morok.prove import foreign, promises, symbol, verified
+from morok.prove.contract_state import Tested
+from morok.prove.encoding import reading, unrolling
+from morok.prove.semantics import ops
+from morok.prove.semantics.term import Term, choose
+from morok.prove.symbol import Symbol
 
 Hole = Callable[[pytest.MonkeyPatch], None]
 
@@ -76,6 +81,41 @@ def evaluators_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(foreign, "evaluator_digest", lambda info: "")
 
 
+def branches_ahead(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a Where has a value whatever the branch that it chooses has."""
+
+    def where(w: object, d: object, c: Term, t: Term, f: Term) -> Term:
+        return Term(choose(c.value, t.value, f.value), c.defined, choose(c.value, t.invalid, f.invalid))
+
+    patch.setattr(ops, "where", where)
+
+
+def dtypes_forgotten(patch: pytest.MonkeyPatch) -> None:
+    """Among terms of axes and lanes a conversion to one dtype is the conversion to any."""
+    patch.setattr(unrolling.Reading, "function", lambda self, op, parts, at: Symbol("op", op))
+
+
+def axes_untested(patch: pytest.MonkeyPatch) -> None:
+    """Matchers fire at axes that no proof has tried, whose sizes they test otherwise."""
+    patch.setattr(emit_extents.Within, "_axes", lambda self, extent: ["True"])
+
+
+def logarithms_of_all(patch: pytest.MonkeyPatch) -> None:
+    """The matcher gives the logarithm of what is no power of two a value."""
+    patch.setitem(values.NAMES, "_log2", lambda a: a.bit_length() - 1)
+
+
+def nothing_overflows(patch: pytest.MonkeyPatch) -> None:
+    """The matcher takes every result for one that fits its dtype."""
+    for fact in ("no_overflow", "no_overflow_of"):
+        patch.setitem(MOROK.facts, fact, lambda *_: True)
+
+
+def contracts_believed(patch: pytest.MonkeyPatch) -> None:
+    """Nobody calls a helper before its contract is believed."""
+    patch.setattr(promises, "of_helper", lambda extern, rules, trust_helpers: Tested("tested", 1000))
+
+
 HOLES: Final[dict[str, Hole]] = {
     "symbols coincide": symbols_coincide,
     "infinite arithmetic": infinite_arithmetic,
@@ -86,4 +126,10 @@ HOLES: Final[dict[str, Hole]] = {
     "dialects unverified": dialects_unverified,
     "types untested": types_untested,
     "evaluators forgotten": evaluators_forgotten,
+    "branches ahead": branches_ahead,
+    "dtypes forgotten": dtypes_forgotten,
+    "axes untested": axes_untested,
+    "logarithms of all": logarithms_of_all,
+    "nothing overflows": nothing_overflows,
+    "contracts believed": contracts_believed,
 }

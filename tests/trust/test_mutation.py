@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from morok.accuracy import judge_trial
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError
 from morok.prove import workers
-from morok.prove.measure import judge_trial
 from morok.prove.trust import mutate, mutation_record, sieve
 from morok.prove.trust.mutants import MEASURED, Mutant, mutants
 from morok.prove.verdict import Verdict
+from morok.rewrite import folders
 from morok.tools import cli
 
 TRUE = Path(__file__).parent.parent / "prove" / "true.rules"
@@ -238,7 +239,7 @@ def test_a_broken_record_is_an_error(tmp_path: Path) -> None:
 
 
 def test_rules_that_are_measured_are_mutated_too() -> None:
-    path = mutation_record.ledger.rules_folder() / "target" / "transcendental.rules"
+    path = folders.rules_folder() / "target" / "transcendental.rules"
     name = "transcendental.exp2_f32"
 
     def changed(old: str, new: str) -> Verdict:

@@ -10,10 +10,11 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
-from morok.prove import ledger, obligation_store
+from morok.prove import obligation_store
 from morok.prove.obligations import prove_rule
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.trust import second
+from morok.rewrite import folders
 from morok.tools.cli import main
 
 
@@ -65,7 +66,7 @@ def test_what_a_solver_does_not_understand_is_counted_and_no_agreement() -> None
 
 @pytest.fixture(scope="module")
 def sample() -> list[CheckedRule]:
-    return random.Random(0).sample(second.rules_of(ledger.rules_folder()), 40)
+    return random.Random(0).sample(second.rules_of(folders.rules_folder()), 40)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +88,7 @@ def test_what_is_made_again_is_what_was_recorded(sample: list[CheckedRule], made
 
 
 def test_every_record_names_its_obligations() -> None:
-    assert "" not in second.recorded(second.rules_of(ledger.rules_folder())).values()
+    assert "" not in second.recorded(second.rules_of(folders.rules_folder())).values()
 
 
 def test_obligations_from_a_folder_are_compared_with_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,7 +74,7 @@ class Addresses:
 
 
 def never_wraps(u: UOp) -> bool:
-    """Whether `u` is a sum, difference or product of signed integers that is the same in more bits."""
+    """True if `u` is a sum, difference or product of signed integers that is the same in more bits."""
     return u.op in SUMS and u.dtype.is_signed and u.dtype.count == 1 and cannot_wrap(u)
 
 

@@ -89,7 +89,7 @@ def _element(buffer: UOp) -> int:
 
 
 def _streams(load: Access) -> bool:
-    """Whether the innermost loop goes through the buffer by `load` in small steps."""
+    """True if the innermost loop goes through the buffer by `load` in small steps."""
     step = load.at.terms.get(load.loops[-1], 0) * _element(load.kept)
     return 0 < step <= STEP_BYTES and _begins_line(load)
 
@@ -105,6 +105,6 @@ def _row(load: Access) -> _Row | None:
 
 
 def _begins_line(load: Access) -> bool:
-    """Whether a vector is read from where a line begins, if the buffer begins with one."""
+    """True if a vector is read from where a line begins, if the buffer begins with one."""
     line = LINE_BYTES // load.dtype.scalar().itemsize
     return load.dtype.itemsize >= 16 and load.at.factor % line == 0 and load.at.constant % line == 0

@@ -49,7 +49,7 @@ def _is_large(buffer: UOp) -> bool:
 
 
 def _fills_lines(stores: Sequence[Access]) -> bool:
-    """Whether those of the stores that are made together, at constant distances, cover lines of memory entirely."""
+    """True if those of the stores that are made together, at constant distances, cover lines of memory entirely."""
     covered: dict[frozenset[tuple[UOp, int]], set[int]] = {}
     line = 1
     for store in stores:

@@ -22,7 +22,7 @@ NO_VECTORS: Final = '!"llvm.loop.vectorize.enable", i1 false'
 
 
 def is_short(loop: UOp, lines: int) -> bool:
-    """Whether a loop around nothing but `lines` instructions is to be written out."""
+    """True if a loop around nothing but `lines` instructions is to be written out."""
     end = loop.src[0]
     return end.op is Op.Const and 2 <= end.arg <= _ITERATIONS and lines * end.arg <= _LINES
 

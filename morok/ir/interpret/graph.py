@@ -17,6 +17,7 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.loops import PerThread, Task, run_tasks
 from morok.ir.interpret.places import MOVEMENT, Places
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
+from morok.ir.interpret.tensors import value_of
 from morok.ir.interpret.values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
 from morok.ir.interpret.walk import order
 from morok.ir.op import Op
@@ -28,6 +29,9 @@ _ORDERED: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
 
 class Graph(Places):
     """One run over a graph, for one workgroup at a time."""
+
+    def tensor(self, node: UOp) -> Task:
+        return value_of(node, self)
 
     # Values.
 
@@ -234,10 +238,8 @@ class Graph(Places):
         execute_graph(node.src[0], inside, variables)
 
     def _assign(self, node: UOp) -> Task:
-        from morok.ir.interpret.tensors import value_of
-
         shape = yield self.shape(node.src[0])
-        new = (yield value_of(node.src[1], self)).flat
+        new = (yield self.tensor(node.src[1])).flat
         if math.prod(shape) != len(new):
             raise IRError(f"{len(new)} elements are assigned to {math.prod(shape)}")
         for at, v in zip(itertools.product(*[range(n) for n in shape]), new, strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -20,6 +21,10 @@ MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrin
 
 class Places(Loops):
     """The places that nodes stand for."""
+
+    @abstractmethod
+    def tensor(self, node: UOp) -> Task:
+        """The value of a tensor-level node: its elements, `flat` in row-major order, and its `shape`."""
 
     def _lanes(self, node: UOp, get: Callable[[UOp], Task]) -> Task:
         """Unroll picks the lanes of the present iteration of its axes; Contract collects those of all iterations."""
@@ -140,9 +145,7 @@ class Places(Loops):
 
     def _computed(self, node: UOp, at: list[Any]) -> Task:
         """An element of a tensor-level expression, held in storage of its own."""
-        from morok.ir.interpret.tensors import value_of
-
-        whole = yield value_of(node, self)
+        whole = yield self.tensor(node)
         shape = list(whole.shape)
         if len(at) == 1:
             shape = [len(whole.flat)]

@@ -61,7 +61,7 @@ def rangeify(
 
 
 def in_memory(node: UOp) -> bool:
-    """Whether a node is a Bufferize that a kernel of its own fills, not one inside a kernel."""
+    """True if a node is a Bufferize that a kernel of its own fills, not one inside a kernel."""
     return node.op is Op.Bufferize and node.arg[1] is AddrSpace.GLOBAL
 
 

@@ -110,7 +110,7 @@ def _store(state: State, node: UOp, cuts: Cuts, loops: dict[tuple[UOp, int, int,
 
 
 def _once_a_row(state: State, node: UOp, demands: list[Demand]) -> bool:
-    """Whether the outer loops of the one kernel that wants a node compute each element once, before the inner loops use it.
+    """True if the outer loops of the one kernel that wants a node compute each element once, before the inner loops use it.
 
     So the maximum and the sum of a softmax's row, for one: nothing is stored, and the row is still in the nearest cache when it
     is read again. Not where reductions inside further loops use it: those change places when they become tiles.

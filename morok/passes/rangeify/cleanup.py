@@ -56,7 +56,7 @@ def _simpler(node: UOp) -> UOp | None:
 
 
 def _adds_exactly(c: UOp, times: int) -> bool:
-    """Whether every partial sum of `times` copies of a constant is a float."""
+    """True if every partial sum of `times` copies of a constant is a float."""
     value: float = c.arg
     return math.isfinite(value) and value.is_integer() and abs(value) * times <= 2 ** FLOAT_FORMAT[c.dtype][0]
 

@@ -278,12 +278,12 @@ def _padded(fast: float, slow: float, flags: int) -> Weight:
 
 
 def is_free(node: UOp) -> bool:
-    """Whether a node shows the same bits, which nothing computes."""
+    """True if a node shows the same bits, which nothing computes."""
     return node.op is Op.Bitcast or (node.op is Op.Cast and node.src[0].dtype is node.dtype)
 
 
 def _turns(node: UOp) -> bool:
-    """Whether a Permute moves the last axis of more than one element."""
+    """True if a Permute moves the last axis of more than one element."""
     long = [a for a, n in zip(node.arg, shape_of(node), strict=True) if n != 1]
     return bool(long) and long[-1] != max(long)
 

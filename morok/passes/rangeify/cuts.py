@@ -41,7 +41,7 @@ class Cuts:
         self.decisions: list[Decision] = []
 
     def worth_storing(self, node: UOp, demands: Sequence[Demand]) -> bool:
-        """Whether storing the node's value takes less time than computing it wherever it is wanted."""
+        """True if storing the node's value takes less time than computing it wherever it is wanted."""
         weights, first, single = self.weights, demands[0], len(demands) == 1
         fast, slow, flags = weights.of[node]
         runs = first.runs if single else sum([d.runs for d in demands])
@@ -75,7 +75,7 @@ class Cuts:
         return self._saves(node, demands, runs, size, moved, strays)
 
     def worth_copying(self, node: UOp, demands: Sequence[Demand]) -> bool:
-        """Whether storing what a view shows takes less time than reading it out of order: of columns, the last view of all that
+        """True if storing what a view shows takes less time than reading it out of order: of columns, the last view of all that
         show them, and of numbers that are repeated one by one, the view that has them in a row.
         """
         weights = self.weights
@@ -91,15 +91,15 @@ class Cuts:
         return True in strays and self._saves(node, demands, sum([d.runs for d in demands]), weights.size(node), False, strays)
 
     def _is_once(self, node: UOp, d: Demand) -> bool:
-        """Whether the one consumer of a reduction computes it as a kernel of its own does; not so a second sum of products."""
+        """True if the one consumer of a reduction computes it as a kernel of its own does; not so a second sum of products."""
         return not (d.folds or d.filling or d.gates or d.repeated or node in self.weights.tiles)
 
     def _takes_apart(self, demand: Demand) -> bool:
-        """Whether the kernel of a demand cannot compute reductions of a row on the way: merged into it, they are stored."""
+        """True if the kernel of a demand cannot compute reductions of a row on the way: merged into it, they are stored."""
         return bool(demand.gates) or demand.shared or len(demand.around) >= max(len(self.loops[demand.kernel]), 1)
 
     def _strays(self, d: Demand, flags: int) -> bool:
-        """Whether a consumer whose loops have a fixed order, since it folds rows or is a tile of a product, reads out of order
+        """True if a consumer whose loops have a fixed order, since it folds rows or is a tile of a product, reads out of order
         what a value is computed from: columns, rows and columns at once, or what is repeated, at a quotient of positions. The
         filling of a row inside a kernel does so likewise, unless the row is too short for vectors.
         """
@@ -123,7 +123,7 @@ class Cuts:
         return ""
 
     def _saves(self, node: UOp, demands: Sequence[Demand], runs: int, size: int, moved: bool, strays: Sequence[bool]) -> bool:
-        """Whether storing takes less time: clearly, unless a reduction below is stored if the node is not (it is `moved`)."""
+        """True if storing takes less time: clearly, unless a reduction below is stored if the node is not (it is `moved`)."""
         machine = self.machine
         fast, slow, flags = self.weights.of[node]
         bytes_ns = node.dtype.itemsize * machine.bytes_ns(size * node.dtype.itemsize)
@@ -199,7 +199,7 @@ def _uncropped(node: UOp) -> UOp:
 
 
 def _repeats(d: Demand) -> bool:
-    """Whether one loop reads a number of an Expand several times before the next; in a reduction, of its own loops."""
+    """True if one loop reads a number of an Expand several times before the next; in a reduction, of its own loops."""
     node, indices = d.node, d.indices
     while node.op is Op.Shrink:
         node, indices = node.src[0], movement.through(node, indices)[0]
@@ -223,7 +223,7 @@ def _along(indices: Indices) -> int:
 
 
 def _is_gated(node: UOp) -> bool:
-    """Whether several comparisons of positions decide what a vector of a node's numbers is, in a loop along its last axis:
+    """True if several comparisons of positions decide what a vector of a node's numbers is, in a loop along its last axis:
     padding of that axis and of others, or parts that end inside a vector.
     """
     shape = shape_of(node)
@@ -236,5 +236,5 @@ def _is_gated(node: UOp) -> bool:
 
 
 def _widens(node: UOp) -> bool:
-    """Whether a node is a cast to more bytes: what it reads is smaller."""
+    """True if a node is a cast to more bytes: what it reads is smaller."""
     return node.op is Op.Cast and node.src[0].dtype.itemsize < node.dtype.itemsize

@@ -113,7 +113,7 @@ def _joined(node: UOp) -> UOp | None:
 
 
 def is_stored(node: UOp) -> bool:
-    """Whether a node is memory already, seen in row-major order, or on its way there."""
+    """True if a node is memory already, seen in row-major order, or on its way there."""
     while node.op is Op.Reshape:
         node = node.src[0]
     return node.op in STORAGE or node.op in (Op.Contiguous, Op.Assign)
@@ -165,7 +165,7 @@ def _split(node: UOp) -> UOp | None:
 
 
 def picks_one(node: UOp) -> bool:
-    """Whether a sum is the element at one position: `load_collapse.gather` makes it a read."""
+    """True if a sum is the element at one position: `load_collapse.gather` makes it a read."""
     value = node.src[0]
     if value.op is not Op.Where or value.src[0].op is not Op.Eq or uniform(value.src[2]) is None:
         return False
@@ -176,7 +176,7 @@ def picks_one(node: UOp) -> bool:
 
 
 def continues(node: UOp) -> bool:
-    """Whether elements are folded up to a position, as a scan does: the loop over positions continues each fold."""
+    """True if elements are folded up to a position, as a scan does: the loop over positions continues each fold."""
     value = node.src[0]
     return value.op is Op.Where and value.src[0].op in (Op.Le, Op.Lt) and all(map(_is_position, value.src[0].src))
 

@@ -141,10 +141,10 @@ def is_leaf(node: UOp) -> bool:
 
 
 def spreads(scalar: UOp, node: UOp) -> bool:
-    """Whether an operand is a scalar that every element of `node` uses."""
+    """True if an operand is a scalar that every element of `node` uses."""
     return not shape_of(scalar) and bool(shape_of(node))
 
 
 def enlarges(node: UOp) -> bool:
-    """Whether a node is a view that shows elements several times."""
+    """True if a node is a view that shows elements several times."""
     return node.op is Op.Expand and count(shape_of(node)) > count(shape_of(node.src[0]))

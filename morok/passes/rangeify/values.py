@@ -113,7 +113,7 @@ def _inside(value: UOp) -> Iterator[UOp]:
 
 
 def _elsewhere(node: UOp, target: UOp, flat: UOp, ranges: Sequence[UOp]) -> bool:
-    """Whether a node reads a buffer, as it is or as an assignment leaves it, elsewhere than at `flat`, the place of the loops."""
+    """True if a node reads a buffer, as it is or as an assignment leaves it, elsewhere than at `flat`, the place of the loops."""
     if node.op is not Op.Index:
         return False
     source = node.src[0]

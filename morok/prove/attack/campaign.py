@@ -5,22 +5,24 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from morok.dsl.checked import CheckedRule
 from morok.errors import RuleError
-from morok.prove import workers
-from morok.prove.attack import foreign
+from morok.prove import processes, workers
+from morok.prove.attack import foreign, promised
 from morok.prove.attack.candidates import candidate, library, written
 from morok.prove.attack.features import KINDS, features
 from morok.prove.attack.minimize import minimized
 from morok.prove.attack.outcome import Outcome
-from morok.prove.attack.trial import BUDGET, checked, put
+from morok.prove.attack.trial import checked, put
 
 CHUNK: Final = 20  # candidates that share a process, so that no candidate depends on how many are tried at once
 HUNDRED_THOUSAND: Final = 100_000
+# The themes whose rules come with more than their text, and how these are put to trial.
+OWN_TRIALS: Final[Mapping[str, Callable[[str, str], Outcome]]] = {"foreign": foreign.put, "promised": promised.put}
 WANTED: Final = 100  # of each op, function, dtype and class, in so many
 
 
@@ -109,8 +111,8 @@ def tried(seed: int, number: int, small: bool = True) -> Tried:
     made = candidate(seed, number)
     name = f"{seed} {number}"
     try:
-        if made.theme == "foreign":
-            fared = foreign.put(made.text, name, BUDGET)
+        if made.theme in OWN_TRIALS:
+            fared = OWN_TRIALS[made.theme](made.text, name)
             finding = Finding(number, made.theme, made.text, fared.shown, fared.message) if fared.state == "false" else None
             return Tried(number, made.theme, fared, [], finding, made.text)
         rule = checked(made.text)
@@ -172,7 +174,7 @@ def run(
     _prepare()
     feed()
     try:
-        for _, found in workers.in_processes(tasks, work, died, jobs):
+        for _, found in processes.in_processes(tasks, work, died, jobs):
             for one in found:
                 report.add(one)
             report.seconds = time.monotonic() - started

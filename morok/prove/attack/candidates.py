@@ -17,13 +17,15 @@ from morok.errors import RuleError
 from morok.prove.attack import themes
 from morok.prove.attack.foreign import foreign
 from morok.prove.attack.guards import Clauses
-from morok.prove.digest import ops_of
+from morok.prove.attack.promised import promised
+from morok.prove.rule_syntax import ops_of
 from morok.prove.trust.mutants import mutants
 
 # The theme of each candidate, in turn: what finds most is tried most.
 SCHEDULE: Final = (
     "algebra", "conditional", "lanes", "structure", "conditional", "algebra", "mutant", "nearly", "lanes", "library",
     "library", "conditional", "structure", "foreign", "alike", "mutant", "conditional", "lanes", "algebra", "anything",
+    "expanded", "through", "elsewhere", "expanded", "promised", "expanded", "through", "expanded", "expanded", "expanded",
 )  # fmt: skip
 
 
@@ -110,4 +112,5 @@ MADE: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "mutant": mutant,
     "library": library,
     "foreign": foreign,
+    "promised": promised,
 }

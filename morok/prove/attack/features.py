@@ -10,7 +10,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, SPECIAL, UNARY
 from morok.ir.dialect import MOROK
 from morok.prove.attack.terms import DOMAINS
-from morok.prove.digest import ops_of
+from morok.prove.rule_syntax import ops_of
 
 CLASSES: Final[Mapping[str, frozenset[str]]] = {
     "lanes taken and joined": frozenset({"Gep", "Vectorize", "Cat", "VConst"}),

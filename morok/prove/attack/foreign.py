@@ -23,7 +23,7 @@ from morok.errors import MorokError
 from morok.prove import ledger
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.attack.templates import templates
-from morok.prove.digest import ops_of
+from morok.prove.rule_syntax import ops_of
 from morok.prove.verdict import Verdict
 from morok.prove.workers import prove_all
 from morok.rewrite.ruleset import RuleSet
@@ -33,6 +33,7 @@ PREFIX: Final = "attacked_"
 MISTAKES: Final = ("none", "none", "none", "evaluator", "evaluator", "key", "commutes", "constant")
 WIDE: Final = 1000  # nodes of the type that no dialect lists
 GRAPHS: Final = 12
+BUDGET: Final = 3_000  # solver units an obligation
 WORLDS: Final = 40
 
 Node = tuple[Any, ...]
@@ -177,26 +178,25 @@ def _theory(s: Sketch) -> Any:
 
 @functools.cache
 def _meaning(op: str, s: Sketch) -> Callable[..., Any]:
-    import z3
-
+    from morok.prove import smt
     from morok.prove.semantics.term import strict
 
     def fitted(v: Any) -> Any:
         if s.form == "clip":
-            return z3.If(v > s.high, s.high, z3.If(v < s.low, s.low, v))
+            return smt.If(v > s.high, s.high, smt.If(v < s.low, s.low, v))
         size = s.high - s.low + 1
-        return z3.If(v > s.high, v - size, z3.If(v < s.low, v + size, v))  # of one sum, which leaves the range once at most
+        return smt.If(v > s.high, v - size, smt.If(v < s.low, v + size, v))  # of one sum, which leaves the range once at most
 
     def solve(w: Any, d: Any, a: Any, *more: Any) -> Any:
         b = more[0].value if more else None
-        found = {
+        made: dict[str, Callable[[], Any]] = {
             "Add": lambda: fitted(a.value + b),
             "Sub": lambda: fitted(a.value - b),
-            "Max": lambda: z3.If(a.value > b, a.value, b),
-            "Min": lambda: z3.If(a.value < b, a.value, b),
+            "Max": lambda: smt.If(a.value > b, a.value, b),
+            "Min": lambda: smt.If(a.value < b, a.value, b),
             "Neg": lambda: fitted(-a.value),
-        }[op]()
-        return strict(found, a, *more)
+        }
+        return strict(made[op](), a, *more)
 
     return solve
 
@@ -309,7 +309,7 @@ def fire(rule: CheckedRule, rng: random.Random) -> tuple[int, bool, str]:
     return times, changed, ""
 
 
-def put(text: str, name: str, budget: int) -> Outcome:
+def put(text: str, name: str, budget: int = BUDGET) -> Outcome:
     """A rule over a dialect of its own put to trial; and once more as if the dialect had been edited after it was proved."""
     rule = rule_of(text)
     rng = random.Random(name)

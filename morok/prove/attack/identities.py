@@ -11,7 +11,7 @@ import re
 from typing import Final, NamedTuple
 
 from morok.prove.attack.templates import templates
-from morok.prove.attack.terms import DOMAINS, TYPINGS, Term
+from morok.prove.attack.terms import DOMAINS, TYPINGS, Term, substituted
 
 
 class Identity(NamedTuple):
@@ -22,11 +22,15 @@ class Identity(NamedTuple):
     right: str
 
 
-def _read() -> list[Identity]:
+def _read(backwards: bool = False) -> list[Identity]:
+    """The identities; `backwards`: those of a letter alone, or of a number, with what it is equal to on the right."""
     found = []
     for line in templates()["identities"]:
         domain, _, one = line.partition(": ")
         left, right = one.split(" ~> " if " ~> " in one else " = ")
+        if backwards:
+            found += [Identity(domain, a, b) for a, b in ((left, right), (right, left)) if a == "A" or not letters(a)]
+            continue
         ways = [(left, right)] if " ~> " in one else [(left, right), (right, left)]
         found += [Identity(domain, a, b) for a, b in ways if len(a) > 1 and letters(b) <= letters(a)]
     return found
@@ -37,6 +41,7 @@ def letters(side: str) -> set[str]:
 
 
 IDENTITIES: Final = _read()
+BACKWARDS: Final = _read(backwards=True)
 
 
 class Parser:
@@ -71,7 +76,8 @@ class Parser:
         found = next((o for o in options if o[0] == self.at), None) if at == "bool" else options[0] if options else None
         if found is None and at == "bool" and options:
             found = ("bool",) * len(options[0])
-        assert found is not None, f"{op} at {at}"
+        if found is None:
+            raise LookupError(f"no {op} at {at}")
         return found
 
 
@@ -88,6 +94,8 @@ def number(word: str, at: str) -> str:
         return {"0": "false", "1": "true"}[word]
     if at.startswith(("f", "b")):
         return word if "." in word else f"{word}.0"
+    if "." in word:
+        raise LookupError(f"no {word} at {at}")
     if at.startswith("u") and word.startswith("-"):
         return str((1 << int(at[1:])) + int(word))
     return word
@@ -122,21 +130,47 @@ def sides(rng: random.Random, identity: Identity, at: str) -> tuple[Term, Term] 
     if chosen is None:
         return None
     result = result_of(identity.left if identity.left not in ("true", "false") else identity.right, at)
-    made = [Parser(text, at, chosen).term(result) for text in (identity.left, identity.right)]
+    try:
+        made = [Parser(text, at, chosen).term(result) for text in (identity.left, identity.right)]
+    except LookupError:  # an op, or a number, that this dtype has not
+        return None
     return made[0], made[1]
 
 
+ELSEWHERE: Final = ("f16", "f16", "bf16", "f32", "bool", "i8", "u8", "i16", "index")
+NOT_EVERYWHERE: Final = [i for i in IDENTITIES if i.domain != "any"]
 QUICK: Final = frozenset({"i8", "u8", "i16", "i32", "u64", "f16", "bf16", "index", "bool"})
 _DIVIDES: Final = re.compile(r"Idiv|Mod|FloorDiv|Fdiv|Reciprocal|Sqrt|Pow")
 
 
-def some(rng: random.Random, quick: bool = False) -> tuple[Term, Term, str]:
-    """A random identity at a random dtype of its domain; a `quick` one is soon proved wherever it stands."""
+def some(rng: random.Random, quick: bool = False, anywhere: bool = False) -> tuple[Term, Term, str]:
+    """A random identity at a random dtype of its domain; a `quick` one is soon proved wherever it stands; `anywhere`: at one that
+    it is not meant for.
+    """
     while True:
-        identity = rng.choice(IDENTITIES)
-        at = rng.choice(DOMAINS[identity.domain])
+        identity = rng.choice(NOT_EVERYWHERE if anywhere else IDENTITIES)
+        at = rng.choice([d for d in ELSEWHERE if d not in DOMAINS[identity.domain]] if anywhere else DOMAINS[identity.domain])
         if quick and (at not in QUICK or _DIVIDES.search(identity.left + identity.right)):
             continue
         found = sides(rng, identity, at)
         if found is not None:
             return (*found, at)
+
+
+def backwards(rng: random.Random, t: Term) -> Term | None:
+    """What a term is equal to by an identity, where the other letters have values; None where chance finds no such identity."""
+    numbers = ("true", "false") if t.dtype == "bool" else ("0", "1", "-1")
+    fitting = [
+        i for i in BACKWARDS
+        if (t.dtype in DOMAINS[i.domain] if i.left == "A" or i.left not in ("true", "false") else True)
+        and (i.left == "A" or (t.kind == "literal" and i.left in numbers and number(i.left, t.dtype) == t.name))
+    ]  # fmt: skip
+    if not fitting:
+        return None
+    root = rng.choice(sorted({i.right.partition("(")[0] for i in fitting}))
+    chosen = rng.choice([i for i in fitting if i.right.partition("(")[0] == root])
+    at = rng.choice(DOMAINS[chosen.domain]) if chosen.left in ("true", "false") else t.dtype
+    found = sides(rng, Identity(chosen.domain, chosen.right, chosen.left), at)
+    if found is None or found[1].dtype != t.dtype:
+        return None
+    return substituted(found[0], {"A": t}) if chosen.left == "A" else found[0]

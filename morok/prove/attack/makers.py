@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Iterator
 from typing import Any, Final
@@ -11,19 +12,20 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import IRError
 from morok.ir.dtype import DType
 from morok.ir.op import Op
-from morok.ir.uop import UOp
-from morok.prove.digest import names_in
+from morok.ir.uop import UOp, vconst
 from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.launched import about_launches
 from morok.prove.encoding.unrolled import FORMS
 from morok.prove.encoding.unrolling import about_axes
+from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
-from morok.prove.trust.graphs import Maker, Unmakeable, large_numbers
+from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, large_numbers
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.unrolled import UnrolledMaker
 
 MOST: Final = 64
+ENDS: Final = (-(1 << 15), -(1 << 7), 0, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31)  # where narrower dtypes end
 
 
 def size(rng: random.Random) -> int:
@@ -45,6 +47,15 @@ class Unbounded(Maker):
         return free if form == 0 else UOp.new((Op.Max, Op.Min)[form - 1], (free, end))
 
 
+class NearMisses(Unbounded):
+    """Zeros of the other sign are among the constants: patterns that name one do not match it."""
+
+    def const(self, d: DType, v: Any) -> UOp:
+        if d.is_float and v == 0 and self.rng.random() < 0.25:
+            v = -float(v)
+        return super().const(d, v)
+
+
 class SmallStructures(StructureMaker):
     """Sequences that may be empty, where they stand beside something."""
 
@@ -55,7 +66,16 @@ class SmallStructures(StructureMaker):
 
 
 class LargeStructures(StructureMaker):
-    """Sequences and vectors of many items."""
+    """Sequences and vectors of many items; of floats sometimes all of them zeros, of either sign."""
+
+    def variable(self, d: DType, maybe_invalid: bool = False) -> UOp:
+        if d.is_float and self.only_zeros:
+            return self.const(d, self.rng.choice((0.0, -0.0)))
+        return super().variable(d, maybe_invalid)
+
+    @functools.cached_property
+    def only_zeros(self) -> bool:
+        return self.rng.random() < 0.2
 
     def width(self, node: S.Syntax) -> int:
         ty = self.rule.types.get(id(node))
@@ -88,7 +108,22 @@ class LargeStructures(StructureMaker):
         return vector.gep(*[self.rng.randrange(count) for _ in range(size(self.rng))])
 
 
-class LargeAxes(UnrolledMaker):
+class Wide(UnrolledMaker):
+    """Integers near the ends of their dtype, and of narrower ones, are among its leaves."""
+
+    def leaf(self, d: DType, count: int, most: int = 20) -> UOp:
+        rng = self.rng
+        if not d.is_int or rng.random() < 0.5:
+            return super().leaf(d, count, most)
+        ends = [e for e in (int(d.min), int(d.max), *ENDS) if d.min <= e <= d.max]
+        values = [min(max(rng.choice(ends) + rng.randint(-2, 2), int(d.min)), int(d.max)) for _ in range(count)]
+        if rng.random() < 0.3:
+            return vconst(d, values)
+        self.count += 1
+        return UOp.var(f"v{self.count}", d.vec(count), *sorted((values[0], rng.choice((values[0], values[-1])))))
+
+
+class LargeAxes(Wide):
     """Axes of many iterations, of nodes of many lanes."""
 
     counts = (1, 2, 5, 8)
@@ -108,7 +143,11 @@ class LargeAxes(UnrolledMaker):
         return x.gep(*[self.rng.randrange(x.dtype.count) for _ in range(size(self.rng))])
 
 
-class LargeLanes(LaneMaker):
+class SmallLanes(LaneMaker, Wide):
+    """Vectors of a few lanes, of any integers."""
+
+
+class LargeLanes(LaneMaker, Wide):
     """Vectors and sequences of many lanes."""
 
     counts = (5, 6, 8, 9, 12, 16)
@@ -149,20 +188,20 @@ class Graphs:
         try:
             made: UOp = self.maker(large).make(self.rule.syntax.pattern)
             return made
-        except (Unmakeable, IRError, LookupError, ArithmeticError, TypeError, AttributeError, ValueError):
-            return None  # a maker knows the forms of the library's rules; of other forms it may make nonsense
+        except (Unmakeable, IRError, *MISMADE):
+            return None
 
     def maker(self, large: bool) -> Any:
         rule, instance, rng = self.rule, self.instance, self.rng
         if about_launches(rule):
             return LaunchMaker(rule, instance, rng)
         if about_axes(rule):
-            return (LargeAxes if large else UnrolledMaker)(rule, instance, rng)
+            return (LargeAxes if large else Wide)(rule, instance, rng)
         if about_lanes(rule):
-            return (LargeLanes if large else LaneMaker)(rule, instance, rng)
+            return (LargeLanes if large else SmallLanes)(rule, instance, rng)
         if rule.pointwise or self.vectors:
             lanes = size(rng) if large else 3 if self.vectors or rng.random() < 0.1 else 1
-            return Unbounded(rule, instance, rng, self.limits, lanes)
+            return NearMisses(rule, instance, rng, self.limits, lanes)
         return (LargeStructures if large else SmallStructures)(rule, instance, rng, self.limits)
 
     def first(self, count: int) -> Iterator[tuple[UOp, bool]]:

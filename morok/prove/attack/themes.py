@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from morok.prove.attack import identities
+from morok.prove.attack import expansions, identities
 from morok.prove.attack.guards import Clauses, Rephrased
 from morok.prove.attack.templates import templates
 from morok.prove.attack.terms import DOMAINS, FLOATS, INTS, TYPINGS, Printer, Term, Terms, substituted, walk
@@ -27,12 +27,12 @@ def _guarded(rng: random.Random, terms: Terms, seen: set[str], chance: float) ->
     return " " + Clauses(rng, nodes, values).clauses(rng.choice((1, 1, 2, 2, 3)))
 
 
-def algebra(rng: random.Random, chance: float = 0.5, context: bool = False) -> str:
+def algebra(rng: random.Random, chance: float = 0.5, context: bool = False, anywhere: bool = False) -> str:
     """An identity, its letters terms, perhaps under an op or inside a structure, and under a guard."""
-    left, right, _ = identities.some(rng, context)
+    left, right, _ = identities.some(rng, context, anywhere)
     terms = Terms(rng)
     letters = {t.name: t.dtype for t in walk(left) if t.kind == "var"}
-    by = {name: terms.term(d, 0 if context else rng.choice((0, 0, 0, 1, 1, 2))) for name, d in letters.items()}
+    by = {name: terms.term(d, 0 if context or anywhere else rng.choice((0, 0, 0, 1, 1, 2))) for name, d in letters.items()}
     left, right = substituted(left, by), substituted(right, by)
     while not context and rng.random() < 0.3 and (above := _above(rng, terms, left, right)) is not None:
         left, right = above
@@ -44,6 +44,11 @@ def algebra(rng: random.Random, chance: float = 0.5, context: bool = False) -> s
         after = target_of(before)
     before, after = before.replace("HOLE", printer.pattern(left)), after.replace("HOLE", printer.target(right))
     return f"{before}{_guarded(rng, terms, printer.seen, chance)} ~> {after}"
+
+
+def elsewhere(rng: random.Random) -> str:
+    """An identity at a dtype that has its ops, and that it is not meant for."""
+    return algebra(rng, 0.1, anywhere=True)
 
 
 def target_of(pattern: str) -> str:
@@ -89,7 +94,9 @@ def conditional(rng: random.Random) -> str:
     many = re.findall(r"\b(xs)\b", pattern)
     clauses = Clauses(rng, nodes, values, re.findall(r"\b(is)\b", pattern), many)
     said = Rephrased(clauses)
-    if rng.random() < 0.25:
+    if rng.random() < 0.1:
+        rest = re.sub(r"^if .*?(?=let |~> )", "", rest)  # its guard is left out
+    elif rng.random() < 0.25:
         rest = _nearly(rng, rest)
     elif rng.random() < 0.4:
         rest = re.sub(r"if \{([^{}]*)\} (?:==|<=) (\d)(?= ~>)", lambda found: _existing(rng, found[1], int(found[2])), rest)
@@ -248,6 +255,9 @@ def anything(rng: random.Random) -> str:
 
 THEMES: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "algebra": algebra,
+    "elsewhere": elsewhere,
+    "expanded": expansions.expanded,
+    "through": expansions.through,
     "structure": structure,
     "conditional": conditional,
     "nearly": nearly,

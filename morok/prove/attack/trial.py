@@ -13,12 +13,12 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extents
 from morok.errors import IRError
 from morok.ir.uop import UOp
-from morok.prove.attack import tolerance
+from morok.prove.attack import compiled, tolerance
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
-from morok.prove.digest import canonical
 from morok.prove.encoding.obligation import OutOfSteps
 from morok.prove.obligations import Progress, conclude, is_definition, prove_instances, scope, theory_of
+from morok.prove.rule_syntax import canonical
 from morok.prove.trust import sieve
 from morok.prove.verdict import Verdict
 from morok.prove.workers import failure
@@ -28,16 +28,21 @@ LONGER: Final = 30_000  # of rules that firing has shown to be false
 GRAPHS: Final = 10
 WORLDS: Final = 2  # choices of values for a graph
 MORE: Final = 30  # graphs for a rule that is usable
+COMPILED: Final = 0.3  # the share of usable rules of which one firing is computed by machine code, too
 
 
 @dataclass(slots=True)
 class Fired:
-    """What firing a rule has shown."""
+    """What firing a rule has shown.
+
+    sample  a graph that machine code can compute, and what the rule makes of it
+    """
 
     times: int = 0
     large: int = 0
     changed: bool = False
     different: sieve.Difference | None = None
+    sample: tuple[UOp, UOp] | None = None
 
 
 def checked(text: str) -> CheckedRule:
@@ -66,9 +71,16 @@ def put(rule: CheckedRule, seed: str) -> Outcome:
         found = fire(rule, seed, GRAPHS, verdict.extents)
     if found.different is None:
         more = fire(rule, f"{seed} more", MORE, verdict.extents)
-        found = Fired(found.times + more.times, found.large + more.large, found.changed or more.changed, more.different)
+        different = more.different or by_machine(more.sample or found.sample, seed)
+        found = Fired(found.times + more.times, found.large + more.large, found.changed or more.changed, different)
     state = "usable" if found.different is None else "false"
     return Outcome(state, found.times, found.large, found.changed, str(found.different or ""), "; ".join(verdict.scope))
+
+
+def by_machine(sample: tuple[UOp, UOp] | None, seed: str) -> sieve.Difference | None:
+    """What machine code makes otherwise of a firing than the graph that it took means; of some rules it is tried."""
+    rng = random.Random(f"{seed} machine")
+    return None if sample is None or rng.random() >= COMPILED else compiled.difference(*sample, rng)
 
 
 def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
@@ -82,7 +94,10 @@ def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")
     kind, message = conclude(rule, progress)
     extents = tuple(sorted(progress.extents.values()))
-    return Verdict(rule.name, rule.file, rule.line, kind, scope(rule, progress), message=message, extents=extents)
+    helpers = tuple(sorted(rule.externs))
+    return Verdict(
+        rule.name, rule.file, rule.line, kind, scope(rule, progress), message=message, helpers=helpers, extents=extents
+    )
 
 
 def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fired:
@@ -108,6 +123,8 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
         found.times += 1
         found.large += large
         found.changed |= after is not before
+        if after is not before and found.sample is None and compiled.compilable(before) and compiled.compilable(after):
+            found.sample = before, after
         if isinstance(fared, sieve.Difference):
             found.different = fared
             return found

@@ -17,19 +17,21 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete, compiled
 from morok.dsl.extent import Extent
 from morok.dsl.values import FAILURES, OutOfBudget, Steps
-from morok.prove.digest import names_in
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Inapplicable, OutOfSteps, mentions_maybe_invalid
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.sizes import Sizes, Tried, numbers
 from morok.prove.encoding.unrolled import ANYWHERE, IllFormed, Statement, Term, Vector
 from morok.prove.encoding.unrolling import Difference, Reading, UnrollingEncoder, about_axes, same_lanes
-from morok.prove.semantics.term import FALSE, Unsupported
+from morok.prove.rule_syntax import names_in
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import FALSE
 from morok.prove.symbol import Symbol
 
 SOME: Final = numbers(1, 2, 3)  # lanes that a Gep names
@@ -53,7 +55,7 @@ LISTS: Final = Tried(FLAT + NESTED, Extent("numbers", "", 0, MOST, ((0, MOST - 1
 
 def about_lanes(rule: CheckedRule) -> bool:
     """Whether a rule takes lanes apart or joins them, looking at no value and no dtype."""
-    if rule.dialect.name != "morok" or about_axes(rule) or root(rule.syntax.pattern) not in ROOTS:
+    if not built_in(rule.dialect) or about_axes(rule) or root(rule.syntax.pattern) not in ROOTS:
         return False
     types = (getattr(at, "type", None) for at in S.walk(rule.syntax.pattern))
     return bool(rule.externs) or any(isinstance(t, S.TUnion) and mentions_maybe_invalid(t) for t in types)
@@ -193,7 +195,7 @@ class _Accesses(Reading):
         if len(indices) != 1:
             raise Unsupported("several indices")
         operands = [buffer, *[as_node(i) for i in indices], *([] if gate is None else [gate])]
-        place = U.lanewise(f"Index{'' if gate is None else ' gated'}", operands, scalars=range(len(operands)))
+        place = U.lanewise(Symbol("op", f"Index{'' if gate is None else ' gated'}"), operands, scalars=range(len(operands)))
         if gate is not None:
             self.gated.append(place)
         behind = self.waiting.pop(id(buffer), None)
@@ -352,7 +354,7 @@ def same_memory(pattern: Sequence[Term], target: Sequence[Term]) -> list[Differe
     else:
         e = next((e for e in left if e not in there), left[0] if left else right[0])
         f = next((f for f in right if f not in set(left)), right[0] if right else left[0])
-    return [(FALSE, U.TERMS.text(e), U.TERMS.text(f))]
+    return [Difference(FALSE, U.TERMS.text(e), U.TERMS.text(f))]
 
 
 # Contracts.

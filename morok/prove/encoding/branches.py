@@ -9,11 +9,12 @@ from morok.prove.encoding.memory import Memory
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import ELEMENT, NOTHING
 from morok.prove.kinds import Node
-from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported, both, choose, either, negation
+from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
+from morok.prove.smt import TRUE, Expr
 
 
 class Branches(Memory):
-    """Group, If and EndIf of a target. A branch by itself does nothing: what it guards is what lies behind it.
+    """Group, If and EndIf of a target. Of a branch by itself nothing is known: what it guards is what lies behind it.
 
     branches  the condition of each If, by the identity of its node
     closed    the identity of the If that each EndIf closes, by its own
@@ -31,14 +32,19 @@ class Branches(Memory):
         if len(condition.lanes) != 1:
             raise Inapplicable  # one condition decides
         self.many(parts.get("body"))
-        node = Node((Term(NOTHING),), "void")
+        node = self.part_of_a_branch()
         self.branches[id(node)] = condition
         self.kept.append(node)
         return node
 
+    def part_of_a_branch(self) -> Node:
+        """A statement that has a meaning in a Group alone."""
+        self.world.exact = False
+        return Node((Term(self.world.fresh("branch", ELEMENT)),), "void")
+
     def op_endif(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         opened = self.value_of(parts["if_op"])
-        node = Node((Term(NOTHING),), "void")
+        node = self.part_of_a_branch()
         self.closed[id(node)] = id(opened)
         self.kept.append(node)
         return node
@@ -52,7 +58,7 @@ class Branches(Memory):
         done: list[Expr] = []
         defined: list[Expr] = []
         for n in sources:
-            if not isinstance(n, Node) or n.dtype != "void" or n.term.value.sort() != ELEMENT:
+            if not isinstance(n, Node) or n.dtype != "void" or n.term.value.sort is not ELEMENT:
                 raise Unsupported("statements of this form")
             here = both(TRUE, *(self.branches[b].term.value for b in open_))
             if id(n) in self.branches:

@@ -10,7 +10,8 @@ from morok.prove import smt
 from morok.prove.encoding.patterns import Patterns
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, either, negation
+from morok.prove.semantics.term import Term, Unsupported, both, either, negation
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 

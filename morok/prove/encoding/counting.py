@@ -12,11 +12,13 @@ from typing import Any
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.obligation import Obligation, solver_function
+from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.places import Fold, Loop
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import Constant, Node
-from morok.prove.semantics.term import Expr, Term, Unsupported, both, either, is_false, negation
+from morok.prove.meanings import solver_function
+from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 
@@ -71,11 +73,11 @@ class CountingEncoder(StructureEncoder):
     def iteration(self, node: Node, at: Node, loop: Loop) -> Term:
         """A node at some iteration: a function of the iteration, which is the node itself at the one that is here."""
         here, t = loop.node.term.value, node.term
-        if not is_false(t.invalid) or not at.term.value.sort().eq(here.sort()):
+        if not is_false(t.invalid) or at.term.value.sort is not here.sort:
             raise Unsupported("a substitution in what may be Invalid, or of another dtype")
         unknown = self.world.once(("of the iteration", here, t.value, t.defined), lambda: self.world.symbol("at"))
-        value = smt.Function(unknown, here.sort(), t.value.sort())
-        defined = smt.Function(Symbol("defined", unknown), here.sort(), smt.BoolSort())
+        value = smt.Function(unknown, here.sort, t.value.sort)
+        defined = smt.Function(Symbol("defined", unknown), here.sort, smt.BoolSort())
         self.world.once(("here", unknown), lambda: self.world.assume(value(here) == t.value, defined(here) == t.defined))
         return Term(self.in_dtype(node.dtype, value(at.term.value)), defined(at.term.value))
 
@@ -144,8 +146,8 @@ class CountingEncoder(StructureEncoder):
         return target.term
 
     def in_its_place(self, v: Any, end: Node, count: Term) -> Any:
-        if isinstance(v, Node) and len(v.lanes) == 1 and v.term.value.eq(end.term.value):
+        if isinstance(v, Node) and len(v.lanes) == 1 and v.term.value is end.term.value:
             return Node((count,), end.dtype)
-        if isinstance(v, Constant) and v.term.value.eq(end.term.value):
+        if isinstance(v, Constant) and v.term.value is end.term.value:
             return replace(v, term=count)
         return v

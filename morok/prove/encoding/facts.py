@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Sequence as Seq
-from typing import Any
+from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
-from morok.dsl.functions import FUNCTIONS
+from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.prove import smt
 from morok.prove.encoding.pointwise import Pointwise
 from morok.prove.kinds import Constant, DtypeName, Made, Node, OpName, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, negation
+from morok.prove.semantics.term import Term, Unsupported, both, either, negation
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 MOST_LANES = 31  # bits that the number of lanes takes, of any vector that there can be
+REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 ARITHMETIC_SIGN = {"Add": "+", "Sub": "-", "Mul": "*"}
 
 
@@ -53,7 +56,7 @@ class Facts(Pointwise):
         handler = getattr(self, f"call_{name}", None)
         if handler is not None:
             return handler(*operands)
-        if name not in self.rule.dialect.facts:
+        if name not in self.rule.dialect.facts or name in SPECIAL:
             raise Unsupported(f"the function {name}")
         for a in operands:  # any answer: the proof learns nothing from it
             self.expression(a)
@@ -101,8 +104,8 @@ class Facts(Pointwise):
         That it does not says nothing, as it is decided by bounds.
         """
         node = self.fact_node(x)
-        if not self.world.is_int(node.dtype):
-            return Truth(TRUE)
+        if not self.world.is_int(node.dtype):  # bounds of floats say nothing: that it does not hold neither
+            return self.only_if(("no_overflow", *self.key_of(node)), TRUE)
         if node.made is None:
             raise Unsupported("no_overflow of a node whose op is not known")
         fits = []
@@ -155,7 +158,7 @@ class Facts(Pointwise):
         x, y = self.expression(a), self.expression(b)
         if isinstance(x, Node) and isinstance(y, Node):
             equal = both(*self.identical(x, y))
-            first, second = sorted((self.key_of(x), self.key_of(y)), key=lambda terms: [t.get_id() for t in terms])
+            first, second = sorted((self.key_of(x), self.key_of(y)), key=lambda terms: [t.number for t in terms])
             return Truth(TRUE) if x is y else self.only_if(("same", *first, *second), equal)
         return self.compare("==", x, y)
 
@@ -226,6 +229,27 @@ class Facts(Pointwise):
         else:
             raise Unsupported("zero or one of what has no dtype")
         return node
+
+    def call_identity(self, op: S.Expr, x: S.Expr) -> Node:
+        v, found = self.about(x), self.expression(op)
+        if not isinstance(found, OpName) or not isinstance(v, (Node, Constant)) or v.dtype not in self.rule.dialect.dtypes:
+            raise Unsupported("the identity of an op or at a dtype that the rule does not say")
+        term = self.identity(found.name, v.dtype)
+        self.need(term.defined)  # elsewhere the rule does not fire
+        return Node((term,) * (len(v.lanes) if isinstance(v, Node) else 1), v.dtype, Made("Const", ()))
+
+    def identity(self, op: str, dtype: str) -> Term:
+        """What a fold over no iterations is."""
+        if op not in REDUCTIONS or not built_in(self.rule.dialect):
+            raise Unsupported(f"a fold by {op}")
+        if dtype == "index" and op in ("Max", "Min"):
+            return Term(smt.IntVal(0), FALSE)
+        from morok.ir.dtype import BY_NAME  # lazy: another dialect's proofs load none of the IR
+        from morok.ir.op import Op
+        from morok.ir.ops.loop import identity
+
+        term: Term = self.world.constant(dtype, identity(Op[op], BY_NAME[dtype]))
+        return term
 
     def call_eval(self, e: S.ECall) -> Constant:
         """The op's own meaning on constants; without a value where the op is undefined on them."""

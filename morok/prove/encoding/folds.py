@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
-
-import z3
+from typing import Any
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.ir.dtype import BY_NAME
-from morok.ir.op import Op
-from morok.ir.ops.loop import identity
 from morok.prove import smt
-from morok.prove.encoding.obligation import solver_function
+from morok.prove.encoding.facts import REDUCTIONS
 from morok.prove.encoding.places import OPAQUE, Fold, Loop, Loops
 from morok.prove.encoding.ranges import Ranges
 from morok.prove.kinds import ANY_FOLD, Node, OpName
-from morok.prove.semantics.term import FALSE, Term, Unsupported, both, either
+from morok.prove.meanings import solver_function
+from morok.prove.semantics.term import Term, Unsupported, both, either
 from morok.prove.symbol import Symbol
-
-REDUCTIONS: Final = ("Add", "Mul", "Max", "Min")
 
 
 class Folds(Ranges):
@@ -108,16 +102,9 @@ class Folds(Ranges):
             return found.name
         if isinstance(part, S.PExpr):
             part = part.value
-        if isinstance(part, S.EName):
+        if isinstance(part, S.EName) and part.name in REDUCTIONS:
             return part.name
         raise Unsupported("the op of a fold")
-
-    def identity(self, op: str, dtype: str) -> Term:
-        """What a fold over no iterations is."""
-        if dtype == "index" and op in ("Max", "Min"):
-            return Term(smt.IntVal(0), FALSE)
-        term: Term = self.world.constant(dtype, identity(Op[op], BY_NAME[dtype]))
-        return term
 
     def folded(self, op: str, info: OpInfo, body: Node, loops: tuple[Any, ...]) -> Term:
         """A fold. Where the rule says how often a loop runs, it is unfolded; else it is judged by induction over iterations."""
@@ -157,7 +144,7 @@ class Folds(Ranges):
     def state(self, dtype: str) -> Term:
         unknown = self.world.symbol("accumulator")
         value = smt.Const(unknown, self.sort(dtype))
-        if z3.is_int(value) and self.world.bits(dtype):
+        if value.sort is smt.IntSort() and self.world.bits(dtype):
             n = self.world.arithmetic(self.world.dtype(dtype))
             self.world.assume(value >= n.low, value <= n.high)
         return Term(value, smt.Bool(Symbol("defined", unknown)))
@@ -176,5 +163,5 @@ def lanes_in(rule: CheckedRule, source: Any) -> int | str:
 
 
 def has_lanes_of_source(rule: CheckedRule, source: Any, at: S.Syntax) -> bool:
-    """Whether the types say that a Reduce has as many lanes as what it folds."""
-    return lanes_in(rule, source) == rule.type_of(at).lanes
+    """Whether the types say that a Reduce has as many lanes as what it folds: it never has more."""
+    return lanes_in(rule, source) in (1, rule.type_of(at).lanes)

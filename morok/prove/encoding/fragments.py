@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.branches import Branches
-from morok.prove.encoding.obligation import solver_function
 from morok.prove.kinds import Node
+from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both
 from morok.prove.symbol import Symbol
 
@@ -28,7 +26,7 @@ class Fragments(Branches):
         add = solver_function(self.rule.dialect.ops["Add"])
         lanes = []
         for i, sofar in enumerate(c.lanes):
-            sorts = [*(t.value.sort() for t in factors), self.sort(c.dtype)]
+            sorts = [*(t.value.sort for t in factors), self.sort(c.dtype)]
             product = smt.Function(Symbol("product", layout, len(a.lanes), len(c.lanes), i), *sorts)(*(t.value for t in factors))
             lanes.append(add(self.world, self.world.dtype(c.dtype), sofar, Term(self.in_dtype(c.dtype, product), known)))
         return Node(tuple(lanes), c.dtype)
@@ -44,7 +42,7 @@ class Fragments(Branches):
 
     def in_dtype(self, dtype: str, value: Any) -> Any:
         """A value of the dtype: where it is a number of the solver, one that the dtype holds."""
-        if z3.is_int(value) and self.world.bits(dtype):
+        if value.sort is smt.IntSort() and self.world.bits(dtype):
             n = self.world.arithmetic(self.world.dtype(dtype))
             self.world.assume(value >= n.low, value <= n.high)
         return value

@@ -8,12 +8,13 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.digest import names_in
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.places import OPAQUE, Loop
 from morok.prove.kinds import Node
+from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Expr, Term, Unsupported, both, choose, is_false
+from morok.prove.semantics.term import Term, Unsupported, both, choose, is_false
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 
@@ -174,7 +175,7 @@ class Freedom(Encoder):
             for t in node.lanes:
                 unknown = self.world.symbol(f"{name}.elsewhere")
                 invalid = t.invalid if is_false(t.invalid) else smt.Bool(Symbol("invalid", unknown))
-                terms.append(Term(smt.Const(unknown, t.value.sort()), smt.Bool(Symbol("defined", unknown)), invalid))
+                terms.append(Term(smt.Const(unknown, t.value.sort), smt.Bool(Symbol("defined", unknown)), invalid))
             return tuple(terms)
 
         # items of a sequence have one name in turn, and values of their own

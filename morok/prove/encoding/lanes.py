@@ -12,7 +12,8 @@ from morok.prove.encoding.operands import Operands, called
 from morok.prove.encoding.places import OPAQUE, SOME, Buffer
 from morok.prove.kinds import Constant, Made, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Expr, Term, Unsupported, both, choose
+from morok.prove.semantics.term import Term, Unsupported, both, choose
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 
@@ -75,11 +76,7 @@ class Lanes(Operands):
             raise Inapplicable
         if single and any(len(n.lanes) != 1 for n in nodes):
             raise Unsupported("vectors among the elements of a vector") if self.side == "target" else Inapplicable
-        node = Node(tuple(t for n in nodes for t in n.lanes), nodes[0].dtype)
-        if any(id(n) in self.waits for n in nodes):  # joined, they wait for what each of them waits for
-            self.waits[id(node)] = frozenset.intersection(*(self.waits.get(id(n), frozenset()) for n in nodes))
-            self.kept.append(node)
-        return node
+        return Node(tuple(t for n in nodes for t in n.lanes), nodes[0].dtype)
 
     def op_vconst(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         values = self.static(parts.get("values") if "values" in parts else parts.get("value"), "values")

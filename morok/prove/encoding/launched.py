@@ -12,17 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extent
 from morok.prove.asked_of_rules import once_a_rule
-from morok.prove.digest import names_in
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.sizes import Sizes, Tried
 from morok.prove.encoding.unrolled import IllFormed, Statement, Term, Vector
 from morok.prove.encoding.unrolling import Reading, UnrollingEncoder, closed_by
 from morok.prove.kinds import ANY_FOLD
+from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.term import Unsupported
 from morok.prove.symbol import Symbol
 
@@ -42,7 +43,7 @@ COMPUTED: Final = frozenset({"Add", "Sub", "Mul", "Idiv", "Mod", "Eq", "Ne", "Lt
 def about_launches(rule: CheckedRule) -> bool:
     """Whether a rule asks what the hardware runs, itself or in its helpers' contracts. Then it looks at no dtype."""
     asked = [*rule.syntax.clauses, *(c for e in rule.externs.values() for c in e.ensures)]
-    return rule.dialect.name == "morok" and any(not FACTS.isdisjoint(names_in(c)) for c in asked)
+    return built_in(rule.dialect) and any(not FACTS.isdisjoint(names_in(c)) for c in asked)
 
 
 class Inside(tuple[int, ...]):
@@ -320,7 +321,7 @@ class _Launch(Reading):
         gate = self.optional(parts.get("gate"))
         if not indices:
             raise IllFormed("no indices")
-        place = U.lanewise("Index", [buffer, *indices], scalars=range(1 + len(indices)))
+        place = U.lanewise(Symbol("op", "Index"), [buffer, *indices], scalars=range(1 + len(indices)))
         if waits is not None:
             if gate is not None:
                 raise Unsupported("a gate of storage that is read")

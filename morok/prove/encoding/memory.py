@@ -12,7 +12,8 @@ from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place
 from morok.prove.kinds import Made, Node
-from morok.prove.semantics.term import TRUE, Expr, Term, Unsupported, both, choose, either, negation
+from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
+from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
 
 
@@ -39,18 +40,20 @@ class Memory(Movement):
             raise Inapplicable  # an index within several places
         indices = self.of_length(None if outer else self.rank(buffer), parts.get("indices"))
         gate = self.optional(parts.get("gate"))
+        if not all(isinstance(n, Node) for n in indices):
+            raise Unsupported("an index that is no number")
         lanes = max([len(n.lanes) for n in indices] + [1])
         if not indices or any(len(n.lanes) not in (1, lanes) for n in (*indices, *([] if gate is None else [gate]))):
             raise Inapplicable
         places = []
         for i in range(lanes):
             terms = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in indices]
-            open_ = TRUE if gate is None else (gate.lanes[i] if len(gate.lanes) > 1 else gate.lanes[0])
+            open_ = Term(TRUE) if gate is None else (gate.lanes[i] if len(gate.lanes) > 1 else gate.lanes[0])
             # behind a false gate nothing is read, the indices neither
             defined = both(*(t.defined for t in terms))
             if gate is not None:
                 defined = both(open_.defined, either(negation(open_.value), defined))
-            valid = both(*(negation(t.invalid) for t in terms), TRUE if gate is None else open_.value)
+            valid = both(*(negation(t.invalid) for t in terms), open_.value)
             at_lane = tuple(t.value for t in terms)
             if outer is None:
                 places.append(self.resolve(buffer, at_lane, valid, defined))
@@ -92,7 +95,7 @@ class Memory(Movement):
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
         if self.phase == "flat":
             raise Unsupported("memory here")
-        cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *(i.sort() for i in p.indices), self.sort(dtype))
+        cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), self.sort(dtype))
         cell = cells(*p.indices)
         inside = self.within(p)
         return Term(choose(p.valid, cell, otherwise), both(p.defined, choose(p.valid, inside, otherwise_defined)))
@@ -100,7 +103,7 @@ class Memory(Movement):
     def within(self, p: Place) -> Expr:
         if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
             return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
-        return smt.Function(Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort() for i in p.indices), smt.BoolSort())(
+        return smt.Function(Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort())(
             *p.indices
         )
 
@@ -141,7 +144,7 @@ class Memory(Movement):
         defined: list[Expr] = []
         for i, p in enumerate(places):
             v = value.lanes[i] if len(value.lanes) > 1 else value.lanes[0]
-            effect = smt.Function(Symbol("store", p.buffer.name), *(x.sort() for x in p.indices), v.value.sort(), ELEMENT)(
+            effect = smt.Function(Symbol("store", p.buffer.name), *(x.sort for x in p.indices), v.value.sort, ELEMENT)(
                 *p.indices, v.value
             )
             done.append(choose(p.valid, effect, NOTHING))
@@ -176,19 +179,31 @@ class Memory(Movement):
     op_group = op_noop
 
     def op_after(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """A value behind effects: some function of the value and of these, as it may be read from what they change."""
         x = self.value_of(parts["passthrough"])
         waits = self.many(parts.get("deps"))
         if not waits:
             return x
         if not isinstance(x, Node):
             raise Unsupported("a buffer after something")
-        tokens = [t.value for n in waits if isinstance(n, Node) for t in n.lanes]
-        terms = tuple(replace(t, value=t.value) for t in x.lanes)
-        node = Node(terms, x.dtype)
-        before = self.waits.get(id(x), frozenset())
-        self.waits[id(node)] = before | frozenset(t.get_id() for t in tokens)
-        self.kept += [node, x, *tokens]
+        before, lanes = self.behind.get(id(x), (frozenset(), x.lanes))
+        effects = before | {t.value for n in waits if isinstance(n, Node) for t in n.lanes}
+        self.world.exact = False  # it need not depend on them
+        node = Node(tuple(self.later(t, effects) for t in lanes), x.dtype)
+        self.behind[id(node)] = effects, lanes
+        self.kept.append(node)
         return node
+
+    def later(self, t: Term, effects: frozenset[Expr]) -> Term:
+        """A value once these effects, in whatever order, are done."""
+        by_number = sorted(effects, key=lambda e: e.number)
+        after = smt.Function(
+            Symbol("after", str(t.value.sort), *(str(e.sort) for e in by_number)),
+            t.value.sort,
+            *(e.sort for e in by_number),
+            t.value.sort,
+        )
+        return replace(t, value=after(t.value, *by_number))
 
     def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         """Marks for the scheduler: the value is the operand's."""

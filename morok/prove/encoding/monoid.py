@@ -24,17 +24,19 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.asked_of_rules import once_a_rule
-from morok.prove.digest import canonical, names_in
-from morok.prove.encoding.folds import REDUCTIONS
-from morok.prove.encoding.obligation import Inapplicable, Obligation, solver_function
+from morok.prove.encoding.facts import REDUCTIONS
+from morok.prove.encoding.obligation import Inapplicable, Obligation
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.places import Buffer
 from morok.prove.encoding.sizes import numbers
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import ANY_FOLD, Made, Node, OpName
+from morok.prove.meanings import solver_function
+from morok.prove.rule_syntax import canonical, names_in
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Expr, Term, Unsupported, both, is_false
+from morok.prove.semantics.term import Term, Unsupported, both, is_false
 from morok.prove.semantics.theory import Attempt
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 FOLDED_LANES: Final = numbers(1, 2, 3, 4, 5, 6, 7, 8)
@@ -205,12 +207,29 @@ class MonoidEncoder(StructureEncoder):
         raise Unsupported("bounds in a monoid")
 
     def like(self, x: S.Expr, value: int) -> Node:
-        """Zero and one, among integers that are added: elsewhere they are no elements of any monoid."""
         node = self.fact_node(x)
-        dtypes = {i.element(self.rule.type_of(self.source)) for i in self.rule.instances}
-        if self.op != "Add" or not all(map(self.world.is_int, dtypes)):
-            raise Unsupported("zero or one where nothing but a fold's op is known")
-        return Node((Term(smt.IntVal(value)),) * len(node.lanes), node.dtype)
+        return Node((self.element_of(value),) * len(node.lanes), node.dtype)
+
+    def as_node(self, v: Any, dtype: str | None) -> Node:
+        if isinstance(v, Node) or (dtype is not None and dtype not in self.folded_dtypes()):
+            return super().as_node(v, dtype)
+        known = self.numbers.n.known(v.value) if isinstance(v, Num) else None
+        if dtype is None or known is None:
+            raise Unsupported("a constant where nothing but a fold's op is known")
+        return Node((self.element_of(known),), dtype)
+
+    def splat(self, term: Term, dtype: str, ty: Any) -> Node:
+        """A constant of the pattern, which is no unknown."""
+        raise Unsupported("a constant where nothing but a fold's op is known")
+
+    def element_of(self, value: int) -> Term:
+        """A number among integers that are added: elsewhere it is no element of any monoid."""
+        if self.op != "Add" or not all(map(self.world.is_int, self.folded_dtypes())):
+            raise Unsupported("a constant where nothing but a fold's op is known")
+        return Term(smt.IntVal(value))
+
+    def folded_dtypes(self) -> set[str]:
+        return {i.element(self.rule.type_of(self.source)) for i in self.rule.instances}
 
     def call_identity(self, op: S.Expr, x: S.Expr) -> Node:
         node, found = self.fact_node(x), self.expression(op)

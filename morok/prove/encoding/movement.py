@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence as Seq
 from typing import Any
-
-import z3
 
 from morok.dsl import syntax as S
 from morok.prove import smt
@@ -13,8 +12,15 @@ from morok.prove.encoding.lanes import Lanes
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import OPAQUE, RANKS, Buffer, Place, View
 from morok.prove.kinds import Node, Sequence, Truth
-from morok.prove.semantics.term import TRUE, Expr, Unsupported, both, either, is_true, negation
+from morok.prove.semantics.term import Unsupported, both, either, is_false, is_true, negation
+from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
+
+
+def any_number(part: Any) -> bool:
+    """Whether a pattern leaves open how many operands stand there."""
+    items = part.items if isinstance(part, S.PList) else part if isinstance(part, list) else [part]
+    return isinstance(part, S.PVar) or any(isinstance(i, S.PSequence) for i in items)
 
 
 class Movement(Lanes):
@@ -59,7 +65,14 @@ class Movement(Lanes):
             raise Unsupported("a tensor of this form")
         return x
 
-    def dimensions(self, part: Any, length: int | None) -> tuple[Expr, ...]:
+    def of_views(self, at: S.Syntax, *conditions: Expr) -> None:
+        """What holds of every view that there is: a premise about one that is matched, a duty of one that the rule makes."""
+        if isinstance(at, S.Pattern):
+            self.premise(*conditions)
+        else:
+            self.must.extend(conditions)
+
+    def dimensions(self, part: Any, length: int | None, at: S.Syntax) -> tuple[Expr, ...]:
         """Dimensions, or edges: integers that are not negative, as every shape's are."""
         nodes = self.of_length(length, part)
         for n in nodes:
@@ -68,20 +81,31 @@ class Movement(Lanes):
             if len(n.lanes) != 1:
                 raise Inapplicable  # dimensions are scalars
         values = tuple(self.size(n.term.value) if n.dtype in OPAQUE else n.term.value for n in nodes)
-        if not all(z3.is_int(v) for v in values):
+        if not all(v.sort is smt.IntSort() for v in values):
             raise Unsupported("dimensions as bit vectors")
-        self.premise(*(n.term.defined for n in nodes), *(v >= 0 for v in values))
+        self.of_views(at, *(n.term.defined for n in nodes), *(v >= 0 for v in values))
         return values
 
     def size(self, value: Expr) -> Expr:
         """The number that a value is, which the rule does not look at otherwise."""
-        return self.world.once(("size", value), lambda: self.world.fresh("size", smt.IntSort()))
+        found: Expr = self.world.once(("size", value), lambda: self.world.fresh("size", smt.IntSort()))
+        return found
 
     def some_rank(self, x: Any) -> int:
+        """The rank of a tensor: one of a few, and the same wherever the rule speaks of it."""
         found = self.rank(x)
         if found is None:
-            found = self.sizes.one("rank", "", RANKS)
+            found = self.world.once(("rank", x.name), lambda: self.sizes.one("rank", "", RANKS))
         return found
+
+    def shape_of(self, x: Any, rank: int) -> tuple[Expr, ...]:
+        """The dimensions of a tensor, unknowns where nothing says them."""
+        if x.shape is not None:
+            found: tuple[Expr, ...] = x.shape
+            return found
+        if not isinstance(x, Buffer):
+            raise Unsupported("a part of what was moved, of sizes that the rule does not say")
+        return tuple(smt.Int(Symbol("dimension", x.name, i)) for i in range(rank))
 
     def reshaped(self, x: Buffer, shape: tuple[Expr, ...]) -> Buffer:
         return Buffer(Symbol("reshaped", x.name, self.another()), x.dtype, shape, x.name)
@@ -126,19 +150,15 @@ class Movement(Lanes):
 
     def op_reshape(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         x = self.moved(parts)
-        length = None
-        if isinstance(parts.get("shape"), (S.PVar, S.PSequence)) or any(
-            isinstance(i, S.PSequence) for i in parts.get("shape") or ()
-        ):
-            length = self.sizes.one("rank", "", RANKS)
-        shape = self.dimensions(parts["shape"], length)
+        length = self.sizes.one("rank", "", RANKS) if any_number(parts["shape"]) else None
+        shape = self.dimensions(parts["shape"], length, at)
         old = x.shape
         if old is None:  # of a tensor about which nothing is known: one of this shape
             if not isinstance(x, Buffer):
                 raise Unsupported("a Reshape of what was moved, of sizes that the rule does not say")
             made: Buffer = self.world.once(("reshaped", x.name, *shape), lambda: self.reshaped(x, shape))
             return made
-        self.premise(smt.Product(*shape) == smt.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])
+        self.of_views(at, smt.Product(*shape) == smt.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])
 
         def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
             flat = i[0]
@@ -179,18 +199,19 @@ class Movement(Lanes):
         if x.shape is None:
             raise Unsupported("an expansion of unknown sizes")
         old = x.shape
-        shape = self.dimensions(parts["shape"], len(old))
-        self.premise(*(smt.Or(n == 1, n == m) for n, m in zip(old, shape, strict=True)))
+        shape = self.dimensions(parts["shape"], len(old), at)
+        self.of_views(at, *(smt.Or(n == 1, n == m) for n, m in zip(old, shape, strict=True)))
         return View(x, len(shape), shape, lambda i: (tuple(smt.If(n == 1, 0, k) for n, k in zip(old, i, strict=True)), TRUE))
 
-    def edges(self, parts: dict[str, Any], x: Any) -> tuple[tuple[Expr, ...], tuple[Expr, ...], int]:
+    def edges(self, parts: dict[str, Any], x: Any, at: S.Syntax) -> tuple[tuple[Expr, ...], tuple[Expr, ...], int]:
         rank = self.some_rank(x)
-        return self.dimensions(parts["begins"], rank), self.dimensions(parts["ends"], rank), rank
+        return self.dimensions(parts["begins"], rank, at), self.dimensions(parts["ends"], rank, at), rank
 
     def op_shrink(self, parts: dict[str, Any], at: S.Syntax) -> View:
         x = self.moved(parts)
-        begins, ends, rank = self.edges(parts, x)
-        self.premise(*(b <= e for b, e in zip(begins, ends, strict=True)))
+        begins, ends, rank = self.edges(parts, x, at)
+        old = self.shape_of(x, rank)
+        self.of_views(at, *(smt.And(b <= e, e <= n) for b, e, n in zip(begins, ends, old, strict=True)))
         shape = tuple(e - b for b, e in zip(begins, ends, strict=True))
         return View(x, rank, shape, lambda i: (tuple(k + b for k, b in zip(i, begins, strict=True)), TRUE))
 
@@ -199,7 +220,7 @@ class Movement(Lanes):
         if x.shape is None:
             raise Unsupported("padding of unknown sizes")
         old = x.shape
-        begins, ends, rank = self.edges(parts, x)
+        begins, ends, rank = self.edges(parts, x, at)
         shape = tuple(b + n + e for b, n, e in zip(begins, old, ends, strict=True))
 
         def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
@@ -219,19 +240,33 @@ class Movement(Lanes):
             flips = picks[self.choices.pick(len(picks))]
             self.called_so(part.name, Sequence(tuple(Truth(smt.BoolVal(f)) for f in flips)))
         else:
-            flips = tuple(
-                is_true(smt.simplify(self.flag(f)))
-                for f in (part.items if isinstance(part, (S.PList, S.EList)) else self.names[part.name].items)
-            )
+            flips = tuple(self.decided(self.flag(f)) for f in self.flags_of(part))
         if len(flips) != len(old):
             raise Inapplicable
         return View(
             x, len(old), old, lambda i: (tuple(n - 1 - k if f else k for k, n, f in zip(i, old, flips, strict=True)), TRUE)
         )
 
-    def flag(self, f: Any) -> Expr:
+    def flags_of(self, part: Any) -> Seq[Any]:
+        """What says of each axis whether it is reversed: values, or what a pattern has in their places."""
+        if isinstance(part, S.PExpr):
+            part = part.value
+        if isinstance(part, S.PList) or (isinstance(part, S.EList) and self.side == "pattern"):
+            return part.items
+        return self.sequence(part)
+
+    def flag(self, f: Any) -> Truth:
         if isinstance(f, Truth):
-            return f.value
+            return f
         written = f.value if isinstance(f, S.PExpr) else f
-        assert isinstance(written, (S.ENumber, S.PLiteral))
-        return smt.BoolVal(bool(written.value))
+        if not isinstance(written, (S.ENumber, S.PLiteral)):
+            raise Unsupported("an axis that is reversed or not")
+        return Truth(smt.BoolVal(bool(written.value)))
+
+    def decided(self, flag: Truth) -> bool:
+        """Whether an axis is reversed, where the rule's form says it."""
+        value = smt.simplify(flag.value)
+        if not (is_true(value) or is_false(value)):
+            raise Unsupported("an axis that is reversed or not")
+        self.need(flag.exists)
+        return is_true(value)

@@ -9,15 +9,16 @@ from morok.dialect import OpInfo, built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove import smt
-from morok.prove.digest import ops_of
 from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.freedom import Freedom
 from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid, reads_lanes
 from morok.prove.encoding.places import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
 from morok.prove.encoding.sizes import Sizes
-from morok.prove.kinds import Node, Sequence
+from morok.prove.kinds import Node, Parts, Sequence
+from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Expr, Term, Unsupported
+from morok.prove.semantics.term import Term, Unsupported
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 LANEWISE: Final = frozenset(
@@ -33,7 +34,7 @@ class Operands(Freedom):
     """A rule about structure: its parts.
 
     phase       how a Reduce is read: "base" as its identity, "before" and "after" one step of the induction
-    waits       by the identity of a node: the effects, by their terms' numbers, that come before it
+    behind      by the identity of a node that waits for effects: these, and what its lanes are without them
     kept        what tables know by identity, so that no other object gets the same
     introduced  how many ranges and shapes were made so far: each is an unknown of its own
     called      the symbols of variables, by the identities of their nodes
@@ -55,7 +56,7 @@ class Operands(Freedom):
         self.few: list[Expr] = []  # that no loop which is unfolded runs more than once
         self.lane_counts: dict[str, int] = {}
         self.expect: int | None = None  # the length that a sequence of operands must have
-        self.waits: dict[int, frozenset[int]] = {}
+        self.behind: dict[int, tuple[frozenset[Expr], tuple[Term, ...]]] = {}
         self.kept: list[Any] = []
         self.introduced = 0
         self.called: dict[int, Symbol] = {}
@@ -115,14 +116,14 @@ class Operands(Freedom):
             return []
         return super().identical(a, b)
 
-    def parts(self, op: str, p: Any) -> dict[str, Any]:
+    def parts(self, op: str, p: Any) -> Parts:
         info = self.rule.dialect.ops[op]
         if isinstance(p, S.PStruct):
-            return {f.name: (S.PVar(f.name) if f.value is None else f.value) for f in p.fields}
+            return Parts({f.name: (S.PVar(f.name) if f.value is None else f.value) for f in p.fields})
         if isinstance(p, S.EStruct):
-            return dict(p.fields)
+            return Parts(p.fields)
         arguments = [a for a in p.args if not isinstance(a, (S.PType, S.EType))]
-        out: dict[str, Any] = {}
+        out = Parts()
         dtypes = [a for a in p.args if isinstance(a, (S.PType, S.EType))]
         if dtypes:
             out["dtype"] = dtypes[0]
@@ -162,11 +163,22 @@ class Operands(Freedom):
         if isinstance(part, S.PSequence):
             return self.rest(part.name, part)
         if isinstance(part, list):
-            return [v for item in part for v in self.many_item(item)]
+            was, self.expect = self.expect, self.left_for(part)
+            try:
+                return [v for item in part for v in self.many_item(item)]
+            finally:
+                self.expect = was
         found = self.expression(part)
         if isinstance(found, Sequence):
             return [self.as_operand(v) for v in found.items]
         raise Unsupported("operands of this form")
+
+    def left_for(self, items: list[Any]) -> int | None:
+        """How many operands a sequence among these must have, to be as many as is expected; None if nothing says it."""
+        if self.expect is None:
+            return None
+        sequences = [i for i in items if isinstance(i, (S.PSequence, S.ESpread, S.EComprehension))]
+        return self.expect - len(items) + 1 if len(sequences) == 1 else None
 
     def many_item(self, item: Any) -> list[Any]:
         if isinstance(item, S.PSequence):
@@ -174,11 +186,12 @@ class Operands(Freedom):
         if isinstance(item, S.ESpread):
             return self.many(item.sequence)
         if isinstance(item, S.EComprehension):
-            return [self.as_operand(v) for v in self.comprehension(item)]
+            ty = self.type_or_none(item.body)
+            return [self.as_operand(v, None if ty is None else self.element(ty)) for v in self.comprehension(item)]
         return [self.value_of(item)]
 
-    def as_operand(self, v: Any) -> Any:
-        return v if isinstance(v, (Node, Loop, Loops, Buffer)) else self.as_node(v, None)
+    def as_operand(self, v: Any, dtype: str | None = None) -> Any:
+        return v if isinstance(v, (Node, Loop, Loops, Buffer)) else self.as_node(v, dtype)
 
     def rest(self, name: str, at: S.Syntax) -> list[Any]:
         """Operands bound to one name: a few, each of its own."""
@@ -186,6 +199,8 @@ class Operands(Freedom):
             found = self.names[name]
             return list(found.items) if isinstance(found, Sequence) else [found]
         length = self.sizes.one("length", called(name), LENGTHS) if self.expect is None else self.expect
+        if length < 0:
+            raise Inapplicable
         binding = self.rule.bindings.get(name)
         ty = self.type_or_none(at) or (binding.type if binding is not None else None)
         if ty is None:
@@ -246,7 +261,8 @@ class Operands(Freedom):
         theirs = [*(o.name for o in info.operands), *info.fields]
         if len(theirs) != len(names) or not parts.keys() <= set(theirs):
             raise Unsupported(f"{info.name}, which has other operands and fields than its role")
-        return getattr(self, handler)({ours: parts[t] for t, ours in zip(theirs, names, strict=True) if t in parts}, at)
+        given = Parts({ours: parts[t] for t, ours in zip(theirs, names, strict=True) if t in parts})
+        return getattr(self, handler)(given, at)
 
     def node(self, e: S.Expr, wanted: str | None) -> Any:
         if isinstance(e, S.EStruct):

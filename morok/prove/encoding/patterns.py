@@ -10,7 +10,8 @@ from morok.prove import smt
 from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
 from morok.prove.encoding.targets import Targets
 from morok.prove.kinds import Constant, Made, Node, Sequence
-from morok.prove.semantics.term import Expr, Term, Unsupported, negation
+from morok.prove.semantics.term import Term, Unsupported, negation
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 
@@ -63,6 +64,8 @@ class Patterns(Targets):
         raise Unsupported(f"{type(p).__name__} patterns")
 
     def bind(self, name: str, value: Any) -> Any:
+        if name.startswith("_"):
+            return value
         known = self.names.get(name)
         if known is None:
             self.names[name] = value
@@ -114,7 +117,7 @@ class Patterns(Targets):
                 value = float(value)
             return self.splat(self.world.constant(dtype, value), dtype, ty)
         if p.kind == "const":
-            return self.any_constant(p.name, ty)
+            return self.any_constant(p.bound, ty)
         return self.vector_constant(p, ty)
 
     def any_constant(self, name: str | None, ty: Ty, node: str | None = None) -> Node:
@@ -134,10 +137,10 @@ class Patterns(Targets):
     def vector_constant(self, p: S.PConst, ty: Ty) -> Node:
         """`@vconst(vs)`, `@anyconst(vs)`: any value in every lane."""
         self.unnamed += 1
-        unknown = Symbol("value", p.name) if p.name is not None else Symbol("constant", self.unnamed)
+        unknown = Symbol("value", p.bound) if p.bound is not None else Symbol("constant", self.unnamed)
         node = self.variable(unknown, ty, False)
-        if p.name is not None:
-            self.names[p.name] = Sequence(tuple(Constant(t, node.dtype) for t in node.lanes))
+        if p.bound is not None:
+            self.names[p.bound] = Sequence(tuple(Constant(t, node.dtype) for t in node.lanes))
         return Node(node.lanes, node.dtype, Made("VConst", ()))
 
     def op_pattern(self, p: S.POp) -> Any:

@@ -6,9 +6,10 @@ from collections.abc import Sequence as Seq
 from typing import Any
 
 from morok.dialect import OpInfo
-from morok.prove.encoding.obligation import Inapplicable, solver_function
+from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.sequences import Sequences
 from morok.prove.kinds import Made, Node
+from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 
 
@@ -19,6 +20,7 @@ class Pointwise(Sequences):
         """A pointwise op, lane by lane; a scalar operand among vectors serves every lane."""
         f = solver_function(info)
         nodes = [o if isinstance(o, Node) else self.as_node(o, result) for o in operands]
+        self.agreed(info, nodes, result)
         lanes = self.width(info, nodes)
         extra: list[Any] = []
         d = self.world.dtype(result)
@@ -40,6 +42,14 @@ class Pointwise(Sequences):
             for t in terms:
                 self.assume_flags(result, t)
         return node
+
+    def agreed(self, info: OpInfo, nodes: Seq[Node], result: str) -> None:
+        """Operands have the dtypes that the op's entry says: its meaning takes that for granted."""
+        known = {info.result: result} if info.result in info.params else {}
+        for n, word in zip(nodes, info.params, strict=False):
+            wanted = known.setdefault(word, n.dtype) if word in info.domains else word
+            if n.dtype != wanted and not {n.dtype, wanted} & {"any", "void"}:
+                raise Unsupported(f"{info.name} of {wanted} and {n.dtype}")
 
     def width(self, info: OpInfo, nodes: Seq[Node]) -> int:
         """The lanes of a result: those of its operands, which agree; a scalar condition, and what is the same in every lane,

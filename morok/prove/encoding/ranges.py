@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.digest import names_in
 from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.kinds import Node, Truth
+from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either
 from morok.prove.symbol import Symbol
 
@@ -43,6 +41,10 @@ class Ranges(Fragments):
 
     def op_range(self, parts: dict[str, Any], at: S.Syntax) -> Node:
         end = self.value_of(parts["end"])
+        if not isinstance(end, Node):
+            raise Unsupported("a range to what is no number")
+        if len(end.lanes) != 1:
+            raise Inapplicable  # a range counts to one number
         dtype = self.dtype_of(at) if self.type_or_none(at) is not None else end.dtype
         name = Symbol("range", self.another())
         r = self.world.variable(name, dtype)
@@ -115,7 +117,7 @@ class Ranges(Fragments):
         for loop in sorted(loops, key=lambda x: x.unknown):
             count = self.iterations(loop)
             label = smt.Int(Symbol("loop", loop.unknown))
-            many = repeat(value, count.value if z3.is_int(count.value) else smt.IntVal(0), label)
+            many = repeat(value, count.value if count.value.sort is smt.IntSort() else smt.IntVal(0), label)
             one = n.compare("==", count, n.const(1))[1]
             none = n.compare("<=", count, n.const(0))[1]
             value = choose(either(none, value == NOTHING), NOTHING, choose(one, value, many))

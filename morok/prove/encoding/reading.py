@@ -15,7 +15,8 @@ from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.encoding.obligation import Choices, Obligation
 from morok.prove.kinds import Constant, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Arithmetic, Num
-from morok.prove.semantics.term import TRUE, Expr, Term, both, is_true
+from morok.prove.semantics.term import Term, both, is_true
+from morok.prove.smt import TRUE, Expr
 
 # Items that one reading of a rule goes over: each becomes terms of the solver, once for each encoding. The built-in rules, whose
 # sequences have a few items, need fewer; nothing is said of a rule that takes more.
@@ -90,7 +91,8 @@ class Reading(ABC):
             self.needed = outer
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
-        return self.world.equal(dtype, target, pattern)
+        found: Expr = self.world.equal(dtype, target, pattern)
+        return found
 
     def element(self, ty: Ty) -> str:
         return self.instance.element(ty)

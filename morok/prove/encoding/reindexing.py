@@ -13,8 +13,6 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
@@ -22,7 +20,8 @@ from morok.prove.encoding.places import Loop
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, either
+from morok.prove.semantics.term import Term, Unsupported, both, either
+from morok.prove.smt import FALSE, TRUE, Expr
 
 BODY = {"Reduce": "src", "End": "body"}
 
@@ -291,14 +290,14 @@ def products_keep_order(conditions: list[Expr], ends: list[Expr]) -> list[Expr]:
     todo, seen = list(conditions), set()
     while todo:
         at = todo.pop()
-        if at.get_id() in seen:
+        if at.number in seen:
             continue
-        seen.add(at.get_id())
-        todo.extend(at.children())
-        if not z3.is_mul(at) or at.num_args() != 2 or not z3.is_int(at):
+        seen.add(at.number)
+        todo.extend(at.args)
+        if at.head != "*" or len(at.args) != 2 or at.sort is not smt.IntSort():
             continue
-        for x, y in (at.children(), reversed(at.children())):
-            if z3.is_int_value(y):
+        for x, y in (at.args, reversed(at.args)):
+            if y.head == "value":
                 continue
             found.append(smt.Implies(smt.And(x >= 0, y >= 0), at >= 0))
             for end in ends:

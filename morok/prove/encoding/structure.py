@@ -34,8 +34,6 @@ class StructureEncoder(Folds):
             return
         if not isinstance(pattern, Node) or not isinstance(target, Node):
             raise Unsupported("a target that is no value")
-        if not self.waits.get(id(pattern), frozenset()) <= self.waits.get(id(target), frozenset()):
-            raise Unsupported("the target waits for less than the pattern")
         if {pattern.dtype, target.dtype} <= OPAQUE:
             target = replace(target, dtype=pattern.dtype)
         if (

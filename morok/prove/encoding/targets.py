@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Seq
-from typing import Any
+from typing import Any, Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.prove.encoding.facts import Facts
 from morok.prove.kinds import Constant, FloatLiteral, Made, Node, Truth
 from morok.prove.semantics.term import Term, Unsupported
+
+NOT_LOOKED_AT: Final = ("any", "void")
 
 
 class Targets(Facts):
@@ -19,7 +21,7 @@ class Targets(Facts):
         """A value in operand position: a constant of the dtype that the position requires."""
         if isinstance(v, Node):
             return v
-        if isinstance(v, Constant):
+        if isinstance(v, Constant) and dtype in (None, v.dtype, *NOT_LOOKED_AT):
             self.need(v.exists)
             return Node((v.term,), v.dtype, Made("Const", ()))
         if dtype is None:

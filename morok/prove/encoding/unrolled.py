@@ -18,7 +18,7 @@ from morok.dsl.extent import Extent
 from morok.prove import smt
 from morok.prove.encoding.places import ELEMENT
 from morok.prove.encoding.sizes import Tried, numbers
-from morok.prove.semantics.term import Expr
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 Axes = tuple[tuple[int, int], ...]
@@ -142,6 +142,17 @@ class Terms:
             return smt.Const(name, ELEMENT)
         return smt.Function(name, *([ELEMENT] * len(arguments)), ELEMENT)(*(self.expression(a) for a in arguments))
 
+    def plainly_other(self, s: Term, t: Term) -> bool:
+        """Whether two terms differ whatever their ops compute: where the same op is done to plainly other operands, or where
+        neither is made by an op. Of an op and an operand, or of two ops, somebody may know that they are equal.
+        """
+        (f, some), (g, others) = self.entries[s], self.entries[t]
+        if not some or not others:
+            return not some and not others
+        if f != g or len(some) != len(others):
+            return f.parts[:1] == g.parts[:1]  # one op, at other dtypes or of more operands
+        return any(a != b and self.plainly_other(a, b) for a, b in zip(some, others, strict=True))
+
     def text(self, t: Term) -> str:
         """A term in words."""
         name, arguments = self.entries[t]
@@ -222,18 +233,18 @@ def constants(values: Sequence[int]) -> Vector:
     return made
 
 
-def lanewise(name: str, xs: Sequence[Vector], commutes: bool = False, scalars: Sequence[int] = ()) -> Vector:
+def lanewise(function: Symbol, xs: Sequence[Vector], commutes: bool = False, scalars: Sequence[int] = ()) -> Vector:
     """An op lane by lane; operands at the places `scalars` may be scalar, and serve all lanes."""
     counts = {x.count for k, x in enumerate(xs) if not x.any_width and k not in scalars}
     if len(counts) > 1:
-        raise IllFormed(f"{name} of {sorted(counts)} lanes")
+        raise IllFormed(f"{function.label} of {sorted(counts)} lanes")
     count = max(counts, default=max((x.count for x in xs), default=1))
     if any(xs[k].count not in (1, count) for k in scalars):
-        raise IllFormed(f"{name} with a condition of other lanes")
+        raise IllFormed(f"{function.label} with a condition of other lanes")
 
     def at(where: Iteration, lane: int) -> Term:
         found = [x.at(where, lane if x.count > 1 else 0) for x in xs]
-        return term(name, sorted(found) if commutes else found)
+        return TERMS.of(function, sorted(found) if commutes else found)
 
     return Vector(count, at, bool(xs) and all(x.any_width for x in xs))
 

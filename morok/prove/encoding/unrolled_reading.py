@@ -15,6 +15,7 @@ from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.sizes import Sizes, Tried
 from morok.prove.encoding.unrolled import Axes, IllFormed, Statement, Vector
+from morok.prove.kinds import Parts
 from morok.prove.semantics.term import Unsupported
 from morok.prove.symbol import Symbol
 
@@ -143,9 +144,9 @@ class UnrolledReading(Concrete, ABC):
             return self.bound(p.name, self.pattern(p.inner))
         if isinstance(p, S.PConst) and p.kind == "const":
             self.unnamed += 1
-            made = U.splat(U.constant(Symbol("constant", self.unnamed) if p.name is None else Symbol("value", p.name)))
+            made = U.splat(U.constant(Symbol("constant", self.unnamed) if p.bound is None else Symbol("value", p.bound)))
             made.count = self.lane_count(self.rule.type_of(p))
-            return made if p.name is None else self.bound(p.name, made)
+            return made if p.bound is None else self.bound(p.bound, made)
         if isinstance(p, S.POp):
             return self.made(p.ops[self.picks.pick(len(p.ops))], self.parts(p.ops[0], p), p)
         if isinstance(p, S.PStruct):
@@ -204,14 +205,14 @@ class UnrolledReading(Concrete, ABC):
 
     # parts
 
-    def parts(self, op: str, p: Any) -> dict[str, Any]:
+    def parts(self, op: str, p: Any) -> Parts:
         """Operands and fields by name, each still as it is written; of a sequence of operands the list of its items."""
         if isinstance(p, S.PStruct):
-            return {f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields}
+            return Parts({f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields})
         if isinstance(p, S.EStruct):
-            return dict(p.fields)
+            return Parts(p.fields)
         arguments = list(p.args)
-        out: dict[str, Any] = {}
+        out = Parts()
         if arguments and isinstance(arguments[-1], (S.PType, S.EType)):
             out["dtype"] = arguments.pop()
         for operand in self.ops[op].operands:

@@ -8,13 +8,13 @@ sequence of axes that its contract admits is tried.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.values import FAILURES, OutOfBudget
 from morok.prove.asked_of_rules import once_a_rule
-from morok.prove.digest import ops_of
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps
 from morok.prove.encoding.operands import called
@@ -22,17 +22,33 @@ from morok.prove.encoding.sizes import Sizes
 from morok.prove.encoding.unrolled import IllFormed, Statement, Vector
 from morok.prove.encoding.unrolled_reading import Memo, UnrolledReading, asks_for_axes
 from morok.prove.kinds import ANY_FOLD
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, both, either
+from morok.prove.rule_syntax import ops_of
+from morok.prove.semantics.term import Unsupported, both, either
+from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.symbol import Symbol
 
 OPS: Final = frozenset({"Unroll", "Contract"})
-Difference = tuple[Expr, str, str]  # a claim, and what pattern and target are where it is false, in words
+
+
+class Difference(NamedTuple):
+    """A claim, and what pattern and target are where it is false, in words.
+
+    plain   they differ whatever the ops in them compute
+    """
+
+    claim: Expr
+    pattern: str
+    target: str
+    plain: bool = True
+
+
 VECTOR_AXES: Final = ("Upcast", "Unroll")
 
 
 @once_a_rule
 def about_axes(rule: CheckedRule) -> bool:
     """Whether a rule is about unrolled axes. Then it looks at no dtype."""
-    return rule.dialect.name == "morok" and (not OPS.isdisjoint(ops_of(rule)) or asks_for_axes(rule.syntax))
+    return built_in(rule.dialect) and (not OPS.isdisjoint(ops_of(rule)) or asks_for_axes(rule.syntax))
 
 
 class UnrollingEncoder:
@@ -54,8 +70,10 @@ class UnrollingEncoder:
             else:
                 claims.append(TRUE)
                 if differences:  # one is enough, and says at which choice the rule is false
-                    claims, out.shown = [differences[0][0]], differences[0][1:]
+                    found = next((d for d in differences if d.plain), differences[0])
+                    claims, out.shown = [found.claim], (found.pattern, found.target)
                     out.facts = reading.facts(self.world)
+                    self.world.exact = found.plain
                     break
             if not picks.advance():
                 break
@@ -87,7 +105,7 @@ class Reading(UnrolledReading):
         except FAILURES:  # a computation without a value: the rule does not fire
             raise Inapplicable from None
         except IllFormed:
-            return [(FALSE, "ill-formed", "ill-formed")]
+            return [Difference(FALSE, "ill-formed", "ill-formed")]
 
     def compared(self, pattern: Any, target: Any) -> list[Difference]:
         """Wherever two sides are not one and the same term."""
@@ -119,8 +137,20 @@ class Reading(UnrolledReading):
             return handler(parts, at)
         if info.params or op == "Bitcast":
             operands = [self.one(parts[o.name]) for o in info.operands]
-            return U.lanewise(op, operands, info.commutative, (0,) if op == "Where" else ())
+            return U.lanewise(self.function(op, parts, at), operands, info.commutative, (0,) if op == "Where" else ())
         raise Unsupported(f"{op} among rules about axes")
+
+    def function(self, op: str, parts: dict[str, Any], at: Any) -> Symbol:
+        """The function of values that a pointwise op is: where the dtype of its result does not tell that of its operands (in
+        conversions and comparisons), one for each of these dtypes.
+        """
+        info = self.ops[op]
+        if info.result in info.params:
+            return Symbol("op", op)
+        types = [self.type(parts[info.operands[0].name]), self.type(at)]
+        if None in types:
+            raise Unsupported(f"{op} of a dtype that nothing says")
+        return Symbol("op", op, *(ty.element for ty in types if ty is not None))
 
     def op_unroll(self, parts: dict[str, Any], at: Any) -> Vector:
         axes = self.axes(parts["axes"])
@@ -183,20 +213,20 @@ class Reading(UnrolledReading):
         if not indices:
             raise IllFormed("no indices")
         operands = [buffer, *indices, *([] if gate is None else [gate])]
-        return U.lanewise(f"Index{'' if gate is None else ' gated'}", operands, scalars=range(len(operands)))
+        return U.lanewise(Symbol("op", f"Index{'' if gate is None else ' gated'}"), operands, scalars=range(len(operands)))
 
     def op_load(self, parts: dict[str, Any], at: Any) -> Vector:
         place = self.one(parts["index"])
         alt = self.optional(parts.get("alt"))
         if isinstance(at, S.Pattern) and self.lane_count(self.rule.type_of(at)) != place.count:
             raise Inapplicable  # a load of several elements from one place on
-        return U.lanewise("Load", [place] if alt is None else [place, alt])
+        return U.lanewise(Symbol("op", "Load"), [place] if alt is None else [place, alt])
 
     def op_store(self, parts: dict[str, Any], at: Any) -> Statement:
         place, value = self.one(parts["index"]), self.one(parts["value"])
         if place.count != value.count:
             raise IllFormed("a store of other lanes than its places")
-        done = U.lanewise("Store", [place, value])
+        done = U.lanewise(Symbol("op", "Store"), [place, value])
         return self.over(
             lambda where: [done.at(where, k) for k in range(done.count)], self.many(parts.get("ranges"), binder=True)
         )
@@ -253,7 +283,11 @@ def same_lanes(pattern: Vector, target: Vector, iterations: Sequence[U.Iteration
         raise IllFormed(f"{target.count} lanes for {pattern.count}")
     pairs = [(pattern.at(w, k), target.at(w, k)) for w in iterations for k in range(pattern.count)]
     said = U.TERMS
-    return [(said.expression(p) == said.expression(t), said.text(p), said.text(t)) for p, t in pairs if p != t]
+    return [
+        Difference(said.expression(p) == said.expression(t), said.text(p), said.text(t), said.plainly_other(p, t))
+        for p, t in pairs
+        if p != t
+    ]
 
 
 def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[Difference]:
@@ -266,7 +300,7 @@ def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[Difference
         for e in some:
             if e not in others:
                 claim = either(*(said.expression(e) == said.expression(o) for o in others)) if others else FALSE
-                found.append((claim, said.text(e), said.text(others[0] if others else e)))
+                found.append(Difference(claim, said.text(e), said.text(others[0] if others else e)))
     return found
 
 

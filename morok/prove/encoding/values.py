@@ -14,7 +14,8 @@ from morok.prove.encoding.obligation import Inapplicable, OutOfSteps
 from morok.prove.encoding.reading import Reading
 from morok.prove.kinds import Constant, DtypeName, FloatLiteral, Node, OpName, Sequence, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Unsupported, both, either, is_false, is_true, negation
+from morok.prove.semantics.term import Unsupported, both, either, is_false, is_true, negation
+from morok.prove.smt import FALSE, TRUE, Expr
 
 
 class Values(Reading):
@@ -258,7 +259,7 @@ class Values(Reading):
             return n.const(float(known)), TRUE
 
         (x, ex), (y, ey) = term(a), term(b)
-        table = {
+        table: dict[str, Callable[[], Expr]] = {
             "<": lambda: n.lt(x, y), "<=": lambda: n.le(x, y), ">": lambda: n.lt(y, x), ">=": lambda: n.le(y, x),
             "==": lambda: n.eq(x, y), "!=": lambda: negation(n.eq(x, y)),
         }  # fmt: skip

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
+from morok.prove import smt
 from morok.prove.lint.cover import variants
+from morok.prove.solve import best
+from morok.prove.symbol import Symbol
 
 MOST: Final = 16  # the greatest weight tried
 _CONST: Final = "a constant"
@@ -268,28 +269,28 @@ def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[in
     """
     if not rules:
         return set(), set()
-    weights = {w: z3.Int(w) for w in dict.fromkeys(w for ds in rules.values() for d in ds for w in d)}
-    weights.setdefault(_LEAF, z3.Int(_LEAF))
-    solver = z3.Optimize()
-    solver.add(*(z3.And(w >= 0, w <= MOST) for w in weights.values()))
+    weights = {w: smt.Int(Symbol("variable", w)) for w in dict.fromkeys(w for ds in rules.values() for d in ds for w in d)}
+    weights.setdefault(_LEAF, smt.Int(Symbol("variable", _LEAF)))
+    conditions = [smt.And(w >= 0, w <= MOST) for w in weights.values()]
     if _CONST in weights:
-        solver.add(weights[_CONST] >= weights[_LEAF])
-    sums = {number: [z3.Sum([times * weights[w] for w, times in d.items()]) for d in ds] for number, ds in rules.items()}
+        conditions.append(weights[_CONST] >= weights[_LEAF])
+    sums = {number: [smt.Sum([times * weights[w] for w, times in d.items()]) for d in ds] for number, ds in rules.items()}
+    wishes: list[tuple[smt.Expr, int]] = []
     for differences in sums.values():
-        not_greater = z3.And(*(d >= 0 for d in differences))
+        not_greater = smt.And(*(d >= 0 for d in differences))
         if spared:
-            solver.add_soft(not_greater, 2)
+            wishes.append((not_greater, 2))
         else:
-            solver.add(not_greater)
-        solver.add_soft(z3.And(*(d >= 1 for d in differences)))
+            conditions.append(not_greater)
+        wishes.append((smt.And(*(d >= 1 for d in differences)), 1))
     if spared:
-        solver.add(z3.Or(*(z3.And(*(d >= 1 for d in ds)) for ds in sums.values())))
-    if solver.check() != z3.sat:
+        conditions.append(smt.Or(*(smt.And(*(d >= 1 for d in ds)) for ds in sums.values())))
+    model = best(conditions, wishes)
+    if model is None:
         return set(), set()
-    model = solver.model()
 
-    def all_at_least(differences: list[Any], least: int) -> bool:
-        return all(z3.is_true(model.eval(d >= least, model_completion=True)) for d in differences)
+    def all_at_least(differences: list[smt.Expr], least: int) -> bool:
+        return all(model.value(d >= least) is smt.TRUE for d in differences)
 
     smaller = {n for n, ds in sums.items() if all_at_least(ds, 1)}
     return smaller, {n for n, ds in sums.items() if not all_at_least(ds, 0)}

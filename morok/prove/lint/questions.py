@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
-import z3
-
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort
 from morok.dsl.functions import BINARY, FUNCTIONS
 from morok.dsl.lint import fits
+from morok.prove import smt
 from morok.prove.answers import Answer
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, OutOfSteps
@@ -24,6 +23,7 @@ from morok.prove.lint.cover import Matching, variants
 from morok.prove.obligations import encodings, lanewise, theory_of
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Unsupported, both, negation
+from morok.prove.smt import FALSE, TRUE
 from morok.prove.solve import ask
 
 BUDGET: Final = 300_000  # solver units a question: about 0.1 s
@@ -42,8 +42,8 @@ class _Aside(Encoder):
 
 
 def _unsatisfiable(conditions: list[Any]) -> bool:
-    plain = [s for c in conditions if not z3.is_true(s := z3.simplify(c))]
-    if any(z3.is_false(c) for c in plain):
+    plain = [s for c in conditions if (s := smt.simplify(c)) is not TRUE]
+    if any(c is FALSE for c in plain):
         return True
     return bool(plain) and ask(plain, BUDGET).answer is Answer.UNSAT
 
@@ -58,8 +58,11 @@ def _never(rule: CheckedRule, upto: int, read: Reading) -> bool:
         while True:
             if not _impossible(Encoder, rule, instance, choices, upto, read):
                 return False
-            if not choices.advance():
-                break
+            try:
+                if not choices.advance():
+                    break
+            except OutOfSteps:
+                return False
     return True
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from morok.prove import smt
-from morok.prove.semantics.term import Expr, World, both
+from morok.prove.semantics.term import World, both
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 
@@ -38,7 +39,7 @@ class Bits:
 
     def read(self, value: Expr) -> int:
         """The Python value of a numeral."""
-        return int(value.as_signed_long() if self.signed else value.as_long())
+        return smt.signed(value.data, self.bits) if self.signed else int(value.data)
 
     def add(self, a: Expr, b: Expr) -> Expr:
         return a + b

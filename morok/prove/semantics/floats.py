@@ -5,36 +5,19 @@ The theory has one NaN and two zeros, and its plain equality is the language's: 
 
 from __future__ import annotations
 
-import functools
 import math
-import struct
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-import z3
-
 from morok.prove import smt
-from morok.prove.kept import adopted
-from morok.prove.semantics.term import Expr, Unsupported, World, both
-from morok.prove.smt import NEAREST
+from morok.prove.semantics.term import Unsupported, World, both
+from morok.prove.smt import NEAREST, Expr
+from morok.prove.smt.ieee import Format
 from morok.prove.symbol import Symbol
 
 # exponent bits, mantissa bits with the hidden one
 FORMATS: Final = {"f16": (5, 11), "bf16": (8, 8), "f32": (8, 24), "f64": (11, 53)}
-
-
-@functools.cache
-def _constant(sort: Any, bits: bytes) -> Expr:
-    """The numeral of a float, by its bits at f64."""
-    (value,) = struct.unpack("d", bits)
-    if value != value:
-        return adopted(z3.fpNaN(sort))
-    if math.isinf(value):
-        return adopted(z3.fpPlusInfinity(sort) if value > 0 else z3.fpMinusInfinity(sort))
-    if value == 0:
-        return adopted(z3.fpMinusZero(sort) if math.copysign(1.0, value) < 0 else z3.fpPlusZero(sort))
-    return smt.simplify(z3.fpToFP(NEAREST, z3.FPVal(value, z3.Float64()), sort))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +34,18 @@ class Floats:
         return smt.FPSort(*FORMATS[self.name])
 
     def const(self, value: float) -> Expr:
-        return _constant(self.sort, struct.pack("d", value))
+        return smt.FPVal(value, self.sort)
 
     def variable(self, name: Symbol) -> Expr:
         return smt.Const(name, self.sort)
 
     def read(self, value: Expr) -> float:
         """The Python value of a numeral."""
-        value = smt.simplify(value)
-        if z3.is_true(smt.simplify(smt.fpIsNaN(value))):
+        form, bits = Format(*FORMATS[self.name]), smt.simplify(value).data
+        if form.is_nan(bits):
             return math.nan
-        if z3.is_true(smt.simplify(smt.fpIsInf(value))):
-            return math.copysign(math.inf, -1.0 if z3.is_true(smt.simplify(smt.fpIsNegative(value))) else 1.0)
-        if z3.is_true(smt.simplify(smt.fpIsZero(value))):
-            return -0.0 if z3.is_true(smt.simplify(smt.fpIsNegative(value))) else 0.0
-        wide = smt.simplify(z3.fpToReal(value))
-        return float(Fraction(wide.numerator_as_long(), wide.denominator_as_long()))
+        size = math.inf if form.is_infinite(bits) else float(abs(form.exact(bits)))
+        return -size if form.negative(bits) else size
 
     def add(self, a: Expr, b: Expr) -> Expr:
         return smt.fpAdd(NEAREST, a, b)
@@ -161,15 +140,13 @@ class Reals:
         if not math.isfinite(value):
             raise Unsupported("infinities and NaN are no real numbers")
         f = Fraction(value)
-        return z3.RealVal(f"{f.numerator}/{f.denominator}")
+        return smt.RealVal(f)
 
     def variable(self, name: Symbol) -> Expr:
         return smt.Real(name)
 
     def read(self, value: Expr) -> float:
-        if z3.is_algebraic_value(value):
-            value = value.approx(20)
-        return float(Fraction(value.numerator_as_long(), value.denominator_as_long()))
+        return float(value.data)
 
     def add(self, a: Expr, b: Expr) -> Expr:
         return a + b

@@ -9,20 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import z3
-
 from morok.prove import smt
-from morok.prove.semantics.term import Expr, Unsupported, World, both, choose
+from morok.prove.semantics.term import Unsupported, World, both, choose, plain
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
-
-
-def numeral(a: Expr) -> int | None:
-    """The Python value of an integer numeral, else None."""
-    if z3.is_int_value(a):
-        return int(a.as_long())
-    if z3.is_app_of(a, z3.Z3_OP_UMINUS) and z3.is_int_value(a.arg(0)):
-        return -int(a.arg(0).as_long())
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +51,7 @@ class Integers:
         return v
 
     def read(self, value: Expr) -> int:
-        return int(value.as_long())
+        return int(value.data)
 
     def fits(self, a: Expr) -> Expr:
         return both() if not self.bits else smt.And(self.low <= a, a <= self.high)
@@ -71,7 +61,7 @@ class Integers:
         if not self.bits or self.homomorphic:
             return a
         size = 1 << self.bits
-        v = numeral(smt.simplify(a))
+        v = plain(smt.simplify(a))
         if v is not None:
             v %= size
             return self.const(v - size if v > self.high else v)
@@ -87,7 +77,7 @@ class Integers:
         """`a` wrapped, where it is at most one turn out of range: sums and differences of two values."""
         if not self.bits or self.homomorphic:
             return a
-        if numeral(smt.simplify(a)) is not None:
+        if plain(smt.simplify(a)) is not None:
             return self.wrap(a)
         size = 1 << self.bits
         return smt.If(a > self.high, a - size, smt.If(a < self.low, a + size, a))
@@ -150,7 +140,7 @@ class Integers:
 
     def _power(self, b: Expr) -> Expr:
         """2^b for every amount that has a meaning: an enumeration, and complete."""
-        v = numeral(smt.simplify(b))
+        v = plain(smt.simplify(b))
         if v is not None:
             return self.const(1 << v if 0 <= v < self.bits else 1)
         power = self.const(1 << (self.bits - 1))
@@ -168,7 +158,7 @@ class Integers:
         """Only with a mask of low bits, which is a remainder."""
         self._no_homomorphism()
         for value, mask in ((a, b), (b, a)):
-            m = numeral(smt.simplify(mask))
+            m = plain(smt.simplify(mask))
             if m is not None and m >= 0 and (m + 1) & m == 0:
                 return value - (m + 1) * floored(self.world, value, smt.IntVal(m + 1), self.builtin)
         raise Unsupported("bitwise operations over integers")
@@ -231,7 +221,7 @@ def _divide(world: World, kind: str, a: Expr, b: Expr) -> tuple[Expr, Expr]:
 
 def truncated(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
     """a / b toward zero; anything where b is 0."""
-    x, y = numeral(smt.simplify(a)), numeral(smt.simplify(b))
+    x, y = plain(smt.simplify(a)), plain(smt.simplify(b))
     if x is not None and y:
         q = abs(x) // abs(y)
         return smt.IntVal(q if (x < 0) == (y < 0) else -q)
@@ -244,7 +234,7 @@ def truncated(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
 
 def floored(world: World, a: Expr, b: Expr, builtin: bool) -> Expr:
     """a / b rounded down; anything where b is 0."""
-    x, y = numeral(smt.simplify(a)), numeral(smt.simplify(b))
+    x, y = plain(smt.simplify(a)), plain(smt.simplify(b))
     if x is not None and y:
         return smt.IntVal(x // y)
     if y == 1:

@@ -11,28 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-import z3
-
 from morok.dsl.extent import Extent
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
-from morok.prove.semantics.integers import Integers, floored, numeral, truncated
-from morok.prove.semantics.term import (
-    FALSE,
-    TRUE,
-    Expr,
-    Unsupported,
-    World,
-    both,
-    choose,
-    either,
-    is_false,
-    is_true,
-    negation,
-    plain,
-    truth,
-    whole,
-)
+from morok.prove.semantics.integers import Integers, floored, truncated
+from morok.prove.semantics.term import Unsupported, World, both, choose, either, is_false, is_true, negation, plain, truth
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 WIDEST: Final = 4096  # a shift beyond this has no value (language.md), so no power of two beyond it either
@@ -78,17 +62,17 @@ class WholeNumbers:
         self.builtin = builtin
 
     def const(self, v: int) -> Expr:
-        return whole(v)
+        return smt.IntVal(v)
 
     def variable(self, name: Symbol, bits: int = 0) -> Expr:
         return smt.Int(name)
 
     def known(self, a: Expr) -> int | None:
         found = plain(a)
-        return numeral(smt.simplify(a)) if found is None else found
+        return plain(smt.simplify(a)) if found is None else found
 
     def read(self, a: Expr) -> int:
-        return int(a.as_long())
+        return int(a.data)
 
     def of(self, value: Expr, arithmetic: Any) -> Expr:
         return value
@@ -99,23 +83,23 @@ class WholeNumbers:
 
     def add(self, a: Expr, b: Expr) -> Expr:
         x, y = plain(a), plain(b)
-        return a + b if x is None or y is None else whole(x + y)
+        return a + b if x is None or y is None else smt.IntVal(x + y)
 
     def sub(self, a: Expr, b: Expr) -> Expr:
         x, y = plain(a), plain(b)
-        return a - b if x is None or y is None else whole(x - y)
+        return a - b if x is None or y is None else smt.IntVal(x - y)
 
     def mul(self, a: Expr, b: Expr) -> Expr:
         x, y = plain(a), plain(b)
-        return a * b if x is None or y is None else whole(x * y)
+        return a * b if x is None or y is None else smt.IntVal(x * y)
 
     def neg(self, a: Expr) -> Expr:
         x = plain(a)
-        return -a if x is None else whole(-x)
+        return -a if x is None else smt.IntVal(-x)
 
     def floordiv(self, a: Expr, b: Expr) -> Expr:
         x, y = plain(a), plain(b)
-        return floored(self.world, a, b, self.builtin) if x is None or not y else whole(x // y)
+        return floored(self.world, a, b, self.builtin) if x is None or not y else smt.IntVal(x // y)
 
     def tdiv(self, a: Expr, b: Expr) -> Expr:
         return truncated(self.world, a, b, self.builtin)
@@ -145,6 +129,10 @@ class WholeNumbers:
         g = self.world.opaque("gcd", smt.IntSort(), a, b)
         x, y = self.world.fresh("cofactor", smt.IntSort()), self.world.fresh("cofactor", smt.IntSort())
         self.world.assume(g >= 0, a == g * x, b == g * y, (g == 0) == smt.And(a == 0, b == 0))
+        for v, other in ((a, b), (b, a)):
+            size = smt.If(v < 0, -v, v)
+            self.world.assume(smt.Or(v == 0, g <= size), smt.Or(smt.And(v != other, other != 0), g == size))
+        self.world.exact = False
         return g
 
 
@@ -155,10 +143,10 @@ class WideBits:
         self.world = world
 
     def _fit(self, *values: Expr, extra: int = 0) -> tuple[Expr, ...]:
-        width = max(v.size() for v in values) + extra
+        width = max(v.sort.width for v in values) + extra
         if width > 600:
             raise Unsupported("numbers too wide for bit vectors")
-        return tuple(smt.SignExt(width - v.size(), v) if v.size() < width else v for v in values)
+        return tuple(smt.SignExt(width - v.sort.width, v) if v.sort.width < width else v for v in values)
 
     def const(self, v: int) -> Expr:
         return smt.BitVecVal(v, v.bit_length() + 1)
@@ -170,16 +158,16 @@ class WideBits:
 
     def known(self, a: Expr) -> int | None:
         a = smt.simplify(a)
-        return int(a.as_signed_long()) if z3.is_bv_value(a) else None
+        return smt.signed(a.data, a.sort.width) if a.head == "value" else None
 
     def read(self, a: Expr) -> int:
-        return int(a.as_signed_long())
+        return smt.signed(a.data, a.sort.width)
 
     def of(self, value: Expr, arithmetic: Bits) -> Expr:
         return value if arithmetic.signed else smt.ZeroExt(1, value)
 
     def to(self, value: Expr, arithmetic: Bits) -> Expr:
-        n = value.size()
+        n = value.sort.width
         if n >= arithmetic.bits:
             return value if n == arithmetic.bits else smt.Extract(arithmetic.bits - 1, 0, value)
         return smt.SignExt(arithmetic.bits - n, value)
@@ -193,8 +181,8 @@ class WideBits:
         return a - b
 
     def mul(self, a: Expr, b: Expr) -> Expr:
-        total = a.size() + b.size()
-        a, b = self._fit(a, b, extra=total - max(a.size(), b.size()))
+        total = a.sort.width + b.sort.width
+        a, b = self._fit(a, b, extra=total - max(a.sort.width, b.sort.width))
         return a * b
 
     def neg(self, a: Expr) -> Expr:
@@ -323,14 +311,14 @@ class Arithmetic:
         if v is not None:
             return smt.BoolVal(v > 0 and v & (v - 1) == 0)
         exponents = range(self._exponents(a))
-        leaf = a.value.arg(0) if z3.is_app_of(a.value, z3.Z3_OP_ZERO_EXT) else a.value
-        if leaf.num_args() == 0 and a.bits:
-            make = (lambda v: smt.BitVecVal(v, leaf.size())) if z3.is_bv(leaf) else smt.IntVal
+        leaf = a.value.args[0] if a.value.head == "zero_extend" else a.value
+        if not leaf.args and a.bits:
+            make = (lambda v: smt.BitVecVal(v, leaf.sort.width)) if leaf.sort.kind == "BitVec" else smt.IntVal
             self.cases(leaf, tuple(make(1 << k) for k in exponents))
         return either(*(self.n.eq(a.value, self.n.const(1 << k)) for k in exponents))
 
     def cases(self, leaf: Expr, values: tuple[Expr, ...]) -> None:
-        self.world.cases[leaf.get_id()] = (leaf, values)
+        self.world.cases[leaf.number] = (leaf, values)
 
     def compare(self, op: str, a: Num, b: Num) -> tuple[Expr, Expr]:
         """(exists, truth) of a comparison; infinite bounds compare as infinities do."""

@@ -6,16 +6,16 @@ Written once for every encoding: a world's `arithmetic(d)` is bit vectors, integ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-import z3
-
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
-from morok.prove.semantics.floats import Floats, Reals
-from morok.prove.semantics.integers import Integers, numeral
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, both, choose, comparison, either, negation, strict
+from morok.prove.semantics.floats import FORMATS, Floats, Reals
+from morok.prove.semantics.integers import Integers
+from morok.prove.semantics.term import Term, Unsupported, both, choose, comparison, either, negation, plain, strict
+from morok.prove.smt import FALSE, TRUE, Expr
 
 W = Any  # a MorokWorld
 D = Any  # a scalar DType
@@ -148,7 +148,8 @@ def ge(w: W, d: D, a: Term, b: Term) -> Term:
 
 def _same(w: W, d: D, a: Term, b: Term) -> Expr:
     if d.is_float:
-        return w.arithmetic(d).eq(a.value, b.value)
+        equal: Expr = w.arithmetic(d).eq(a.value, b.value)
+        return equal
     if w.homomorphic and not d.is_bool:
         raise Unsupported("only ring operations commute with wrapping")
     return a.value == b.value
@@ -297,7 +298,7 @@ def pow(w: W, d: D, a: Term, b: Term) -> Term:
 
 def _literal(a: Expr) -> int | None:
     a = smt.simplify(a)
-    return int(a.as_signed_long()) if z3.is_bv_value(a) else numeral(a)
+    return smt.signed(a.data, a.sort.width) if a.head == "value" and a.sort.width else plain(a)
 
 
 def _float_pow(w: W, d: D, n: Floats | Reals, a: Term, b: Term) -> Term:
@@ -366,16 +367,18 @@ def replace_defined(a: Term, also: Expr) -> Term:
 def _truth(w: W, d: D, a: Expr) -> Expr:
     n = w.arithmetic(d)
     if d.is_float:
-        return n.truth(a)
+        nonzero: Expr = n.truth(a)
+        return nonzero
     if w.homomorphic:
         raise Unsupported("only ring operations commute with wrapping")
-    return a != n.const(0)
+    zero: Expr = n.const(0)
+    return a != zero
 
 
 def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Expr) -> Expr:
     if isinstance(s, Bits) and isinstance(n, Floats):
-        convert = z3.fpSignedToFP if s.signed else z3.fpUnsignedToFP
-        return convert(z3.RNE(), a, n.sort)
+        convert = smt.fpSignedToFP if s.signed else smt.fpUnsignedToFP
+        return convert(smt.NEAREST, a, n.sort)
     if isinstance(n, Reals) and isinstance(s, Integers):
         return smt.ToReal(a)
     if isinstance(s, Integers) and isinstance(n, Floats):
@@ -385,31 +388,32 @@ def _int_to_float(w: W, n: Floats | Reals, s: Bits | Integers, source: D, a: Exp
 
 def _float_of_integer(w: W, n: Floats, source: D, a: Expr) -> Expr:
     """A function of the integer alone, whatever dtype holds it: known at numerals, else finite where the dtype fits."""
-    v = numeral(a)
+    v = plain(a)
     if v is not None:
-        return smt.simplify(z3.fpRealToFP(z3.RNE(), z3.RealVal(v), n.sort))
-    if z3.is_app_of(a, z3.Z3_OP_ITE):
-        return smt.If(a.arg(0), _float_of_integer(w, n, source, a.arg(1)), _float_of_integer(w, n, source, a.arg(2)))
-    f = w.opaque(f"float.{n.name}", n.sort, a)
+        return smt.simplify(smt.fpRealToFP(smt.NEAREST, smt.RealVal(v), n.sort))
+    if a.head == "ite":
+        return smt.If(a.args[0], _float_of_integer(w, n, source, a.args[1]), _float_of_integer(w, n, source, a.args[2]))
+    f: Expr = w.opaque(f"float.{n.name}", n.sort, a)
     if w.safe_cast(source.name, n.name):
         w.assume(smt.Not(n.is_nan(f)), smt.Not(n.is_inf(f)))
-        w.known[("exact float", f.get_id())] = (a, f)
+        w.known["exact float", f.number] = (a, f)
     return f
 
 
 def _integer_of_float(w: W, s: Floats, a: Expr) -> Expr:
     """The integer toward zero: known at numerals and of floats that were integers that fit; else any function of it."""
     a = smt.simplify(a)
-    if z3.is_fp_value(a):
-        finite = not z3.is_true(smt.simplify(smt.Or(smt.fpIsNaN(a), smt.fpIsInf(a))))
-        return smt.IntVal(int(s.read(a)) if finite else 0)
-    if z3.is_app_of(a, z3.Z3_OP_ITE):
-        return smt.If(a.arg(0), _integer_of_float(w, s, a.arg(1)), _integer_of_float(w, s, a.arg(2)))
-    exact = w.known.get(("exact float", a.get_id()))
+    if a.head == "value":
+        v = s.read(a)
+        return smt.IntVal(int(v) if math.isfinite(v) else 0)
+    if a.head == "ite":
+        return smt.If(a.args[0], _integer_of_float(w, s, a.args[1]), _integer_of_float(w, s, a.args[2]))
+    exact: tuple[Expr, Expr] | None = w.known.get(("exact float", a.number))
     if exact is not None:
         return exact[0]
-    wide = smt.fpRoundToIntegral(z3.RTZ(), z3.fpToFP(z3.RNE(), a, z3.Float64()) if s.name != "f64" else a)
-    return w.opaque("integer", smt.IntSort(), wide)
+    wide = smt.fpRoundToIntegral(smt.TO_ZERO, smt.fpFPToFP(smt.NEAREST, a, smt.FPSort(*FORMATS["f64"])) if s.name != "f64" else a)
+    integer: Expr = w.opaque("integer", smt.IntSort(), wide)
+    return integer
 
 
 def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, a: Term) -> Term:
@@ -418,13 +422,13 @@ def _float_to_int(w: W, n: Bits | Integers, s: Floats | Reals, d: D, source: D, 
     finite = smt.Not(smt.Or(s.is_nan(a.value), s.is_inf(a.value)))
     if d.is_index:
         return strict(_integer_of_float(w, s, a.value), a, when=finite)
-    whole = smt.fpRoundToIntegral(z3.RTZ(), a.value)
+    whole = smt.fpRoundToIntegral(smt.TO_ZERO, a.value)
     # 2^bits may round to infinity in a narrow format, which is right: every finite value lies below it
     low = s.const(-float(2 ** (d.bits - 1))) if d.is_signed else s.const(0.0)
     high = s.const(float(2 ** (d.bits - 1 if d.is_signed else d.bits)))
     inside = smt.And(finite, smt.fpLEQ(low, whole), smt.fpLT(whole, high))
     if isinstance(n, Bits):
-        v = z3.fpToSBV(z3.RTZ(), a.value, n.sort) if d.is_signed else z3.fpToUBV(z3.RTZ(), a.value, n.sort)
+        v = smt.fpToSBV(smt.TO_ZERO, a.value, n.sort) if d.is_signed else smt.fpToUBV(smt.TO_ZERO, a.value, n.sort)
     else:
         v = _integer_of_float(w, s, a.value)
         w.assume(smt.Implies(inside, smt.And(v >= n.low, v <= n.high)))
@@ -442,13 +446,12 @@ def bitcast(w: W, d: D, a: Term, source: D) -> Term:
     if isinstance(n, (Integers, Reals)) or isinstance(s, (Integers, Reals)):
         raise Unsupported("bits over integers and real numbers")
     if d.is_float:
-        bits = z3.fpToIEEEBV(a.value) if source.is_float else a.value
         if source.is_float:
             raise Unsupported("a float's bits as another float")
-        return strict(z3.fpBVToFP(bits, n.sort), a)
+        return strict(smt.fpBVToFP(a.value, n.sort), a)
     if not source.is_float:
         return strict(a.value, a)
     # any NaN pattern may come of a NaN; everything else has one pattern
     pattern = w.fresh("pattern", n.sort)
-    w.assume(z3.fpBVToFP(pattern, s.sort) == a.value)
-    return Term(pattern, a.defined, FALSE, lambda v: z3.fpBVToFP(v, s.sort) == a.value)
+    w.assume(smt.fpBVToFP(pattern, s.sort) == a.value)
+    return Term(pattern, a.defined, FALSE, lambda v: smt.fpBVToFP(v, s.sort) == a.value)

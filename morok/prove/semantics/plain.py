@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import z3
-
 from morok.prove import smt
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, World, both, choose, either, negation
+from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_true, negation
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 
@@ -90,10 +89,10 @@ class IntegerWorld(World):
         return least <= low and high <= most
 
     def read(self, dtype: str, value: Expr) -> Any:
-        return z3.is_true(value) if dtype == "bool" else int(value.as_long())
+        return is_true(value) if dtype == "bool" else int(value.data)
 
     def read_number(self, value: Expr) -> int:
-        return int(value.as_long())
+        return int(value.data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,22 +5,16 @@ The solver's functions are total (x/0 is something); definedness is therefore ca
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-import z3
+from typing import Any, TypeVar
 
 from morok.dsl.extent import Extent, merged
 from morok.prove import smt
-from morok.prove.kept import address, adopted
+from morok.prove.smt import FALSE, TRUE, Expr, Sort
 from morok.prove.symbol import Symbol
 
-Expr = Any  # an expression of the library; the bindings are untyped
-
-TRUE: Final[Expr] = smt.BoolVal(True)
-FALSE: Final[Expr] = smt.BoolVal(False)
+T = TypeVar("T")
 
 
 class Unsupported(Exception):
@@ -45,27 +39,16 @@ class Term:
 
 def is_true(condition: Expr) -> bool:
     """Whether it is the constant true itself."""
-    return adopted(condition) is TRUE
+    return smt.term(condition) is TRUE
 
 
 def is_false(condition: Expr) -> bool:
-    return adopted(condition) is FALSE
-
-
-_VALUES: Final[dict[int, int]] = {}  # of the numerals that `whole` has made, by their addresses: it keeps them alive
-
-
-@functools.cache
-def whole(v: int) -> Expr:
-    """The numeral of an integer."""
-    made = smt.IntVal(v)
-    _VALUES[made.at] = v
-    return made
+    return smt.term(condition) is FALSE
 
 
 def plain(a: Expr) -> int | None:
-    """The Python value of a numeral that `whole` has made, found without asking the solver; None for any other term."""
-    return _VALUES.get(address(a))
+    """The Python value of a numeral of integers; None for any other term."""
+    return a.data if a.head == "value" and a.sort is smt.IntSort() else None
 
 
 def truth(value: bool) -> Expr:
@@ -74,13 +57,13 @@ def truth(value: bool) -> Expr:
 
 def both(*conditions: Expr) -> Expr:
     """The conjunction, without the conditions that are plainly true."""
-    kept = [c for c in map(adopted, conditions) if c is not TRUE]
+    kept = [c for c in map(smt.term, conditions) if c is not TRUE]
     return TRUE if not kept else kept[0] if len(kept) == 1 else smt.And(*kept)
 
 
 def either(*conditions: Expr) -> Expr:
     """The disjunction, without the conditions that are plainly false."""
-    kept = [c for c in map(adopted, conditions) if c is not FALSE]
+    kept = [c for c in map(smt.term, conditions) if c is not FALSE]
     if any(c is TRUE for c in kept):
         return TRUE
     return FALSE if not kept else kept[0] if len(kept) == 1 else smt.Or(*kept)
@@ -94,7 +77,7 @@ def negation(condition: Expr) -> Expr:
 
 def choose(condition: Expr, yes: Expr, no: Expr) -> Expr:
     """`If`, decided at once where the condition is plain."""
-    if is_true(condition) or yes.eq(no):
+    if is_true(condition) or yes is no:
         return yes
     return no if is_false(condition) else smt.If(condition, yes, no)
 
@@ -156,23 +139,24 @@ class World:
         self.introduced += 1
         return Symbol("fresh", stem, self.introduced, self.part) if self.part else Symbol("fresh", stem, self.introduced)
 
-    def fresh(self, stem: str, sort: Any) -> Expr:
+    def fresh(self, stem: str, sort: Sort) -> Expr:
         """A new constant."""
         return smt.Const(self.symbol(stem), sort)
 
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What `make` gave for this key the first time. Expressions count as equal when they are one node of the solver."""
-        parts = tuple(("at", address(k)) if isinstance(k, z3.AstRef) else k for k in key)
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """What `make` gave for this key the first time; of terms the same ones count as equal."""
+        parts = tuple(("at", k.number) if isinstance(k, Expr) else k for k in key)
         if parts not in self.known:
-            self.known[parts] = (make(), key)  # the key is kept alive: the solver reuses the addresses of dead nodes
-        return self.known[parts][0]
+            self.known[parts] = (make(), key)
+        found: T = self.known[parts][0]
+        return found
 
-    def opaque(self, name: str, result: Any, *arguments: Expr) -> Expr:
+    def opaque(self, name: str, result: Sort, *arguments: Expr) -> Expr:
         """An uninterpreted function: equal arguments give equal results, and nothing else is known."""
         self.exact = False
-        return smt.Function(Symbol("function", name), *(a.sort() for a in arguments), result)(*arguments)
+        return smt.Function(Symbol("function", name), *(a.sort for a in arguments), result)(*arguments)
 
-    def approximation(self, op: str, at: str, result: Any, *arguments: Expr) -> Expr:
+    def approximation(self, op: str, at: str, result: Sort, *arguments: Expr) -> Expr:
         """A value within the tolerance of an inexact op: a function of op, dtype and operands, of which nothing else is known.
 
         `eval` computes by another program than runs in the end, and what is made of constants may be computed by either. All are

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import z3
-
 from morok.ir.dtype import BY_NAME, DType, safe_cast
 from morok.prove import smt
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats, Reals
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers, WideBits
-from morok.prove.semantics.term import FALSE, TRUE, Expr, Term, Unsupported, World, both, choose, either, negation
+from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_true, negation
+from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 DIVISIONS = frozenset({"Idiv", "Mod", "FloorDiv", "FloorMod"})
@@ -24,7 +23,7 @@ BITWISE = frozenset({"And", "Or", "Xor", "Not", "Shl", "Shr", "Threefry", "Bitca
 
 def is_leaf(value: Expr) -> bool:
     """A variable or a numeral: in range by what is assumed of it, not by wrapping."""
-    return bool(value.num_args() == 0)
+    return not value.args
 
 
 @dataclass(slots=True)
@@ -183,7 +182,7 @@ class MorokWorld(World):
     def read(self, dtype: str, value: Expr) -> Any:
         """The Python value of a numeral of the model."""
         d = self.dtype(dtype)
-        return z3.is_true(value) if d.is_bool else self.arithmetic(d).read(value)
+        return is_true(value) if d.is_bool else self.arithmetic(d).read(value)
 
     def read_number(self, value: Expr) -> int:
         return self.numbers.n.read(value)

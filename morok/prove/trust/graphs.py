@@ -20,6 +20,10 @@ FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.25, float("inf"), float("-inf"), flo
 LARGE: Final = 1 << 20  # numbers that random graphs never come near
 
 
+# What a maker may raise that knows the forms of the library's rules, and meets others: there is no graph of those.
+MISMADE: Final = (LookupError, ArithmeticError, TypeError, AttributeError, ValueError)
+
+
 class Unmakeable(Exception):
     """The pattern has a form that no graph is made for."""
 

@@ -17,8 +17,8 @@ from zlib import crc32
 
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import RuleError
-from morok.prove import workers
-from morok.prove.measure import code_digests, companions, judge_trial
+from morok.prove import processes, workers
+from morok.prove.measuring import measuring
 from morok.prove.trust import sieve
 from morok.prove.trust.mutants import Mutant, mutants, recheck
 from morok.prove.verdict import Verdict
@@ -105,8 +105,8 @@ def run(pairs: Sequence[Pair], budget: int, jobs: int = 1, done: Callable[[Outco
     tasks: deque[_Sift | _Judge] = deque(_Sift(tuple(which)) for which in by_rule.values())
     workers.load_solver(r for r, _ in pairs)
     for rule in [r for r, _ in pairs if r.syntax.within is not None][:1]:
-        code_digests(rule)  # which loads the code generator, before processes are forked
-    for _, (known, asked) in workers.in_processes(tasks, work, died, jobs):
+        measuring().code_digests(rule)  # which loads the code generator, before processes are forked
+    for _, (known, asked) in processes.in_processes(tasks, work, died, jobs):
         tasks.extendleft(_Judge(i, shown) for i, shown in reversed(asked.items()))  # so that a rule is soon done with
         for i, outcome in known.items():
             found[i] = outcome
@@ -154,7 +154,7 @@ def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> O
     if rule.syntax.within is None:
         verdict = in_stages(rule, budget)
     else:
-        verdict = judge_trial(rule, [r for r in companions(original) if r.own != original.own])
+        verdict = measuring().judge_trial(rule, [r for r in measuring().companions(original) if r.own != original.own])
     kind, detail = verdict.verdict, verdict.message or "; ".join(verdict.scope)
     if shown.false:
         kind, detail = "disputed" if verdict.usable else "evaluated", shown.false

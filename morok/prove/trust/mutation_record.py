@@ -15,10 +15,11 @@ from typing import Any, Final
 from morok import atomic
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, Place
-from morok.prove import digest, ledger
-from morok.prove.stamp import digest as text_digest
+from morok.prove.rule_syntax import canonical
+from morok.prove.stamp import digest
 from morok.prove.trust.mutants import mutants
 from morok.prove.trust.mutate import KINDS, NOTICED, Outcome, Pair, every
+from morok.rewrite import folders
 
 SAVE: Final = 5.0  # seconds between two writings of what was found so far
 
@@ -39,13 +40,13 @@ class Entry:
 
 def meaning(rule: CheckedRule) -> str:
     """A name for a rule's mutants: its tree, its helpers' contracts, its dtypes, what is changed in it."""
-    parts = [digest.canonical(rule.syntax), *(digest.canonical(e) for _, e in sorted(rule.externs.items()))]
+    parts = [canonical(rule.syntax), *(canonical(e) for _, e in sorted(rule.externs.items()))]
     changes = [m.change for m in mutants(rule.syntax, rule.dialect)]
-    return text_digest("\n".join([*parts, *map(str, rule.instances), *changes]))[:16]
+    return digest("\n".join([*parts, *map(str, rule.instances), *changes]))[:16]
 
 
 def record_path() -> Path:
-    return ledger.proofs_folder() / "mutants.json"
+    return folders.proofs_folder() / "mutants.json"
 
 
 def read_record(path: Path) -> dict[str, Entry]:
@@ -109,7 +110,7 @@ class Recorder:
 
 
 def accepted_path() -> Path:
-    return ledger.proofs_folder() / "guards.json"
+    return folders.proofs_folder() / "guards.json"
 
 
 def read_accepted(path: Path) -> dict[str, dict[str, str]]:

@@ -24,9 +24,6 @@ SOLVERS: Final = ("bitwuzla", "cvc5")
 
 _NUMBERS: Final = re.compile(r"\b(Int|Real)\b|declare-sort|declare-datatype")
 _BFLOAT: Final = re.compile(r"\(_ FloatingPoint 8 8\)|\(_ to_fp 8 8\)")  # a format that bitwuzla is not built with
-# z3's names for divisions by what is not zero; SMT-LIB's agree with them there
-_DIVISION: Final = re.compile(r"\b(bv[us](?:div|rem|mod))_i\b")
-_ROTATION: Final = re.compile(r"\(ext_rotate_left (\S+) \(_ bv(\d+) \d+\)\)")  # by a constant, as SMT-LIB writes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +76,11 @@ def recorded(rules: Sequence[CheckedRule]) -> dict[str, str]:
 
 def ask(text: str, limit_ms: int = LIMIT_MS) -> Reply:
     """The answer of the solver whose fragment the question is in; cvc5's where bitwuzla has none."""
-    plain = _ROTATION.sub(r"((_ rotate_left \2) \1)", _DIVISION.sub(r"\1", text))
-    if not _NUMBERS.search(plain) and not _BFLOAT.search(plain):
-        said = _bitwuzla(plain, limit_ms)
+    if not _NUMBERS.search(text) and not _BFLOAT.search(text):
+        said = _bitwuzla(text, limit_ms)
         if said.answer in ("sat", "unsat"):
             return said
-    return _cvc5(plain, limit_ms)
+    return _cvc5(text, limit_ms)
 
 
 def _bitwuzla(text: str, limit_ms: int) -> Reply:

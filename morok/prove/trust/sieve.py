@@ -28,12 +28,12 @@ from morok.ir.op import Op
 from morok.ir.ranges import open_axes
 from morok.ir.uop import UOp
 from morok.marks import trusted
-from morok.prove.digest import names_in
 from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.launched import about_launches
 from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
+from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
-from morok.prove.trust.graphs import FLOATS, Maker, Unmakeable, environment, large_numbers
+from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment, large_numbers
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
@@ -56,8 +56,9 @@ def same(d: DType, a: Any, b: Any) -> bool:
     """Whether two values of a dtype are one: lane by lane, by bits, NaNs alike, Invalid only itself."""
     if a is INVALID or b is INVALID:
         return a is b
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(same(d, x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, tuple) or isinstance(b, tuple):  # lanes; one value is not a vector of one
+        both = isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)
+        return both and all(same(d, x, y) for x, y in zip(a, b, strict=True))
     return number.same_value(d.scalar(), a, b)
 
 
@@ -73,7 +74,7 @@ def alike(before: UOp, a: Any, b: Any, within: bool = False) -> bool:
     """Whether two outcomes of a graph are one: its values, or what a statement left in storage."""
     d = before.dtype
     if within:
-        finite = isinstance(a, float) and math.isfinite(a) and math.isfinite(b)
+        finite = isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and math.isfinite(b)
         return same(d, a, b) or not finite or math.isclose(a, b, rel_tol=CLOSE, abs_tol=CLOSE)
     if d.scalar().is_float and a == b == 0 and any(n.op is Op.Reduce and n.arg is Op.Add for n in before.toposort()):
         return True  # a sum of -0.0 alone: the order of a fold is free, and so is whether it begins at +0.0
@@ -180,9 +181,10 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
             pointwise = rule.pointwise or vectors
             maker = Maker(rule, instance, rng, limits, lanes) if pointwise else StructureMaker(rule, instance, rng, limits)
         try:
-            yield maker.make(rule.syntax.pattern), rng, instance
-        except IRError:  # no such node: constants out of a dtype's range made a vector constant a scalar one
+            graph = maker.make(rule.syntax.pattern)
+        except (IRError, *MISMADE):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
             continue
+        yield graph, rng, instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,10 @@ class UnrolledMaker:
                 d = self.dtype(self.type(p))
                 value = self.rng.choice(FLOATS) if d.is_float else self.rng.randrange(2 if d.is_bool else 20)
                 return UOp.const(bool(value) if d.is_bool else value, d.vec(self.own(self.type(p))))
+            case S.PConst(kind="zero" | "one" | "true" | "false" as kind):
+                return self.known(p, {"zero": 0, "one": 1, "true": True, "false": False}[kind])
+            case S.PLiteral(value=value):
+                return self.known(p, value)
             case S.POp(ops=ops, args=args):
                 arguments = [a for a in args if not isinstance(a, S.PType)]
                 return self.op(self.rng.choice(ops), operands(ops[0], arguments), p)
@@ -127,6 +131,11 @@ class UnrolledMaker:
                 parts = {f.name: S.PVar(f.name) if f.value is None else f.value for f in fields}
                 return self.op(op, {k: v for k, v in parts.items() if not isinstance(v, S.PNone)}, p)
         raise Unmakeable(type(p).__name__)
+
+    def known(self, p: S.Pattern, value: Any) -> UOp:
+        """A constant that the pattern names."""
+        ty = self.type(p)
+        return UOp.const(value, self.dtype(ty).vec(self.own(ty)))
 
     def bound(self, p: S.PVar, node: UOp) -> UOp:
         if not p.ignored:

@@ -21,7 +21,7 @@ from morok.errors import MorokError
 from morok.ir.dtype import BY_NAME, AddrSpace, DType, dtypes
 from morok.ir.op import AxisType, Op, Undefined
 from morok.ir.uop import UOp, vconst
-from morok.prove.digest import names_in
+from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import Unmakeable
 from morok.prove.trust.sieve import Rewriter, graphs_at
 

@@ -11,14 +11,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from morok.accuracy import judgement, measure, measured_code, record, ulp
+from morok.accuracy.record import Measurement, Worst
+from morok.accuracy.subject import subject
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
-from morok.prove import accuracy, api, ledger, measure, measured
-from morok.prove.measured import Measurement, Worst
+from morok.prove import api, ledger
 from morok.prove.workers import judge
+from morok.rewrite import folders
 from morok.tools.cli import main
 
 TEXT = """group g
@@ -47,13 +50,13 @@ signs: Tan(x: f16) ~> Cast(Tan(Abs(Cast(x, f32))), f16) within 4 ulp
     "loses the sign"
 """
 RULES = {r.name.partition(".")[2]: r for r in check_text(TEXT).rules()}
-FILE = ledger.rules_folder() / "target" / "transcendental.rules"
+FILE = folders.rules_folder() / "target" / "transcendental.rules"
 BUILT_IN = {r.name.partition(".")[2]: r for r in check_file(FILE).rules()}
 EVERYTHING = {"exp2_f32": 1.0, "log2_f32": 1.0, "wave_f32.Sin": 1.5}  # measured over all f32 operands, and what is asked of them
 
 
 def errors(got: float, wanted: float) -> float:
-    return float(accuracy.errors(dtypes.f32, np.array([got]), np.array([wanted]))[0])
+    return float(ulp.errors(dtypes.f32, np.array([got]), np.array([wanted]))[0])
 
 
 def test_an_ulp_is_the_distance_of_floats_in_the_binade_of_the_exact_value() -> None:
@@ -73,20 +76,20 @@ def test_specials_are_exact_or_infinitely_wrong() -> None:
 def test_doubles_are_measured_against_more_digits() -> None:
     x = np.array([1.0, -0.0, 1.0])
     got = np.array([np.sin(1.0), -0.0, np.nextafter(np.sin(1.0), 2.0)])
-    found = accuracy.errors_of_doubles(Op.Sin, (x,), got)
+    found = ulp.errors_of_doubles(Op.Sin, (x,), got)
     assert found[0] == found[1] == 0.5
     assert 0.5 < found[2] < 1.5
-    assert accuracy.errors_of_doubles(Op.Sin, (x[1:2],), np.array([0.0]))[0] == np.inf
+    assert ulp.errors_of_doubles(Op.Sin, (x[1:2],), np.array([0.0]))[0] == np.inf
 
 
 def test_the_samples_are_what_they_are_said_to_be() -> None:
-    bits = np.concatenate(list(accuracy.sample(dtypes.f32)))
-    assert set(range(0, 1 << 32, accuracy.STRIDE)) <= set(bits.tolist())
-    half = np.concatenate(list(accuracy.sample(dtypes.f16)))
+    bits = np.concatenate(list(ulp.sample(dtypes.f32)))
+    assert set(range(0, 1 << 32, ulp.STRIDE)) <= set(bits.tolist())
+    half = np.concatenate(list(ulp.sample(dtypes.f16)))
     assert np.array_equal(half, np.arange(1 << 16))
-    assert next(iter(accuracy.everything(dtypes.f32)))[-1] == accuracy.CHUNK - 1
-    doubles = np.concatenate(list(accuracy.sample(dtypes.f64)))
-    assert set(doubles.tolist()) <= set(np.concatenate(list(accuracy.everything(dtypes.f64))).tolist())
+    assert next(iter(ulp.everything(dtypes.f32)))[-1] == ulp.CHUNK - 1
+    doubles = np.concatenate(list(ulp.sample(dtypes.f64)))
+    assert set(doubles.tolist()) <= set(np.concatenate(list(ulp.everything(dtypes.f64))).tolist())
 
 
 @pytest.mark.parametrize(
@@ -119,51 +122,51 @@ def test_a_promise_is_part_of_what_is_recorded() -> None:
 
 
 def test_code_has_a_name_of_its_own() -> None:
-    s = measure.subject(BUILT_IN["exp2_f32"], BUILT_IN["exp2_f32"].instances[0])
-    assert "fma" in measure.arithmetic(s, "contracted")
-    assert "fma" not in measure.arithmetic(s, "separate")
+    s = subject(BUILT_IN["exp2_f32"], BUILT_IN["exp2_f32"].instances[0])
+    assert "fma" in measured_code.arithmetic(s, "contracted")
+    assert "fma" not in measured_code.arithmetic(s, "separate")
     text = FILE.read_text(encoding="utf-8").replace("0.24022648", "0.24022649", 1)
     (edited,) = (r for r in check_text(text).rules() if r.name.endswith("exp2_f32"))
-    other = measure.subject(edited, edited.instances[0])
-    assert measure.code_digest(other) != measure.code_digest(s)
+    other = subject(edited, edited.instances[0])
+    assert measured_code.code_digest(other) != measured_code.code_digest(s)
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_what_was_measured_over_all_operands_is_what_runs(name: str) -> None:
     """The record is of the code that the rule becomes now, covers all 2^32 operands, and the sample agrees with it."""
     rule = BUILT_IN[name]
-    kept = measured.find(rule, "f32")
+    kept = record.find(rule, "f32")
     assert kept is not None
     assert kept.everything
     assert kept.count == 1 << 32
-    assert set(kept.worst) == set(measure.BUILDS)
+    assert set(kept.worst) == set(measured_code.BUILDS)
     assert max(w.ulp for w in kept.worst.values()) <= EVERYTHING[name]
-    s = measure.subject(rule, rule.instances[0])
+    s = subject(rule, rule.instances[0])
     found = measure.measure(s)
     assert found.code == kept.code
     for build, w in found.worst.items():
-        assert w.ulp <= kept.worst[build].ulp + measure.SLACK
+        assert w.ulp <= kept.worst[build].ulp + judgement.SLACK
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_the_worst_operand_on_record_is_as_bad_as_it_says(name: str) -> None:
     rule = BUILT_IN[name]
-    kept = measured.find(rule, "f32")
+    kept = record.find(rule, "f32")
     assert kept is not None
-    runner = measure.Runner(measure.subject(rule, rule.instances[0]), measure.available_builds())
+    runner = measure.Runner(subject(rule, rule.instances[0]), measure.available_builds())
     for build in runner.kernels:
         worst = kept.worst[build]
         found = runner.errors([np.array(worst.at, np.uint32)])[build][0]
-        assert found == pytest.approx(worst.ulp, abs=2 * measure.SLACK)
+        assert found == pytest.approx(worst.ulp, abs=2 * judgement.SLACK)
 
 
 def test_a_worse_record_cannot_hide_a_worse_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     rule: CheckedRule = RULES["sound"]
-    s = measure.subject(rule, rule.instances[0])
+    s = subject(rule, rule.instances[0])
     flattering = Measurement(
-        rule.name, "f16", measure.code_digest(s), 65536, True, dict.fromkeys(measure.BUILDS, Worst(0.1, (0,))), ""
+        rule.name, "f16", measured_code.code_digest(s), 65536, True, dict.fromkeys(measured_code.BUILDS, Worst(0.1, (0,))), ""
     )
-    monkeypatch.setattr(measured, "find", lambda rule, dtype: flattering)
+    monkeypatch.setattr(record, "find", lambda rule, dtype: flattering)
     found = judge(rule, 1, False)
     assert found.verdict == "refuted"
     assert "more than the recorded" in found.message
@@ -176,31 +179,31 @@ def test_the_record_is_written_read_and_refused_where_it_is_none(tmp_path: Path,
     assert "no record" in capsys.readouterr().out
     assert main(["measure", str(pack)]) == 0
     assert "as recorded" in capsys.readouterr().out
-    (found,) = measured.read(pack).values()
+    (found,) = record.read(pack).values()
     assert found.everything
     assert found.count == 65536
-    measured.write(pack, [replace(found, count=10, everything=False)], [found.rule])
-    assert measured.read(pack) == {(found.rule, "f16"): found}
-    measured.write(pack, [replace(found, count=10, code="of other code")], [found.rule])
-    assert measured.read(pack)[found.rule, "f16"].count == 10
-    measured.write(pack, [found], [found.rule])
+    record.write(pack, [replace(found, count=10, everything=False)], [found.rule])
+    assert record.read(pack) == {(found.rule, "f16"): found}
+    record.write(pack, [replace(found, count=10, code="of other code")], [found.rule])
+    assert record.read(pack)[found.rule, "f16"].count == 10
+    record.write(pack, [found], [found.rule])
     (verdict,) = api.prove(pack, jobs=1)
     assert verdict.verdict == "approximate"
     assert "all 65536 operands" in verdict.scope[0]
-    path = measured.path_of(pack)
+    path = record.path_of(pack)
     written = path.read_bytes()
     chosen = random.Random(2)
     for _ in range(500):
         content = bytearray(written)
         content[chosen.randrange(len(content))] ^= 1 << chosen.randrange(8)
         path.write_bytes(content)
-        measured._read.cache_clear()
+        record._read.cache_clear()
         with contextlib.suppress(LedgerError):
-            assert measured.read(pack) == {(found.rule, "f16"): found}
-    measured._read.cache_clear()
+            assert record.read(pack) == {(found.rule, "f16"): found}
+    record._read.cache_clear()
     path.write_text("{")
     with pytest.raises(LedgerError):
-        measured.read(pack)
+        record.read(pack)
 
 
 def test_the_command_says_when_a_promise_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""How far computed values are from exact ones: operands to try, exact values, errors in units in the last place.
+"""Distances of computed values from exact ones: operands to try, exact values, errors in units in the last place.
 
 An ulp of a value is the distance of the floats of its binade: 2^(e - p + 1) for 2^e <= |value| < 2^(e+1), p the bits of
 precision, and never less than the least subnormal float. Where the exact value rounds to an infinity or to NaN the computed one

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok import atomic
 from morok.errors import LedgerError, Place
 from morok.prove import stamp
+from morok.rewrite import folders
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -49,9 +50,7 @@ class Measurement:
 
 def path_of(file: str | Path) -> Path:
     """Where the measurements of a rule file's rules are kept."""
-    from morok.prove import ledger
-
-    page = ledger.page_path(file)
+    page = folders.page_path(file)
     return page.with_name(f"{page.stem}.measured.json")
 
 
@@ -68,7 +67,7 @@ def _read(path: Path, stamp: int) -> dict[tuple[str, str], Measurement]:
 
 
 def read(file: str | Path) -> dict[tuple[str, str], Measurement]:
-    """What was measured of a rule file's rules, by rule and dtype."""
+    """The measurements of a rule file's rules, by rule and dtype."""
     path = path_of(file)
     return dict(_read(path, path.stat().st_mtime_ns)) if path.is_file() else {}
 

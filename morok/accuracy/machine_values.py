@@ -1,0 +1,48 @@
+"""Values of a graph as machine code computes them: its variables become elements of buffers, one for each choice of values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from morok import config
+from morok.codegen.llvm import render
+from morok.codegen.targets import host
+from morok.ir.dtype import DType
+from morok.ir.number import to_bits
+from morok.ir.op import AxisType, Op
+from morok.ir.uop import UOp
+from morok.passes.pipeline import lower, unwatched
+from morok.passes.target import KernelInfo
+from morok.runtime.buffer import BITS, NUMPY, Buffer
+from morok.runtime.cpu import CPUKernel, elements
+from morok.runtime.device import device
+from morok.runtime.jit import compile_text
+
+
+def values(graph: UOp, variables: Sequence[UOp], worlds: Sequence[Mapping[Any, Any]]) -> list[Any]:
+    """The results of machine code for a graph, one for each choice of values of its variables."""
+    cpu, n = device("CPU"), len(worlds)
+    kernel = compiled(graph, variables, n)
+    out = Buffer.wrap(cpu, np.zeros(n, NUMPY[graph.dtype]), graph.dtype)
+    kernel.launch([out, *(Buffer.wrap(cpu, _array(v.dtype, [w[v] for w in worlds]), v.dtype) for v in variables)])
+    return elements(out)
+
+
+def compiled(graph: UOp, variables: Sequence[UOp], n: int) -> CPUKernel:
+    """A kernel that computes a graph for n choices of values: its first buffer takes the results."""
+    at = UOp.range(n, 0, AxisType.Loop, True)
+    out, *given = [UOp.new(Op.DefineGlobal, (), k, v.dtype.ptr(n)).index(at) for k, v in enumerate((graph, *variables))]
+    made = graph.substitute(dict(zip(variables, given, strict=True)))
+    sink = UOp.sink(out.store(made).end(at), info=KernelInfo("attacked"))
+    with unwatched(), config.settings(fast_math="", check=False, noopt=False, opts="", debug=""):
+        listing = lower(sink, replace(host(), fma=False, unsupported=frozenset()))
+    text = render(listing, "attacked", frozenset(), False, False)
+    return CPUKernel(text, compile_text(text.text, text.symbol, text.effort, None))
+
+
+def _array(d: DType, given: Sequence[Any]) -> Any:
+    return np.array([to_bits(d, v) for v in given] if d in BITS else list(given), NUMPY[d])

@@ -1,0 +1,105 @@
+"""Subjects of measurement: a rule `within N ulp` at one dtype, and the rules that its op becomes code by."""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeGuard
+
+from morok.dialect import built_in
+from morok.dsl import syntax as S
+from morok.dsl.check import check_text
+from morok.dsl.checked import CheckedRule, Instance
+from morok.ir.dtype import DType, dtypes
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.rewrite.ruleset import RuleSet
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One rule at one dtype: what is measured. `rules` are those that its op becomes code by: it, and its companions.
+
+    pattern  the op over operands, or over ops of operands and numbers
+    names    of the operands
+    """
+
+    rule: CheckedRule
+    rules: RuleSet
+    op: Op
+    dtype: DType
+    pattern: S.POp
+    names: tuple[str, ...]
+
+    @property
+    def operands(self) -> int:
+        return len(self.names)
+
+    def of(self, operands: Sequence[UOp]) -> UOp:
+        """The pattern of these operands."""
+        known = dict(zip(self.names, operands, strict=True))
+
+        def made(p: S.Pattern) -> UOp:
+            if isinstance(p, S.POp):
+                return UOp.new(Op[p.ops[0]], tuple([made(a) for a in p.args]))
+            if isinstance(p, S.PVar):
+                return known[p.name]
+            assert isinstance(p, S.PLiteral)
+            return UOp.const(p.value, self.dtype)
+
+        return made(self.pattern)
+
+
+class NotMeasurableError(Exception):
+    """The rule is none that a kernel of one op would show."""
+
+
+def subject(rule: CheckedRule, instance: Instance) -> Subject:
+    """The subject to measure of a rule whose pattern is one op over operands of its dtype, or over ops of such and numbers."""
+    p = rule.syntax.pattern
+    while isinstance(p, S.PBind):
+        p = p.inner
+    if not built_in(rule.dialect) or not _one_op(p) or rule.context is not None:
+        raise NotMeasurableError("only a pattern of one op can be measured")
+    inner = [a for a in p.args if not isinstance(a, S.PVar)]
+    leaves = [x for a in p.args for x in (a.args if _one_op(a) else (a,))]
+    names = tuple([x.name for x in leaves if isinstance(x, S.PVar)])
+    plain = all(isinstance(x, S.PVar | S.PLiteral) for x in leaves) and all(map(_one_op, inner))
+    if not plain or not names or len(set(names)) != len(names):
+        raise NotMeasurableError("only an op over operands of any value can be measured: op(x, y), or op(other(x, 1))")
+    elements = {instance.element(rule.type_of(a)) for a in (p, *inner, *leaves)}
+    if len(elements) != 1:
+        raise NotMeasurableError(f"operands and result have different dtypes: {', '.join(sorted(elements))}")
+    d: DType = getattr(dtypes, elements.pop())
+    if inner and d is dtypes.f64:
+        raise NotMeasurableError("at f64 only an op over plain operands can be measured: op(x, y)")
+    return Subject(rule, _rules(rule), Op[p.ops[0]], d, p, names)
+
+
+def _one_op(p: S.Pattern) -> TypeGuard[S.POp]:
+    return isinstance(p, S.POp) and len(p.ops) == 1
+
+
+@functools.lru_cache(maxsize=8)
+def _approximations(text: str, file: str) -> tuple[CheckedRule, ...]:
+    return tuple(r for r in check_text(text, file).rules() if r.syntax.within is not None)
+
+
+def companions(rule: CheckedRule) -> tuple[CheckedRule, ...]:
+    """The approximations in the rule's own file: what its target is made of in turn."""
+    return _approximations(rule.text, rule.file) if rule.text else ()
+
+
+def _rules(rule: CheckedRule) -> RuleSet:
+    """The rule and its companions, one object for as long as they are these, so that their matcher is made once."""
+    wanted = (rule, *(r for r in companions(rule) if r.own != rule.own))
+    for known in _known:
+        if len(known) == len(wanted) and all(a is b for a, b in zip(known.rules, wanted, strict=True)):
+            return known
+    _known.append(RuleSet.of(wanted, unproved=True))
+    return _known[-1]
+
+
+_known: Final[collections.deque[RuleSet]] = collections.deque(maxlen=8)

@@ -1,0 +1,78 @@
+"""Which clauses of a condition belong into the gate of a load.
+
+Helpers of `rules/index/invalid.rules`, with the contracts written there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from morok.ir.clauses import clauses, conjunction
+from morok.ir.definedness import defined
+from morok.ir.op import Op
+from morok.marks import helper
+from morok.passes.validity import given, reduced
+
+if TYPE_CHECKING:
+    from morok.ir.uop import UOp
+
+_CONST: Final = Op.Const
+_WHERE: Final = Op.Where
+_INVALID: Final = Op.Invalid
+_MEMORY: Final = frozenset({Op.Index, Op.Load})
+
+
+def _inside(c: UOp, place: UOp) -> tuple[list[UOp], list[UOp]]:
+    """The clauses of `c`, and those over the loops of `place` alone that read no memory."""
+    loops = place.ranges
+    found = clauses(c)
+    return found, [clause for clause in found if clause.ranges <= loops and not _reads_memory(clause)]
+
+
+@helper
+def gate(c: UOp, place: UOp) -> UOp | None:
+    """`c`, if all of it may become the gate of a load at `place`."""
+    found, inside = _inside(c, place)
+    return conjunction(inside) if len(inside) == len(found) else None
+
+
+@helper
+def gate_clauses(c: UOp, place: UOp) -> int | None:
+    """The clauses of `c` to move into the gate of `place`, as bits: they are about its loops alone. None if there is none.
+
+    Where others have no value by themselves, `c` stays as it is, and only what the gate does not imply moves. It must imply it
+    afterwards, also once its own clauses are reduced: otherwise it would move again and again.
+    """
+    found, about = _inside(c, place)
+    inside = [clause for clause in about if defined(clause)]
+    if not all(defined(clause) for clause in found if clause not in inside):
+        known = clauses(place.src[0]) if place.op is _WHERE and place.src[2].op is _INVALID else []
+        inside = [clause for clause in inside if not _implied(clause, known)]
+        merged = conjunction(known + inside)
+        simpler = reduced(merged)
+        after = clauses(merged if simpler is None else simpler)
+        inside = inside if all(_implied(clause, after) for clause in inside) else []
+    return sum(1 << i for i, clause in enumerate(found) if clause in inside) or None
+
+
+def _implied(clause: UOp, others: list[UOp]) -> bool:
+    """True if the `others` bound the terms of `clause` so that it always holds."""
+    if clause in others:
+        return True
+    simpler = given(conjunction(others), clause) if others else None
+    return simpler is not None and simpler.op is _CONST and bool(simpler.arg)
+
+
+@helper
+def split(c: UOp, which: int) -> tuple[UOp, UOp]:
+    """Those clauses of `c` that bits name and that have a value everywhere, and what is left to ask for: `c` itself, if less may
+    have no value where `c` is false.
+    """
+    found = clauses(c)
+    inside = [clause for i, clause in enumerate(found) if which >> i & 1 and defined(clause)]
+    others = [clause for clause in found if clause not in inside]
+    return conjunction(inside), conjunction(others) if all(map(defined, others)) else c
+
+
+def _reads_memory(c: UOp) -> bool:
+    return any(n.op in _MEMORY for n in c.toposort())

@@ -1,0 +1,90 @@
+"""The solver function of an op, whichever way it is spelled.
+
+It may build terms, or expressions of the solver's own Python library, as `examples/foreign.py` does. It is called with terms;
+where it cannot take these, with expressions of the library that stand for them, and what it makes is translated.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from morok.dialect import OpInfo
+from morok.prove import smt
+from morok.prove.semantics.term import Term, Unsupported
+from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.smt.simplify import rebuilt
+from morok.prove.smt.terms import translating
+from morok.prove.symbol import Symbol
+
+Meaning = Callable[..., Term]  # (world, dtype, *lanes) -> lane
+
+asked: Final[set[str]] = set()  # the ops whose meaning the proof at hand has used
+_over_library: Final[set[Meaning]] = set()  # functions that do not take terms
+
+
+def solver_function(info: OpInfo) -> Meaning:
+    """The solver semantics that an op's entry names; Unsupported if it names none."""
+    module, _, name = info.solver.partition(":")
+    if not name:
+        raise Unsupported(f"{info.name} has no pointwise solver semantics")
+    asked.add(info.name)
+    found: Meaning = getattr(importlib.import_module(module), name)
+    return found if module.startswith("morok.prove.semantics") else meaning_of(found)
+
+
+def meaning_of(function: Meaning) -> Meaning:
+    """A solver function that takes terms, of one that may be written over expressions of the library."""
+
+    @functools.wraps(function)
+    def meaning(world: Any, dtype: Any, *operands: Any) -> Any:
+        if function not in _over_library:
+            try:
+                return _in_terms(function(world, dtype, *operands))
+            except Unsupported:
+                raise
+            except Exception:  # whatever the library makes of terms; if it is not that, it is raised again here
+                found = _of_expressions(function, world, dtype, operands)
+                _over_library.add(function)
+                return found
+        return _of_expressions(function, world, dtype, operands)
+
+    return meaning
+
+
+def _in_terms(lane: Any) -> Any:
+    """A lane in terms; anything else that a function returns is returned."""
+    if not isinstance(lane, Term):
+        return lane
+    return replace(lane, value=smt.term(lane.value), defined=smt.term(lane.defined), invalid=smt.term(lane.invalid))
+
+
+def _of_expressions(function: Meaning, world: Any, dtype: Any, operands: Sequence[Any]) -> Any:
+    """The result of a function of expressions that stand for its operands, with these put in."""
+    import z3  # lazy: the library, which these functions alone need
+
+    from morok.prove.smt.library import ref_of, taken
+
+    translating(taken)
+    stands: dict[int, Expr] = {}
+
+    def standing(operand: Expr) -> Any:
+        if operand is TRUE or operand is FALSE:
+            return z3.BoolVal(operand is TRUE)
+        name = f"operand {len(stands)}"
+        stands[id(smt.Const(Symbol("library", name), operand.sort))] = operand
+        return z3.Const(name, ref_of(operand.sort))
+
+    def given(o: Any) -> Any:
+        if not isinstance(o, Term):
+            return o
+        return replace(o, value=standing(o.value), defined=standing(o.defined), invalid=standing(o.invalid))
+
+    lane = _in_terms(function(world, dtype, *map(given, operands)))
+    if not isinstance(lane, Term):
+        return lane
+    value, defined, invalid = rebuilt([lane.value, lane.defined, lane.invalid], stands)
+    return replace(lane, value=value, defined=defined, invalid=invalid)

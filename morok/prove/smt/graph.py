@@ -1,0 +1,54 @@
+"""Terms as graphs: what stands in them, and what is left when arithmetic is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from morok.prove.smt.build import Const
+from morok.prove.smt.simplify import rebuilt
+from morok.prove.smt.terms import Applicable, Expr
+from morok.prove.symbol import Symbol
+
+LOGIC: Final = frozenset({"and", "or", "not", "=>", "=", "ite", "xor", "distinct"})
+
+
+def constants(conditions: Sequence[Expr]) -> list[Expr]:
+    """The unknowns of these conditions, in the order in which they are met."""
+    return unknowns(conditions)[0]
+
+
+def unknowns(conditions: Sequence[Expr]) -> tuple[list[Expr], list[Applicable]]:
+    """The unknowns of these conditions and the functions, in the order in which they are met."""
+    found: list[Expr] = []
+    functions: dict[int, Applicable] = {}
+    todo, seen = list(reversed(conditions)), set()
+    while todo:
+        at = todo.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        if at.head == "const":
+            found.append(at)
+        elif at.head == "apply":
+            functions[id(at.data)] = at.data
+        todo.extend(reversed(at.args))
+    return found, list(functions.values())
+
+
+def without_arithmetic(conditions: Sequence[Expr]) -> list[Expr] | None:
+    """The conditions with every term of floats, bit vectors and numbers that is computed replaced by an unknown.
+
+    Equal terms become equal unknowns, so that what rests on congruence alone is decided without their meaning; every model of
+    the conditions is one of the result. Truths, choices and equations stay. None if nothing is computed.
+    """
+    computed: list[Expr] = []
+
+    def unknown(at: Expr) -> Expr | None:
+        if not at.args or at.head in LOGIC:
+            return None
+        computed.append(at)
+        return Const(Symbol("computed", len(computed) - 1), at.sort)
+
+    found = rebuilt(conditions, {}, unknown)
+    return found if computed else None

@@ -1,0 +1,30 @@
+"""What an adversary of the prover found: false rules that were usable, and true rules beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from morok.dsl.check import check_file
+from morok.dsl.checked import CheckedRule
+from morok.prove.solve import DEFAULT_BUDGET
+from morok.prove.workers import judge
+
+HERE = Path(__file__).parent
+
+
+def corpus(name: str) -> list[CheckedRule]:
+    return list(check_file(HERE / f"{name}.rules").rules())
+
+
+@pytest.mark.parametrize("rule", corpus("usable_once"), ids=lambda r: r.name)
+def test_false_rules_that_were_usable_are_not(rule: CheckedRule) -> None:
+    found = judge(rule, DEFAULT_BUDGET, False)
+    assert found.verdict in ("refuted", "unknown", "inapplicable"), found.message
+
+
+@pytest.mark.parametrize("rule", corpus("usable_again"), ids=lambda r: r.name)
+def test_true_rules_beside_them_are_usable(rule: CheckedRule) -> None:
+    found = judge(rule, DEFAULT_BUDGET, False)
+    assert found.usable, found.message
