@@ -362,7 +362,7 @@ class _Launch(Reading):
         return made
 
     def op_reduce(self, parts: dict[str, Any], at: Any) -> Vector:
-        """A fold, in no specified order: a fold of folds of the same op is one over the loops of both."""
+        """A fold, in no specified order: what a rule makes may fold parts by themselves. What it matched is folded as a whole."""
         x: Vector = self.one(parts["src"])
         ranges = self.many(parts.get("ranges"), binder=True)
         name = self.folding(parts.get("op", ANY_FOLD))
@@ -380,7 +380,7 @@ class _Launch(Reading):
             for there in self.within_new(ranges, U.everywhere(closed, where)):
                 over = [r.at(there, 0) for r in loops]
                 for i in range(each):
-                    bag += _terms_of(x.at(there, k * each + i), name, over)
+                    bag += _terms_of(x.at(there, k * each + i), name, over, whole=pattern)
             return bag[0] if len(bag) == 1 and not loops else U.constant(name, sorted(bag))
 
         return Vector(count, lane)
@@ -423,11 +423,11 @@ class _Launch(Reading):
         return Vector(x.count, lambda where, k: U.term("After", [x.at(where, k), *(_token(d, where) for d in waits)]))
 
 
-def _terms_of(t: Term, name: Symbol, over: list[Term]) -> list[Term]:
-    """What a term contributes to a fold inside some loops: itself, or what a fold of the same name is made of."""
+def _terms_of(t: Term, name: Symbol, over: list[Term], whole: bool) -> list[Term]:
+    """What a term contributes to a fold inside some loops: itself, or where it may be taken apart what a fold is made of."""
     op, parts = U.TERMS.entries[t]
     found: list[Term] = []
-    for p in parts if op == name else (t,):
+    for p in parts if op == name and not whole else (t,):
         _, arguments = U.TERMS.entries[p]
         x, *loops = arguments if U.TERMS.op(p) == "iteration" else (p,)
         found.append(U.term("iteration", [x, *sorted([*loops, *over])]) if loops or over else x)

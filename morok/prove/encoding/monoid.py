@@ -201,7 +201,14 @@ class MonoidEncoder(StructureEncoder):
             raise Unsupported(f"{info.name} where {self.op} is folded")
         if len({len(o.lanes) for o in operands}) != 1:
             raise Unsupported(f"{info.name} of different numbers of lanes")
+        if self.side == "pattern" and not self.regroups():
+            raise Unsupported(f"{info.name} under a fold of floats, which folds what it has rounded")
         return Node(tuple(self.total(ts) for ts in zip(*(o.lanes for o in operands), strict=True)), result)
+
+    def regroups(self) -> bool:
+        """Whether what is folded may itself be taken apart: of floats, these are roundings."""
+        floats = any(map(self.world.is_float, self.folded_dtypes()))
+        return not floats or self.op in ("Max", "Min")
 
     def bound(self, x: S.Expr, least: bool) -> Num:
         raise Unsupported("bounds in a monoid")
