@@ -11,22 +11,20 @@ from typing import Final
 
 from morok.prove.answers import DEFAULT_BUDGET as DEFAULT_BUDGET
 from morok.prove.answers import Answer, Result
-from morok.prove.smt import FALSE, TRUE, BoolVal, Const, Expr, FPVal, Substitution, numeral, simplify
+from morok.prove.smt import TRUE, BoolVal, Const, Expr, FPVal, numeral, simplify
 from morok.prove.smt import text as smtlib
-from morok.prove.smt.graph import unknowns, without_arithmetic
+from morok.prove.smt.graph import kinds, unknowns, without_arithmetic
+from morok.prove.smt.propagate import refuted
 from morok.prove.smt.session import Died, Session, session
-from morok.prove.smt.simplify import contradicts, negation, rebuilt, simpler
+from morok.prove.smt.simplify import rebuilt
 from morok.prove.smt.sorts import BOOL
 from morok.prove.symbol import Symbol
 
 QUICK_BUDGET: Final = 100_000
 WALL_LIMIT_MS: Final = 120_000  # a safety net far beyond the budget; an answer that it cut short is never recorded
-INTEGERS: Final = re.compile(r"\bInt\b|to_int\b")  # a sort of integers, or a conversion to it
 # z3's default, but where integers are multiplied: there, defined values are eliminated first
 ASK: Final = "(check-sat)"
 ASK_OF_INTEGERS: Final = "(check-sat-using (then simplify propagate-values solve-eqs smt))"
-UNKNOWN: Final = frozenset({"const", "apply"})
-ROUNDS: Final = 4  # of putting in what conditions say of terms
 GIVEN_UP: Final = re.compile(r"max\. resource limit exceeded|canceled|timeout")  # also of a tactic, which is an error to z3
 _RESOURCES: Final = re.compile(r":rlimit (\d+)")
 
@@ -47,17 +45,16 @@ def obligation(conditions: Sequence[Expr]) -> str:
 def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None, model: bool = True) -> Result:
     """The answer to whether the conditions can hold together.
 
-    What `earlier` says of the very same question is not asked again, unless it is answered by a `model` and that is wanted.
+    An answer to the very same question in `earlier` is taken, unless it is SAT and a `model` is wanted.
 
-    Where the solver gives up, it is asked again with all arithmetic forgotten: what cannot hold for any functions in its place
-    cannot hold for these.
+    Where the solver gives up, it is asked again with all arithmetic forgotten: conditions that cannot hold for any functions in
+    its place cannot hold for these.
     """
     plain = [c for c in conditions if c is not TRUE]
-    if falls(plain):
+    if refuted(plain):
         return Result(Answer.UNSAT)
-    floats = any(_has_floats(c) for c in plain)
-    forgotten = without_arithmetic(plain) if floats else None
-    if forgotten is not None and falls(forgotten):
+    forgotten = without_arithmetic(plain) if "Float" in kinds(plain) else None
+    if forgotten is not None and refuted(forgotten):
         return Result(Answer.UNSAT)
     found = _ask(plain, budget, earlier, model)
     if found.answer is not Answer.UNKNOWN or forgotten is None:
@@ -66,80 +63,20 @@ def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None,
     return replace(less if less.answer is Answer.UNSAT else found, resources=found.resources + less.resources)
 
 
-def _has_floats(e: Expr) -> bool:
-    todo, seen = [e], set()
-    while todo:
-        at = todo.pop()
-        if at.sort.kind == "Float":
-            return True
-        if id(at) not in seen:
-            seen.add(id(at))
-            todo.extend(at.args)
-    return False
-
-
-def falls(conditions: Sequence[Expr]) -> bool:
-    """True if simplifying, with what the conditions say of single terms put in, shows that they cannot hold together.
-
-    Half of all obligations are decided so, in a fraction of the time that it takes to ask.
-    """
-    parts = _parts([simplify(c) for c in conditions])
-    for _ in range(ROUNDS):
-        if parts is None:
-            return True
-        there = Substitution([pair for part in parts for pair in _said_by(part)])
-        less = _parts([_beside(part, there) for part in parts])
-        if less is not None and all(a is b for a, b in zip(less, parts, strict=False)):
-            return False
-        parts = less
-    return parts is None
-
-
-def _parts(conditions: Sequence[Expr]) -> list[Expr] | None:
-    """The parts of conjunctions, without those that are plain; None where they cannot hold together."""
-    found: dict[int, Expr] = {}
-    for c in conditions:
-        for part in c.args if c.head == "and" else (c,):
-            if part is FALSE:
-                return None
-            if part is not TRUE:
-                found[id(part)] = part
-    return None if contradicts(found) else list(found.values())
-
-
-def _said_by(part: Expr) -> list[tuple[Expr, Expr]]:
-    """The values of terms that a condition says."""
-    if part.head == "=":
-        for x, y in (part.args, part.args[::-1]):
-            if x.head in UNKNOWN and y.head == "value":
-                return [(x, y)]
-    return [(part.args[0], FALSE)] if part.head == "not" else [(part, TRUE)]
-
-
-def _beside(part: Expr, there: Substitution) -> Expr:
-    """A condition where the others hold; of itself it says nothing."""
-    inner = part.args[0] if part.head == "not" else part
-    if not inner.args or (inner is part and _said_by(part)[0][0] is not part):
-        return part
-    less = simpler(inner, tuple([there(a) for a in inner.args]))
-    return less if inner is part else negation(less)
-
-
 def _ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None, model: bool) -> Result:
     text, script = smtlib.question(conditions)
     key = (text, budget)
     known = None if earlier is None else earlier.get(key)
     if known is not None and not (model and known.answer is Answer.SAT):
         return replace(known, resources=0)
-    result = _put(text, script, budget)
+    result = _put(text, script, ASK_OF_INTEGERS if "Int" in kinds(conditions) else ASK, budget)
     if earlier is not None:
         earlier[key] = replace(result, model=None)  # a model keeps its process
     return result
 
 
-def _put(text: str, script: smtlib.Script, budget: int) -> Result:
+def _put(text: str, script: smtlib.Script, command: str, budget: int) -> Result:
     limits = f"(set-option :rlimit {budget})\n(set-option :timeout {WALL_LIMIT_MS})\n"
-    command = ASK_OF_INTEGERS if INTEGERS.search(text) else ASK
     over = session()
     try:
         said = over.send(f"{limits}{text}{command}\n(get-info :reason-unknown)\n(get-info :rlimit)\n")

@@ -19,8 +19,9 @@ from morok.prove.answers import Answer, Result
 from morok.prove.obligations import prove_rule
 from morok.prove.semantics.floats import FORMATS
 from morok.prove.smt import Expr, process, session, text
-from morok.prove.smt.graph import constants, without_arithmetic
-from morok.prove.solve import Answers, Asserted, ask, falls, obligation
+from morok.prove.smt.graph import constants, kinds, without_arithmetic
+from morok.prove.smt.propagate import refuted
+from morok.prove.solve import Answers, Asserted, ask, obligation
 from morok.prove.symbol import Symbol
 
 
@@ -48,7 +49,7 @@ CIRCLE = [X > Y, Y > Z, Z > X]
     ],
 )
 def test_what_falls_by_simplifying_alone_is_unsat_at_no_cost(conditions: list[Expr]) -> None:
-    assert falls(conditions)
+    assert refuted(conditions)
     found = ask(conditions, 1)
     assert found.answer is Answer.UNSAT
     assert found.resources == 0
@@ -68,8 +69,8 @@ def test_what_falls_by_simplifying_alone_is_unsat_at_no_cost(conditions: list[Ex
         [X > Y, smt.Or(A, X > Y)],
     ],
 )
-def test_nothing_else_falls(conditions: list[Expr]) -> None:
-    assert not falls(conditions)
+def test_nothing_else_is_refuted_by_simplifying(conditions: list[Expr]) -> None:
+    assert not refuted(conditions)
 
 
 def test_the_same_question_is_asked_once_within_one_budget() -> None:
@@ -103,6 +104,15 @@ def test_a_tactic_that_gives_up_is_no_error() -> None:
 def test_constants_are_found_once_each_and_below_functions() -> None:
     assert constants([F(X) + Y > 3, smt.If(A, X, Z) == Y]) == [X, Y, A, Z]
     assert constants([smt.BoolVal(True)]) == []
+
+
+def test_the_kinds_of_sorts_are_those_of_all_terms() -> None:
+    u = smt.Const(name("u"), F16)
+    assert kinds([]) == set()
+    assert kinds([A, V == 3]) == {"Bool", "BitVec"}
+    assert kinds([F(X) == 0]) == {"Bool", "Int"}
+    assert kinds([smt.fpIsNaN(u), smt.ToReal(X) > 0]) == {"Bool", "Float", "Int", "Real"}
+    assert kinds([smt.ToInt(smt.Real(name("r"))) == 3]) == {"Bool", "Int", "Real"}
 
 
 def test_a_substitution_simplifies() -> None:
@@ -174,9 +184,9 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     questions: list[str] = []
     put = solve._put
 
-    def listening(said: str, script: text.Script, budget: int) -> Result:
-        questions.append(said)
-        return put(said, script, budget)
+    def listening(question: str, script: text.Script, command: str, budget: int) -> Result:
+        questions.append(question)
+        return put(question, script, command, budget)
 
     monkeypatch.setattr(solve, "_put", listening)
     return iter([questions])

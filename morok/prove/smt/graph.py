@@ -1,4 +1,4 @@
-"""Terms as graphs: what stands in them, and what is left when arithmetic is forgotten."""
+"""Terms as graphs: their unknowns, their kinds of sorts, and what is left when arithmetic is forgotten."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from morok.prove.smt.build import Const
 from morok.prove.smt.simplify import rebuilt
+from morok.prove.smt.sorts import Kind
 from morok.prove.smt.terms import Applicable, Expr
 from morok.prove.symbol import Symbol
 
@@ -34,6 +35,19 @@ def unknowns(conditions: Sequence[Expr]) -> tuple[list[Expr], list[Applicable]]:
             functions[id(at.data)] = at.data
         todo.extend(reversed(at.args))
     return found, list(functions.values())
+
+
+def kinds(conditions: Sequence[Expr]) -> set[Kind]:
+    """The kinds of the sorts of all terms in these conditions."""
+    found: set[Kind] = set()
+    todo, seen = list(conditions), set()
+    while todo:
+        at = todo.pop()
+        if id(at) not in seen:
+            seen.add(id(at))
+            found.add(at.sort.kind)
+            todo.extend(at.args)
+    return found
 
 
 def without_arithmetic(conditions: Sequence[Expr]) -> list[Expr] | None:
