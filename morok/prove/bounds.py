@@ -23,6 +23,7 @@ from morok.prove.products import Quotient, lemmas, magnitude, sign_of_truncated
 from morok.prove.semantics.term import Term, both, choose, either, is_true, negation
 from morok.prove.semantics.theory import MorokWorld
 from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.smt.session import Died
 from morok.prove.solve import ask
 from morok.prove.symbol import Symbol as Unknown
 
@@ -390,8 +391,11 @@ def _example(case: Case, model: Any, lo: Any, hi: Any) -> str:
     def read(v: Any) -> str:
         return str(model.value(v.value)) if isinstance(v, Symbol) else str(v)
 
-    operands = ", ".join(f"{o.dtype.name} in [{read(o.vmin)}, {read(o.vmax)}]" for o in case.operands)
-    value = model.value(case.value.value)
+    try:
+        operands = ", ".join(f"{o.dtype.name} in [{read(o.vmin)}, {read(o.vmax)}]" for o in case.operands)
+        value = model.value(case.value.value)
+    except Died:
+        return "the solver's process died before it named the operands"
     return f"{operands}: [{read(lo)}, {read(hi)}] is no interval of {case.result}, or does not hold the value {value}"
 
 

@@ -18,6 +18,7 @@ from morok.prove.dialect_values import candidates, mentioned, same_number, world
 from morok.prove.meanings import meaning_of
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE
+from morok.prove.smt.session import Died
 from morok.prove.solve import ask
 
 MOST: Final = 240  # applications of one op at one choice of dtypes
@@ -251,7 +252,7 @@ def _compare(
         return False  # said already
     try:
         _agree(world, info, result, got, want, v)
-    except Wrong:
+    except (Wrong, Died):
         raise
     except Exception as problem:
         raise Wrong("solver", f"{info.solver} of {_values(v)} is no value of {result}: {said(problem)}") from None
@@ -299,6 +300,8 @@ def _agree(world: Any, info: OpInfo, result: str, got: Term, want: Any, v: tuple
 
 def _model(world: Any, e: Any) -> Any:
     found = ask(world.axioms, DEFAULT_BUDGET)
+    if found.timed_out:
+        raise Died("no answer")
     if found.model is None:
         raise ValueError("what the theory assumes cannot be")
     return found.model.value(e)

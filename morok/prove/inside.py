@@ -8,6 +8,7 @@ interpreter confirms it.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove import smt
 from morok.prove.answers import Answer
+from morok.prove.smt.session import Died
 from morok.prove.solve import Model, ask
 from morok.prove.symbol import Symbol
 
@@ -84,9 +86,12 @@ def check(program: UOp | Sequence[UOp], kernel: str, budget: int = BUDGET) -> No
         found = ask([encoder.outside(access, d.size), *encoder.facts(access)], budget)
         if found.answer is Answer.UNSAT:
             continue
+        why = "gave up"
         if found.answer is Answer.SAT:
-            _refuse_confirmed(access, kernel, d, encoder.assignment(access, found.model))
-        why = "gave up" if found.answer is Answer.UNKNOWN else "knows too little of the index"
+            with contextlib.suppress(Died):
+                values = encoder.assignment(access, found.model)
+                _refuse_confirmed(access, kernel, d, values)
+                why = "knows too little of the index"
         warnings.warn(
             f"kernel {kernel}: undecided whether {_shown(access.index)} lies in buffer {_name(access.storage)} of {d.size} "
             f"elements: the solver {why} within {budget} resource units",

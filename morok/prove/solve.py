@@ -107,7 +107,10 @@ class Model:
         self.script = script
 
     def value(self, e: Expr) -> Expr:
-        """The numeral that `e` is in this model; an unknown of that name where its sort has no numerals."""
+        """The numeral of `e` in this model; an unknown of that name where its sort has no numerals.
+
+        Died if the process that has the model ended.
+        """
         constants, functions = unknowns([e])
         others = {id(c): _any_of(c) for c in constants if id(c) not in self.script.names}
         there = {id(f) for f in functions if id(f) in self.script.names}
@@ -147,8 +150,11 @@ def best(conditions: Sequence[Expr], wishes: Sequence[tuple[Expr, int]]) -> Mode
     asserted = [f"(assert {t})" for t in texts[: len(conditions)]]
     asserted += [f"(assert-soft {t} :weight {w})" for t, (_, w) in zip(texts[len(conditions) :], wishes, strict=True)]
     over = session()
-    said = over.send("\n".join([f"(set-option :timeout {WALL_LIMIT_MS})", *before, *asserted, ASK]))
-    if said.strip() != "sat":
+    try:
+        answer = over.send("\n".join([f"(set-option :timeout {WALL_LIMIT_MS})", *before, *asserted, ASK]))
+    except Died:
+        answer = "unknown"
+    if answer.strip() != "sat":
         over.close()
         return None
     return Model(over, script)
@@ -158,21 +164,32 @@ class Asserted:
     """Conditions that are asserted one after another, and asked about with one more.
 
     budget  in the solver's units, for each question
+    lost    the solver's process died, and nobody knows the conditions any more: everything is possible
     """
 
     def __init__(self, budget: int) -> None:
         self.over = session()
         self.script = smtlib.Script()
-        self.over.send(f"(set-option :rlimit {budget})")
+        self.lost = False
+        self._send(f"(set-option :rlimit {budget})")
 
     def add(self, conditions: Sequence[Expr]) -> None:
         before, texts = self.script.conditions(conditions)
-        self.over.send("\n".join([*before, *(f"(assert {t})" for t in texts)]))
+        self._send("\n".join([*before, *(f"(assert {t})" for t in texts)]))
 
     def possible(self, condition: Expr) -> bool:
         """False only where it is shown that the condition cannot hold beside those that are asserted."""
         before, (text,) = self.script.conditions([condition])
-        return self.over.send("\n".join([*before, f"(push)(assert {text})(check-sat)(pop)"])).strip() != "unsat"
+        return self._send("\n".join([*before, f"(push)(assert {text})(check-sat)(pop)"])) != "unsat"
+
+    def _send(self, script: str) -> str:
+        """The solver's answer; "" where it is lost."""
+        if not self.lost:
+            try:
+                return self.over.send(script).strip()
+            except Died:
+                self.lost = True
+        return ""
 
     def __del__(self) -> None:
         self.over.close()

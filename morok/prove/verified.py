@@ -57,15 +57,20 @@ def _apart(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
     for op, found in in_processes(tasks, lambda op: _tried(dialect, broken, op), died, 1, limits=Limits(LONGEST)):
         if found is None:
             final = False
-            what = f"trying {op or 'its constants'} ended the process, or did not end within {LONGEST:.0f} s"
+            what = f"trying {op or 'its constants'} ended its process or the solver's, or did not end within {LONGEST:.0f} s"
             found = [Mistake(op, "evaluate" if op else "const", what, "functions and methods that return")]
         all_found += found
     return all_found, final
 
 
-def _tried(dialect: Dialect, broken: frozenset[str], op: str) -> list[Mistake]:
+def _tried(dialect: Dialect, broken: frozenset[str], op: str) -> list[Mistake] | None:
+    """The mistakes that trying an op finds; None where it came to no end."""
+    from morok.prove.smt.session import Died  # lazy: so is all that asks the solver
+
     try:
         return list(_all(dialect, broken, op))
+    except Died:
+        return None
     except Exception as problem:
         return [Mistake(op, "solver" if op else "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])]
 

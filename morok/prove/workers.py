@@ -31,6 +31,8 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
     keep    return what a record needs: the obligations with their digest, and that of the meaning where it takes long
             (of compiled code)
     """
+    from morok.prove.smt.session import Died  # lazy: so is all that asks the solver
+
     try:
         if is_measured(rule):
             verdict = measuring().judge(rule)
@@ -43,6 +45,8 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         return replace(verdict, questions=digest_of(verdict.obligations)) if keep else verdict
     except UntrustedHelperError as problem:  # only calls of its helpers could tell
         return failure(rule, "unknown", str(problem))
+    except Died as problem:
+        return failure(rule, "unknown", f"the solver's process died: {problem}")
     except Exception as problem:  # reported as the verdict `error`, which no gate lets pass
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")
 

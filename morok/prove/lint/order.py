@@ -18,6 +18,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
 from morok.prove import smt
 from morok.prove.lint.cover import variants
+from morok.prove.smt.session import Died
 from morok.prove.solve import best
 from morok.prove.symbol import Symbol
 
@@ -292,8 +293,11 @@ def _measure(rules: Mapping[int, list[Difference]], spared: int) -> tuple[set[in
     def all_at_least(differences: list[smt.Expr], least: int) -> bool:
         return all(model.value(d >= least) is smt.TRUE for d in differences)
 
-    smaller = {n for n, ds in sums.items() if all_at_least(ds, 1)}
-    return smaller, {n for n, ds in sums.items() if not all_at_least(ds, 0)}
+    try:
+        smaller = {n for n, ds in sums.items() if all_at_least(ds, 1)}
+        return smaller, {n for n, ds in sums.items() if not all_at_least(ds, 0)}
+    except Died:
+        return set(), set()
 
 
 __all__ = ["unordered"]
