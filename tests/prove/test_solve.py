@@ -367,6 +367,24 @@ def test_processes_end_with_whoever_asks() -> None:
     assert not _runs(int(said))
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "session.start()",
+        "found = ask([X > Y], 1000)",  # a model keeps its process
+        "ring = [ask([X > Y], 1000)]; ring[0].model.ring = ring; del ring; gc.collect()",
+        "Asserted(1000).add([X > Y]); session._server.control.shutdown(2); Asserted(1000)",  # the server is started again
+        "ask([X > Y], 1000); child = os.fork()\n"
+        "if child == 0: sys.exit(ask(CIRCLE, 100_000).answer is not Answer.UNSAT)\n"
+        "assert os.waitpid(child, 0)[1] == 0; assert session._server.program.poll() is None",
+    ],
+)
+def test_nothing_is_left_open_when_a_process_ends(program: str) -> None:
+    begin = "import gc, sys; sys.path.insert(0, 'tests/prove'); from test_solve import *\n"
+    done = subprocess.run([sys.executable, "-W", "default", "-c", begin + program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def _runs(pid: int) -> bool:
     try:
         return b"process.py" in Path(f"/proc/{pid}/cmdline").read_bytes()

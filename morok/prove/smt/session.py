@@ -5,6 +5,7 @@ Where there can be no such processes, or no more of them, the solver is asked in
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import importlib.util
@@ -12,6 +13,7 @@ import os
 import socket
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -19,6 +21,7 @@ from morok.locks import SOLVER
 from morok.prove.smt import process
 
 PATIENCE: Final = 150.0  # seconds for an answer, beyond any limit that the solver is given: some of its steps look at no limit
+GRACE: Final = 2.0  # seconds in which the program ends, once nobody is left who could ask
 
 
 class Died(Exception):
@@ -39,6 +42,8 @@ class _Child:
     def __init__(self, over: socket.socket) -> None:
         self.over = over
         over.settimeout(PATIENCE)
+        # not `__del__`: in a circle of garbage the socket may go first, which is a ResourceWarning
+        self.close = weakref.finalize(self, over.close)
 
     def send(self, script: str) -> str:
         try:
@@ -54,17 +59,12 @@ class _Child:
             raise Died("the solver's process ended")
         return said
 
-    def close(self) -> None:
-        self.over.close()
-
-    __del__ = close
-
 
 class _Server:
     """The process that is forked for conversations. Processes that are forked from this one share it."""
 
     control: socket.socket | None = None
-    program: subprocess.Popen[bytes] | None = None  # nobody waits for it: it ends when nobody is left who could ask
+    program: subprocess.Popen[bytes] | None = None  # it ends when nobody is left who could ask
 
 
 _server: Final = _Server()
@@ -142,7 +142,17 @@ def _started() -> socket.socket:
 
 
 def _stop(control: socket.socket) -> None:
+    """Leave the server. In a child that was forked from its parent, the parent's socket stays open, and nobody is waited for."""
     with SOLVER:
         if _server.control is control:
             _server.control = None
             control.close()
+            if _server.program is not None:
+                with contextlib.suppress(subprocess.TimeoutExpired):  # another process may still ask
+                    _server.program.wait(GRACE)
+
+
+@atexit.register
+def _leave() -> None:
+    if _server.control is not None:
+        _stop(_server.control)
