@@ -79,7 +79,7 @@ class Nodes(Values):
         return template.format(v=bare(value), d=dtype)
 
     def may_be_index(self, ty: Ty | None) -> bool:
-        """Whether a node may be of a dtype without a least and a greatest value."""
+        """True if a node may be of a dtype without a least and a greatest value."""
         admitted = () if ty is None else (ty.element,) if ty.fixed else self.rule.domains[ty.element]
         return ty is None or "index" in admitted
 

@@ -71,7 +71,7 @@ class Instance:
     # nodes
 
     def inside(self, leaf: Node) -> Node:
-        """What a leaf is opened from, since rules look there; any other leaf as it is."""
+        """The operand below the openings of a leaf, since rules look there; any other leaf as it is."""
         info = self.by_key.get(self.dialect.opkey(leaf))
         while info is not None and info.role == "open":
             leaf = self.dialect.operands(leaf)[0]
@@ -353,7 +353,7 @@ class Instance:
         return not left
 
     def differ(self, p: Term, t: Term) -> bool:
-        """Whether two terms are made alike, of other constants or other lanes of one operand in every place where they differ."""
+        """True if two terms are made alike, of other constants or other lanes of one operand in every place where they differ."""
         a, b = self.entries[p], self.entries[t]
         if p == t:
             return False

@@ -65,8 +65,9 @@ def _implied(clause: UOp, others: list[UOp]) -> bool:
 
 @helper
 def split(c: UOp, which: int) -> tuple[UOp, UOp]:
-    """Those clauses of `c` that bits name and that have a value everywhere, and what is left to ask for: `c` itself, if less may
-    have no value where `c` is false.
+    """(the clauses of `c` that bits name and that have a value everywhere, the condition that is left to ask for)
+
+    That condition is `c` itself, if less may have no value where `c` is false.
     """
     found = clauses(c)
     inside = [clause for i, clause in enumerate(found) if which >> i & 1 and defined(clause)]

@@ -51,7 +51,7 @@ def is_built_in_rule(rule: CheckedRule) -> bool:
 
 
 def page_path(file: str | Path) -> Path:
-    """Where the page of a rule file is: the built-in ledger, or the folder `proofs` beside a pack's file."""
+    """The path of the page of a rule file: in the built-in ledger, or the folder `proofs` beside a pack's file."""
     built_in = inside(file)
     if built_in is not None:
         return (proofs_folder() / built_in).with_suffix(".json")

@@ -1,4 +1,4 @@
-"""What an adversary of the prover found: false rules that were usable, and true rules beside them."""
+"""Findings of an adversary of the prover: false rules that were usable, and true rules beside them."""
 
 from __future__ import annotations
 

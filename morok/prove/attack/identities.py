@@ -158,7 +158,7 @@ def some(rng: random.Random, quick: bool = False, anywhere: bool = False) -> tup
 
 
 def backwards(rng: random.Random, t: Term) -> Term | None:
-    """What a term is equal to by an identity, where the other letters have values; None where chance finds no such identity."""
+    """A term equal to this one by an identity whose other letters have values; None where chance finds no such identity."""
     numbers = ("true", "false") if t.dtype == "bool" else ("0", "1", "-1")
     fitting = [
         i for i in BACKWARDS

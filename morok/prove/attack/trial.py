@@ -33,7 +33,7 @@ COMPILED: Final = 0.3  # the share of usable rules of which one firing is comput
 
 @dataclass(slots=True)
 class Fired:
-    """What firing a rule has shown.
+    """The outcome of firing a rule.
 
     sample  a graph that machine code can compute, and what the rule makes of it
     """
@@ -78,7 +78,7 @@ def put(rule: CheckedRule, seed: str) -> Outcome:
 
 
 def by_machine(sample: tuple[UOp, UOp] | None, seed: str) -> sieve.Difference | None:
-    """What machine code makes otherwise of a firing than the graph that it took means; of some rules it is tried."""
+    """The difference between machine code after a firing and the meaning of the graph before it; None if none, or not tried."""
     rng = random.Random(f"{seed} machine")
     return None if sample is None or rng.random() >= COMPILED else compiled.difference(*sample, rng)
 

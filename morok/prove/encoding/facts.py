@@ -239,7 +239,7 @@ class Facts(Pointwise):
         return Node((term,) * (len(v.lanes) if isinstance(v, Node) else 1), v.dtype, Made("Const", ()))
 
     def identity(self, op: str, dtype: str) -> Term:
-        """What a fold over no iterations is."""
+        """The value of a fold over no iterations."""
         if op not in REDUCTIONS or not built_in(self.rule.dialect):
             raise Unsupported(f"a fold by {op}")
         if dtype == "index" and op in ("Max", "Min"):

@@ -163,5 +163,5 @@ def lanes_in(rule: CheckedRule, source: Any) -> int | str:
 
 
 def has_lanes_of_source(rule: CheckedRule, source: Any, at: S.Syntax) -> bool:
-    """Whether the types say that a Reduce has as many lanes as what it folds: it never has more."""
+    """True if by its types a Reduce has as many lanes as the source that it folds: it never has more."""
     return lanes_in(rule, source) in (1, rule.type_of(at).lanes)

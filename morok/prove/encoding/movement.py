@@ -18,7 +18,7 @@ from morok.prove.symbol import Symbol
 
 
 def any_number(part: Any) -> bool:
-    """Whether a pattern leaves open how many operands stand there."""
+    """True if a pattern leaves the number of operands in this place open."""
     items = part.items if isinstance(part, S.PList) else part if isinstance(part, list) else [part]
     return isinstance(part, S.PVar) or any(isinstance(i, S.PSequence) for i in items)
 
@@ -66,7 +66,7 @@ class Movement(Lanes):
         return x
 
     def of_views(self, at: S.Syntax, *conditions: Expr) -> None:
-        """What holds of every view that there is: a premise about one that is matched, a duty of one that the rule makes."""
+        """Conditions on every view that there is: premises about one that is matched, duties of one that the rule makes."""
         if isinstance(at, S.Pattern):
             self.premise(*conditions)
         else:
@@ -248,7 +248,7 @@ class Movement(Lanes):
         )
 
     def flags_of(self, part: Any) -> Seq[Any]:
-        """What says of each axis whether it is reversed: values, or what a pattern has in their places."""
+        """The flag of each axis that says if it is reversed: values, or the parts of a pattern in their places."""
         if isinstance(part, S.PExpr):
             part = part.value
         if isinstance(part, S.PList) or (isinstance(part, S.EList) and self.side == "pattern"):
@@ -264,7 +264,7 @@ class Movement(Lanes):
         return Truth(smt.BoolVal(bool(written.value)))
 
     def decided(self, flag: Truth) -> bool:
-        """Whether an axis is reversed, where the rule's form says it."""
+        """True if an axis is reversed. Unsupported where the rule's form does not say it."""
         value = smt.simplify(flag.value)
         if not (is_true(value) or is_false(value)):
             raise Unsupported("an axis that is reversed or not")

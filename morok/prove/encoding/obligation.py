@@ -88,7 +88,7 @@ class Choices:
         return self.taken[self.at - 1]
 
     def advance(self) -> bool:
-        """Whether there is another combination, which is taken next; OutOfSteps where there were too many."""
+        """True if there is another combination, which is taken next; OutOfSteps where there were too many."""
         self.left -= 1
         if self.left < 0:
             raise OutOfSteps(f"more than {MOST_CHOICES:,} combinations of sizes and alternatives")

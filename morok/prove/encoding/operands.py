@@ -174,7 +174,7 @@ class Operands(Freedom):
         raise Unsupported("operands of this form")
 
     def left_for(self, items: list[Any]) -> int | None:
-        """How many operands a sequence among these must have, to be as many as is expected; None if nothing says it."""
+        """The number of operands of the sequence among these, so that all are as many as is expected; None if nothing says it."""
         if self.expect is None:
             return None
         sequences = [i for i in items if isinstance(i, (S.PSequence, S.ESpread, S.EComprehension))]

@@ -143,7 +143,7 @@ class Terms:
         return smt.Function(name, *([ELEMENT] * len(arguments)), ELEMENT)(*(self.expression(a) for a in arguments))
 
     def plainly_other(self, s: Term, t: Term) -> bool:
-        """Whether two terms differ whatever their ops compute: where the same op is done to plainly other operands, or where
+        """True if two terms differ whatever their ops compute: where the same op is done to plainly other operands, or where
         neither is made by an op. Of an op and an operand, or of two ops, somebody may know that they are equal.
         """
         (f, some), (g, others) = self.entries[s], self.entries[t]

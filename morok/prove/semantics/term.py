@@ -144,7 +144,7 @@ class World:
         return smt.Const(self.symbol(stem), sort)
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """What `make` gave for this key the first time; of terms the same ones count as equal."""
+        """The result of the first `make` for this key; of terms the same ones count as equal."""
         parts = tuple(("at", k.number) if isinstance(k, Expr) else k for k in key)
         if parts not in self.known:
             self.known[parts] = (make(), key)

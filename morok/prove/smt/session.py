@@ -72,7 +72,7 @@ _server: Final = _Server()
 
 @functools.cache
 def library() -> str:
-    """Where z3's shared library is, found without loading the package."""
+    """The path of z3's shared library, found without loading the package."""
     found = importlib.util.find_spec("z3")
     places = [Path(p) / "lib" for p in (found.submodule_search_locations or ())] if found is not None else []
     names = ("libz3.so", "libz3.dylib", "libz3.dll")
