@@ -17,6 +17,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
 from morok.prove import bounds, dialect_meanings, intervals, smt, solve, workers
 from morok.prove.answers import DEFAULT_BUDGET, Answer
+from morok.prove.attack import trial
 from morok.prove.inside import check
 from morok.prove.lint import order
 from morok.prove.lint.order import unordered
@@ -137,6 +138,13 @@ def test_a_measure_that_is_lost_orders_nothing(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(order, "best", lost)
     assert [r.name for r in unordered(rules)] == ["g.a"]
+
+
+@pytest.mark.usefixtures("dying_models")
+def test_an_attack_finds_nothing_in_a_solver_that_is_lost() -> None:
+    rule = next(iter(check_text("group g\n\nr: Mul(x: i32, y) if vmin(x) > 1 ~> x\n").rules()))
+    assert trial.verdict_of(rule).verdict == "unknown"
+    assert trial.verdict_of(rule).verdict == "refuted"
 
 
 @pytest.mark.usefixtures("dying_models")

@@ -19,6 +19,7 @@ from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.encoding.obligation import OutOfSteps
 from morok.prove.obligations import Progress, conclude, is_definition, prove_instances, scope, theory_of
 from morok.prove.rule_syntax import canonical
+from morok.prove.smt.session import Died
 from morok.prove.trust import sieve
 from morok.prove.verdict import Verdict
 from morok.prove.workers import failure
@@ -88,7 +89,7 @@ def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
     progress = Progress(budget, keep=False)
     try:
         prove_instances(rule, theory_of(rule), progress)
-    except OutOfSteps as why:
+    except (OutOfSteps, Died) as why:
         progress.unknown.append(str(why))
     except Exception as problem:  # as `morok prove` reports it
         return failure(rule, "error", f"{type(problem).__name__}: {problem}")
