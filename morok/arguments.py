@@ -174,7 +174,9 @@ def instance(value: Any, kind: type[T], what: str, expected: str, error: type[Mo
 
 def mapping(value: Any, what: str, expected: str, error: type[MorokError] = UsageError) -> Mapping[Any, Any]:
     """A dict, or what works as one."""
-    return instance(value, Mapping, what, expected, error)  # type: ignore[type-abstract]
+    if not isinstance(value, Mapping):
+        raise mistyped(value, what, expected, error)
+    return value
 
 
 def several(value: Any, what: str, expected: str, error: type[MorokError] = UsageError) -> list[Any]:

@@ -180,22 +180,22 @@ class Nodes:
         if not built_in(self.rule.dialect):
             hint = "@morok.helper(arguments=..) makes them"
             raise UnmadeError(f"no nodes of dialect {self.rule.dialect.name} are made up: {hint}")
-        from morok.ir.dtype import dtypes
+        from morok.ir.dtype import BY_NAME, dtypes
 
         if ty.place:
             raise UnmadeError("no storage is made up")
         self.constants = constants
         name = self.rng.choice(("i32", "f32", "index", "bool")) if ty.element == "any" else instance.element(ty)
-        scalar = self.rule.dialect.dtypes[name]
+        scalar = BY_NAME[name]
         if scalar is dtypes.void:
             raise UnmadeError("no statements are made up")
         if ty.pointer:
             from morok.ir.op import Op
             from morok.ir.uop import UOp
 
-            return UOp.new(Op.DefineGlobal, (), self.rng.randrange(3), scalar.ptr(self.rng.choice((1, 8, 64))))  # type: ignore[attr-defined]
+            return UOp.new(Op.DefineGlobal, (), self.rng.randrange(3), scalar.ptr(self.rng.choice((1, 8, 64))))
         count = ty.lanes if isinstance(ty.lanes, int) else self._count(ty.lanes)
-        return self.node(scalar if count == 1 else scalar.vec(count), self.rng.choice((0, 1, 1, 2, 3)))  # type: ignore[attr-defined]
+        return self.node(scalar if count == 1 else scalar.vec(count), self.rng.choice((0, 1, 1, 2, 3)))
 
     def _count(self, name: str) -> int:
         if name not in self.lanes:
@@ -204,6 +204,7 @@ class Nodes:
 
     def node(self, d: Any, depth: int) -> Any:
         """A random graph of that dtype."""
+        from morok.ir.dtype import dtypes
         from morok.ir.op import Op
         from morok.ir.uop import UOp
 
@@ -215,8 +216,7 @@ class Nodes:
             made = self._leaf(d)
         elif d.scalar().name == "bool":
             if rng.random() < 0.6:
-                inner = self.rule.dialect.dtypes[rng.choice(("index", "i32"))]
-                inner = inner if d.count == 1 else inner.vec(d.count)  # type: ignore[attr-defined]
+                inner = rng.choice((dtypes.index, dtypes.i32)).vec(d.count)
                 made = UOp.new(rng.choice((Op.Lt, Op.Ne, Op.Eq)), (self.node(inner, depth - 1), self.node(inner, depth - 1)))
             else:
                 made = UOp.new(rng.choice((Op.And, Op.Or)), (self.node(d, depth - 1), self.node(d, depth - 1)))

@@ -191,13 +191,12 @@ def find(name: str) -> Path | None:
 
 def _spec(name: str, path: Iterable[str] | None) -> importlib.machinery.ModuleSpec | None:
     for finder in sys.meta_path:
-        look = getattr(finder, "find_spec", None)
         try:
-            found = None if look is None else look(name, None if path is None else list(path), None)
-        except (ImportError, AttributeError, ValueError):
+            found = finder.find_spec(name, None if path is None else list(path), None)
+        except (ImportError, AttributeError, ValueError):  # one without the method among them
             continue
         if found is not None:
-            return found  # type: ignore[no-any-return]
+            return found
     return None
 
 

@@ -121,7 +121,6 @@ class Symbol:
     """An unknown integer, in the place of an `int`. Comparing it decides the path."""
 
     __slots__ = ("explorer", "value")
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, explorer: Explorer, value: Expr) -> None:
         self.explorer = explorer

@@ -6,7 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from morok.dialect import Dialect, Node, Remembers
 from morok.errors import RewriteLimitError
@@ -16,7 +16,9 @@ from morok.rewrite.brief import brief
 from morok.rewrite.identity import IdentityMap
 from morok.rewrite.matcher import Match, Matcher
 from morok.rewrite.pending import PENDING
-from morok.rewrite.specialize import nests, operands, opkey, recall
+
+if TYPE_CHECKING:
+    from morok.rewrite.specialize import nests, operands, opkey, recall
 
 
 class Limits(NamedTuple):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from morok.dialect import Node
 from morok.rewrite.matcher import Match
-from morok.rewrite.specialize import operands, opkey, recall
 
 if TYPE_CHECKING:
     from morok.rewrite.drive import Job
+    from morok.rewrite.specialize import operands, opkey, recall
 
 
 def unfold(job: Job, root: Node) -> list[Node]:

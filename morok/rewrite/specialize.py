@@ -16,7 +16,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from morok.dialect import Dialect, Node
 from morok.rewrite import store
@@ -25,21 +25,11 @@ from morok.rewrite import store
 CALLS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("opkey", "operands", "recall", "nests"), ("n",)) | {"same": ("a", "b")}
 
 
-# What `specialize` puts in place of these names.
-def opkey(node: Node) -> Hashable:
-    raise NotImplementedError
-
-
-def operands(node: Node) -> Sequence[Node]:
-    raise NotImplementedError
-
-
-def recall(node: Node) -> dict[int, Any]:
-    raise NotImplementedError
-
-
-def nests(node: Node) -> bool:
-    raise NotImplementedError
+if TYPE_CHECKING:  # names in functions that are specialized: when these run, the dialect's own are in their place
+    opkey: Callable[[Node], Hashable]
+    operands: Callable[[Node], Sequence[Node]]
+    recall: Callable[[Node], dict[int, Any]]
+    nests: Callable[[Node], bool]
 
 
 class _Inliner(ast.NodeTransformer):

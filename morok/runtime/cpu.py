@@ -93,7 +93,10 @@ class CPUDevice(Device):
 
     name = "CPU"
     shares_host_memory = True
-    measures = True
+
+    @property
+    def measures(self) -> bool:
+        return True
 
     @property
     def identity(self) -> str:

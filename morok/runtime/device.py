@@ -39,7 +39,6 @@ class Device(ABC):
 
     name: str
     shares_host_memory = False
-    measures = False
 
     def __init__(self) -> None:
         self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
@@ -47,6 +46,10 @@ class Device(ABC):
 
     def __repr__(self) -> str:
         return f"<device {self.name}>"
+
+    @property
+    def measures(self) -> bool:
+        return False
 
     @property
     def identity(self) -> str:

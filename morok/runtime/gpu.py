@@ -125,7 +125,7 @@ class CUDADevice(Device):
     name = "CUDA"
 
     @property
-    def measures(self) -> bool:  # type: ignore[override]
+    def measures(self) -> bool:
         return status().usable
 
     @property

@@ -102,4 +102,5 @@ def only_tensors(values: Sequence[Any], what: str, kind: type[Any]) -> None:
 def tensor(value: Any, kind: type[T], what: str) -> T:
     """A tensor; DTypeError for anything else."""
     only_tensors([value], what, kind)
-    return value  # type: ignore[no-any-return]
+    found: T = value
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -131,8 +132,9 @@ class Math(Movement):
     # Operands.
 
     @classmethod
+    @abstractmethod
     def _from_data(cls, data: Any, device: str, dtype: DType | None = None, floats: DType = DEFAULT_FLOAT) -> Self:
-        raise NotImplementedError
+        """A tensor of a Python value or an array; Python floats become `floats`, unless `dtype` is given."""
 
     def _operand(self, other: Any, d: DType | None = None) -> UOp:
         """What stands on the other side of an operator; a Python number takes `d` (by default this dtype) where it can."""

@@ -141,11 +141,13 @@ def _to_real(e: Expr, a: int) -> Value | None:
 
 
 def _sum(e: Expr, *values: Any) -> Value:
-    return sum(values[1:], values[0])  # type: ignore[no-any-return]
+    total: Value = sum(values[1:], values[0])
+    return total
 
 
 def _difference(e: Expr, *values: Any) -> Value:
-    return -values[0] if len(values) == 1 else values[0] - sum(values[1:])  # type: ignore[no-any-return]
+    rest: Value = -values[0] if len(values) == 1 else values[0] - sum(values[1:])
+    return rest
 
 
 def _by(function: Callable[[Any, Any], Any]) -> Callable[..., Value | None]:

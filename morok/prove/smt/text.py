@@ -190,7 +190,7 @@ def parsed(text: str) -> Parsed:
 def value(text: str, sort: Sort) -> Any:
     """A value as a solver prints it: what `Expr.value` of its numeral is; its name where the sort is uninterpreted."""
     read: dict[str, Callable[[Parsed, Sort], Any]] = {
-        "Bool": lambda v, _: {"true": True, "false": False}[v],  # type: ignore[index]
+        "Bool": lambda v, _: {"true": True, "false": False}[str(v)],
         "Int": lambda v, _: _integer(v),
         "Real": lambda v, _: _real(v),
         "BitVec": lambda v, _: _pattern(v),
