@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo
-from morok.dsl.values import NoValue
 from morok.ir.definedness import defined
 from morok.ir.divisors import excludes_overflow, excludes_zero
 from morok.ir.dtype import BY_NAME, FLOATS, INTS, NUMBERS, SCALARS, SIGNED, UNSIGNED, AddrSpace, DType, dtypes, safe_cast
@@ -73,9 +72,9 @@ def _no_overflow(node: UOp) -> bool:
 
 
 def _identity(op: Op, dtype: DType) -> Any:
-    """The neutral element of a fold; no value where there is none."""
+    """The neutral element of a fold. Undefined where there is none."""
     if op not in REDUCE_OPS or (dtype.is_index and op in (Op.Max, Op.Min)):
-        raise NoValue
+        raise Undefined
     return identity(op, dtype)
 
 

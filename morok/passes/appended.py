@@ -46,9 +46,9 @@ def admit(rules: RuleSet) -> None:
     """Let these rules be used in a stage. UsageError for rules over other nodes than UOps, and for rules that want a context;
     UnprovedRuleError for a rule that no ledger vouches for.
     """
-    from morok.dialect import built_in
+    from morok.dialect import built_in  # lazy, all three: the engine, which is loaded where rules are
     from morok.rewrite import gate
-    from morok.rewrite.ruleset import RuleSet  # lazy: the engine, which is loaded where rules are
+    from morok.rewrite.ruleset import RuleSet
 
     instance(rules, RuleSet, "what is appended to a stage", "rules, as load_rules(..) makes them")
     if not built_in(rules.dialect):
