@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from morok.tensor.stored import constant, is_empty
 from morok.tensor.tensor import Tensor
 
 _BUFFER: Final = Op.Buffer
+_BIND: Final = Op.Bind
 _ROWS: Final = (tuple, list)
 _RESHAPE: Final = Op.Reshape
 _PLAIN: Final = object()  # under which a node keeps what `_plain` says
@@ -44,12 +46,13 @@ class Arguments:
     key      what a plan depends on, as one tuple: each argument's kind, and which of them share what
     tensors  each tensor once; an array is one over it
     leaves   the Buffer nodes behind them, each once
+    serials  their serial numbers
     binds    the bound variables in them, each once
     objects  what is an argument by its identity, and may change
     values   what else the key means by its identity
     """
 
-    __slots__ = ("key", "tensors", "leaves", "binds", "objects", "values", "nodes", "_arrays", "_given", "_parts")
+    __slots__ = ("key", "tensors", "leaves", "serials", "binds", "objects", "values", "nodes", "_arrays", "_given", "_parts")
 
     def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.tensors: dict[int, Lazy] = {}
@@ -61,30 +64,46 @@ class Arguments:
         self._arrays: dict[int, Lazy] = {}  # by the identity of the array
         self._given: dict[int, np.ndarray[Any, Any]] = {}
         self._parts: list[Any] = []
-        for value in args:
-            if type(value) is Tensor:
-                self._tensor(value)
-            else:
-                self._add(value, 0)
-        if kwargs:
-            for name, value in kwargs.items():
-                self._parts.append(name)
-                self._add(value, 0)
+        self._row(args, 0)
+        for name, value in kwargs.items():
+            self._parts.append(name)
+            self._row((value,), 0)
         if self.binds:
             self._parts += [bind.src[0] for bind in self.binds]
         self.key = tuple(self._parts)
+        self.serials = [leaf.serial for leaf in self.leaves]
+
+    def _row(self, values: Iterable[Any], depth: int) -> None:
+        """Enter some values at one level of containers."""
+        parts, tensors, leaves = self._parts, self.tensors, self.leaves
+        for value in values:
+            kind = type(value)
+            if kind is Tensor:
+                node = value.uop
+                plain = node.memo.get(_PLAIN)
+                if plain and id(value) not in tensors:  # as most are: what `_tensor` does, without a call
+                    tensors[id(value)] = value
+                    leaf = node if node.op is _BUFFER else node.src[0]
+                    parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
+                else:
+                    self._tensor(value)
+            elif kind in _ROWS and depth < _DEEP:
+                parts += (kind, len(value))
+                self._row(value, depth + 1)
+            elif kind in PLAIN:
+                parts += (kind, value)
+            else:
+                self._add(value, depth)
 
     def _add(self, value: Any, depth: int) -> None:
+        """Enter what is no exact Tensor, no plain value, and no tuple or list."""
         parts = self._parts
         kind = type(value)
-        if kind in PLAIN:
-            parts += (kind, value)
+        if kind is UOp:
+            form, binds = (value.src[0], (value,)) if value.op is _BIND else _form(value)
+            parts += (UOp, form, *[self.binds.setdefault(b, len(self.binds)) for b in binds])
         elif isinstance(value, Lazy):
             self._tensor(value)
-        elif kind in _ROWS and depth < _DEEP:
-            parts += (kind, len(value))
-            for v in value:
-                self._add(v, depth + 1)
         elif isinstance(value, np.ndarray):
             made = self._arrays.get(id(value))
             if made is None:
@@ -92,9 +111,6 @@ class Arguments:
                 self._given[id(value)] = value
             parts.append(np.ndarray)
             self._tensor(made)
-        elif isinstance(value, UOp):
-            form, binds = (value.src[0], (value,)) if value.op is Op.Bind else _form(value)
-            parts += (UOp, form, *[self.binds.setdefault(b, len(self.binds)) for b in binds])
         elif isinstance(value, Module):
             parts += (kind, id(value))
             self.objects.append(value)
@@ -106,7 +122,7 @@ class Arguments:
             parts += (kind, len(inner))
             for name, v in inner:
                 parts.append(name)
-                self._add(v, depth + 1)
+                self._row((v,), depth + 1)
         else:
             parts.append(value_key(value))
             self.values.append(value)
@@ -124,7 +140,7 @@ class Arguments:
         if not plain:
             node = _with_memory(value, self.nodes)
             plain = _plain(node)
-        if plain:  # as most are
+        if plain:
             leaf = node if node.op is _BUFFER else node.src[0]
             self._parts += (value.__class__, plain, leaves.setdefault(leaf, len(leaves)))
             return
@@ -185,8 +201,14 @@ def _plain(node: UOp) -> tuple[Any, ...]:
         leaf = node.src[0] if node.op is _RESHAPE else node
         shape = shape_of(node) if leaf.op is _BUFFER else ()
         known = leaf.op is _BUFFER and all(isinstance(d, int) for d in shape)
-        found = node.memo[_PLAIN] = (shape, leaf.dtype, leaf.src[1].arg) if known else ()
+        found = node.memo[_PLAIN] = _shared((shape, leaf.dtype, leaf.src[1].arg)) if known else ()
     return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared(plain: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One object for equal tuples, as far as it is remembered: keys of it are compared by a look at each."""
+    return plain
 
 
 def _leaf(node: UOp) -> UOp | None:
@@ -199,7 +221,7 @@ def _form(node: UOp) -> Form:
     found: Form | None = node.memo.get(_FORM)
     if found is None:
         order = toposort([node])
-        binds = tuple([n for n in order if n.op is Op.Bind])
+        binds = tuple([n for n in order if n.op is _BIND])
         mapping = {b: UOp.var(f"{b.src[0].arg[0]}#{k}", b.dtype, *b.src[0].arg[1:]) for k, b in enumerate(binds)}
         leaf = _leaf(node)
         if leaf is not None:

@@ -146,7 +146,8 @@ def described(
         ]
         changed = stands.changed()
     finally:
-        noted.undo()
+        for tensor, old in noted.before.values():
+            registry.put(tensor, old)
     del result
     pattern.new.clear()
     if changed:

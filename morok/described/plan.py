@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -34,8 +33,7 @@ from morok.tensor.writing import refuse_view
 if TYPE_CHECKING:
     from morok.runtime.plan import ExecutionPlan
 
-_node: Final = attrgetter("uop")
-_serial: Final = attrgetter("serial")
+_RESHAPE: Final = Op.Reshape
 _SLOTS: Final = 3  # results of one output that are kept to be used again
 _references: Final = sys.getrefcount
 
@@ -84,17 +82,47 @@ class _Slot:
 class _Execution:
     """One plan and its buffers: for one call at a time.
 
+    given    the serial numbers of the leaves that it has
     written  where those lie that it writes, once it was looked whether they overlap others
     """
 
-    __slots__ = ("plan", "keys", "slots", "values", "written")
+    __slots__ = ("plan", "keys", "slots", "values", "given", "written")
 
-    def __init__(self, plan: ExecutionPlan, keys: list[tuple[int, int]], outputs: int) -> None:
+    def __init__(self, plan: ExecutionPlan, keys: list[tuple[int, int]], leaves: int, outputs: int) -> None:
         self.plan = plan
         self.keys = [(plan.buffers[n], k) for n, k in keys]
         self.slots: list[list[_Slot]] = [[] for _ in range(outputs)]
+        self.given = [0] * leaves  # no node's number
         self.written: Spans | None = None
         self.values: dict[str, int] = {}  # of variables, as the plan has them
+
+
+class Leaves:
+    """The memory that a call is given, by the numbers of its leaves.
+
+    serials  of the node whose memory each is
+    """
+
+    __slots__ = ("serials", "_nodes", "_copies")
+
+    def __init__(self, call: Arguments) -> None:
+        self.serials = call.serials
+        self._nodes = call.leaves
+        self._copies: dict[int, UOp] = {}
+
+    def memory(self, number: int) -> Buffer:
+        node = self._copies[number] if number in self._copies else [*self._nodes][number]
+        return registry.memory_of(node) or _allocated(node)
+
+    def copied(self, leaf: UOp) -> UOp:
+        """A Buffer node with a copy of a leaf's memory, which is used in its place from now on."""
+        number = self._nodes[leaf]
+        found = self.memory(number)
+        memory = Buffer(found.device, found.dtype, found.size)
+        memory.copy_in(found.numpy())
+        self._copies[number] = node = registry.new_buffer(leaf.dtype, leaf.arg, leaf.src[1].arg, memory)
+        self.serials[number] = node.serial
+        return node
 
 
 class Part:
@@ -147,15 +175,16 @@ class Part:
         refuse_overlaps(there, {k for k, m in enumerate(there) for w in written if m is self.memory[w]})
         self.written = written
         self.sizes = [(node.dtype, node.arg) for node in normal.buffers]
+        self.fresh_outputs = [(k, n) for k, n in enumerate(self.outputs) if n >= self.schedule.inputs]
         self.idle: list[_Execution] = [self._made()]
 
     def _made(self) -> _Execution:
         memory = [Buffer(self.target, *self.sizes[n]) if m is None else m for n, m in enumerate(self.memory)]
         memory += [Buffer(self.target, d, n) for d, n in self.schedule.made]
         plan = planned(Prepared(self.schedule, self.target, [], memory, self.values, {}), self.outputs)
-        return _Execution(plan, self.keys, len(self.outputs))
+        return _Execution(plan, self.keys, len(self.leaves), len(self.outputs))
 
-    def run(self, leaves: list[Buffer], keys: list[int], binds: list[int], shapes: list[list[Any]]) -> list[_Slot | None]:
+    def run(self, leaves: Leaves, keys: list[int], binds: list[int], shapes: list[list[Any]]) -> list[_Slot | None]:
         """Execute; for each output above the inputs the memory that it lies in, which is the caller's."""
         try:
             execution = self.idle.pop()
@@ -163,11 +192,16 @@ class Part:
             execution = self._made()
         plan = execution.plan
         buffers, use = plan.buffers, plan._use
-        changed = [(n, leaves[k]) for n, k in self.leaves if buffers[n] is not leaves[k]]
-        for n, given in changed:
-            use(n, given)
-        if self.written and changed:
-            self._refuse_overlaps(execution, changed)
+        given = [leaves.serials[k] for _, k in self.leaves]
+        if given != execution.given:
+            changed = [
+                (n, leaves.memory(k)) for (n, k), a, b in zip(self.leaves, given, execution.given, strict=True) if a != b
+            ]
+            for n, memory in changed:
+                use(n, memory)
+            execution.given = given
+            if self.written:
+                self._refuse_overlaps(execution, changed)
         for memory, k in execution.keys:
             memory.copy_in(np.array([keys[k]], np.uint64))
         for n, array, dtype in self.arrays:
@@ -176,15 +210,11 @@ class Part:
             use(n, Buffer(self.target, template.dtype, template.size).allocate())
             if filled:
                 buffers[n].copy_in(template.numpy())
-        out: list[_Slot | None] = []
-        for k, n in enumerate(self.outputs):
-            if n < self.schedule.inputs:
-                out.append(None)
-                continue
-            slot = self._slot(execution.slots[k], buffers[n], shapes[k])
+        out: list[_Slot | None] = [None] * len(self.outputs)
+        for k, n in self.fresh_outputs:
+            out[k] = slot = self._slot(execution.slots[k], buffers[n], shapes[k])
             if slot.memory is not buffers[n]:
                 use(n, slot.memory)
-            out.append(slot)
         values = {name: binds[k] for k, name in self.names}
         plan._run(values, values == execution.values)
         execution.values = values
@@ -193,13 +223,15 @@ class Part:
 
     def _refuse_overlaps(self, execution: _Execution, changed: list[tuple[int, Buffer]]) -> None:
         """UsageError where memory that is written overlaps other memory that is used; `changed` since it was looked at last."""
-        buffers, written = execution.plan.buffers[: self.schedule.inputs], self.written
-        if execution.written is None or any(n in written for n, _ in changed):
+        spans, written = execution.written, self.written
+        for n, memory in changed:
+            if n in written or (spans is not None and spans.overlap(begin := memory.address, begin + memory.nbytes)):
+                spans = None
+        if spans is None:
+            buffers = execution.plan.buffers[: self.schedule.inputs]
             execution.written = None  # if this raises
             refuse_overlaps(buffers, written)
             execution.written = Spans([buffers[n] for n in written])
-        elif any(execution.written.overlap(m.address, m.address + m.nbytes) for _, m in changed):
-            refuse_overlaps(buffers, written)
 
     def _slot(self, slots: list[_Slot], bound: Buffer, shapes: list[Any]) -> _Slot:
         """Memory that nobody else knows; `bound` is what the plan has now."""
@@ -251,8 +283,10 @@ class Plan:
         written = [t for t, _ in self._in_place if t is not None]
         self.tensors = list({id(t): t for t in (*reached, *written, *self._kept.values())}.values())
         self._nodes = [t.uop for t in self.tensors]
-        self.held = Counter(map(_serial, self._nodes))
+        self._changes = -1  # registry.changes when they were looked at last
+        self.held = Counter([node.serial for node in self._nodes])
         self._holders: tuple[tuple[int, int], list[int]] = ((0, 0), [])
+        self._counted: Any = None  # as `_claim` found what it counts when nobody else read what is written
         _alive[registry.Reference(self, _alive.__delitem__)] = None
         _made[0] += 1
         self._arrays = [a for a in _arrays(made.pattern) if any(a is b for b in _arrays(other.pattern))]
@@ -263,8 +297,11 @@ class Plan:
 
     def fits_tensors(self, call: Arguments) -> bool:
         """True if the tensors that the function reaches are what they were, and the call's are others."""
-        if [*map(_node, self.tensors)] != self._nodes:  # nodes are compared by identity
-            return False
+        changes = registry.changes[0]
+        if changes != self._changes:
+            if [t.uop for t in self.tensors] != self._nodes:  # nodes are compared by identity
+                return False
+            self._changes = changes
         if self._kept:
             given = list(call.tensors.values())
             if any(given[k] is not t for k, t in self._kept.items()):
@@ -272,7 +309,7 @@ class Plan:
             own = {content(t.uop).serial for t in self._kept.values()}
             if any(leaf.serial in self._captured and leaf.serial not in own for leaf in call.leaves):
                 return False
-        elif not self._captured.isdisjoint(map(_serial, call.leaves)):
+        elif not self._captured.isdisjoint(call.serials):
             return False
         return not self.reads or all(memory.numpy().tobytes() == data for _, memory, data in self.reads)
 
@@ -288,9 +325,9 @@ class Plan:
             if number is not None:
                 # of views of each other the description knew, and what had been written then
                 refuse_view(list(call.tensors.values())[number], call.tensors)
-        leaves = [registry.memory_of(leaf) or _allocated(leaf) for leaf in call.leaves]
         keys = GENERATOR.replay(self.events) if self.events else []
         binds = [int(b.src[1].arg) for b in call.binds] if call.binds else []
+        leaves = Leaves(call)
         after = self._claim(call, leaves) if self._in_place else []
         slots = [part.run(leaves, keys, binds, shapes) for part, shapes in zip(self._parts, self._shapes, strict=True)]
         for tensor, node in after:
@@ -299,13 +336,31 @@ class Plan:
             return self._finished(slots, call, args, kwargs)
         return self._outputs[0].made(slots, self.binds, call)
 
-    def _claim(self, call: Arguments, leaves: list[Buffer]) -> list[tuple[Lazy, UOp]]:
+    def _claim(self, call: Arguments, leaves: Leaves) -> list[tuple[Lazy, UOp]]:
         """See that nobody else reads the memory that is about to be written; which tensors become what then."""
-        after: list[tuple[Lazy, UOp]] = []
         given = list(call.tensors.values())
-        for (tensor, number), holders in zip(self._in_place, self._held_by_plans(), strict=True):
-            t = tensor if tensor is not None else given[number or 0]
+        tensors = [t if t is not None else given[number or 0] for t, number in self._in_place]
+        for t in tensors:
             t._compiled = None
+        if call.nodes:
+            return self._released(call, leaves, given, tensors)
+        nodes = [t.uop for t in tensors]
+        below = [n.src[0] if n.op is _RESHAPE else n for n in nodes]
+        counted = (len(_alive), _made[0], [*map(_references, nodes)], [*map(_references, below)], [n.op for n in nodes])
+        if counted == self._counted:  # as in most calls: nobody knows these nodes who did not then
+            return []
+        del nodes, below
+        if all(map(_alone, tensors, self._held_by_plans(), [t is None for t, _ in self._in_place])):
+            self._counted = counted
+            return []
+        return self._released(call, leaves, given, tensors)
+
+    def _released(
+        self, call: Arguments, leaves: Leaves, given: list[Lazy], tensors: list[Lazy]
+    ) -> list[tuple[Lazy, UOp]]:
+        """As `_claim`, tensor by tensor."""
+        after: list[tuple[Lazy, UOp]] = []
+        for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):
             own = call.nodes.get(id(t))
             if own is not None:  # a constant, which has got memory for this call
                 after.append((t, own))
@@ -317,10 +372,7 @@ class Plan:
                 while others := release({leaf}, [t]):  # once more for one whose view is, computed, the whole memory in its order
                     realize(others)
                 continue
-            memory = Buffer(leaves[0].device, leaf.dtype, leaf.arg).allocate()
-            memory.copy_in(leaves[call.leaves[leaf]].numpy())
-            leaves[call.leaves[leaf]] = memory
-            after.append((t, held(registry.new_buffer(leaf.dtype, leaf.arg, t.device, memory), t.shape)))
+            after.append((t, held(leaves.copied(leaf), t.shape)))
         return after
 
     def _held_by_plans(self) -> list[int]:

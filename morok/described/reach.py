@@ -93,8 +93,15 @@ class Reach:
         self._there, self._keys = [*self._elements()], [*chain.from_iterable(self._keyed)]
 
     def _elements(self) -> Iterator[Any]:
-        named, slots = map(dict.get, *self._names), map(getattr, *self._slots, repeat(_ABSENT))
-        return chain(chain.from_iterable(self._views), named, slots, map(_contents, self._cells), (_END,))
+        there = [*self._views]
+        if self._names[0]:
+            there.append(map(dict.get, *self._names))
+        if self._slots[0]:
+            there.append(map(getattr, *self._slots, repeat(_ABSENT)))
+        if self._cells:
+            there.append(map(_contents, self._cells))
+        there.append((_END,))
+        return chain.from_iterable(there)
 
     def unchanged(self) -> bool:
         """True if everything is the very object that it was. False says nothing: an equal number may be in its place."""

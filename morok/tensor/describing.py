@@ -101,11 +101,6 @@ class Description:
             if uop.op is Op.Assign:
                 self.assigned.add(uop)
 
-    def undo(self) -> None:
-        """Make the tensors that were written what they were."""
-        for tensor, uop in self.before.values():
-            tensor.uop = uop
-
     def key(self, device: str) -> UOp:
         """The node of the next random key."""
         k = sum(e is None for e in self.events)

@@ -74,7 +74,7 @@ def _load() -> None:
 def _realize(tensors: Sequence[Lazy], device: str) -> None:
     for t in tensors:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
-            t.uop = reshaped(registry.new_buffer(t.dtype, 0, device), t.shape)
+            registry.put(t, reshaped(registry.new_buffer(t.dtype, 0, device), t.shape))
     graphs: list[UOp] = []
     while graphs != (graphs := [t.uop for t in tensors]):  # a signal's handler, too, may have computed what they hold
         roots = wanted(tensors)

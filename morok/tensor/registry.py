@@ -33,6 +33,7 @@ class Reference(weakref.ref[Any]):
 _tensors: Final[dict[Reference, None]] = {}
 _forget: Final = _tensors.__delitem__  # no Python: an interrupt that arrived in it would be lost
 _names: Final = itertools.count()
+changes: Final = [0]  # how often a tensor has become another node: while it stays, every tensor that was there is what it was
 _MEMORY: Final = object()  # under which a Buffer node keeps its memory
 
 
@@ -73,8 +74,10 @@ def new_name() -> int:
 
 
 def put(tensor: Lazy, uop: UOp) -> None:
+    """Let a tensor be another node."""
     with TENSORS:
         tensor.uop = uop
+        changes[0] += 1
 
 
 def write(tensor: Lazy, uop: UOp) -> None:
@@ -90,6 +93,7 @@ def replace(tensor: Lazy, old: UOp, new: UOp) -> None:
     with TENSORS:
         if tensor.uop is old:
             tensor.uop = new
+            changes[0] += 1
 
 
 def become(mapping: Mapping[UOp, UOp]) -> None:

@@ -297,7 +297,7 @@ class Tensor(Random):
     def _give_memory(self) -> None:
         """Give a lazy tensor memory of its own."""
         if stored.constant(self.uop) is not None:
-            self.uop = UOp.new(Op.Contiguous, (self.uop,))
+            registry.put(self, UOp.new(Op.Contiguous, (self.uop,)))
         self.realize()
 
     def __setitem__(self, key: Any, value: Any) -> None:
