@@ -194,9 +194,7 @@ class Part:
         buffers, use = plan.buffers, plan._use
         given = [leaves.serials[k] for _, k in self.leaves]
         if given != execution.given:
-            changed = [
-                (n, leaves.memory(k)) for (n, k), a, b in zip(self.leaves, given, execution.given, strict=True) if a != b
-            ]
+            changed = [(n, leaves.memory(k)) for (n, k), a, b in zip(self.leaves, given, execution.given, strict=True) if a != b]
             for n, memory in changed:
                 use(n, memory)
             execution.given = given
@@ -355,9 +353,7 @@ class Plan:
             return []
         return self._released(call, leaves, given, tensors)
 
-    def _released(
-        self, call: Arguments, leaves: Leaves, given: list[Lazy], tensors: list[Lazy]
-    ) -> list[tuple[Lazy, UOp]]:
+    def _released(self, call: Arguments, leaves: Leaves, given: list[Lazy], tensors: list[Lazy]) -> list[tuple[Lazy, UOp]]:
         """As `_claim`, tensor by tensor."""
         after: list[tuple[Lazy, UOp]] = []
         for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):

@@ -79,7 +79,7 @@ class Description:
 
     @contextlib.contextmanager
     def active(self) -> Iterator[None]:
-        """This description is the current one, in this thread or task; what was written is undone at the end."""
+        """This description is the current one, in this thread or task."""
         token = _current.set(self)
         try:
             yield
