@@ -1,0 +1,485 @@
+"""Compile-time expressions at every size: integers are polynomials, sequences functions of a place, quantifiers unknown truths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.parametric import contracts, laws, ops
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.setting import occurs
+from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Vector, axis_list, items, number, vector
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+NO_AXES: Final = AxisList(())
+
+
+def constant(value: Integer, dtype: str) -> Expr:
+    """An integer as a value of a dtype."""
+    return smt.Function(Symbol("function", "number", dtype), INT, laws.VALUE)(value.term)
+
+
+def value(r: Reading, e: S.Expr) -> Any:
+    """The value of an expression."""
+    match e:
+        case S.EName():
+            if e.name in r.names:
+                return r.names[e.name]
+            raise Unsupported(f"the name {e.name}")
+        case S.ENumber():
+            if isinstance(e.value, bool) or not isinstance(e.value, int):
+                raise Unsupported("a number that is no integer")
+            return integer(e.value)
+        case S.EBinary(op="and" | "or") | S.ECompare() | S.EUnary(op="not"):
+            return truth(r, e)
+        case S.EBinary():
+            return _arithmetic(r, e)
+        case S.EUnary(op="-"):
+            return -number(value(r, e.operand))
+        case S.ECall():
+            return _call(r, e)
+        case S.EStruct():
+            return ops.made(r, e.op, r.parts(e.op, e), e)
+        case S.EIndex():
+            return item(r, value(r, e.sequence), number(value(r, e.index)))
+        case S.ERange():
+            start = number(value(r, e.start))
+            return Items(_length_of_range(r, number(value(r, e.stop)) - start + int(e.inclusive)), lambda k: start + k)
+        case S.EList():
+            return _list(r, e)
+        case S.EComprehension():
+            return comprehension(r, e)
+        case S.EType():
+            return e
+    raise Unsupported(f"{type(e).__name__} at every size")
+
+
+def _length_of_range(r: Reading, length: Integer) -> Integer:
+    """How many integers there are from one end to another: none where the ends are turned round, which a target must exclude."""
+    if length.known is not None:
+        return integer(max(length.known, 0))
+    if r.guarding:
+        return integer(smt.If(length.term > 0, length.term, 0))
+    r.claim(length.term >= 0)
+    return r.setting.count(length)
+
+
+def _arithmetic(r: Reading, e: S.EBinary) -> Integer:
+    a, b = number(value(r, e.left)), number(value(r, e.right))
+    match e.op:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "//":
+            return r.setting.divided(a, b)[0]
+        case "%":
+            return r.setting.divided(a, b)[1]
+    raise Unsupported(f"{e.op} at every size")
+
+
+def truth(r: Reading, e: S.Expr) -> Expr:
+    """The condition that an expression is."""
+    match e:
+        case S.EBinary(op="and"):
+            return smt.And(truth(r, e.left), truth(r, e.right))
+        case S.EBinary(op="or"):
+            return smt.Or(truth(r, e.left), truth(r, e.right))
+        case S.EUnary(op="not"):
+            return smt.Not(truth(r, e.operand))
+        case S.ECompare():
+            operands = [value(r, o) for o in e.operands]
+            return smt.And(*(_compared(op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)))
+        case S.ECall(name="all" | "any", args=(over,)):
+            return _quantified(r, over, e.name == "all")
+        case S.ECall(name="free_of_axes", args=(x, axes)):
+            return _free_of_axes(r, vector(value(r, x)), axis_list(value(r, axes)))
+    found = value(r, e)
+    if isinstance(found, Expr) and found.sort is laws.BOOL:
+        return found
+    raise Unsupported("a condition at every size")
+
+
+_COMPARISONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: smt.Not(a == b),
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def _compared(op: str, a: Any, b: Any) -> Expr:
+    return _COMPARISONS[op](number(a).term, number(b).term)
+
+
+def _quantified(r: Reading, over: S.Expr, every: bool) -> Expr:
+    """An unknown truth: where it is so, the condition holds at every place; where not, there is a place at which it does not."""
+    found = items(value(r, over))
+
+    def holds(k: Integer) -> Expr:
+        condition = found.at(k)
+        if not isinstance(condition, Expr) or condition.sort is not laws.BOOL:
+            raise Unsupported("a quantifier over no conditions")
+        return condition if every else smt.Not(condition)
+
+    so = smt.Bool(r.setting.symbol("all"))
+    there = r.setting.unknown("exception")
+    r.setting.for_all(found.length, holds, only_if=so)
+    r.setting.premise(smt.Or(so, smt.And(within(there, 0, found.length), smt.Not(holds(there)))))
+    return so if every else smt.Not(so)
+
+
+def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:
+    """x is the same wherever the axes are moved to: an unknown truth, used where x is asked at an iteration so moved."""
+    if not axes.parts:
+        return smt.TRUE
+    moved = r.setting.together(axes.parts)
+    so = smt.Bool(r.setting.symbol("free"))
+    r.setting.free_of(x, moved, so)
+    return so
+
+
+def item(r: Reading, sequence: Any, k: Integer) -> Any:
+    """One item of a sequence: at another place it has no value, and the rule does not fire."""
+    found = items(sequence)
+    r.reached(r.setting.below(k, found.length))
+    return found.at(k)
+
+
+def listed(values: list[Any]) -> Items:
+    """A sequence of known values."""
+    last = len(values) - 1
+
+    def at(k: Integer) -> Any:
+        if k.known is not None and 0 <= k.known <= last:
+            return values[k.known]
+        if not values:
+            raise Unsupported("an item of an empty list")
+        found = values[last]
+        for j in range(last - 1, -1, -1):
+            found = chosen(k.term == j, values[j], found)
+        return found
+
+    return Items(integer(len(values)), at)
+
+
+def chosen(condition: Expr, yes: Any, no: Any) -> Any:
+    """One of two values."""
+    if yes is no:
+        return yes
+    if isinstance(yes, Integer) and isinstance(no, Integer):
+        return yes if yes.same(no) else integer(smt.If(condition, yes.term, no.term))
+    if isinstance(yes, Datum) and isinstance(no, Datum) and yes.dtype == no.dtype:
+        return Datum(smt.If(condition, yes.term, no.term), yes.dtype)
+    if isinstance(yes, Expr) and isinstance(no, Expr) and yes.sort is no.sort:
+        return smt.If(condition, yes, no)
+    if isinstance(yes, Vector) and isinstance(no, Vector):
+        count = chosen(condition, yes.count, no.count)
+        return Vector(count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)))
+    raise Unsupported("a choice between values of several kinds")
+
+
+def _list(r: Reading, e: S.EList) -> Any:
+    if not e.items:
+        return listed([])
+    if len(e.items) == 1 and isinstance(e.items[0], S.EComprehension):
+        return comprehension(r, e.items[0])
+    if any(isinstance(i, (S.ESpread, S.EComprehension)) for i in e.items):
+        parts = [value(r, i.sequence) if isinstance(i, S.ESpread) else value(r, i) for i in e.items]
+        if all(isinstance(p, AxisList) for p in parts):
+            return AxisList(tuple(a for p in parts for a in p.parts))
+        return parts  # what lists of several kinds are is for those who take them to say
+    return listed([value(r, i) for i in e.items])
+
+
+def segments(found: Any) -> list[Items | Vector]:
+    """A sequence as the operands of an op: sequences and nodes behind one another."""
+    if isinstance(found, list):
+        return [s for part in found for s in segments(part)]
+    if isinstance(found, (Items, Vector)):
+        return [found]
+    raise Unsupported("operands of no known kind")
+
+
+def comprehension(r: Reading, e: S.EComprehension) -> Any:
+    """A value for every item of a sequence."""
+    over = value(r, e.sequence)
+    if isinstance(over, AxisList):
+        return _difference(r, e, over)
+    if e.condition is not None:
+        raise Unsupported("a filter at every size")
+    sequence = items(over)
+    outer = dict(r.names)
+
+    def at(k: Integer) -> Any:
+        one = sequence.at(k)
+        before, r.names = r.names, {**r.names, **outer, **_named(e.names, one)}
+        r.setting.guard.append(within(k, 0, sequence.length))
+        try:
+            found = value(r, e.body)
+            return found if not isinstance(e.body, S.ENumber) else number(found)
+        finally:
+            r.names = before
+            r.setting.guard.pop()
+
+    at(r.setting.unknown("anywhere"))  # what it says at any place must be well-formed
+    return Items(sequence.length, _quietly(r, at))
+
+
+def _quietly(r: Reading, at: Callable[[Integer], Any]) -> Callable[[Integer], Any]:
+    """The same function, of which nothing is claimed again."""
+
+    def quiet(k: Integer) -> Any:
+        r.probing += 1
+        try:
+            return at(k)
+        finally:
+            r.probing -= 1
+
+    return quiet
+
+
+def _named(names: tuple[str, ...], one: Any) -> dict[str, Any]:
+    if len(names) == 1:
+        return {names[0]: one}
+    if not isinstance(one, tuple) or len(one) != len(names):
+        raise Unsupported("items of other parts than their names")
+    return dict(zip(names, one, strict=True))
+
+
+def _difference(r: Reading, e: S.EComprehension, a: AxisList) -> AxisList:
+    """`[p for p in a if all(p[0] != q[0] for q in b)]`: the axes of a that are not in b."""
+    match e:
+        case S.EComprehension(
+            body=S.EName(name=kept),
+            names=(p,),
+            condition=S.ECall(
+                name="all",
+                args=(
+                    S.EComprehension(
+                        body=S.ECompare(
+                            ops=("!=",),
+                            operands=(
+                                S.EIndex(sequence=S.EName(name=left), index=S.ENumber(value=0)),
+                                S.EIndex(sequence=S.EName(name=right), index=S.ENumber(value=0)),
+                            ),
+                        ),
+                        names=(q,),
+                        sequence=others,
+                        condition=None,
+                    ),
+                ),
+            ),
+        ) if kept == p and {left, right} == {p, q} and p != q:
+            b = axis_list(value(r, others))
+        case _:
+            raise Unsupported("axes one by one")
+    if not a.parts or not b.parts:
+        return a
+    all_of, without = r.setting.together(a.parts), r.setting.together(b.parts)
+    rest = smt.Const(r.setting.symbol("rest"), laws.AXES)
+    both = r.setting.together((rest, without))
+    premise = r.setting.premise
+    premise(smt.Implies(laws.DISTINCT(all_of), laws.DISTINCT(rest)))
+    premise(laws.AMONG(rest, all_of))
+    premise(laws.APART(rest, without))
+    premise(laws.APART(without, rest))
+    premise(laws.AMONG(all_of, both))
+    return AxisList((rest,))
+
+
+# calls
+
+
+def _call(r: Reading, e: S.ECall) -> Any:
+    if e.name in r.rule.dialect.ops:
+        return ops.made(r, e.name, r.parts(e.name, e), e)
+    if e.name in r.rule.externs:
+        return contracts.result(r, r.rule.externs[e.name], [value(r, a) for a in e.args])
+    if e.name in ("all", "any", "free_of_axes"):
+        return truth(r, e)
+    if e.name == "eval":
+        return _evaluated(r, e)
+    if e.name == "sum" and len(e.args) == 1:
+        return _sum(r, e.args[0])
+    if e.name == "dtype":
+        return _dtype(r, *e.args)
+    found = _FUNCTIONS.get(e.name)
+    if found is None:
+        raise Unsupported(f"the function {e.name}")
+    return found(r, *(value(r, a) for a in e.args))
+
+
+def _evaluated(r: Reading, e: S.ECall) -> Datum:
+    """What an op makes of values: the same as of nodes that hold them."""
+    op, *arguments = e.args
+    if not isinstance(op, S.EName):
+        raise Unsupported("eval of what is no op")
+    to = None
+    if arguments and isinstance(arguments[-1], S.EType):
+        to = ops.type_name(arguments.pop())
+    given = [value(r, a) for a in arguments]
+    if not all(isinstance(g, Datum) for g in given):
+        raise Unsupported("eval of what is no value of a constant")
+    dtypes = [g.dtype for g in given]
+    made = ops.function(r, op.name, dtypes, to)(*(g.term for g in given))
+    return Datum(made, to or ops.result_dtype(r, op.name, dtypes))
+
+
+def _dtype(r: Reading, of: S.Expr, lanes: S.Expr | None = None) -> Dtype:
+    """The dtype of a node, with its lanes or as many as are said."""
+    return Dtype(r.element(of), vector(value(r, of)).count if lanes is None else number(value(r, lanes)))
+
+
+def _sum(r: Reading, of: S.Expr) -> Integer:
+    """A sum over a sequence: of the digits of a number of blocks, or of what is the same everywhere."""
+    if isinstance(of, S.EComprehension) and of.condition is None:
+        over = value(r, of.sequence)
+        if isinstance(over, Items) and over.length.known == 0:
+            return integer(0)
+        if isinstance(over, AxisList):
+            return _renumbered(r, of, over)
+    found = items(value(r, of))
+    place = r.setting.unknown("anywhere")
+    one = number(found.at(place))
+    if not occurs(place, one):
+        return found.length * one
+    if r.guarding:
+        return r.setting.unknown("sum")
+    raise Unsupported("a sum of different items")
+
+
+def _renumbered(r: Reading, e: S.EComprehension, source: AxisList) -> Integer:
+    """`sum(at(target, i, k) * step(source, i) for i, _n in source)`: the number, among the blocks of `source`, of the iteration
+    at which the axes of `target` are in block k, and all others at 0.
+    """
+    match e.body:
+        case S.EBinary(
+            op="*",
+            left=S.ECall(name="at", args=(target, S.EName(name=i), k)),
+            right=S.ECall(name="step", args=(of, S.EName(name=j))),
+        ) if i == j == e.names[0] and of == e.sequence and len(e.names) == 2 and e.names[0] != e.names[1]:
+            to, block = axis_list_or_none(value(r, target)), number(value(r, k))
+        case _:
+            raise Unsupported("a sum over axes")
+    if not source.parts:
+        return integer(0)
+    if e.names[0] in _names(target) or e.names[0] in _names(k) or e.names[1] in (*_names(target), *_names(k)):
+        raise Unsupported("a sum over axes")
+    s = r.setting
+    r.claim(laws.DISTINCT(s.together(source.parts)))
+    there = s.zero
+    if to.parts:
+        r.claim(laws.DISTINCT(s.together(to.parts)))
+        there = laws.moved(s.together(to.parts), block, s.zero)
+    total = integer(0)
+    for a in source.parts:
+        total = total * laws.width(a) + laws.block(a, there)
+    return total
+
+
+def _names(e: S.Expr) -> set[str]:
+    return {at.name for at in S.walk(e) if isinstance(at, S.EName)}
+
+
+def _length(r: Reading, of: Any) -> Integer:
+    if isinstance(of, AxisList):
+        if not of.parts:
+            return integer(0)
+        return r.setting.number_of_axes(of.parts)
+    if isinstance(of, list):
+        total = integer(0)
+        for part in segments(of):
+            total = total + (part.length if isinstance(part, Items) else 1)
+        return total
+    return items(of).length
+
+
+def _lanes(r: Reading, of: Any) -> Integer:
+    return vector(of).count
+
+
+def _axes(r: Reading, of: Any) -> AxisList:
+    return AxisList(vector(of).axes)
+
+
+def _inside(r: Reading, of: Any) -> Vector:
+    found = vector(of)
+    return found if found.inside is None else found.inside
+
+
+def _width(r: Reading, of: Any) -> Integer:
+    return width(r, axis_list_or_none(of))
+
+
+def width(r: Reading, of: AxisList) -> Integer:
+    product = integer(1)
+    for a in of.parts:
+        product = product * laws.width(a)
+    return r.setting.count(product)
+
+
+def axis_list_or_none(of: Any) -> AxisList:
+    """A list of axes; the empty list is one."""
+    if isinstance(of, Items) and of.length.known == 0:
+        return NO_AXES
+    return axis_list(of)
+
+
+def axes(r: Reading, e: S.Expr) -> AxisList:
+    return axis_list_or_none(value(r, e))
+
+
+def _zip(r: Reading, *of: Any) -> Items:
+    """Sequences of one length, item by item: of others it has no value."""
+    sequences = [items(o) for o in of]
+    for s in sequences[1:]:
+        if not s.length.same(sequences[0].length):
+            r.setting.premise(s.length.term == sequences[0].length.term)
+    return Items(sequences[0].length, lambda k: tuple(s.at(k) for s in sequences))
+
+
+def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
+    if not isinstance(dtype, Dtype):
+        raise Unsupported("a constant of a dtype that is not read")
+    if isinstance(v, Integer):
+        made = constant(v, dtype.element)
+    elif isinstance(v, Datum) and v.dtype == dtype.element:
+        made = v.term
+    else:
+        raise Unsupported("a constant at another dtype")
+    return Vector(dtype.lanes, lambda e, lane: made)
+
+
+def _smaller(r: Reading, a: Any, b: Any) -> Integer:
+    x, y = number(a), number(b)
+    return integer(smt.If(x.term < y.term, x.term, y.term))
+
+
+def _greater(r: Reading, a: Any, b: Any) -> Integer:
+    x, y = number(a), number(b)
+    return integer(smt.If(x.term > y.term, x.term, y.term))
+
+
+_FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "len": _length,
+    "lanes": _lanes,
+    "axes": _axes,
+    "inside": _inside,
+    "width": _width,
+    "zip": _zip,
+    "const": _constant,
+    "min": _smaller,
+    "max": _greater,
+}

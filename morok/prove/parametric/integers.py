@@ -1,0 +1,114 @@
+"""Unknown integers as polynomials, so that what is equal by the laws of rings is the same term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from morok.prove import smt
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+INT: Final = smt.IntSort()
+TIMES: Final = smt.Function(Symbol("function", "times"), INT, INT, INT)
+
+Monomial = tuple[Expr, ...]
+
+
+class Integer:
+    """A polynomial over unknowns: its coefficients, by what they are multiplied with. Products are told apart by their factors."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = {m: c for m, c in terms.items() if c}
+
+    @property
+    def known(self) -> int | None:
+        """The number that it is; None where something in it is unknown."""
+        return self.terms.get((), 0) if not self.terms or self.terms.keys() == {()} else None
+
+    @property
+    def product(self) -> Monomial | None:
+        """The factors of a product of unknowns; None of a sum, or where there is another coefficient than 1."""
+        ((factors, coefficient), *others) = self.terms.items() if self.terms else [((), 0)]
+        return factors if factors and coefficient == 1 and not others else None
+
+    def __add__(self, other: Integer | int) -> Integer:
+        terms = dict(self.terms)
+        for m, c in integer(other).terms.items():
+            terms[m] = terms.get(m, 0) + c
+        return Integer(terms)
+
+    def __neg__(self) -> Integer:
+        return Integer({m: -c for m, c in self.terms.items()})
+
+    def __sub__(self, other: Integer | int) -> Integer:
+        return self + -integer(other)
+
+    def __mul__(self, other: Integer | int) -> Integer:
+        terms: dict[Monomial, int] = {}
+        for m, c in self.terms.items():
+            for n, d in integer(other).terms.items():
+                key = tuple(sorted((*m, *n), key=_order))
+                terms[key] = terms.get(key, 0) + c * d
+        return Integer(terms)
+
+    def same(self, other: Integer | int) -> bool:
+        """Truth of both being one polynomial."""
+        return self.terms == integer(other).terms
+
+    def split(self, factors: Monomial) -> tuple[Integer, Integer]:
+        """(q, r) with self = q * the product of the factors + r, where no monomial of r has all the factors."""
+        q: dict[Monomial, int] = {}
+        r: dict[Monomial, int] = {}
+        for monomial, coefficient in self.terms.items():
+            rest = without(monomial, factors)
+            if rest is None:
+                r[monomial] = coefficient
+            else:
+                q[rest] = coefficient
+        return Integer(q), Integer(r)
+
+    @property
+    def term(self) -> Expr:
+        """The term of a sum of products."""
+        summands = []
+        for factors, coefficient in sorted(self.terms.items(), key=lambda p: [_order(a) for a in p[0]]):
+            term: Expr | None = None
+            for f in reversed(factors):
+                term = f if term is None else TIMES(f, term)
+            if term is None:
+                summands.append(smt.IntVal(coefficient))
+            else:
+                summands.append(term if coefficient == 1 else smt.IntVal(coefficient) * term)
+        return smt.Sum(summands)
+
+
+def _order(unknown: Expr) -> int:
+    return unknown.number
+
+
+def without(monomial: Monomial, factors: Iterable[Expr]) -> Monomial | None:
+    """The other factors of a monomial; None if it lacks one of these."""
+    rest = list(monomial)
+    for f in factors:
+        at = next((k for k, r in enumerate(rest) if r is f), None)
+        if at is None:
+            return None
+        del rest[at]
+    return tuple(rest)
+
+
+def integer(value: Integer | Expr | int) -> Integer:
+    """A number or a term as a polynomial."""
+    if isinstance(value, Integer):
+        return value
+    if isinstance(value, int):
+        return Integer({(): value})
+    return Integer({(): value.value}) if value.head == "value" else Integer({(value,): 1})
+
+
+def within(t: Integer, low: Integer | int, end: Integer) -> Expr:
+    """The condition low <= t < end."""
+    return smt.And(integer(low).term <= t.term, t.term < end.term)

@@ -1,0 +1,136 @@
+"""How many lanes the nodes of a pattern have: one unknown for what the rule, or a guard of it, says is one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Sort, Ty
+from morok.prove import smt
+from morok.prove.encoding.freedom import conjuncts
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.setting import Setting
+from morok.prove.symbol import Symbol
+
+
+class Lanes:
+    """The lanes of nodes, by the names that their types have for them."""
+
+    def __init__(self, rule: CheckedRule, setting: Setting) -> None:
+        self.rule = rule
+        self.setting = setting
+        self.known: dict[str, Integer] = {}
+        self.stands: dict[str, str | int] = {}
+        self.each: dict[str, S.Expr] = {}
+        for condition in _conditions(rule):
+            self._learn(condition)
+
+    def of(self, ty: Ty) -> Integer:
+        """How many lanes a node of this type has: at least one."""
+        name = ty.lanes
+        while isinstance(name, str) and name in self.stands:
+            name = self.stands[name]
+        if isinstance(name, int):
+            return integer(name)
+        if name not in self.known:
+            self.let(name, self._unknown(Symbol("lanes", name)))
+        return self.known[name]
+
+    def let(self, name: str, count: Integer) -> None:
+        """Have the lanes of a name be a number that another one tells."""
+        self.known[name] = self.setting.count(count)
+
+    def is_open(self, ty: Ty) -> bool:
+        """Truth of nothing being known of these lanes yet."""
+        return isinstance(ty.lanes, str) and ty.lanes not in self.stands and ty.lanes not in self.known
+
+    def of_items(self, name: str, symbol: Symbol, ty: Ty, length: Integer) -> Callable[[Integer], Integer]:
+        """How many lanes each item of a sequence has: all the same, or each its own."""
+        if not self.rule.own_lanes(ty.lanes):
+            count = self.of(ty)
+            return lambda k: count
+        if name in self.each:
+            same = self._told(self.each[name]) or self._unknown(Symbol("lanes", symbol))
+            return lambda k: same
+        own = smt.Function(Symbol("lanes", symbol), INT, INT)
+
+        def count_of(k: Integer) -> Integer:
+            found = integer(own(k.term))
+            self.setting.law(smt.Implies(within(k, 0, length), found.term > 0))
+            return found
+
+        return count_of
+
+    def _unknown(self, symbol: Symbol) -> Integer:
+        count = integer(smt.Int(symbol))
+        self.setting.premise(count.term > 0)
+        return count
+
+    def _told(self, said: S.Expr) -> Integer | None:
+        """The number of lanes that a guard names for every item, where it is a number, or the lanes of a node."""
+        if isinstance(said, S.ENumber):
+            return integer(int(said.value))
+        if isinstance(said, S.ECall) and isinstance(said.args[0], S.EName):
+            ty = self._node(said.args[0].name)
+            return None if ty is None else self.of(ty)
+        return None
+
+    def _node(self, name: str) -> Ty | None:
+        """The type of what the pattern binds to a name, if that is one node."""
+        binding = self.rule.bindings.get(name)
+        return None if binding is None or binding.sort is not Sort.NODE else binding.type
+
+    def _learn(self, condition: S.Expr) -> None:
+        """`lanes(x) == lanes(y)` of two nodes makes their lanes one; of all items of a sequence, each has as many as is said."""
+        if isinstance(condition, S.ECall) and condition.name == "all" and len(condition.args) == 1:
+            over = condition.args[0]
+            if not isinstance(over, S.EComprehension) or over.condition is not None or not isinstance(over.sequence, S.EName):
+                return
+            for c in conjuncts(over.body):
+                match c:
+                    case S.ECompare(ops=("==",), operands=(S.ECall(name="lanes", args=(S.EName(name=item),)), said)):
+                        if over.names == (item,) and (found := self._said(said, item, over.sequence.name)) is not None:
+                            self.each.setdefault(over.sequence.name, found)
+            return
+        match condition:
+            case S.ECompare(
+                ops=("==",), operands=(S.ECall(name="lanes", args=(S.EName(name=x),)), S.ECall(name="lanes", args=(S.EName(name=y),)))
+            ):
+                some, others = self._node(x), self._node(y)
+                if some is not None and others is not None:
+                    self._make_one(some, others)
+
+    def _make_one(self, some: Ty, others: Ty) -> None:
+        a, b = (self._last(ty.lanes) for ty in (some, others))
+        if a == b:
+            return
+        if isinstance(a, str):
+            self.stands[a] = b
+        elif isinstance(b, str):
+            self.stands[b] = a
+
+    def _last(self, name: str | int) -> str | int:
+        while isinstance(name, str) and name in self.stands:
+            name = self.stands[name]
+        return name
+
+    def _said(self, said: S.Expr, item: str, sequence: str) -> S.Expr | None:
+        """What the lanes of every item are said to be, where that is a number, the lanes of a node, or of one of the items."""
+        for clause in self.rule.syntax.clauses:
+            if isinstance(said, S.EName) and isinstance(clause, S.Let) and clause.names == (said.name,):
+                said = clause.value
+        match said:
+            case S.ENumber() if isinstance(said.value, int):
+                return said
+            case S.ECall(name="lanes", args=(S.EName(name=name),)) if name != item:
+                return said if self._node(name) is not None else None
+            case S.ECall(name="lanes", args=(S.EIndex(sequence=S.EName(name=name)),)) if name == sequence:
+                return said
+        return None
+
+
+def _conditions(rule: CheckedRule) -> list[S.Expr]:
+    return [c for clause in rule.syntax.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)]
+
+
+__all__ = ["Lanes"]

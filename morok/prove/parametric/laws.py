@@ -1,0 +1,142 @@
+"""The laws that proofs at every size rest on: each a function from terms to the instance of the law there.
+
+Lists of axes are opaque, and so are iterations (which give every axis its present value). Of a list a of axes, the last of which
+runs fastest, `width(a)` is the product of its lengths, `block(a, e)` the number of its present block of lanes at the iteration e,
+`moved(a, k, e)` the iteration e with the axes of a at their places in block k. An axis has the same length wherever it occurs.
+`tests/prove/test_parametric.py` tries every law at all lists of axes, blocks and iterations of small sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.prove import smt
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+VALUE: Final = smt.DeclareSort("Value")  # what a lane holds: a value of any dtype, Invalid, or that it has none
+AXES: Final = smt.DeclareSort("Axes")
+ITERATION: Final = smt.DeclareSort("Iteration")
+BOOL: Final = smt.BoolSort()
+
+QUOTIENT: Final = smt.Function(Symbol("function", "quotient"), INT, INT, INT)  # rounded down
+REMAINDER: Final = smt.Function(Symbol("function", "remainder"), INT, INT, INT)
+WIDTH: Final = smt.Function(Symbol("function", "width"), AXES, INT)
+LENGTH: Final = smt.Function(Symbol("function", "length"), AXES, INT)  # how many axes there are
+BLOCK: Final = smt.Function(Symbol("function", "block"), AXES, ITERATION, INT)
+MOVED: Final = smt.Function(Symbol("function", "moved"), AXES, INT, ITERATION, ITERATION)
+AMONG: Final = smt.Function(Symbol("function", "among"), AXES, AXES, BOOL)  # every axis of the one is one of the other's
+APART: Final = smt.Function(Symbol("function", "apart"), AXES, AXES, BOOL)  # no axis is in both
+DISTINCT: Final = smt.Function(Symbol("function", "distinct"), AXES, BOOL)  # no axis is in it twice
+
+
+def width(a: Expr) -> Integer:
+    return integer(WIDTH(a))
+
+
+def block(a: Expr, e: Expr) -> Integer:
+    return integer(BLOCK(a, e))
+
+
+def moved(a: Expr, k: Integer, e: Expr) -> Expr:
+    return MOVED(a, k.term, e)
+
+
+# integers
+
+
+def quotient_of_parts(q: Integer, n: Integer, r: Integer) -> Expr:
+    """0 <= r < n: q * n + r is q and r again."""
+    t = q * n + r
+    return smt.Implies(
+        within(r, 0, n), smt.And(QUOTIENT(t.term, n.term) == q.term, REMAINDER(t.term, n.term) == r.term)
+    )
+
+
+def division(t: Integer, n: Integer) -> Expr:
+    """n > 0: t = (t // n) * n + t % n, and 0 <= t % n < n."""
+    q, r = integer(QUOTIENT(t.term, n.term)), integer(REMAINDER(t.term, n.term))
+    return smt.Implies(n.term > 0, smt.And(t.term == (q * n + r).term, within(r, 0, n)))
+
+
+def quotient_below(t: Integer, m: Integer, n: Integer) -> Expr:
+    """0 <= t < m * n, n > 0: 0 <= t // n < m."""
+    premise = smt.And(within(t, 0, m * n), n.term > 0)
+    return smt.Implies(premise, within(integer(QUOTIENT(t.term, n.term)), 0, m))
+
+
+def parts_below(q: Integer, m: Integer, r: Integer, n: Integer) -> Expr:
+    """0 <= q < m, 0 <= r < n: 0 <= q * n + r < m * n."""
+    return smt.Implies(smt.And(within(q, 0, m), within(r, 0, n)), within(q * n + r, 0, m * n))
+
+
+def positive_product(m: Integer, n: Integer) -> Expr:
+    """m > 0, n > 0: m * n > 0."""
+    return smt.Implies(smt.And(m.term > 0, n.term > 0), (m * n).term > 0)
+
+
+# axes
+
+
+def positive_width(a: Expr) -> Expr:
+    return width(a).term > 0
+
+
+def block_in_range(a: Expr, e: Expr) -> Expr:
+    return within(block(a, e), 0, width(a))
+
+
+def joined_width(parts: tuple[Expr, ...], a: Expr) -> Expr:
+    """The width of a list of lists."""
+    product = integer(1)
+    for p in parts:
+        product = product * width(p)
+    return WIDTH(a) == product.term
+
+
+def joined_block(parts: tuple[Expr, ...], a: Expr, e: Expr) -> Expr:
+    """The block of a list of lists: the last one runs fastest."""
+    number = integer(0)
+    for p in parts:
+        number = number * width(p) + block(p, e)
+    return BLOCK(a, e) == number.term
+
+
+def joined_distinct(parts: tuple[Expr, ...], a: Expr) -> Expr:
+    """A list of lists has no axis twice where none of them has, and no two share one."""
+    alone = [DISTINCT(p) for p in parts]
+    return smt.Implies(smt.And(*alone, *(APART(p, q) for k, p in enumerate(parts) for q in parts[:k])), DISTINCT(a))
+
+
+def there_and_back(a: Expr, k: Integer, e: Expr) -> Expr:
+    """Block k is where an iteration is that was moved there."""
+    return smt.Implies(smt.And(DISTINCT(a), within(k, 0, width(a))), BLOCK(a, moved(a, k, e)) == k.term)
+
+
+def back_and_there(a: Expr, e: Expr) -> Expr:
+    """An iteration that is moved to its own block is where it was."""
+    return smt.Implies(DISTINCT(a), moved(a, block(a, e), e) == e)
+
+
+def moved_wholly(a: Expr, b: Expr, k: Integer, e: Expr, f: Expr) -> Expr:
+    """What is among the axes that were moved is where they are, whatever iteration was moved."""
+    return smt.Implies(AMONG(a, b), BLOCK(a, moved(b, k, e)) == BLOCK(a, moved(b, k, f)))
+
+
+def unmoved(a: Expr, b: Expr, k: Integer, e: Expr) -> Expr:
+    """What shares no axis with those that were moved is where it was."""
+    return smt.Implies(APART(a, b), BLOCK(a, moved(b, k, e)) == BLOCK(a, e))
+
+
+def among_itself(a: Expr) -> Expr:
+    return AMONG(a, a)
+
+
+def among_through(a: Expr, b: Expr, c: Expr) -> Expr:
+    return smt.Implies(smt.And(AMONG(a, b), AMONG(b, c)), AMONG(a, c))
+
+
+def apart_through(a: Expr, b: Expr, c: Expr) -> Expr:
+    """What is among others that share nothing with c shares nothing with it."""
+    return smt.Implies(smt.And(AMONG(a, b), APART(b, c)), smt.And(APART(a, c), APART(c, a)))

@@ -1,0 +1,426 @@
+"""Structural ops at every size, by the roles that dialects declare for them, and all others lane by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.kinds import Parts
+from morok.prove.parametric import expressions, laws
+from morok.prove.parametric.integers import INT, Integer, integer
+from morok.prove.parametric.setting import occurs
+from morok.prove.parametric.values import Datum, Items, Vector, items, number, vector
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Applicable, Expr
+from morok.prove.symbol import Symbol
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+VALUE: Final = laws.VALUE
+
+
+def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A node of an op."""
+    info = r.rule.dialect.ops[op]
+    meaning = _ROLES.get(info.role) or (_NAMED.get(op) if r.built_in else None)
+    if meaning is not None:
+        return meaning(r, op, parts, at)
+    if not info.params or (info.fields and not r.built_in):
+        raise Unsupported(f"{op} at every size")
+    operands = [r.one(parts[o.name]) for o in info.operands]
+    dtypes = [r.element(parts[o.name]) for o in info.operands]
+    f = function(r, op, dtypes, type_name(parts["dtype"]) if "dtype" in parts else None)
+    scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
+    return lanewise(r, f, operands, scalars)
+
+
+def type_name(of: Any) -> str:
+    """The dtype that a rule writes, or the variable that it is."""
+    ty = of.type
+    while not hasattr(ty, "name"):
+        ty = getattr(ty, "inner", None) or getattr(ty, "element", None)
+        if ty is None:
+            raise Unsupported("a dtype of no single name")
+    return str(ty.name)
+
+
+def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) -> Applicable:
+    """The function of values that an op is, at these dtypes of its operands and, of a conversion, of its result."""
+    f = smt.Function(Symbol("op", op, *dtypes, *([] if to is None else ["to", to])), *([VALUE] * len(dtypes)), VALUE)
+    if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2:
+        r.setting.commutative.add(f)
+    return f
+
+
+def result_dtype(r: Reading, op: str, dtypes: Sequence[str]) -> str:
+    """The dtype of what an op makes of operands of these."""
+    info = r.rule.dialect.ops[op]
+    given = dict(zip(info.params, dtypes, strict=True))
+    return given.get(info.result, info.result)
+
+
+def lanewise(r: Reading, f: Applicable, operands: Sequence[Vector], scalars: set[int]) -> Vector:
+    """An op lane by lane. The operands at the places `scalars` may have one lane, which serves all."""
+    ruling = [x for k, x in enumerate(operands) if k not in scalars and not x.uniform]
+    others = [x for x in operands if not x.uniform]
+    count = ruling[0].count if ruling else _widest(others)
+    for k, x in enumerate(operands):
+        if x.uniform or x.count.same(count):
+            continue
+        same = x.count.term == count.term
+        fits = smt.Or(x.count.term == 1, same) if k in scalars else same
+        if r.part == "target":
+            r.claim(fits)
+        else:
+            r.setting.premise(fits)
+
+    def at(e: Expr, lane: Integer) -> Expr:
+        return f(*(_lane(x, k in scalars, count, e, lane) for k, x in enumerate(operands)))
+
+    return Vector(count, at, uniform=not others)
+
+
+def _widest(xs: Sequence[Vector]) -> Integer:
+    known = [x.count for x in xs if x.count.known == 1]
+    wider = [x.count for x in xs if x.count.known != 1]
+    return wider[0] if wider else known[0] if known else integer(1)
+
+
+def _lane(x: Vector, scalar: bool, count: Integer, e: Expr, lane: Integer) -> Expr:
+    """A lane of an operand of which one lane may serve all."""
+    if not scalar or x.uniform or x.count.same(count):
+        return x.at(e, lane)
+    if x.count.known == 1:
+        return x.at(e, integer(0))
+    return smt.If(x.count.term == 1, x.at(e, integer(0)), x.at(e, lane))
+
+
+# what is taken from vectors, and joined
+
+
+def _field(r: Reading, op: str, parts: Parts) -> Any:
+    return parts[r.rule.dialect.ops[op].fields[0]]
+
+
+def _operand(r: Reading, op: str, parts: Parts) -> Any:
+    return parts[r.rule.dialect.ops[op].operands[0].name]
+
+
+def _take(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """Lanes of a vector, each at the place that a list of integers names."""
+    part = _operand(r, op, parts)
+    ty = r.type(part)
+    if ty is not None and ty.element == "void":
+        raise Unsupported("statements at every size")
+    x = r.one(part)
+    places = _places(r, _field(r, op, parts), x)
+    if not x.uniform:
+        anywhere = r.setting.unknown("anywhere")
+        inside = r.setting.below(anywhere, places.length)
+        r.setting.guard.append(inside)
+        r.claim(r.setting.below(number(places.at(anywhere)), x.count))
+        r.setting.guard.pop()
+    r.claim(places.length.term > 0)
+    r.setting.count(places.length)
+    return Vector(places.length, x.at if x.uniform else lambda e, lane: x.at(e, number(places.at(lane))))
+
+
+def _places(r: Reading, part: Any, x: Vector) -> Items:
+    """The lanes that a take names: of a pattern, any that there are."""
+    if isinstance(part, S.PVar) and part.name not in r.names:
+        name = r.symbol(part.name)
+        f = smt.Function(name, INT, INT)
+        length = r.setting.count(integer(smt.Int(Symbol("item", name, "length"))))
+        r.setting.premise(length.term > 0)
+
+        def place(k: Integer) -> Integer:
+            found = integer(f(k.term))
+            inside = r.setting.below(found, x.count)
+            r.setting.law(smt.Implies(smt.And(0 <= k.term, k.term < length.term), inside))
+            return found
+
+        made = Items(length, place)
+        return made if part.ignored else r.bind(part.name, made)  # type: ignore[no-any-return]
+    if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
+        return expressions.listed([_named_place(r, i, x) for i in part.items])
+    return items(expressions.value(r, S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
+
+
+def _named_place(r: Reading, item: Any, x: Vector) -> Integer:
+    """A lane that a pattern names, or gives the number of."""
+    item = item.value if isinstance(item, S.PExpr) else item
+    match item:
+        case S.ENumber(value=known) | S.PLiteral(value=known):
+            place = integer(int(known))
+        case S.EName(name=name) | S.PVar(name=name):
+            if name not in r.names:
+                unknown = integer(smt.Int(r.symbol(name)))
+                if name.startswith("_"):
+                    place = unknown
+                else:
+                    place = r.bind(name, unknown)
+            else:
+                place = number(r.names[name])
+        case _:
+            raise Unsupported("lanes that a pattern computes")
+    if not x.uniform:
+        r.setting.premise(r.setting.below(place, x.count))
+    return place
+
+
+def _join(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """The lanes of all operands behind one another."""
+    info = r.rule.dialect.ops[op]
+    found = r.many(parts[info.operands[0].name])
+    single = "elements scalar" in info.types
+    return joined(r, found, single)
+
+
+def _constants(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A constant vector of a list of values."""
+    dtype = r.element(at)
+    found = []
+    for s in expressions.segments(expressions.value(r, parts.get("values") or _field(r, op, parts))):
+        if not isinstance(s, Items):
+            raise Unsupported("a constant vector of nodes")
+        found.append(Items(s.length, _of_dtype(s.at, dtype)))
+    return joined(r, list(found), single=True)
+
+
+def _of_dtype(at: Callable[[Integer], Any], dtype: str) -> Callable[[Integer], Datum]:
+    def item(k: Integer) -> Datum:
+        found = at(k)
+        if isinstance(found, Integer):
+            return Datum(expressions.constant(found, dtype), dtype)
+        if not isinstance(found, Datum) or found.dtype != dtype:
+            raise Unsupported("a constant at another dtype")
+        return found
+
+    return item
+
+
+def joined(r: Reading, parts: Sequence[Items | Vector], single: bool) -> Vector:
+    """Vectors behind one another; of single elements each has one lane."""
+    vectors = [_flattened(r, p, single) if isinstance(p, Items) else p for p in parts]
+    if not vectors:
+        raise Unsupported("nothing joined")
+    if len(vectors) == 1:
+        if not isinstance(parts[0], Items) and single:
+            return Vector(integer(1), lambda e, lane: vectors[0].at(e, integer(0)))
+        return vectors[0]
+    for p, x in zip(parts, vectors, strict=True):
+        if isinstance(p, Vector) and x.uniform and not single:
+            raise Unsupported("a constant of any number of lanes among what is joined")
+        if isinstance(p, Vector) and single and x.count.known != 1:
+            r.claim(x.count.term == 1)
+    starts, total = [], integer(0)
+    for x in vectors:
+        starts.append(total)
+        total = total + x.count
+
+    def at(e: Expr, lane: Integer) -> Expr:
+        found = vectors[-1].at(e, lane - starts[-1])
+        for x, start in list(zip(vectors, starts, strict=True))[-2::-1]:
+            found = smt.If(lane.term < (start + x.count).term, x.at(e, lane - start), found)
+        return found
+
+    if lane_numbers_known(total):
+        return Vector(total, _by_number(vectors, starts, at))
+    return Vector(r.setting.count(total), at)
+
+
+def lane_numbers_known(total: Integer) -> bool:
+    return total.known is not None
+
+
+def _by_number(vectors: Sequence[Vector], starts: Sequence[Integer], at: Callable[[Expr, Integer], Expr]) -> Any:
+    """The same, where the number of the lane tells the vector that it is of."""
+
+    def found(e: Expr, lane: Integer) -> Expr:
+        for x, start in zip(vectors, starts, strict=True):
+            if lane.known is not None and x.count.known is not None and start.known is not None:
+                if start.known <= lane.known < start.known + x.count.known:
+                    return x.at(e, lane - start)
+        return at(e, lane)
+
+    return found
+
+
+def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
+    """The items of a sequence behind one another, each of so many lanes."""
+    anywhere = r.setting.unknown("anywhere")
+    each = vector(sequence.at(anywhere))
+    r.claim(sequence.length.term > 0)
+    if single:
+        r.setting.guard.append(r.setting.below(anywhere, sequence.length))
+        if not each.uniform and each.count.known != 1:
+            r.claim(each.count.term == 1)
+        r.setting.guard.pop()
+        return Vector(
+            r.setting.count(sequence.length), lambda e, lane: vector(sequence.at(lane)).at(e, integer(0))
+        )
+    if each.uniform or occurs(anywhere, each.count):
+        raise Unsupported("vectors of different lanes behind one another")
+    n = each.count
+    r.setting.law(laws.positive_product(sequence.length, n))
+
+    def at(e: Expr, lane: Integer) -> Expr:
+        q, k = r.setting.divided(lane, n)
+        return vector(sequence.at(q)).at(e, k)
+
+    return Vector(r.setting.count(sequence.length * n), at)
+
+
+# axes
+
+
+def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """At every iteration of the axes, the block of lanes that belongs to it."""
+    axes = r.axes(_field(r, op, parts))
+    part = _operand(r, op, parts)
+    width = expressions.width(r, axes)
+    below = r.type(part)
+    if r.part == "pattern" and below is not None and r.lanes.is_open(below):
+        own = r.lanes.of(r.rule.type_of(at))
+        r.lanes.let(str(below.lanes), own * width)
+    x = r.one(part)
+    if x.uniform:
+        return Vector(x.count, x.at, uniform=True)
+    own = _own(x.count, width)
+    if r.part == "pattern":
+        count = r.lanes.of(r.rule.type_of(at))
+        if not count.same(own):
+            r.setting.premise(count.term == own.term)
+    r.setting.law(laws.positive_product(width, own))
+
+    def lane_of(e: Expr, lane: Integer) -> Expr:
+        number = integer(0)
+        for a in axes.parts:
+            number = number * laws.width(a) + laws.block(a, e)
+        return x.at(e, number * own + lane)
+
+    return Vector(own, lane_of, axes=axes.parts, inside=x)
+
+
+def _own(count: Integer, width: Integer) -> Integer:
+    """How many lanes each iteration has of so many."""
+    if width.known == 1:
+        return count
+    factors = width.product
+    if factors is not None:
+        own, rest = count.split(factors)
+        if not rest.terms:
+            return own
+    raise Unsupported("lanes that are no multiple of the iterations")
+
+
+def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """The lanes of all iterations of the axes, side by side."""
+    part = _operand(r, op, parts)
+    ty = r.type(part)
+    if ty is not None and ty.element == "void":
+        raise Unsupported("statements at every size")
+    x, axes = r.one(part), r.axes(_field(r, op, parts))
+    if not axes.parts or x.uniform:
+        return x
+    everything = r.setting.together(axes.parts)
+    width = expressions.width(r, axes)
+
+    def lane_of(e: Expr, lane: Integer) -> Expr:
+        block, own = r.setting.divided(lane, x.count)
+        there = r.setting.iteration(laws.moved(everything, block, e))
+        return x.at(there, own)
+
+    return Vector(r.setting.count(x.count * width), lane_of)
+
+
+# memory, one place at a time
+
+
+def _index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A place for every lane: of a buffer at indices, behind a gate where there is one."""
+    buffer, gate = r.one(parts["buffer"]), r.optional(parts.get("gate"))
+    indices = r.many(parts["indices"])
+    kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
+    rest = [] if gate is None else [gate]
+    if any(isinstance(i, Items) for i in indices):
+        if len(indices) != 1:
+            raise Unsupported("several sequences of indices")
+        return _index_of_any_rank(r, kind, buffer, items(indices[0]), rest)
+    operands = [buffer, *(vector(i) for i in indices), *rest]
+    f = smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE)
+    return lanewise(r, f, operands, set(range(len(operands))))
+
+
+def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Items, rest: list[Vector]) -> Vector:
+    """A place by any number of indices: a function of the buffer, the gate, and the vector of indices as one value."""
+    f = smt.Function(Symbol("op", *kind, "of any rank"), *([VALUE] * (2 + len(rest))), VALUE)
+    anywhere = r.setting.unknown("anywhere")
+    each = vector(indices.at(anywhere))
+    if each.uniform or occurs(anywhere, each.count):
+        raise Unsupported("indices of different lanes")
+    r.claim(indices.length.term > 0)
+
+    def together(e: Expr, lane: Integer) -> Expr:
+        return r.setting.tuple_of(indices.length, lambda k: vector(indices.at(k)).at(e, lane))
+
+    vectors = Vector(each.count, together)
+    return lanewise(r, f, [buffer, vectors, *rest], set(range(2 + len(rest))))
+
+
+def _load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """What is stored at a place, lane by lane; in place of what is not there the alternative."""
+    place, alt = r.one(parts["index"]), r.optional(parts.get("alt"))
+    if r.part == "pattern":
+        count = r.lanes.of(r.rule.type_of(at))
+        if not count.same(place.count):
+            raise Unsupported("a load of several lanes from one place on")
+    elif "dtype" in parts:
+        raise Unsupported("a load of several lanes from one place on")
+    operands = [place] if alt is None else [place, alt]
+    return lanewise(r, smt.Function(Symbol("op", "Load"), *([VALUE] * len(operands)), VALUE), operands, set())
+
+
+def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A value behind statements: which these are, and at which iteration, is all that is known of them."""
+    x = r.one(parts["passthrough"])
+    part = parts["deps"]
+    (name,) = [i for i in part] if isinstance(part, list) and len(part) == 1 else (None,)
+    called = getattr(name, "name", None) or getattr(getattr(name, "sequence", None), "name", None)
+    if called is None or called.startswith("_"):
+        raise Unsupported("a value behind statements that have no name")
+    waits = smt.Function(Symbol("after", called), laws.ITERATION, VALUE)
+    f = smt.Function(Symbol("op", op), VALUE, VALUE, VALUE)
+    return Vector(x.count, lambda e, lane: f(x.at(e, lane), waits(e)))
+
+
+def _invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    value = smt.Const(Symbol("op", op), VALUE)
+    return Vector(integer(1), lambda e, lane: value, uniform=True)
+
+
+Meaning = Callable[["Reading", str, Parts, Any], Vector]
+_ROLES: Final[dict[str, Meaning]] = {
+    "take": _take,
+    "join": _join,
+    "constants": _constants,
+    "open": _open,
+    "close": _close,
+}
+_NAMED: Final[dict[str, Meaning]] = {
+    "PtrCat": _join,
+    "Bitcast": lambda r, op, parts, at: _bitcast(r, op, parts, at),
+    "Index": _index,
+    "Load": _load,
+    "After": _after,
+    "Invalid": _invalid,
+}
+
+
+def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    part = _operand(r, op, parts)
+    f = function(r, op, [r.element(part)], type_name(parts["dtype"]))
+    return lanewise(r, f, [r.one(part)], set())

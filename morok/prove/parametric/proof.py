@@ -1,0 +1,80 @@
+"""The questions that prove a rule at every size, and what comes of asking them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from morok.dsl.checked import CheckedRule
+from morok.prove import smt
+from morok.prove.answers import Answer
+from morok.prove.encoding.obligation import Choices, OutOfSteps
+from morok.prove.parametric import laws
+from morok.prove.parametric.integers import integer, within
+from morok.prove.parametric.reading import Reading
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+SHARE: Final = 0.2  # of a rule's budget, for each question
+
+
+class Asks(Protocol):
+    def __call__(self, name: str, conditions: list[Expr], share: float, model: bool = True) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whether a rule holds at every size; where that is not known, why."""
+
+    holds: bool
+    why: str = ""
+
+
+def proof(rule: CheckedRule, ask: Asks) -> Proof:
+    """The proof of a rule at every size, one question for each choice among the alternatives of its pattern.
+
+    It proves and never refutes. That the premises can hold together is for others to show: here, only that no law contradicts them.
+    """
+    choices = Choices()
+    while True:
+        choices.restart()
+        try:
+            conditions, claim = question(rule, choices)
+        except Unsupported as why:
+            return Proof(False, str(why))
+        where = f"{rule.name} at every size"
+        if ask(where, [*conditions, smt.Not(claim)], SHARE, model=False).answer is not Answer.UNSAT:  # type: ignore[attr-defined]
+            return Proof(False, "not shown")
+        if ask(f"{where}: premises", conditions, SHARE, model=False).answer is Answer.UNSAT:  # type: ignore[attr-defined]
+            return Proof(False, "the premises contradict one another")
+        try:
+            if not choices.advance():
+                return Proof(True)
+        except OutOfSteps as why:
+            return Proof(False, str(why))
+
+
+def question(rule: CheckedRule, choices: Choices) -> tuple[list[Expr], Expr]:
+    """What is known of one lane of a rule's result, and what must follow."""
+    reading = Reading(rule, choices)
+    setting = reading.setting
+    here = setting.iteration(smt.Const(Symbol("fixed", "here"), laws.ITERATION))
+    pattern, target = reading.sides()
+    lane = integer(smt.Int(Symbol("fixed", "lane")))
+    setting.count(pattern.count)
+    inside = within(lane, 0, pattern.count)
+    if not target.uniform:
+        setting.count(target.count)
+        if not target.count.same(pattern.count):
+            setting.claim(target.count.term == pattern.count.term)
+    setting.below(lane, pattern.count)
+    setting.guard.append(inside)
+    setting.claim(pattern.at(here, lane) == target.at(here, lane))
+    setting.guard.pop()
+    claim = smt.And(*setting.claims)
+    setting.close()
+    return [*setting.premises, *setting.laws], claim
+
+
+__all__ = ["Proof", "proof", "question"]

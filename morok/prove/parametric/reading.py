@@ -1,0 +1,295 @@
+"""How a rule is read at every size: what its pattern binds, its clauses, its operands."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from morok.dialect import built_in
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Ty
+from morok.prove import smt
+from morok.prove.encoding.freedom import conjuncts
+from morok.prove.encoding.obligation import Choices
+from morok.prove.encoding.unrolled_reading import asks_for_axes
+from morok.prove.kinds import Parts
+from morok.prove.parametric import expressions, laws, ops
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.lanes import Lanes
+from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.values import AxisList, Datum, Items, Vector, splat, vector
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+VALUE, AXES, ITERATION = laws.VALUE, laws.AXES, laws.ITERATION
+
+
+class Reading:
+    """One rule, with one choice among the alternatives of its pattern.
+
+    names      what each name stands for
+    part       of the rule, that is being read
+    guarding   truth of a guard being read: what is not known of it is left open
+    probing    greater than 0 where something is read again, of which all claims are made
+    """
+
+    def __init__(self, rule: CheckedRule, choices: Choices) -> None:
+        self.rule = rule
+        self.choices = choices
+        self.setting = Setting()
+        self.names: dict[str, Any] = {}
+        self.lanes = Lanes(rule, self.setting)
+        self.asks = asks_for_axes(rule.syntax)
+        self.built_in = built_in(rule.dialect)
+        self.part: Literal["pattern", "clauses", "target"] = "pattern"
+        self.guarding = False
+        self.probing = 0
+
+    def sides(self) -> tuple[Vector, Vector]:
+        """Pattern and target."""
+        pattern = vector(self.pattern(self.rule.syntax.pattern))
+        self.part = "clauses"
+        for clause in self.rule.syntax.clauses:
+            if isinstance(clause, S.Let):
+                self.let(clause)
+            else:
+                for c in conjuncts(clause.condition):
+                    self.guard(c)
+        self.part = "target"
+        return pattern, vector(self.node(self.rule.syntax.target))
+
+    def let(self, clause: S.Let) -> None:
+        value = expressions.value(self, clause.value)
+        if len(clause.names) == 1:
+            self.names[clause.names[0]] = value
+        elif isinstance(value, tuple) and len(value) == len(clause.names):
+            self.names |= dict(zip(clause.names, value, strict=True))
+        else:
+            raise Unsupported("several names for one value")
+
+    def guard(self, condition: S.Expr) -> None:
+        """A premise; one that is not understood is left out, so that less is known."""
+        self.guarding = True
+        try:
+            self.setting.premise(expressions.truth(self, condition))
+        except Unsupported:
+            pass
+        finally:
+            self.guarding = False
+
+    def claim(self, condition: Expr) -> None:
+        """A condition that what is built must meet."""
+        if self.part == "target" and not self.probing:
+            self.setting.claim(condition)
+
+    def reached(self, condition: Expr) -> None:
+        """A condition without which the rule does not fire: a premise in its clauses; in its target it must be shown, as it is
+        of every item of a sequence there.
+        """
+        if self.part == "clauses" and not self.setting.guard and not self.probing:
+            self.setting.premise(condition)
+        self.claim(condition)
+
+    # types
+
+    def type(self, at: Any) -> Ty | None:
+        found = self.rule.types.get(id(at))
+        if found is None and isinstance(at, S.PVar) and at.name in self.rule.bindings:
+            found = self.rule.bindings[at.name].type
+        return found
+
+    def element(self, at: Any) -> str:
+        """The dtype of a node's elements, or the variable that it is in the rule."""
+        ty = self.type(at)
+        if ty is None:
+            raise Unsupported("an operand of a dtype that nothing says")
+        return f"ptr {ty.element}" if ty.pointer else ty.element
+
+    # patterns
+
+    def pattern(self, p: Any) -> Any:
+        match p:
+            case S.PExpr():
+                return expressions.value(self, p.value)
+            case S.PSome():
+                return self.pattern(p.inner)
+            case S.PVar():
+                if p.name in self.names:
+                    return self.names[p.name]
+                made = self.variable(self.symbol(p.name), self.type(p))
+                return made if p.ignored else self.bind(p.name, made)
+            case S.PBind():
+                return self.bind(p.name, self.pattern(p.inner))
+            case S.PConst():
+                return self.constant(p)
+            case S.PLiteral():
+                return splat(self.literal(p.text, self.element(p)))
+            case S.POp():
+                op = p.ops[self.choices.pick(len(p.ops))]
+                return ops.made(self, op, self.parts(op, p), p)
+            case S.PStruct():
+                return ops.made(self, p.op, self.parts(p.op, p), p)
+            case S.PAlternatives():
+                return self.pattern(p.options[self.choices.pick(len(p.options))])
+        raise Unsupported(f"{type(p).__name__} at every size")
+
+    def symbol(self, name: str) -> Symbol:
+        return self.setting.symbol(name) if name.startswith("_") else Symbol("variable", name)
+
+    def bind(self, name: str, made: Any) -> Any:
+        if name in self.names and self.names[name] is not made:
+            raise Unsupported("one name for two nodes")
+        self.names[name] = made
+        return made
+
+    def literal(self, text: str, dtype: str) -> Expr:
+        return smt.Const(Symbol("fixed", "literal", text, dtype), VALUE)
+
+    def constant(self, p: S.PConst) -> Vector:
+        count = self.lanes.of(self.rule.type_of(p))
+        dtype = self.element(p)
+        if p.kind in ("vconst", "anyconst"):
+            f = smt.Function(self.setting.symbol("vconst") if p.bound is None else Symbol("value", p.bound), INT, VALUE)
+            if p.bound is not None:
+                self.bind(p.bound, Items(self.setting.count(count), lambda k: Datum(f(k.term), dtype)))
+            return Vector(count, lambda e, lane: f(lane.term))
+        value = smt.Const(self.setting.symbol(p.kind) if p.bound is None else Symbol("value", p.bound), VALUE)
+        if p.bound is not None:
+            self.bind(p.bound, Datum(value, dtype))
+        return Vector(count, lambda e, lane: value)
+
+    def variable(self, name: Symbol, ty: Ty | None) -> Vector:
+        """A node of which nothing is known but its lanes; where the rule asks for its axes, what is inside."""
+        if ty is not None and ty.element == "void":
+            raise Unsupported("statements at every size")
+        if ty is None or ty.pointer or ty.place:
+            return self.opaque(name, integer(1))
+        count = self.lanes.of(ty)
+        if not self.asks:
+            return self.opaque(name, count)
+        axes = smt.Const(Symbol("unrolled", name), AXES)
+        self.setting.premise(laws.DISTINCT(axes))
+        return self.unrolled(self.opaque(name, laws.width(axes) * count), axes, count)
+
+    def opaque(self, name: Symbol, count: Integer) -> Vector:
+        f = smt.Function(name, ITERATION, INT, VALUE)
+        return Vector(count, lambda e, lane: f(e, lane.term))
+
+    def unrolled(self, inside: Vector, axes: Expr, own: Integer) -> Vector:
+        """`inside` spread over axes, with so many lanes at each iteration. Over no axes it is `inside` itself."""
+        return Vector(
+            own, lambda e, lane: inside.at(e, laws.block(axes, e) * own + lane), axes=(axes,), inside=inside
+        )
+
+    def sequence(self, p: Any) -> Items:
+        """A name for any number of operands."""
+        if p.name in self.names:
+            found = self.names[p.name]
+            if not isinstance(found, Items):
+                raise Unsupported("a node for several operands")
+            return found
+        ty = self.type(p)
+        if ty is None or ty.element == "void":
+            raise Unsupported("statements at every size")
+        name = self.symbol(p.name)
+        length = self.setting.count(self.setting.unknown(f"{p.name} length"))
+        self.setting.premise(length.term >= 0)
+        f = smt.Function(Symbol("item", name), INT, ITERATION, INT, VALUE)
+        axes = smt.Function(Symbol("unrolled", name), INT, AXES) if self.asks else None
+        count = self.lanes.of_items(p.name, name, ty, length)
+
+        def item(k: Integer) -> Vector:
+            n = count(k)
+            if axes is None:
+                return Vector(n, lambda e, lane: f(k.term, e, lane.term))
+            a = axes(k.term)
+            self.setting.law(smt.Implies(within(k, 0, length), laws.DISTINCT(a)))
+            return self.unrolled(Vector(laws.width(a) * n, lambda e, lane: f(k.term, e, lane.term)), a, n)
+
+        made = Items(length, item)
+        if not p.name.startswith("_"):
+            self.names[p.name] = made
+        return made
+
+    # operands
+
+    def parts(self, op: str, p: Any) -> Parts:
+        """Operands and fields by name, as they are written; of a sequence of operands the list of its items.
+
+        Unsupported where a pattern leaves open what an op has.
+        """
+        info = self.rule.dialect.ops[op]
+        if isinstance(p, S.PStruct):
+            found = Parts({f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields})
+            if any(o.name not in found for o in info.operands):
+                raise Unsupported(f"{op} of which some operands are left open")
+            return found
+        if isinstance(p, S.EStruct):
+            return Parts(p.fields)
+        arguments = list(p.args)
+        out = Parts()
+        if arguments and isinstance(arguments[-1], (S.PType, S.EType)):
+            out["dtype"] = arguments.pop()
+        for operand in info.operands:
+            if operand.many:
+                out[operand.name], arguments = arguments, []
+            elif arguments:
+                out[operand.name] = arguments.pop(0)
+        for name in info.fields:
+            if arguments:
+                out[name] = arguments.pop(0)
+        if arguments:
+            raise Unsupported(f"{op} of more than it takes")
+        return out
+
+    def node(self, e: S.Expr) -> Any:
+        """A node of the target: a number is a constant of the dtype that its place has."""
+        if isinstance(e, S.ENumber):
+            return splat(self.literal(e.text, self.element(e)))
+        value = expressions.value(self, e)
+        if isinstance(value, Integer):
+            return splat(expressions.constant(value, self.element(e)))
+        return value
+
+    def one(self, part: Any) -> Vector:
+        if isinstance(part, S.PSome):
+            part = part.inner
+        return vector(self.pattern(part) if isinstance(part, S.Pattern) else self.node(part))
+
+    def optional(self, part: Any) -> Vector | None:
+        return None if part is None or isinstance(part, (S.PNone, S.ENone)) else self.one(part)
+
+    def many(self, part: Any) -> list[Items | Vector]:
+        """Operands, one by one and by sequences."""
+        if isinstance(part, S.PVar) and not isinstance(self.names.get(part.name), Vector):
+            return [self.sequence(part)]
+        if isinstance(part, S.PList):
+            part = list(part.items)
+        if not isinstance(part, list):
+            return expressions.segments(expressions.value(self, part))
+        out: list[Items | Vector] = []
+        for item in part:
+            if isinstance(item, S.PSequence):
+                out.append(self.sequence(item))
+            elif isinstance(item, S.ESpread):
+                out += expressions.segments(expressions.value(self, item.sequence))
+            elif isinstance(item, S.EComprehension):
+                out.append(expressions.comprehension(self, item))
+            else:
+                out.append(self.one(item))
+        return out
+
+    def axes(self, part: Any) -> AxisList:
+        """The axes of an op: in a target they must be distinct."""
+        if isinstance(part, S.PVar) and part.name not in self.names:
+            made = smt.Const(self.symbol(part.name), AXES)
+            self.setting.premise(laws.DISTINCT(made))
+            found = AxisList((made,))
+            return found if part.ignored else self.bind(part.name, found)  # type: ignore[no-any-return]
+        found = expressions.axes(self, S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+        if found.parts:
+            self.claim(laws.DISTINCT(self.setting.together(found.parts)))
+        return found
+
+
+__all__ = ["Reading"]

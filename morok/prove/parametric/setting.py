@@ -1,0 +1,323 @@
+"""What is known while a rule is read at every size, what must be shown, and the instances of laws that this calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from morok.prove import smt
+from morok.prove.parametric import laws
+from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.values import Vector
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Applicable, Expr
+from morok.prove.symbol import Symbol
+
+ROUNDS: Final = 6  # of looking for terms that instances brought
+MOST_INSTANCES: Final = 4000
+DEEPEST: Final = 3  # products of so many factors are taken apart
+
+
+@dataclass(frozen=True, slots=True)
+class ForAll:
+    """A condition that holds at every place below a length, used at the places where one of the functions is asked.
+
+    functions   those that the condition asks at the place itself, and which of their operands the place is
+    """
+
+    length: Integer
+    holds: Callable[[Integer], Expr]
+    functions: frozenset[tuple[Applicable, int]]
+    only_if: Expr
+
+
+class Setting:
+    """The premises and claims of one rule.
+
+    guard       what holds wherever the part that is being read is reached: a claim about it is made there alone
+    iterations  those that axes are moved to and from
+    counts      how many lanes or items there are of what is gone through: quotients are compared with them
+    joined      the lists of axes that are several lists, with these
+    """
+
+    def __init__(self) -> None:
+        self.premises: list[Expr] = []
+        self.claims: list[Expr] = []
+        self.guard: list[Expr] = []
+        self.counts: list[Integer] = []
+        self.iterations: list[Expr] = []
+        self.joined: dict[Expr, tuple[Expr, ...]] = {}
+        self.schemas: list[ForAll] = []
+        self.free: list[tuple[Applicable, Expr, Expr]] = []
+        self.tuples: dict[Expr, Expr] = {}
+        self.sequences: dict[Expr, tuple[Integer, Callable[[Integer], Expr]]] = {}
+        self.commutative: set[Applicable] = set()
+        self.laws: dict[Expr, None] = {}
+        self.unnamed = 0
+        self.zero = smt.Const(Symbol("fixed", "zero"), laws.ITERATION)
+
+    def symbol(self, what: str) -> Symbol:
+        """The name of an unknown that nothing else has."""
+        self.unnamed += 1
+        return Symbol("fresh", what, self.unnamed)
+
+    def unknown(self, what: str) -> Integer:
+        return integer(smt.Int(self.symbol(what)))
+
+    def premise(self, condition: Expr) -> None:
+        self.premises.append(condition)
+
+    def claim(self, condition: Expr) -> None:
+        """A condition that must be shown, where the part that is being read is reached."""
+        self.claims.append(smt.Implies(smt.And(*self.guard), condition) if self.guard else condition)
+
+    def law(self, instance: Expr) -> None:
+        if len(self.laws) > MOST_INSTANCES:
+            raise Unsupported("more instances of laws than a question may have")
+        self.laws[instance] = None
+
+    def count(self, number: Integer) -> Integer:
+        """A number of lanes or items, with which quotients are compared."""
+        if not any(number.same(c) for c in self.counts):
+            self.counts.append(number)
+        return number
+
+    def iteration(self, e: Expr) -> Expr:
+        if e not in self.iterations:
+            self.iterations.append(e)
+        return e
+
+    # integers
+
+    def divided(self, t: Integer, n: Integer) -> tuple[Integer, Integer]:
+        """Quotient and remainder, rounded down; where they have values."""
+        if n.known is not None:
+            if n.known == 0:
+                raise Unsupported("a division by zero")
+            if t.known is not None:
+                return integer(t.known // n.known), integer(t.known % n.known)
+            if n.known == 1:
+                return t, integer(0)
+        factors = n.product
+        if factors is None:
+            q, r = integer(0), t
+        else:
+            q, r = t.split(factors)
+            if not r.terms:
+                return q, r
+        made = integer(laws.QUOTIENT(t.term, n.term)), integer(laws.REMAINDER(t.term, n.term))
+        self.law(laws.quotient_of_parts(q, n, r))
+        self.law(laws.division(t, n))
+        return made
+
+    def below(self, t: Integer, n: Integer) -> Expr:
+        """The condition 0 <= t < n; how a number of several digits is below a product is shown by its digits."""
+        self._digits(t, n, DEEPEST)
+        return within(t, 0, n)
+
+    def _digits(self, t: Integer, n: Integer, depth: int) -> None:
+        factors = n.product
+        if factors is None or len(factors) < 2 or not depth:
+            return
+        for f in dict.fromkeys(factors):
+            q, r = t.split((f,))
+            (m, _) = n.split((f,))
+            self.law(laws.parts_below(q, m, r, integer(f)))
+            self._digits(q, m, depth - 1)
+
+    def among_counts(self) -> None:
+        """Every quotient by n, compared with every count that is a multiple of n."""
+        for made in list(self._terms()):
+            if made.head == "apply" and made.data is laws.QUOTIENT:
+                t, n = (self._polynomial(a) for a in made.args)
+                factors = n.product
+                for c in self.counts if factors is not None else ():
+                    assert factors is not None
+                    m, r = c.split(factors)
+                    if m.terms and not r.terms:
+                        self.law(laws.quotient_below(t, m, n))
+                        self._digits(t, c, DEEPEST)
+
+    def _polynomial(self, t: Expr) -> Integer:
+        """The polynomial that a term was made of."""
+        if t.head == "+":
+            total = integer(0)
+            for a in t.args:
+                total = total + self._polynomial(a)
+            return total
+        if t.head == "*":
+            return self._polynomial(t.args[0]) * self._polynomial(t.args[1])
+        if t.head == "apply" and t.data.name == "function(times)":
+            return self._polynomial(t.args[0]) * self._polynomial(t.args[1])
+        return integer(t)
+
+    # axes
+
+    def together(self, parts: tuple[Expr, ...]) -> Expr:
+        """A list of lists of axes as one."""
+        if len(parts) == 1:
+            return parts[0]
+        found = next((a for a, of in self.joined.items() if of == parts), None)
+        if found is None:
+            found = smt.Const(self.symbol("axes"), laws.AXES)
+            self.joined[found] = parts
+            self.law(laws.joined_width(parts, found))
+            self.law(laws.joined_distinct(parts, found))
+            for p in parts:
+                self.premise(laws.AMONG(p, found))
+        return found
+
+    def number_of_axes(self, parts: tuple[Expr, ...]) -> Integer:
+        total = integer(0)
+        for p in parts:
+            self.law(laws.LENGTH(p) >= 0)
+            total = total + integer(laws.LENGTH(p))
+        return total
+
+    def tuple_of(self, length: Integer, at: Callable[[Integer], Expr]) -> Expr:
+        """A sequence of values as one: the same one for the same items."""
+        key = at(integer(smt.Int(Symbol("fixed", "place"))))
+        found = self.tuples.get(key)
+        if found is not None:
+            return found
+        made = smt.Const(self.symbol("tuple"), laws.VALUE)
+        for other, (its_length, its_item) in self.sequences.items():
+            k = self.unknown("difference")
+            alike = smt.Implies(self.below(k, length), at(k) == its_item(k))
+            self.law(smt.Implies(smt.And(length.term == its_length.term, alike), made == other))
+        self.tuples[key] = made
+        self.sequences[made] = (length, at)
+        return made
+
+    # what holds of all
+
+    def free_of(self, x: Vector, axes: Expr, so: Expr) -> None:
+        """Where `so` holds, x is the same at every iteration that only these axes are moved from. What x opens is none of them."""
+        for a in x.axes:
+            self.premise(smt.Implies(so, smt.And(laws.APART(a, axes), laws.APART(axes, a))))
+        inside = x if x.inside is None else x.inside
+        e, lane = smt.Const(self.symbol("iteration"), laws.ITERATION), smt.Int(self.symbol("lane"))
+        t = inside.at(e, integer(lane))
+        if t.head != "apply" or t.args[-2:] != (e, lane):
+            raise Unsupported("free_of_axes of what is no name")
+        self.free.append((t.data, axes, so))
+
+    def for_all(self, length: Integer, holds: Callable[[Integer], Expr], only_if: Expr = smt.TRUE) -> None:
+        """A premise at every place below a length, where `only_if` holds."""
+        place = smt.Int(self.symbol("place"))
+        functions = {
+            (t.data, k)
+            for t in _subterms([holds(integer(place))])
+            if t.head == "apply"
+            for k, a in enumerate(t.args)
+            if a is place
+        }
+        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if))
+
+    # instances
+
+    def _terms(self) -> Iterator[Expr]:
+        yield from _subterms([*self.premises, *self.claims, *self.laws])
+
+    def _positive(self, n: Integer, depth: int) -> None:
+        """A product is positive where its factors are."""
+        factors = n.product
+        if factors is not None and len(factors) > 1 and depth:
+            m, _ = n.split(factors[:1])
+            self.law(laws.positive_product(integer(factors[0]), m))
+            self._positive(m, depth - 1)
+
+    def close(self) -> None:
+        """Add the instances of the laws at the terms that occur, and at those that these bring, so many times."""
+        for c in self.counts:
+            self._positive(c, DEEPEST)
+        for _ in range(ROUNDS):
+            before = len(self.laws)
+            self.among_counts()
+            self._about_axes(list(self._terms()))
+            for t in list(self._terms()):
+                if t.head == "apply":
+                    self._about(t)
+            if len(self.laws) == before:
+                return
+
+    def _about(self, t: Expr) -> None:
+        if t.data in self.commutative:
+            x, y = t.args
+            self.law(t == t.data(y, x))
+        for f, axes, so in self.free:
+            if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
+                self.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
+        for s in self.schemas:
+            for k, a in enumerate(t.args):
+                if (t.data, k) in s.functions:
+                    place = self._polynomial(a)
+                    condition = smt.And(within(place, 0, s.length), s.only_if)
+                    self.law(smt.Implies(condition, s.holds(place)))
+
+    def _about_axes(self, terms: list[Expr]) -> None:
+        applied = [t for t in terms if t.head == "apply"]
+        lists = list(dict.fromkeys(a for t in terms for a in (t,) if a.sort is laws.AXES))
+        for a in lists:
+            self.law(laws.positive_width(a))
+            self.law(laws.among_itself(a))
+        for t in applied:
+            if t.data is laws.BLOCK:
+                self._about_block(*t.args)
+        for t in applied:
+            if t.data is laws.MOVED:
+                b, k, e = t.args
+                number = self._polynomial(k)
+                self.law(laws.there_and_back(b, number, e))
+                self._digits(number, self._polynomial_width(b), DEEPEST)
+        for b in lists:
+            for e in self.iterations:
+                self.law(laws.back_and_there(b, e))
+        self._about_sets(terms)
+
+    def _polynomial_width(self, a: Expr) -> Integer:
+        product = integer(1)
+        for p in self.joined.get(a, (a,)):
+            product = product * laws.width(p)
+        return product
+
+    def _about_block(self, a: Expr, e: Expr) -> None:
+        self.law(laws.block_in_range(a, e))
+        parts = self.joined.get(a)
+        if parts is not None:
+            self.law(laws.joined_block(parts, a, e))
+        if e.head == "apply" and e.data is laws.MOVED:
+            b, k, f = e.args
+            number = self._polynomial(k)
+            self.law(laws.unmoved(a, b, number, f))
+            for g in self.iterations:
+                self.law(laws.moved_wholly(a, b, number, f, g))
+
+    def _about_sets(self, terms: list[Expr]) -> None:
+        among = [t.args for t in terms if t.head == "apply" and t.data is laws.AMONG]
+        apart = [t.args for t in terms if t.head == "apply" and t.data is laws.APART]
+        for a, b in among:
+            for c, d in among:
+                if b is c and a is not b and c is not d:
+                    self.law(laws.among_through(a, b, d))
+            for c, d in apart:
+                if b is c and a is not b:
+                    self.law(laws.apart_through(a, b, d))
+
+
+def occurs(unknown: Integer, where: Integer) -> bool:
+    """Truth of a term of one number standing in the other."""
+    terms = {id(f) for m in unknown.terms for f in m}
+    return any(id(t) in terms for t in _subterms([f for m in where.terms for f in m]))
+
+
+def _subterms(roots: list[Expr]) -> Iterator[Expr]:
+    todo, seen = list(reversed(roots)), set()
+    while todo:
+        at = todo.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        yield at
+        todo.extend(reversed(at.args))

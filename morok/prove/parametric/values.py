@@ -1,0 +1,90 @@
+"""What the parts of a rule stand for: vectors, sequences and lists of axes, of unknown lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from morok.prove.parametric.integers import Integer, integer
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+
+Lane = Callable[[Expr, Integer], Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A node: so many lanes, each a term for every iteration.
+
+    uniform   every lane is the same, and any number of lanes may be meant
+    axes, inside   what it is unrolled over, and what is unrolled; None where the rule does not ask for that
+    """
+
+    count: Integer
+    at: Lane
+    uniform: bool = False
+    axes: tuple[Expr, ...] = ()
+    inside: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A sequence: so many items, and each by its place."""
+
+    length: Integer
+    at: Callable[[Integer], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AxisList:
+    """Lists of axes behind one another."""
+
+    parts: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Datum:
+    """The value of a constant, at a dtype."""
+
+    term: Expr
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """A dtype: its element, and the number of its lanes."""
+
+    element: str
+    lanes: Integer
+
+
+def vector(value: Any) -> Vector:
+    """A value in the place of a node; Unsupported for what is none."""
+    if isinstance(value, Vector):
+        return value
+    if isinstance(value, Datum):
+        return splat(value.term)
+    raise Unsupported(f"{type(value).__name__} where a node is read")
+
+
+def splat(value: Expr) -> Vector:
+    return Vector(integer(1), lambda e, lane: value, uniform=True)
+
+
+def items(value: Any) -> Items:
+    if isinstance(value, Items):
+        return value
+    raise Unsupported(f"{type(value).__name__} where a sequence is read")
+
+
+def number(value: Any) -> Integer:
+    if isinstance(value, Integer):
+        return value
+    raise Unsupported(f"{type(value).__name__} where an integer is read")
+
+
+def axis_list(value: Any) -> AxisList:
+    if isinstance(value, AxisList):
+        return value
+    raise Unsupported(f"{type(value).__name__} where axes are read")
