@@ -103,6 +103,11 @@ def texts(extents: Iterable[Extent]) -> list[str]:
     return out
 
 
+def plural(extent: Extent) -> str:
+    """What an extent is about, of which there may be any number."""
+    return _WORDS.get(extent.what, extent.what).replace("{}", "").strip().replace("  ", " ")
+
+
 # What generated code asks.
 
 

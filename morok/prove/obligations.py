@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
-from morok.dsl.extent import Extent, merged, texts
+from morok.dsl.extent import Extent, merged, plural, texts
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
@@ -21,6 +21,7 @@ from morok.prove.encoding.launched import LaunchEncoder, about_launches
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.meanings import asked
+from morok.prove.parametric import parametric_proof
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
 from morok.prove.semantics.term import Unsupported, is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE
@@ -33,12 +34,16 @@ ENOUGH_UNKNOWN: Final = 12  # instances of which nothing is known: no proof come
 
 @dataclass(slots=True)
 class Progress:
-    """What has been found out about a rule so far."""
+    """What has been found out about a rule so far.
+
+    everywhere   the things of which the proof holds for any number
+    """
 
     budget: int
     keep: bool
     covered: dict[str, list[str]] = field(default_factory=dict)
     extents: dict[tuple[str, str], Extent] = field(default_factory=dict)
+    everywhere: tuple[str, ...] = ()
     excluded: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     refuted: Counterexample | None = None
@@ -85,6 +90,8 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     else:
         if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
             progress.refuted = searched(rule) or progress.refuted
+        if progress.extents and progress.refuted is None and not progress.unknown:
+            prove_beyond(rule, progress)
     forgotten = asked.difference(ops_of(rule), implied_ops(rule))
     assert not forgotten, f"the digest of {rule.name} does not cover the meaning of {', '.join(sorted(forgotten))}"
     kind, message = conclude(rule, progress)
@@ -104,6 +111,16 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         final=progress.final,
         extents=tuple(sorted(progress.extents.values())),
     )
+
+
+def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
+    """What was shown at some sizes, where it was met, at every size: then the proof has no extents."""
+    before = len(progress.obligations)
+    if parametric_proof(rule, progress.ask).holds:
+        progress.everywhere = tuple(dict.fromkeys(plural(e) for e in progress.extents.values()))
+        progress.extents.clear()
+    else:
+        del progress.obligations[before:]
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
@@ -163,8 +180,8 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
         out.append(f"assuming {', '.join(rule.syntax.assuming)}")
     if "reassoc" in rule.syntax.assuming:
         out.append("over the real numbers")
-    if lanewise(rule):
-        out.append("any number of lanes")
+    if everywhere := ("lanes",) if lanewise(rule) else progress.everywhere:
+        out.append(f"any number of {', '.join(everywhere)}")
     if progress.excluded:
         out.append(f"excluded by the guards: {', '.join(dict.fromkeys(progress.excluded))}")
     return tuple(out)

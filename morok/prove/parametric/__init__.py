@@ -5,6 +5,6 @@ lane of the result stands for all, as a fresh unknown. Whatever else is known of
 few laws (`laws`), at the terms that occur: what the solver is asked has no quantifiers.
 """
 
-from morok.prove.parametric.proof import Proof, proof
+from morok.prove.parametric.proof import Proof, parametric_proof
 
-__all__ = ["Proof", "proof"]
+__all__ = ["Proof", "parametric_proof"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import contracts, laws, ops
+from morok.prove.parametric import axis_conditions, contracts, laws, ops
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Vector, axis_list, items, number, vector
@@ -100,6 +100,8 @@ def truth(r: Reading, e: S.Expr) -> Expr:
             operands = [value(r, o) for o in e.operands]
             return smt.And(*(_compared(op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)))
         case S.ECall(name="all" | "any", args=(over,)):
+            if (about := about_axes(r, e)) is not None:
+                return about
             return _quantified(r, over, e.name == "all")
         case S.ECall(name="free_of_axes", args=(x, axes)):
             return _free_of_axes(r, vector(value(r, x)), axis_list(value(r, axes)))
@@ -107,6 +109,46 @@ def truth(r: Reading, e: S.Expr) -> Expr:
     if isinstance(found, Expr) and found.sort is laws.BOOL:
         return found
     raise Unsupported("a condition at every size")
+
+
+def about_axes(r: Reading, e: S.Expr) -> Expr | None:
+    """What a loop over axes says of the whole lists; None of any other condition."""
+    if (c := axis_conditions.distinct(e)) is not None:
+        return smt.And(*(laws.DISTINCT(a) for a in axes(r, c).parts))
+    if (found := axis_conditions.apart(e)) is not None:
+        some, others = (axes(r, f).parts for f in found)
+        return smt.And(*(smt.And(laws.APART(a, b), laws.APART(b, a)) for a in some for b in others))
+    if (found := axis_conditions.among(e)) is not None:
+        a, b = (axes(r, f) for f in found)
+        return among(r, a, b)
+    if (found := axis_conditions.all_among(e)) is not None:
+        return _all_among(r, value(r, found[0]), axes(r, found[1]))
+    return None
+
+
+def among(r: Reading, a: AxisList, b: AxisList) -> Expr:
+    """Every axis of a is one of b's."""
+    if not a.parts:
+        return smt.TRUE
+    if not b.parts:
+        raise Unsupported("axes among none")
+    return smt.And(*(laws.AMONG(p, r.setting.together(b.parts)) for p in a.parts))
+
+
+def _all_among(r: Reading, parts: Any, c: AxisList) -> Expr:
+    """Every axis of each of these lists is one of c's; of a sequence of lists it is an unknown truth, used at every place."""
+    found: list[Expr] = []
+    for part in parts if isinstance(parts, list) else [parts]:
+        if isinstance(part, AxisList):
+            found.append(among(r, part, c))
+        elif isinstance(part, Items) and part.length.known is not None:
+            found += [among(r, axis_list_or_none(part.at(integer(k))), c) for k in range(part.length.known)]
+        else:
+            lists = items(part)
+            so = smt.Bool(r.setting.symbol("among"))
+            r.setting.for_all(lists.length, lambda k, p=lists: among(r, axis_list_or_none(p.at(k)), c), only_if=so)  # type: ignore[misc]
+            found.append(so)
+    return smt.And(*found)
 
 
 _COMPARISONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
@@ -216,7 +258,10 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
     """A value for every item of a sequence."""
     over = value(r, e.sequence)
     if isinstance(over, AxisList):
-        return _difference(r, e, over)
+        rest = axis_conditions.difference(e)
+        if rest is None:
+            raise Unsupported("axes one by one")
+        return _difference(r, over, axes(r, rest.without))
     if e.condition is not None:
         raise Unsupported("a filter at every size")
     sequence = items(over)
@@ -258,44 +303,17 @@ def _named(names: tuple[str, ...], one: Any) -> dict[str, Any]:
     return dict(zip(names, one, strict=True))
 
 
-def _difference(r: Reading, e: S.EComprehension, a: AxisList) -> AxisList:
-    """`[p for p in a if all(p[0] != q[0] for q in b)]`: the axes of a that are not in b."""
-    match e:
-        case S.EComprehension(
-            body=S.EName(name=kept),
-            names=(p,),
-            condition=S.ECall(
-                name="all",
-                args=(
-                    S.EComprehension(
-                        body=S.ECompare(
-                            ops=("!=",),
-                            operands=(
-                                S.EIndex(sequence=S.EName(name=left), index=S.ENumber(value=0)),
-                                S.EIndex(sequence=S.EName(name=right), index=S.ENumber(value=0)),
-                            ),
-                        ),
-                        names=(q,),
-                        sequence=others,
-                        condition=None,
-                    ),
-                ),
-            ),
-        ) if kept == p and {left, right} == {p, q} and p != q:
-            b = axis_list(value(r, others))
-        case _:
-            raise Unsupported("axes one by one")
-    if not a.parts or not b.parts:
-        return a
-    all_of, without = r.setting.together(a.parts), r.setting.together(b.parts)
+def _difference(r: Reading, of: AxisList, without: AxisList) -> AxisList:
+    """The axes of one list that are not in another."""
+    if not of.parts or not without.parts:
+        return of
+    a, b = r.setting.together(of.parts), r.setting.together(without.parts)
     rest = smt.Const(r.setting.symbol("rest"), laws.AXES)
-    both = r.setting.together((rest, without))
     premise = r.setting.premise
-    premise(smt.Implies(laws.DISTINCT(all_of), laws.DISTINCT(rest)))
-    premise(laws.AMONG(rest, all_of))
-    premise(laws.APART(rest, without))
-    premise(laws.APART(without, rest))
-    premise(laws.AMONG(all_of, both))
+    premise(smt.Implies(laws.DISTINCT(a), laws.DISTINCT(rest)))
+    premise(laws.AMONG(rest, a))
+    premise(smt.And(laws.APART(rest, b), laws.APART(b, rest)))
+    premise(laws.AMONG(a, r.setting.together((rest, b))))
     return AxisList((rest,))
 
 
@@ -364,19 +382,12 @@ def _renumbered(r: Reading, e: S.EComprehension, source: AxisList) -> Integer:
     """`sum(at(target, i, k) * step(source, i) for i, _n in source)`: the number, among the blocks of `source`, of the iteration
     at which the axes of `target` are in block k, and all others at 0.
     """
-    match e.body:
-        case S.EBinary(
-            op="*",
-            left=S.ECall(name="at", args=(target, S.EName(name=i), k)),
-            right=S.ECall(name="step", args=(of, S.EName(name=j))),
-        ) if i == j == e.names[0] and of == e.sequence and len(e.names) == 2 and e.names[0] != e.names[1]:
-            to, block = axis_list_or_none(value(r, target)), number(value(r, k))
-        case _:
-            raise Unsupported("a sum over axes")
+    found = axis_conditions.renumbered(e)
+    if found is None:
+        raise Unsupported("a sum over axes")
+    to, block = axes(r, found[0]), number(value(r, found[1]))
     if not source.parts:
         return integer(0)
-    if e.names[0] in _names(target) or e.names[0] in _names(k) or e.names[1] in (*_names(target), *_names(k)):
-        raise Unsupported("a sum over axes")
     s = r.setting
     r.claim(laws.DISTINCT(s.together(source.parts)))
     there = s.zero
@@ -387,10 +398,6 @@ def _renumbered(r: Reading, e: S.EComprehension, source: AxisList) -> Integer:
     for a in source.parts:
         total = total * laws.width(a) + laws.block(a, there)
     return total
-
-
-def _names(e: S.Expr) -> set[str]:
-    return {at.name for at in S.walk(e) if isinstance(at, S.EName)}
 
 
 def _length(r: Reading, of: Any) -> Integer:

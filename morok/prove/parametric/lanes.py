@@ -94,7 +94,8 @@ class Lanes:
             return
         match condition:
             case S.ECompare(
-                ops=("==",), operands=(S.ECall(name="lanes", args=(S.EName(name=x),)), S.ECall(name="lanes", args=(S.EName(name=y),)))
+                ops=("==",),
+                operands=(S.ECall(name="lanes", args=(S.EName(name=x),)), S.ECall(name="lanes", args=(S.EName(name=y),))),
             ):
                 some, others = self._node(x), self._node(y)
                 if some is not None and others is not None:

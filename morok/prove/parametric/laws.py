@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
@@ -46,12 +46,9 @@ def moved(a: Expr, k: Integer, e: Expr) -> Expr:
 # integers
 
 
-def quotient_of_parts(q: Integer, n: Integer, r: Integer) -> Expr:
-    """0 <= r < n: q * n + r is q and r again."""
-    t = q * n + r
-    return smt.Implies(
-        within(r, 0, n), smt.And(QUOTIENT(t.term, n.term) == q.term, REMAINDER(t.term, n.term) == r.term)
-    )
+def small(r: Integer, n: Integer) -> Expr:
+    """0 <= r < n: r // n is 0, and r % n is r."""
+    return smt.Implies(within(r, 0, n), smt.And(QUOTIENT(r.term, n.term) == 0, REMAINDER(r.term, n.term) == r.term))
 
 
 def division(t: Integer, n: Integer) -> Expr:
@@ -74,6 +71,13 @@ def parts_below(q: Integer, m: Integer, r: Integer, n: Integer) -> Expr:
 def positive_product(m: Integer, n: Integer) -> Expr:
     """m > 0, n > 0: m * n > 0."""
     return smt.Implies(smt.And(m.term > 0, n.term > 0), (m * n).term > 0)
+
+
+def plain_product(a: Expr, b: Expr) -> Expr:
+    """0 * b = 0, 1 * b = b; a * 0 = 0, a * 1 = a."""
+    product = TIMES(a, b)
+    cases = ((a, 0, smt.IntVal(0)), (a, 1, b), (b, 0, smt.IntVal(0)), (b, 1, a))
+    return smt.And(*(smt.Implies(x == n, product == result) for x, n, result in cases))
 
 
 # axes

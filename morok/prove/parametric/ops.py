@@ -72,10 +72,7 @@ def lanewise(r: Reading, f: Applicable, operands: Sequence[Vector], scalars: set
             continue
         same = x.count.term == count.term
         fits = smt.Or(x.count.term == 1, same) if k in scalars else same
-        if r.part == "target":
-            r.claim(fits)
-        else:
-            r.setting.premise(fits)
+        r.exists(fits)
 
     def at(e: Expr, lane: Integer) -> Expr:
         return f(*(_lane(x, k in scalars, count, e, lane) for k, x in enumerate(operands)))
@@ -139,11 +136,11 @@ def _places(r: Reading, part: Any, x: Vector) -> Items:
         def place(k: Integer) -> Integer:
             found = integer(f(k.term))
             inside = r.setting.below(found, x.count)
-            r.setting.law(smt.Implies(smt.And(0 <= k.term, k.term < length.term), inside))
+            r.setting.law(smt.Implies(smt.And(k.term >= 0, k.term < length.term), inside))
             return found
 
         made = Items(length, place)
-        return made if part.ignored else r.bind(part.name, made)  # type: ignore[no-any-return]
+        return made if part.ignored else r.bind(part.name, made)
     if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
         return expressions.listed([_named_place(r, i, x) for i in part.items])
     return items(expressions.value(r, S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
@@ -215,7 +212,7 @@ def joined(r: Reading, parts: Sequence[Items | Vector], single: bool) -> Vector:
         if isinstance(p, Vector) and x.uniform and not single:
             raise Unsupported("a constant of any number of lanes among what is joined")
         if isinstance(p, Vector) and single and x.count.known != 1:
-            r.claim(x.count.term == 1)
+            r.exists(x.count.term == 1)
     starts, total = [], integer(0)
     for x in vectors:
         starts.append(total)
@@ -253,15 +250,13 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
     """The items of a sequence behind one another, each of so many lanes."""
     anywhere = r.setting.unknown("anywhere")
     each = vector(sequence.at(anywhere))
-    r.claim(sequence.length.term > 0)
+    r.exists(sequence.length.term > 0)
     if single:
         r.setting.guard.append(r.setting.below(anywhere, sequence.length))
         if not each.uniform and each.count.known != 1:
             r.claim(each.count.term == 1)
         r.setting.guard.pop()
-        return Vector(
-            r.setting.count(sequence.length), lambda e, lane: vector(sequence.at(lane)).at(e, integer(0))
-        )
+        return Vector(r.setting.count(sequence.length), lambda e, lane: vector(sequence.at(lane)).at(e, integer(0)))
     if each.uniform or occurs(anywhere, each.count):
         raise Unsupported("vectors of different lanes behind one another")
     n = each.count
@@ -362,7 +357,7 @@ def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Ite
     each = vector(indices.at(anywhere))
     if each.uniform or occurs(anywhere, each.count):
         raise Unsupported("indices of different lanes")
-    r.claim(indices.length.term > 0)
+    r.exists(indices.length.term > 0)
 
     def together(e: Expr, lane: Integer) -> Expr:
         return r.setting.tuple_of(indices.length, lambda k: vector(indices.at(k)).at(e, lane))

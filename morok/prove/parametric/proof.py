@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
-from morok.prove.answers import Answer
+from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import integer, within
@@ -20,22 +20,25 @@ SHARE: Final = 0.2  # of a rule's budget, for each question
 
 
 class Asks(Protocol):
-    def __call__(self, name: str, conditions: list[Expr], share: float, model: bool = True) -> object: ...
+    def __call__(self, name: str, conditions: list[Expr], share: float, model: bool = True) -> Result: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Whether a rule holds at every size; where that is not known, why."""
+    """Truth of a rule having been shown to hold at every size; where it was not, why."""
 
     holds: bool
     why: str = ""
 
 
-def proof(rule: CheckedRule, ask: Asks) -> Proof:
+def parametric_proof(rule: CheckedRule, ask: Asks) -> Proof:
     """The proof of a rule at every size, one question for each choice among the alternatives of its pattern.
 
-    It proves and never refutes. That the premises can hold together is for others to show: here, only that no law contradicts them.
+    It proves and never refutes. That pattern and guards can be met at all is for others to show: here only that what is known
+    of them is no contradiction.
     """
+    if not within_reach(rule):
+        return Proof(False, "a rule of values that are computed with")
     choices = Choices()
     while True:
         choices.restart()
@@ -43,16 +46,20 @@ def proof(rule: CheckedRule, ask: Asks) -> Proof:
             conditions, claim = question(rule, choices)
         except Unsupported as why:
             return Proof(False, str(why))
-        where = f"{rule.name} at every size"
-        if ask(where, [*conditions, smt.Not(claim)], SHARE, model=False).answer is not Answer.UNSAT:  # type: ignore[attr-defined]
+        if ask(f"{rule.name} at every size", [*conditions, smt.Not(claim)], SHARE, model=False).answer is not Answer.UNSAT:
             return Proof(False, "not shown")
-        if ask(f"{where}: premises", conditions, SHARE, model=False).answer is Answer.UNSAT:  # type: ignore[attr-defined]
-            return Proof(False, "the premises contradict one another")
+        if ask(f"{rule.name}: what is known", conditions, SHARE, model=False).answer is Answer.UNSAT:
+            return Proof(False, "what is known is a contradiction")
         try:
             if not choices.advance():
                 return Proof(True)
         except OutOfSteps as why:
             return Proof(False, str(why))
+
+
+def within_reach(rule: CheckedRule) -> bool:
+    """Truth of a rule saying all of its result: not within a tolerance, nor under what it assumes of floats."""
+    return rule.syntax.within is None and not rule.syntax.assuming
 
 
 def question(rule: CheckedRule, choices: Choices) -> tuple[list[Expr], Expr]:
@@ -77,4 +84,4 @@ def question(rule: CheckedRule, choices: Choices) -> tuple[list[Expr], Expr]:
     return [*setting.premises, *setting.laws], claim
 
 
-__all__ = ["Proof", "proof", "question"]
+__all__ = ["Proof", "parametric_proof", "question"]

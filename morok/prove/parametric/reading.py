@@ -79,16 +79,24 @@ class Reading:
 
     def claim(self, condition: Expr) -> None:
         """A condition that what is built must meet."""
-        if self.part == "target" and not self.probing:
+        if self.part != "pattern" and not self.guarding and not self.probing:
             self.setting.claim(condition)
 
-    def reached(self, condition: Expr) -> None:
-        """A condition without which the rule does not fire: a premise in its clauses; in its target it must be shown, as it is
-        of every item of a sequence there.
-        """
-        if self.part == "clauses" and not self.setting.guard and not self.probing:
+    def exists(self, condition: Expr) -> None:
+        """A condition that a node must meet to be one: known of the nodes that are matched, to be shown of those that are built."""
+        if self.part == "pattern":
             self.setting.premise(condition)
-        self.claim(condition)
+        else:
+            self.claim(condition)
+
+    def reached(self, condition: Expr) -> None:
+        """A condition without which the rule does not fire: a premise where a `let` needs it for its value. What is needed for
+        the items of sequences, and in the target, must be shown.
+        """
+        if self.part == "clauses" and not self.setting.guard and not self.guarding:
+            self.setting.premise(condition)
+        else:
+            self.claim(condition)
 
     # types
 
@@ -177,9 +185,7 @@ class Reading:
 
     def unrolled(self, inside: Vector, axes: Expr, own: Integer) -> Vector:
         """`inside` spread over axes, with so many lanes at each iteration. Over no axes it is `inside` itself."""
-        return Vector(
-            own, lambda e, lane: inside.at(e, laws.block(axes, e) * own + lane), axes=(axes,), inside=inside
-        )
+        return Vector(own, lambda e, lane: inside.at(e, laws.block(axes, e) * own + lane), axes=(axes,), inside=inside)
 
     def sequence(self, p: Any) -> Items:
         """A name for any number of operands."""
@@ -266,13 +272,13 @@ class Reading:
         if isinstance(part, S.PList):
             part = list(part.items)
         if not isinstance(part, list):
-            return expressions.segments(expressions.value(self, part))
+            return [x for s in expressions.segments(expressions.value(self, part)) for x in one_by_one(s)]
         out: list[Items | Vector] = []
         for item in part:
             if isinstance(item, S.PSequence):
                 out.append(self.sequence(item))
             elif isinstance(item, S.ESpread):
-                out += expressions.segments(expressions.value(self, item.sequence))
+                out += [x for s in expressions.segments(expressions.value(self, item.sequence)) for x in one_by_one(s)]
             elif isinstance(item, S.EComprehension):
                 out.append(expressions.comprehension(self, item))
             else:
@@ -285,11 +291,18 @@ class Reading:
             made = smt.Const(self.symbol(part.name), AXES)
             self.setting.premise(laws.DISTINCT(made))
             found = AxisList((made,))
-            return found if part.ignored else self.bind(part.name, found)  # type: ignore[no-any-return]
+            return found if part.ignored else self.bind(part.name, found)
         found = expressions.axes(self, S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
         if found.parts:
             self.claim(laws.DISTINCT(self.setting.together(found.parts)))
         return found
+
+
+def one_by_one(s: Items | Vector) -> list[Items | Vector]:
+    """The items of a sequence of known length, each as a node."""
+    if isinstance(s, Vector) or s.length.known is None:
+        return [s]
+    return [vector(s.at(integer(k))) for k in range(s.length.known)]
 
 
 __all__ = ["Reading"]

@@ -8,7 +8,7 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.integers import TIMES, Integer, integer, within
 from morok.prove.parametric.values import Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -91,7 +91,7 @@ class Setting:
     # integers
 
     def divided(self, t: Integer, n: Integer) -> tuple[Integer, Integer]:
-        """Quotient and remainder, rounded down; where they have values."""
+        """Quotient and remainder, rounded down, where they have values: (q * n + r) // n = q + r // n."""
         if n.known is not None:
             if n.known == 0:
                 raise Unsupported("a division by zero")
@@ -100,16 +100,13 @@ class Setting:
             if n.known == 1:
                 return t, integer(0)
         factors = n.product
-        if factors is None:
-            q, r = integer(0), t
-        else:
-            q, r = t.split(factors)
-            if not r.terms:
-                return q, r
-        made = integer(laws.QUOTIENT(t.term, n.term)), integer(laws.REMAINDER(t.term, n.term))
-        self.law(laws.quotient_of_parts(q, n, r))
-        self.law(laws.division(t, n))
-        return made
+        q, r = (integer(0), t) if factors is None else t.split(factors)
+        if not r.terms:
+            return q, r
+        self._digits(r, n, DEEPEST)
+        self.law(laws.small(r, n))
+        self.law(laws.division(r, n))
+        return q + integer(laws.QUOTIENT(r.term, n.term)), integer(laws.REMAINDER(r.term, n.term))
 
     def below(self, t: Integer, n: Integer) -> Expr:
         """The condition 0 <= t < n; how a number of several digits is below a product is shown by its digits."""
@@ -148,7 +145,7 @@ class Setting:
             return total
         if t.head == "*":
             return self._polynomial(t.args[0]) * self._polynomial(t.args[1])
-        if t.head == "apply" and t.data.name == "function(times)":
+        if t.head == "apply" and t.data is TIMES:
             return self._polynomial(t.args[0]) * self._polynomial(t.args[1])
         return integer(t)
 
@@ -246,6 +243,8 @@ class Setting:
         if t.data in self.commutative:
             x, y = t.args
             self.law(t == t.data(y, x))
+        if t.data is TIMES:
+            self.law(laws.plain_product(*t.args))
         for f, axes, so in self.free:
             if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
                 self.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
