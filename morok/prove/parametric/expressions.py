@@ -1,4 +1,4 @@
-"""Compile-time expressions at every size: integers are polynomials, sequences functions of a place, quantifiers unknown truths."""
+"""Compile-time expressions at every size: integers as polynomials, sequences as functions of a place, quantifiers as unknowns."""
 
 from __future__ import annotations
 

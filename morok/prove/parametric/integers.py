@@ -16,7 +16,7 @@ Monomial = tuple[Expr, ...]
 
 
 class Integer:
-    """A polynomial over unknowns: its coefficients, by what they are multiplied with. Products are told apart by their factors."""
+    """A polynomial over unknowns: the coefficients, by the unknowns that they are multiplied with."""
 
     __slots__ = ("terms",)
 

@@ -11,7 +11,7 @@ from morok.prove.kinds import Parts
 from morok.prove.parametric import expressions, laws
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import Datum, Items, Vector, items, number, vector
+from morok.prove.parametric.values import Datum, Items, Lane, Vector, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -224,23 +224,22 @@ def joined(r: Reading, parts: Sequence[Items | Vector], single: bool) -> Vector:
             found = smt.If(lane.term < (start + x.count).term, x.at(e, lane - start), found)
         return found
 
-    if lane_numbers_known(total):
-        return Vector(total, _by_number(vectors, starts, at))
+    if total.known is not None:
+        return Vector(total, _by_number(vectors, at))
     return Vector(r.setting.count(total), at)
 
 
-def lane_numbers_known(total: Integer) -> bool:
-    return total.known is not None
-
-
-def _by_number(vectors: Sequence[Vector], starts: Sequence[Integer], at: Callable[[Expr, Integer], Expr]) -> Any:
-    """The same, where the number of the lane tells the vector that it is of."""
+def _by_number(vectors: Sequence[Vector], at: Lane) -> Lane:
+    """The same lanes, where the number of one tells the vector that it is of."""
 
     def found(e: Expr, lane: Integer) -> Expr:
-        for x, start in zip(vectors, starts, strict=True):
-            if lane.known is not None and x.count.known is not None and start.known is not None:
-                if start.known <= lane.known < start.known + x.count.known:
-                    return x.at(e, lane - start)
+        start = 0
+        for x in vectors:
+            if lane.known is None or x.count.known is None:
+                break
+            if start <= lane.known < start + x.count.known:
+                return x.at(e, lane - start)
+            start += x.count.known
         return at(e, lane)
 
     return found
@@ -383,7 +382,7 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A value behind statements: which these are, and at which iteration, is all that is known of them."""
     x = r.one(parts["passthrough"])
     part = parts["deps"]
-    (name,) = [i for i in part] if isinstance(part, list) and len(part) == 1 else (None,)
+    (name,) = part if isinstance(part, list) and len(part) == 1 else (None,)
     called = getattr(name, "name", None) or getattr(getattr(name, "sequence", None), "name", None)
     if called is None or called.startswith("_"):
         raise Unsupported("a value behind statements that have no name")

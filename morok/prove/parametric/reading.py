@@ -83,7 +83,7 @@ class Reading:
             self.setting.claim(condition)
 
     def exists(self, condition: Expr) -> None:
-        """A condition that a node must meet to be one: known of the nodes that are matched, to be shown of those that are built."""
+        """A condition on every node of an op: known of the nodes that are matched, to be shown of those that are built."""
         if self.part == "pattern":
             self.setting.premise(condition)
         else:

@@ -190,7 +190,7 @@ class Setting:
     # what holds of all
 
     def free_of(self, x: Vector, axes: Expr, so: Expr) -> None:
-        """Where `so` holds, x is the same at every iteration that only these axes are moved from. What x opens is none of them."""
+        """Where `so` holds, x is the same wherever these axes are moved to, and opens none of them."""
         for a in x.axes:
             self.premise(smt.Implies(so, smt.And(laws.APART(a, axes), laws.APART(axes, a))))
         inside = x if x.inside is None else x.inside

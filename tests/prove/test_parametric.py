@@ -1,0 +1,325 @@
+"""Proofs at every size: the laws they rest on, tried at all small sizes; what they show, and what they must not."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from morok.dsl.check import check_file, check_text
+from morok.dsl.checked import CheckedRule
+from morok.prove import smt
+from morok.prove.answers import Result
+from morok.prove.encoding.obligation import Choices
+from morok.prove.obligations import Progress, prove_instances, theory_of
+from morok.prove.parametric import laws, parametric_proof
+from morok.prove.parametric.integers import INT, TIMES, Integer, integer
+from morok.prove.parametric.proof import question
+from morok.prove.smt import Expr
+from morok.prove.solve import ask
+from morok.prove.symbol import Symbol
+from morok.prove.trust.mutants import mutants
+from morok.rewrite.library import rules_dir
+
+BUDGET = 400_000
+
+
+def asked(name: str, conditions: list[Expr], share: float, model: bool = True) -> Result:
+    return ask(conditions, BUDGET, None, model)
+
+
+def shown(rule: CheckedRule) -> bool:
+    smt.forget()
+    return parametric_proof(rule, asked).holds
+
+
+# The laws, in the model of axes as pairs of an id and a length, and of iterations as one number for every id.
+
+LENGTHS = {0: 2, 1: 3, 2: 1}
+LISTS = [tuple((i, LENGTHS[i]) for i in ids) for k in range(3) for ids in itertools.product(LENGTHS, repeat=k)]
+ITERATIONS = list(itertools.product(*(range(n) for n in LENGTHS.values())))
+NUMBERS = range(-3, 7)
+
+
+def width(a: Any) -> int:
+    return math.prod(n for _, n in a)
+
+
+def block(a: Any, e: Any) -> int:
+    out = 0
+    for i, n in a:
+        out = out * n + e[i]
+    return out
+
+
+def moved(a: Any, k: int, e: Any) -> Any:
+    out = list(e)
+    for i, n in reversed(a):
+        out[i] = k % n
+        k //= n
+    return tuple(out)
+
+
+MEANINGS: dict[Any, Callable[..., Any]] = {
+    TIMES: lambda a, b: a * b,
+    laws.QUOTIENT: lambda a, b: a // b if b else 99,  # whatever it is: no law speaks of it
+    laws.REMAINDER: lambda a, b: a % b if b else 98,
+    laws.WIDTH: width,
+    laws.LENGTH: len,
+    laws.BLOCK: block,
+    laws.MOVED: moved,
+    laws.AMONG: lambda a, b: {i for i, _ in a} <= {i for i, _ in b},
+    laws.APART: lambda a, b: {i for i, _ in a}.isdisjoint(i for i, _ in b),
+    laws.DISTINCT: lambda a: len({i for i, _ in a}) == len(a),
+}
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "and": lambda *a: all(a),
+    "or": lambda *a: any(a),
+    "not": lambda a: not a,
+    "=>": lambda a, b: not a or b,
+    "=": lambda a, b: a == b,
+    "+": lambda *a: sum(a),
+    "-": lambda a, *b: a - b[0] if b else -a,
+    "*": lambda a, b: a * b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def valued(e: Expr, unknowns: dict[Expr, Any]) -> Any:
+    """The value of a term where its unknowns have these."""
+    if e.head == "value":
+        return e.value
+    if e.head == "const":
+        return unknowns[e]
+    meaning = MEANINGS[e.data] if e.head == "apply" else OPERATORS[e.head]
+    return meaning(*(valued(a, unknowns) for a in e.args))
+
+
+def of_kind(kind: str) -> list[Any]:
+    return {"Integer": list(NUMBERS), "a": LISTS, "e": ITERATIONS}[kind]
+
+
+def kinds(law: Callable[..., Expr]) -> list[str]:
+    """What each operand of a law is: an integer, a list of axes (a, b, c), an iteration (e, f)."""
+    found = []
+    for name, p in inspect.signature(law).parameters.items():
+        found.append("Integer" if p.annotation == "Integer" else "e" if name in "ef" else "a")
+    return found
+
+
+LAWS = [
+    laws.small, laws.division, laws.quotient_below, laws.parts_below, laws.positive_product, laws.positive_width,
+    laws.block_in_range, laws.there_and_back, laws.back_and_there, laws.moved_wholly, laws.unmoved, laws.among_itself,
+    laws.among_through, laws.apart_through,
+]  # fmt: skip
+JOINED = [laws.joined_width, laws.joined_block, laws.joined_distinct]
+NO_LAWS = {"width", "block", "moved", "integer", "within", "plain_product"}
+
+
+def test_every_law_is_tried() -> None:
+    functions = {n for n, f in vars(laws).items() if inspect.isfunction(f)}
+    assert functions - NO_LAWS == {f.__name__ for f in (*LAWS, *JOINED)}
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda f: f.__name__)
+def test_a_law_holds_at_all_small_sizes(law: Callable[..., Expr]) -> None:
+    smt.forget()
+    sorts = {"Integer": INT, "a": laws.AXES, "e": laws.ITERATION}
+    names = [(k, smt.Const(Symbol("fixed", str(at)), sorts[k])) for at, k in enumerate(kinds(law))]
+    instance = law(*(integer(c) if k == "Integer" else c for k, c in names))
+    met = 0
+    for values in itertools.product(*(of_kind(k) for k, _ in names)):
+        unknowns = dict(zip((c for _, c in names), values, strict=True))
+        assert valued(instance, unknowns), values
+        met += instance.head != "=>" or valued(instance.args[0], unknowns)
+    assert met > len(names)  # its premise is met
+
+
+@pytest.mark.parametrize("law", JOINED, ids=lambda f: f.__name__)
+def test_a_law_of_lists_of_lists_holds(law: Callable[..., Expr]) -> None:
+    smt.forget()
+    a, b, whole = (smt.Const(Symbol("fixed", n), laws.AXES) for n in ("a", "b", "whole"))
+    e = smt.Const(Symbol("fixed", "e"), laws.ITERATION)
+    instance = law((a, b), whole, e) if law is laws.joined_block else law((a, b), whole)
+    for x, y, at in itertools.product(LISTS, LISTS, ITERATIONS):
+        assert valued(instance, {a: x, b: y, whole: x + y, e: at}), (x, y, at)
+
+
+def test_products_with_0_and_1() -> None:
+    smt.forget()
+    a, b = (smt.Int(Symbol("fixed", n)) for n in "ab")
+    for x, y in itertools.product(NUMBERS, NUMBERS):
+        assert valued(laws.plain_product(a, b), {a: x, b: y})
+
+
+def test_polynomials_are_what_their_terms_are() -> None:
+    smt.forget()
+    unknowns = {smt.Int(Symbol("fixed", n)): v for n, v in zip("abc", (2, -3, 5), strict=True)}
+    a, b, c = map(integer, unknowns)
+    for p, value in (
+        ((a + b) * (a - c * 2 + 1), (2 - 3) * (2 - 10 + 1)),
+        (-(a * b * b) + 7, -18 + 7),
+        (a - a, 0),
+        ((a + b) * (a + b) - a * a - b * b - a * b * 2, 0),
+    ):
+        assert valued(p.term, unknowns) == value
+    q, r = (a * b * c + a * b * 4 + c).split((next(iter(a.terms))[0],))
+    assert q.same(b * c + b * 4)
+    assert r.same(c)
+    assert isinstance(q, Integer)
+
+
+# What is shown, and what must not be.
+
+
+def rule(text: str) -> CheckedRule:
+    return next(iter(check_text(f'{AXES}\ngroup g "a group"\n@context AxisOrder;\n\nr: {text}\n    "a rule"\n').rules()))
+
+
+AXES = """helpers "morok.passes.axes"
+
+extern union(parts: seq) -> (c: seq)
+    ensures all(all(any(p == q for q in c) for p in part) for part in parts)
+    ensures all(any(any(p == q for p in part) for part in parts) for q in c)
+    ensures all(all(i == j or c[i][0] != c[j][0] for j in 0..len(c)) for i in 0..len(c))
+
+extern swizzle(target: seq, source: seq, own: int) -> (ls: seq)
+    ensures ls == [
+        sum(at(target, i, k // own) * step(source, i) for i, _n in source) * own + k % own
+        for k in 0..width(target) * own]
+"""
+
+PAIRS = {
+    "lanes of lanes": (
+        "Gep { vector: Gep { vector: x, indices: inner }, indices: outer } ~> Gep(x, [inner[o] for o in outer])",
+        "Gep { vector: Gep { vector: x, indices: inner }, indices: outer } ~> Gep(x, [inner[0] for o in outer])",
+    ),
+    "lanes of an op": (
+        "Gep { vector: Mul(x: i32, y), indices: is } ~> Mul(Gep(x, is), Gep(y, is))",
+        "Gep { vector: Mul(x: i32, y), indices: is } ~> Mul(Gep(x, is), Gep(y, [is[len(is) - 1 - k] for k in 0..len(is)]))",
+    ),
+    "operands of an op": (
+        "Gep { vector: Sub(x: i32, y), indices: is } ~> Sub(Gep(x, is), Gep(y, is))",
+        "Gep { vector: Sub(x: i32, y), indices: is } ~> Sub(Gep(y, is), Gep(x, is))",
+    ),
+    "the dtype of a conversion": (
+        "Gep { vector: Cast(Cast(x: i64, i8), i32), indices: is } ~> Cast(Cast(Gep(x, is), i8), i32)",
+        "Gep { vector: Cast(Cast(x: i64, i8), i32), indices: is } ~> Cast(Cast(Gep(x, is), i16), i32)",
+    ),
+    "every lane in its place": (
+        "Gep { vector: x, indices: is } if len(is) == lanes(x) and all(is[k] == k for k in 0..lanes(x)) ~> x",
+        "Gep { vector: x, indices: is } if len(is) == lanes(x) and all(is[k] == k for k in 0..min(3, lanes(x))) ~> x",
+    ),
+    "as many lanes": (
+        "Gep { vector: Vectorize(xs..), indices: is } ~> Vectorize(xs[i] for i in is)",
+        "Gep { vector: Vectorize(xs..), indices: is } ~> Vectorize(x for x in xs)",
+    ),
+    "parts of equal lanes": (
+        "Gep { vector: Cat(xs..), indices: is } let m = lanes(xs[0]), p = is[0] // lanes(xs[0])"
+        " if all(lanes(x) == m for x in xs) and all(l // m == p for l in is) ~> Gep(xs[p], [l % m for l in is])",
+        "Gep { vector: Cat(xs..), indices: is } let m = lanes(xs[0]), p = is[0] // lanes(xs[0])"
+        " if all(l // m == p for l in is) ~> Gep(xs[p], [l % m for l in is])",
+    ),
+    "constants": (
+        "Add(_a @vconst(xs): i32, _b @vconst(ys)) let vs = [eval(Add, x, y) for x, y in zip(xs, ys)] ~> VConst(vs)",
+        "Add(_a @vconst(xs): i32, _b @vconst(ys)) let vs = [eval(Add, x, x) for x, y in zip(xs, ys)] ~> VConst(vs)",
+    ),
+    "axes of both operands": (
+        "Mul(u @ Unroll { src: x: f32, axes: a }, Unroll { src: y: f32, axes: b }) let c = union([a, b])"
+        " ~> Unroll { src: Mul(Gep(x, swizzle(c, a, lanes(u))), Gep(y, swizzle(c, b, lanes(u)))), axes: c }",
+        "Mul(u @ Unroll { src: x: f32, axes: a }, Unroll { src: y: f32, axes: b }) let c = union([a, b])"
+        " ~> Unroll { src: Mul(Gep(x, swizzle(c, a, lanes(u))), Gep(y, swizzle(c, a, lanes(u)))), axes: c }",
+    ),
+    "the order of axes": (
+        "n @ Unroll { src: Unroll { src: x, axes: a }, axes: b } if all(all(i != j for j, _m in b) for i, _n in a)"
+        " let c = union([a, b]) ~> Unroll { src: Gep(x, swizzle(c, [a.., b..], lanes(n))), axes: c }",
+        "n @ Unroll { src: Unroll { src: x, axes: a }, axes: b } if all(all(i != j for j, _m in b) for i, _n in a)"
+        " let c = union([a, b]) ~> Unroll { src: Gep(x, swizzle(c, [b.., a..], lanes(n))), axes: c }",
+    ),
+    "axes in both": (
+        "Unroll { src: x, axes: [] } ~> x",
+        "n @ Unroll { src: Unroll { src: x, axes: a }, axes: b }"
+        " let c = union([a, b]) ~> Unroll { src: Gep(x, swizzle(c, [a.., b..], lanes(n))), axes: c }",
+    ),
+    "free of the axes": (
+        "Contract { src: x: f32, axes: b } if free_of_axes(x, b) ~> Gep(x, swizzle(b, [], lanes(x)))",
+        "Contract { src: x: f32, axes: b } ~> Gep(x, swizzle(b, [], lanes(x)))",
+    ),
+    "lanes that stay together": (
+        "Gep { vector: u @ Unroll { src: x: f32, axes: a }, indices: is }"
+        " ~> Unroll { src: Gep(x, [k // len(is) * lanes(u) + is[k % len(is)] for k in 0..width(a) * len(is)]), axes: a }",
+        "Gep { vector: u @ Unroll { src: x: f32, axes: a }, indices: is }"
+        " ~> Unroll { src: Gep(x, [k % len(is) * lanes(u) + is[k % len(is)] for k in 0..width(a) * len(is)]), axes: a }",
+    ),
+    "what is waited for": (
+        "After(Unroll { src: x: f32, axes: a }, ds..) ~> Unroll { src: After(x, ds..), axes: a }",
+        "After(Unroll { src: x: f32, axes: a }, _ds..) ~> Unroll { src: x, axes: a }",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_rule_is_shown_and_its_false_twin_is_not(name: str) -> None:
+    true, false = PAIRS[name]
+    assert shown(rule(true))
+    assert not shown(rule(false))
+
+
+def built_in() -> Iterator[CheckedRule]:
+    """One rule of every template of the library that the proof is about."""
+    for path in ("vector/expand", "vector/gep", "vector/devectorize"):
+        names = set()
+        for r in check_file(str(rules_dir() / f"{path}.rules")).rules():
+            template = ".".join(r.name.split(".")[:2])
+            if template not in names:
+                names.add(template)
+                yield r
+
+
+def test_what_is_known_of_a_rule_is_no_contradiction() -> None:
+    """Where it were, anything could be shown."""
+    found = 0
+    for r in built_in():
+        smt.forget()
+        if shown(r):
+            smt.forget()
+            conditions, _ = question(r, Choices())
+            assert ask(conditions, BUDGET, None, False).answer.value != "unsat", r.name
+            found += 1
+    assert found >= 40
+
+
+def test_no_mutant_is_shown_that_some_size_refutes() -> None:
+    tried = shown_too = 0
+    for r in itertools.islice(built_in(), 0, None, 4):
+        for m in mutants(r.syntax, r.dialect):
+            changed = mutated(r, m.rule)
+            if changed is None:
+                continue
+            tried += 1
+            if shown(changed):
+                shown_too += 1
+                progress = Progress(BUDGET, False)
+                smt.forget()
+                prove_instances(changed, theory_of(changed), progress)
+                assert progress.refuted is None, changed.syntax
+    assert tried > 40
+    assert shown_too > 5  # of some rules a mutant is as true
+
+
+def mutated(r: CheckedRule, syntax: Any) -> CheckedRule | None:
+    """A mutant as a rule of its own, where it makes sense."""
+    from morok.errors import RuleError
+    from morok.prove.attack.candidates import written
+
+    try:
+        return next(iter(check_text(written(r, syntax)).rules()))
+    except RuleError:
+        return None
