@@ -21,7 +21,7 @@ from morok.prove.encoding.launched import LaunchEncoder, about_launches
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.meanings import asked
-from morok.prove.parametric import parametric_proof
+from morok.prove.parametric.proof import parametric_proof
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
 from morok.prove.semantics.term import Unsupported, is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE

@@ -16,9 +16,9 @@ from morok.prove import smt
 from morok.prove.answers import Result
 from morok.prove.encoding.obligation import Choices
 from morok.prove.obligations import Progress, prove_instances, theory_of
-from morok.prove.parametric import laws, parametric_proof
+from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, TIMES, Integer, integer
-from morok.prove.parametric.proof import question
+from morok.prove.parametric.proof import parametric_proof, question
 from morok.prove.smt import Expr
 from morok.prove.solve import ask
 from morok.prove.symbol import Symbol

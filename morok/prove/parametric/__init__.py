@@ -4,7 +4,3 @@ A vector is a number of lanes and a function of an iteration and a lane; a seque
 lane of the result stands for all, as a fresh unknown. All else that is known of lengths, lanes and iterations comes from a few
 laws (`laws`), of which the instances at the terms that occur are used: the solver is asked without quantifiers.
 """
-
-from morok.prove.parametric.proof import Proof, parametric_proof
-
-__all__ = ["Proof", "parametric_proof"]
