@@ -32,6 +32,7 @@ def source_files() -> list[Path]:
     for folder, pattern in (
         ("prove", "*.py"),
         ("prove/encoding", "*.py"),
+        ("prove/parametric", "*.py"),
         ("prove/smt", "*.py"),
         ("prove/semantics", "*.py"),
         ("accuracy", "*.py"),
