@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from morok.dialect import OperandInfo, OpInfo, register
 from morok.dsl.extent import Extent, axes_within, numbers_within, of_values, texts, trips
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
@@ -15,23 +17,24 @@ from morok.prove.api import prove
 from morok.prove.verdict import Verdict
 from morok.rewrite.library import load_rules, rewrite
 from morok.rewrite.ruleset import RuleSet
+from tests.prove.mistaken import Saturating, Term
+from tests.trust.holes import extents_ignored
+
+Pack = Callable[..., tuple[RuleSet, Verdict]]
 
 
 @pytest.fixture
-def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], tuple[RuleSet, Verdict]]:
+def pack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pack:
     """Rules of a pack in text, proved and loaded, with the verdict on the first."""
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
 
-    def load(text: str) -> tuple[RuleSet, Verdict]:
+    def load(text: str, dialect: str = "morok") -> tuple[RuleSet, Verdict]:
         file = tmp_path / "pack.rules"
-        file.write_text(f'group g\n\n{text}\n    "a rule"\n')
+        file.write_text(f'dialect {dialect}\ngroup g\n\n{text}\n    "a rule"\n')
         verdict = prove(file, remember=True)[0]
         return load_rules(file), verdict
 
     return load
-
-
-Pack = Callable[[str], tuple[RuleSet, Verdict]]
 
 
 def scalars(n: int, d: DType = dtypes.i32) -> list[UOp]:
@@ -196,6 +199,84 @@ def test_lanes_taken_and_joined(pack: Pack, lanes: int, true: str, false: str, m
     twin, judged = pack(f"r: {false}")
     assert judged.verdict == "bounded", judged.message
     assert not fires(twin, make(lanes))
+
+
+# Rules of another dialect.
+
+
+class Lanes(Saturating):
+    """Terms of several numbers, with an op that takes some of them and an op that joins them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        take = OpInfo(
+            name="Take",
+            key="take",
+            operands=(OperandInfo("vector"),),
+            fields=("indices",),
+            field_kinds={"indices": "ints"},
+            types="result ~ vector",
+            role="take",
+        )
+        join = OpInfo(name="Join", key="join", operands=(OperandInfo("parts", many=True),), types="result ~ parts", role="join")
+        self.ops = {**self.ops, "Take": take, "Join": join}
+
+    def operands(self, node: Term) -> Sequence[Term]:
+        return node[1:2] if node[0] == "take" else node[1:] if node[0] == "join" else super().operands(node)
+
+    def attr(self, node: Term, name: str) -> Any:
+        return node[2]
+
+    def build(self, op: str, operands: Sequence[Term], attrs: Mapping[str, Any], dtype: Hashable | None) -> Term:
+        return ("take", *operands, tuple(attrs["indices"])) if op == "Take" else super().build(op, operands, attrs, dtype)
+
+    def rebuild(self, node: Term, operands: Sequence[Term]) -> Term:
+        return ("take", *operands, node[2]) if node[0] == "take" else super().rebuild(node, operands)
+
+
+OTHER = Lanes()
+register(OTHER)
+VALUE: Term = ("var", "sat", "x")
+
+
+def taken(outer: Sequence[int], inner: Sequence[int]) -> Term:
+    return ("take", ("take", VALUE, tuple(inner)), tuple(outer))
+
+
+@pytest.mark.parametrize(
+    ("text", "tried", "beyond"),
+    [
+        (
+            "Take { vector: Take { vector: x, indices: a }, indices: b } if len(b) > 3 or all(a[i] == i for i in b)"
+            " ~> Take { vector: x, indices: b }",
+            [taken((0,), (0, 1)), taken((0, 1, 2), (0, 1, 2))],
+            [taken(range(n), range(n - 1, -1, -1)) for n in (4, 16, 64)],
+        ),
+        (
+            "Join(xs..) if len(xs) == 1 or len(xs) > 3 ~> xs[0]",
+            [("join", VALUE)],
+            [("join", *(("var", "sat", f"x{i}") for i in range(n))) for n in (4, 16, 64)],
+        ),
+    ],
+)
+def test_sizes_in_another_dialect_beyond_what_was_tried(
+    pack: Pack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, tried: list[Term], beyond: list[Term]
+) -> None:
+    rules, verdict = pack(f"r: {text}", OTHER.name)
+    assert verdict.verdict == "bounded", verdict.message
+    assert all(rewrite(node, rules) != node for node in tried)
+    assert [node for node in beyond if rewrite(node, rules) != node] == []
+    extents_ignored(monkeypatch)
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "another"))
+    unlimited, _ = pack(f"r: {text}", OTHER.name)
+    assert [node for node in beyond if rewrite(node, unlimited) == node] == []
+
+
+def test_amounts_in_another_dialect_beyond_what_was_tried(pack: Pack) -> None:
+    rules, verdict = pack("r: Add(x, @const(c)) if (c == 0 or c > 70) and (1 << c) >= 1 ~> x", OTHER.name)
+    assert verdict.verdict == "bounded", verdict.message
+    sums: list[Term] = [("add", VALUE, ("const", "sat", c)) for c in (0, 64, 71, 100)]
+    assert [node[2][2] for node in sums if rewrite(node, rules) != node] == [0]
 
 
 # The functions that generated code asks.

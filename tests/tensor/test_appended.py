@@ -18,6 +18,7 @@ from morok.passes.target import Target
 from morok.rewrite.library import groups
 from morok.rewrite.ruleset import RuleSet
 from morok.runtime.device import device
+from tests.trust.holes import extents_ignored
 
 PACK = 'group shifts "doubling"\n\ndouble: Add(x: i32, x) ~> Shl(x, 1)\ntwice: Mul(x: i32, 2) ~> Shl(x, 1)\n'
 N = UOp.var("n", dtypes.i32)
@@ -82,6 +83,25 @@ def test_kernels_compiled_with_and_without_are_told_apart(pack: Path) -> None:
     with morok.append_rules(3, morok.load_rules(pack)):
         assert appended_key() == first
     assert appended_key() == plain != first
+
+
+@pytest.mark.parametrize("stage", [14, 20])
+def test_appended_rules_do_not_fire_beyond_their_proofs(stage: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that holds of three lanes and forgets the fourth, in a kernel with more: if nobody asked, the result were wrong."""
+    x = [3 * i % 61 for i in range(64)]
+    places = [7 * i % 64 for i in range(64)]
+
+    def is_right(group: str) -> bool:
+        file = tmp_path / f"{group}.rules"
+        file.write_text(f"group {group}\n\nr: Vectorize(xs..) if len(xs) > 1 ~> Vectorize(xs[min(i, 2)] for i in 0..len(xs))\n")
+        with morok.settings(cache_dir=tmp_path / group):
+            assert morok.prove(file, remember=True)[0].verdict == "bounded"
+            with morok.append_rules(stage, morok.load_rules(file)):
+                return bool((Tensor(x)[Tensor(places)] + 1).tolist() == [x[i] + 1 for i in places])
+
+    assert is_right("limited")
+    extents_ignored(monkeypatch)
+    assert not is_right("unlimited")
 
 
 def test_unproved_rules_are_not_appended(tmp_path: Path) -> None:
