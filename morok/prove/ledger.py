@@ -121,33 +121,43 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
 
     The fast path: nothing is parsed and no digest of a rule computed.
     """
-    page = _sealed_page(file, content)
-    if page is not None:
-        return dict(pages.parse(page, page_path(file)).records)
+    sealed = _sealed_page(file, content)
+    if sealed is not None:
+        return dict(pages.parse(sealed[0], page_path(file)).records)
     from morok.prove import contents  # lazy: what is sealed needs none
 
     entries = contents.recall(content, sources_of(content))
     return None if entries is None else vouched(file, entries, trust_ledger)
 
 
-def sealed(file: str | Path, content: bytes) -> bool:
-    """True if a built-in file of these bytes was compared with its page when the ledger was made. Its rules have no limits."""
-    return _sealed_page(file, content) is not None
+def sealed(file: str | Path, content: bytes) -> Mapping[str, Limits] | None:
+    """The limits of the rules of a built-in file of these bytes, if it was compared with its page when the ledger was made.
+
+    The page is parsed only where a rule has limits.
+    """
+    found = _sealed_page(file, content)
+    if found is None:
+        return None
+    page, limited = found
+    return declining(pages.parse(page, page_path(file)).records, built_in=True) if limited else {}
 
 
-def _sealed_page(file: str | Path, content: bytes) -> bytes | None:
-    """The page with which a built-in file of these bytes was compared when the ledger was made."""
+def _sealed_page(file: str | Path, content: bytes) -> tuple[bytes, bool] | None:
+    """(the page with which a built-in file of these bytes was compared when the ledger was made, True if a rule has limits)"""
     inside = folders.inside(file)
     if inside is None:
         return None
     page = _page_bytes((folders.proofs_folder() / inside).with_suffix(".json"))
-    if page is None or not seal.holds(folders.proofs_folder(), inside, _seal_line(content, page)):
+    if page is None:
         return None
-    return page
+    holding = (t for t in (False, True) if seal.holds(folders.proofs_folder(), inside, _seal_line(content, page, t)))
+    limited = next(holding, None)
+    return None if limited is None else (page, limited)
 
 
-def _seal_line(content: bytes, page: bytes) -> str:
-    return seal.line(content, page, stamp.digest(sources_of(content) + _beyond(folders.proofs_folder())[1]))
+def _seal_line(content: bytes, page: bytes, limited: bool) -> str:
+    sources = stamp.digest(sources_of(content) + _beyond(folders.proofs_folder())[1] + limited * " limited")
+    return seal.line(content, page, sources)
 
 
 BEYOND: Final = "beyond_extents.txt"
@@ -217,8 +227,8 @@ def remember(content: bytes, digests: Mapping[str, str]) -> None:
 
 
 def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
-    """Seal those of these built-in files whose pages have a usable record of each rule, and of nothing else, and whose rules all
-    fire at every size. A file is given with its bytes and its rules' digests by their own names.
+    """Seal those of these built-in files whose pages have a usable record of each rule, and of nothing else. A file is given with
+    its bytes and its rules' digests by their own names.
     """
     lines = {f: line for f, line in seal.read(folders.proofs_folder()).items() if (folders.rules_folder() / f).is_file()}
     for file, (content, digests) in found.items():
@@ -227,9 +237,8 @@ def seal_up(found: Mapping[str, tuple[bytes, Mapping[str, str]]]) -> None:
             continue
         lines.pop(inside, None)
         records = pages.parse(page, page_path(file)).records
-        unlimited = all(own in beyond() or not (r.extents or r.verdict == "bounded") for own, r in records.items())
-        if unlimited and digests == {own: r.digest for own, r in records.items()}:
-            lines[inside] = _seal_line(content, page)
+        if digests == {own: r.digest for own, r in records.items()}:
+            lines[inside] = _seal_line(content, page, bool(declining(records, built_in=True)))
     seal.write(folders.proofs_folder(), lines)
 
 

@@ -233,7 +233,7 @@ def test_the_seal_is_of_the_present_rules_pages_and_sources() -> None:
     assert set(lines) == {f.relative_to(library.rules_dir()).as_posix() for f in files}
     for file in files:
         content = file.read_bytes()
-        assert ledger.sealed(file, content), f"{file}: `morok prove --write` seals the ledger"
+        assert ledger.sealed(file, content) is not None, f"{file}: `morok prove --write` seals the ledger"
         records = saved(file).records
         assert {r.own: ledger.rule_digest(r) for r in check_file(file).rules()} == {n: r.digest for n, r in records.items()}
 
@@ -270,21 +270,38 @@ def seal_now(file: Path) -> None:
 
 def test_the_seal_breaks_with_the_file_the_page_and_the_sources(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = copied.read_bytes()
-    assert ledger.sealed(copied, content)
-    assert not ledger.sealed(copied, content + b"# a comment\n")
+    assert ledger.sealed(copied, content) is not None
+    assert ledger.sealed(copied, content + b"# a comment\n") is None
     path = ledger.page_path(copied)
     path.write_bytes(path.read_bytes() + b"\n")
-    assert not ledger.sealed(copied, content)
+    assert ledger.sealed(copied, content) is None
     seal_now(copied)
-    assert ledger.sealed(copied, content)
+    assert ledger.sealed(copied, content) is not None
     monkeypatch.setattr("morok.prove.stamp.source_bytes", lambda: "0" * 32)
-    assert not ledger.sealed(copied, content)
+    assert ledger.sealed(copied, content) is None
+
+
+def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path) -> None:
+    file = copied.parent / "dead.rules"
+    file.write_bytes((library.rules_dir() / "loops" / "dead.rules").read_bytes())
+    (folders.proofs_folder() / "dead.json").write_bytes((library.proofs_dir() / "loops" / "dead.json").read_bytes())
+    bounded = {n for n, r in saved(file).records.items() if r.verdict == "bounded"}
+    assert "dead_loop.end_once" in bounded
+    seal_now(file)
+    limits = ledger.sealed(file, file.read_bytes())
+    assert limits is not None
+    assert set(limits) == bounded
+    (folders.proofs_folder() / ledger.BEYOND).write_text("\n".join(bounded - {"dead_loop.end_once"}))
+    ledger._beyond.cache_clear()
+    assert ledger.sealed(file, file.read_bytes()) is None, "the seal is of another list"
+    seal_now(file)
+    assert set(ledger.sealed(file, file.read_bytes()) or ()) == {"dead_loop.end_once"}
 
 
 def test_a_page_that_lacks_a_rule_is_not_sealed(copied: Path) -> None:
     copied.write_text(copied.read_text() + "\nwrong: Sub(x: i32, y) ~> Add(x, y)\n")
     seal_now(copied)
-    assert not ledger.sealed(copied, copied.read_bytes())
+    assert ledger.sealed(copied, copied.read_bytes()) is None
     assert seal.read(folders.proofs_folder()) == {}
 
 
@@ -292,11 +309,11 @@ def test_a_damaged_seal_costs_time_only(copied: Path) -> None:
     place = folders.proofs_folder() / seal.NAME
     for content in (b"", b"\xff\x00", b"power.rules\n", b"x" * (2 << 20)):
         place.write_bytes(content)
-        assert not ledger.sealed(copied, copied.read_bytes())
+        assert ledger.sealed(copied, copied.read_bytes()) is None
         assert ledger.unchanged(copied, copied.read_bytes()) is None
         assert ledger.compared(copied, copied.read_bytes(), check_file(copied).rules()) is not None
         seal_now(copied)
-        assert ledger.sealed(copied, copied.read_bytes())
+        assert ledger.sealed(copied, copied.read_bytes()) is not None
         for kept in (copied.parent.parent / "cache" / "rules").iterdir():
             kept.unlink()
 
@@ -304,6 +321,6 @@ def test_a_damaged_seal_costs_time_only(copied: Path) -> None:
 def test_a_merged_seal_has_the_lines_of_both_sides(copied: Path) -> None:
     place = folders.proofs_folder() / seal.NAME
     place.write_text(f"power.rules {'0' * 32}\n{place.read_text()}other.rules {'1' * 32}\n")
-    assert ledger.sealed(copied, copied.read_bytes())
+    assert ledger.sealed(copied, copied.read_bytes()) is not None
     seal_now(copied)
     assert len(place.read_text().splitlines()) == 1
