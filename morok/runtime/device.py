@@ -13,6 +13,7 @@ from morok.arguments import device_name
 from morok.caller import caller
 from morok.codegen.rendered import Rendered
 from morok.errors import DeviceError
+from morok.ir.fingerprint import fingerprint
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import DEVICES, KERNELS
@@ -89,14 +90,12 @@ class Device(ABC):
         return Aside(lambda: self.load(rendered), f"compile {rendered.name}").result
 
     def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
-        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once: nodes are
-        hash-consed, so that lists are equal exactly when the programs are.
-        """
+        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once."""
         return self.begin(instructions, name, aside=False)()
 
     def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
         """Render a kernel and begin to compile it, on another thread if `aside`; what is returned waits for it, as `compile`."""
-        key = (tuple(u for u in instructions if u.op is not Op.Sink), config.FAST_MATH.value)
+        key = (fingerprint([u for u in instructions if u.op is not Op.Sink]), config.FAST_MATH.value)
         with KERNELS:
             found = self._kernels.get(key)
             if found is not None or key in self._begun:
