@@ -14,6 +14,7 @@ from morok.codegen.targets import host, host_machine
 from morok.ir.number import from_bits, to_bits
 from morok.ir.uop import UOp
 from morok.passes.target import Target
+from morok.remembered import NODE
 from morok.runtime.buffer import BITS, Block, Buffer
 from morok.runtime.cache import disk_cache
 from morok.runtime.device import Device
@@ -61,6 +62,10 @@ class InterpretedKernel(Kernel):
     def __init__(self, rendered: Rendered, instructions: Sequence[UOp]) -> None:
         super().__init__(rendered)
         self.instructions = list(instructions)
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + NODE * len(self.instructions)
 
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
         from morok.ir.interpret import run_instructions

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +17,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import DEVICES, KERNELS
 from morok.passes.target import Target
+from morok.remembered import Remembered
 from morok.runtime.compiling import Aside
 from morok.runtime.jit import COUNTERS
 from morok.runtime.kernel import Kernel
@@ -25,7 +25,6 @@ from morok.runtime.kernel import Kernel
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
 
-_REMEMBERED: Final = 1024  # kernels kept compiled a device; the longest unused goes first
 _BEGUN: Final = 64  # kernels being compiled a device; more stay only where errors kept programs from asking for theirs
 
 
@@ -42,7 +41,7 @@ class Device(ABC):
     shares_host_memory = False
 
     def __init__(self) -> None:
-        self._kernels: OrderedDict[Any, Kernel] = OrderedDict()
+        self._kernels: Remembered[Kernel] = Remembered()
         self._begun: dict[Any, Callable[[], Kernel]] = {}
 
     def __repr__(self) -> str:
@@ -111,10 +110,7 @@ class Device(ABC):
                 if kernel is None:
                     begun = self._begun.pop(key, None)  # none where it was not begun, or failed
                     kernel = self.load(self.render(instructions, name)) if begun is None else begun()
-                self._kernels[key] = kernel
-                self._kernels.move_to_end(key)
-                while len(self._kernels) > _REMEMBERED:
-                    self._kernels.popitem(last=False)
+                self._kernels.put(key, kernel, kernel.nbytes)
                 return kernel
 
         return finish

@@ -72,6 +72,11 @@ class Kernel(ABC):
     def __repr__(self) -> str:
         return f"<{self.backend} kernel {self.name}>"
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes that are held with it, roughly: its texts, and as much machine code."""
+        return 2 * (len(self.code) + len(self.rendered.narrow))
+
     @abstractmethod
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
         """Run once on `buffers`, by slot; returns when done (GPU: when queued)."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from morok import config
 from morok.arguments import device_name
 from morok.interrupts import check, deferred
+from morok.ir.graph import toposort
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
@@ -17,12 +18,12 @@ from morok.memory import needs_memory
 from morok.passes.appended import appended_key
 from morok.passes.pieces import Chain, chains, variable
 from morok.passes.pieces import Step as Link
+from morok.remembered import NODE, Remembered
 from morok.tensor.base import Lazy
 from morok.tensor.schedule import (
     COUNTERS,
     Normal,
     Prepared,
-    Remembered,
     Schedule,
     normalised,
     number_of,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from morok.runtime.kernel import Kernel
     from morok.runtime.plan import ExecutionPlan, PreparedKernel
 
-_kernels: Final = Remembered()
+_kernels: Final[Remembered[Kernel]] = Remembered()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,10 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
 
     def keep(ast: UOp, kernel: Kernel) -> None:
         kernels[ast] = kernel
-        _kernels.put((ast, *settings), kernel)
+        _kernels.put((ast, *settings), kernel, kernel.nbytes + NODE * len(toposort([ast])))
 
     for i, ast in enumerate(shown(asts, "compiling kernels")):
-        known: Kernel | None = _kernels.get((ast, *settings))
+        known = _kernels.get((ast, *settings))
         if known is not None or ast in kernels or (pending is not None and ast is pending[0]):
             COUNTERS.kernels_remembered += 1
             if known is not None:

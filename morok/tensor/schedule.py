@@ -7,11 +7,10 @@ expression on other data rewrites nothing.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from morok import config
 from morok.caller import caller
@@ -22,11 +21,12 @@ from morok.ir.graph import toposort
 from morok.ir.maker import maker
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.locks import KERNELS, REMEMBERED
+from morok.locks import KERNELS
 from morok.passes.assignments import OverwrittenTooEarly, with_copy
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
 from morok.passes.rangeify.state import MOVEMENT, Decision
+from morok.remembered import NODE, Remembered
 from morok.tensor.base import Lazy
 from morok.tensor.bindings import variables
 from morok.tensor.stored import by_device, memory_of, wanted
@@ -34,8 +34,6 @@ from morok.tensor.stored import by_device, memory_of, wanted
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
     from morok.runtime.device import Device
-
-_REMEMBERED: Final = 1024  # schedules and kernels kept; the longest unused go first
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,31 +100,7 @@ class Counters:
 COUNTERS: Final = Counters()
 
 
-class Remembered:
-    """A bounded dictionary, the longest unused entry leaves first; safe under threads."""
-
-    def __init__(self) -> None:
-        self._entries: OrderedDict[Any, Any] = OrderedDict()
-
-    def get(self, key: Any) -> Any:
-        with REMEMBERED:
-            found = self._entries.get(key)
-            if found is not None:
-                self._entries.move_to_end(key)
-            return found
-
-    def put(self, key: Any, value: Any) -> None:
-        with REMEMBERED:
-            self._entries[key] = value
-            while len(self._entries) > _REMEMBERED:
-                self._entries.popitem(last=False)
-
-    def clear(self) -> None:
-        with REMEMBERED:
-            self._entries.clear()
-
-
-_schedules: Final = Remembered()
+_schedules: Final[Remembered[Schedule]] = Remembered()
 
 
 @dataclass(slots=True)
@@ -177,7 +151,7 @@ def placeholder(number: int, dtype: DType, size: int, device: str) -> UOp:
 
 def scheduled(normal: Normal, device: str) -> Schedule:
     key = (normal.roots, device, _most_buffers(device), _search(device))
-    found: Schedule | None = _schedules.get(key)
+    found = _schedules.get(key)
     if found is not None:
         COUNTERS.schedules_remembered += 1
         return found
@@ -189,7 +163,7 @@ def scheduled(normal: Normal, device: str) -> Schedule:
         cuts = found_cuts(normal, device)
     with KERNELS:
         schedule = decided(normal, device, cuts)[0]
-        _schedules.put(key, schedule)
+        _schedules.put(key, schedule, NODE * len(toposort([*schedule.roots, *[s.kernel for s in schedule.steps]])))
         return schedule
 
 
