@@ -5,18 +5,23 @@ Each patches the product as it was when the hole was open, or as if it were. Wha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pytest
 
-from morok.dsl import check, emit_extents, emit_values, matching, resolve, slots, values
+from morok.dsl import check, emit_extents, emit_values, instance, matching, resolve, slots, tree, values
 from morok.ir.dialect import MOROK
-from morok.prove import foreign, promises, symbol, verified
+from morok.prove import foreign, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
-from morok.prove.encoding import reading, unrolling
+from morok.prove.encoding import monoid, reading, unrolling
 from morok.prove.semantics import ops
-from morok.prove.semantics.term import Term, choose
+from morok.prove.semantics.bits import Bits
+from morok.prove.semantics.floats import Floats
+from morok.prove.semantics.integers import Integers
+from morok.prove.semantics.term import Term, both, choose, either
+from morok.prove.semantics.theory import Attempt, MorokTheory, MorokWorld
 from morok.prove.symbol import Symbol
 
 Hole = Callable[[pytest.MonkeyPatch], None]
@@ -116,6 +121,85 @@ def contracts_believed(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(promises, "of_helper", lambda extern, rules, trust_helpers: Tested("tested", 1000))
 
 
+def shifts_by_any_amount(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a shift has a value whatever its amount: all bits are gone."""
+    for numbers in (Bits, Integers):
+        patch.setattr(numbers, "shiftable", lambda self, b: both())
+
+
+def nan_equals_itself(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a NaN is equal to another one."""
+    equal = Floats.eq
+    patch.setattr(Floats, "eq", lambda self, a, b: smt.Or(equal(self, a, b), smt.And(self.is_nan(a), self.is_nan(b))))
+
+
+def zeros_without_signs(patch: pytest.MonkeyPatch) -> None:
+    """The prover is content with a zero of the other sign."""
+    equal = MorokWorld.equal
+
+    def close(self: MorokWorld, dtype: str, target: Term, pattern: Term) -> smt.Expr:
+        same = equal(self, dtype, target, pattern)
+        if not self.is_float(dtype):
+            return same
+        n = self.arithmetic(self.dtype(dtype))
+        return either(same, smt.And(n.is_zero(target.value), n.is_zero(pattern.value)))
+
+    patch.setattr(MorokWorld, "equal", close)
+
+
+def zeros_alike(patch: pytest.MonkeyPatch) -> None:
+    """The matcher takes both zeros for one constant."""
+    literal = tree.Tests.literal
+    patch.setattr(tree.Tests, "literal", lambda self, test: literal(self, test).partition(" and ")[0])
+
+
+def zeros_read_alike(patch: pytest.MonkeyPatch) -> None:
+    """The prover reads -0.0 as 0.0."""
+    const = Floats.const
+    patch.setattr(Floats, "const", lambda self, value: const(self, value + 0.0))
+
+
+def any_index_fits(patch: pytest.MonkeyPatch) -> None:
+    """To the prover every index has a value in every dtype."""
+    patch.setattr(Integers, "fits", lambda self, a: both())
+
+
+def folds_of_floats_as_of_integers(patch: pytest.MonkeyPatch) -> None:
+    """What stands in for a proof at a firing takes sums of floats in any order for one."""
+    patch.setattr(instance.Instance, "is_integer", lambda self, d: True)
+
+
+def folds_of_floats_are_exact(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a float that is folded is a real number."""
+    attempts = MorokTheory.attempts
+
+    def exact(self: MorokTheory, ops: frozenset[str], dtypes: Sequence[str], numeric: bool, reals: bool) -> list[Attempt]:
+        return attempts(self, ops, dtypes, numeric, reals or "Reduce" in ops)
+
+    patch.setattr(MorokTheory, "attempts", exact)
+
+
+def items_of_folds_regrouped(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a sum of sums of floats is one sum, in any order."""
+    patch.setattr(monoid.MonoidEncoder, "regroups", lambda self: True)
+
+
+def divisors_of_infinity(patch: pytest.MonkeyPatch) -> None:
+    """The matcher takes an infinite bound for a multiple of every number."""
+
+    def gcd(*several: object) -> int:
+        items = several[0] if len(several) == 1 else several
+        return math.gcd(*(v for v in items if type(v) is int))
+
+    patch.setitem(values.NAMES, "_gcd", gcd)
+
+
+def divided_by_infinity(patch: pytest.MonkeyPatch) -> None:
+    """To the prover what is divided by an infinity is 0.0."""
+    divide = Floats.fdiv
+    patch.setattr(Floats, "fdiv", lambda self, a, b: smt.If(self.is_inf(b), self.const(0.0), divide(self, a, b)))
+
+
 HOLES: Final[dict[str, Hole]] = {
     "symbols coincide": symbols_coincide,
     "infinite arithmetic": infinite_arithmetic,
@@ -132,4 +216,15 @@ HOLES: Final[dict[str, Hole]] = {
     "logarithms of all": logarithms_of_all,
     "nothing overflows": nothing_overflows,
     "contracts believed": contracts_believed,
+    "shifts by any amount": shifts_by_any_amount,
+    "NaN equals itself": nan_equals_itself,
+    "zeros without signs": zeros_without_signs,
+    "zeros alike": zeros_alike,
+    "zeros read alike": zeros_read_alike,
+    "any index fits": any_index_fits,
+    "folds of floats as of integers": folds_of_floats_as_of_integers,
+    "folds of floats are exact": folds_of_floats_are_exact,
+    "items of folds regrouped": items_of_folds_regrouped,
+    "divisors of infinity": divisors_of_infinity,
+    "divided by infinity": divided_by_infinity,
 }

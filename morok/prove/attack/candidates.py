@@ -14,19 +14,26 @@ from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.dsl.format import format_file
 from morok.errors import RuleError
-from morok.prove.attack import themes
+from morok.prove.attack import conjectures, laws, themes
+from morok.prove.attack.folds import folds
 from morok.prove.attack.foreign import foreign
-from morok.prove.attack.guards import Clauses
+from morok.prove.attack.guards import clauses_of, holding
 from morok.prove.attack.promised import promised
+from morok.prove.attack.terms import FLOATS
 from morok.prove.rule_syntax import ops_of
 from morok.prove.trust.mutants import mutants
 
 # The theme of each candidate, in turn: what finds most is tried most.
 SCHEDULE: Final = (
-    "algebra", "conditional", "lanes", "structure", "conditional", "algebra", "mutant", "nearly", "lanes", "library",
-    "library", "conditional", "structure", "foreign", "alike", "mutant", "conditional", "lanes", "algebra", "anything",
-    "expanded", "through", "elsewhere", "expanded", "promised", "expanded", "through", "expanded", "expanded", "expanded",
+    "algebra", "conditional", "law", "lanes", "structure", "expanded", "conditional", "law", "dropped", "mutant",
+    "nearly", "law", "lanes", "library", "folds", "conjecture", "law", "conditional", "structure", "dropped",
+    "foreign", "expanded", "alike", "rare", "conditional", "conjecture", "lanes", "algebra", "anything", "law",
+    "through", "elsewhere", "law", "promised", "dropped", "rare", "assumed", "conjecture", "folds", "library",
 )  # fmt: skip
+
+# What rules may assume that evaluation can judge.
+JUDGED: Final = frozenset({"nsz", "nnan", "ninf"})
+ASSUMED: Final = (("nsz",), ("nsz",), ("nnan",), ("nnan", "nsz"), ("ninf",), ("nnan", "ninf"), ("nnan", "ninf", "nsz"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +79,8 @@ def library(rng: random.Random) -> str:
     if roll < 0.3:
         changed = mutants(rule.syntax, rule.dialect)
         return written(rule, rng.choice(changed).rule) if changed else written(rule, rule.syntax)
-    clauses = (*rule.syntax.clauses, *_guard(rng)) if roll < 0.7 else rule.syntax.clauses
+    clauses = (*rule.syntax.clauses, *clauses_of(holding(rng))) if roll < 0.7 else rule.syntax.clauses
     return written(rule, dataclasses.replace(rule.syntax, clauses=clauses))
-
-
-def _guard(rng: random.Random) -> Sequence[S.If | S.Let]:
-    """A random guard that speaks of nothing that a rule binds."""
-    text = f"Add(x: i32, y) if {Clauses(rng, {}).condition(rng.choice((1, 2)))} ~> Add(y, x)"
-    try:
-        return next(iter(check_text(_text(text)).rules())).syntax.clauses
-    except RuleError:
-        return ()
 
 
 def written(original: CheckedRule, rule: S.Rule) -> str:
@@ -94,20 +92,30 @@ def written(original: CheckedRule, rule: S.Rule) -> str:
 
 @functools.cache
 def _library() -> Mapping[str, Sequence[CheckedRule]]:
-    """The built-in rules that graphs can be made for, by op: not those that are measured, or that know of a whole kernel."""
+    """The built-in rules that graphs can be made for, by op: not those measured, or whose floats round otherwise."""
     from morok.dsl.check import check_file
     from morok.rewrite.library import rules_dir
 
     found: dict[str, list[CheckedRule]] = {}
     for path in sorted(rules_dir().rglob("*.rules")):
         for rule in check_file(path).rules():
-            if rule.syntax.within is None and rule.context is None and not rule.syntax.assuming:
+            if rule.syntax.within is None and set(rule.syntax.assuming) <= JUDGED:
                 for op in ops_of(rule):
                     found.setdefault(op, []).append(rule)
     return found
 
 
+def assumed(rng: random.Random) -> str:
+    """A rule that holds of floats, or does not, as a rule that assumes something of them."""
+    while True:
+        made = rng.choice((themes.algebra, laws.law, conjectures.conjecture))(rng)
+        if any(d in made for d in FLOATS):
+            return _text(f"{made} assuming {', '.join(rng.choice(ASSUMED))}")
+
+
 MADE: Final[Mapping[str, Callable[[random.Random], str]]] = {
+    "folds": lambda rng: _text(folds(rng)),
+    "assumed": assumed,
     **{name: _plain(name) for name in themes.THEMES},
     "mutant": mutant,
     "library": library,

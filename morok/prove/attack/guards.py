@@ -9,8 +9,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from morok.dsl import syntax as S
+from morok.dsl.check import check_text
+from morok.dsl.concrete import compiled
+from morok.dsl.values import FAILURES, Steps
+from morok.errors import RuleError
 from morok.prove.attack.terms import INTS, TYPINGS
 
 LARGE: Final = (2**31, -(2**63), 2**64 - 1, 4096, 4097, 65)
@@ -325,3 +330,27 @@ class Rephrased:
                 )
             )
         return c
+
+
+def holding(rng: random.Random) -> str:
+    """Random clauses that speak of nothing that a rule binds, and hold."""
+    for _ in range(8):
+        said = Clauses(rng, {}).clauses(rng.choice((1, 1, 2)))
+        try:
+            names: dict[str, Any] = {}
+            for clause in clauses_of(said):
+                found = compiled(clause.condition if isinstance(clause, S.If) else clause.value)(names, Steps())
+                if isinstance(clause, S.Let):
+                    names[clause.names[0]] = found
+                elif not found:
+                    break
+            else:
+                return said
+        except (RuleError, *FAILURES):
+            pass
+    return "if 1 == 1"
+
+
+def clauses_of(said: str) -> Sequence[S.If | S.Let]:
+    """Clauses as syntax; RuleError if they make no sense."""
+    return next(iter(check_text(f'group g "g"\n\nr: Add(x: i32, y) {said} ~> Add(y, x)\n').rules())).syntax.clauses

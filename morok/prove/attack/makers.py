@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import IRError
 from morok.ir.dtype import DType
-from morok.ir.op import Op
+from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.prove.encoding.accesses import about_lanes
+from morok.prove.encoding.facts import REDUCTIONS
 from morok.prove.encoding.launched import about_launches
+from morok.prove.encoding.monoid import folds_lanes
 from morok.prove.encoding.unrolled import FORMS
 from morok.prove.encoding.unrolling import about_axes
+from morok.prove.kinds import ANY_FOLD
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
-from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, large_numbers
+from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, large_numbers, numbers
 from morok.prove.trust.launched import LaunchMaker
-from morok.prove.trust.structures import StructureMaker
+from morok.prove.trust.structures import FOLDS, StructureMaker
 from morok.prove.trust.unrolled import UnrolledMaker
 
 MOST: Final = 64
@@ -56,7 +59,26 @@ class NearMisses(Unbounded):
         return super().const(d, v)
 
 
-class SmallStructures(StructureMaker):
+class Structures(StructureMaker):
+    """Floats of any value also where folds are done in any order: what these may be is asked of morok.prove.attack.orders."""
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int]) -> None:
+        super().__init__(rule, instance, rng, limits)
+        self.in_any_order = self.in_any_order and rng.random() < 0.2
+        mentioned = {v for v in numbers(rule.syntax) if 1 < v <= MOST // 2}
+        self.sizes_of_folds = sorted({n for v in mentioned for n in (v, v, 2 * v)})
+
+    def op_reduce(self, parts: dict[str, Any], p: S.PStruct) -> UOp:
+        """Folds of as many lanes as the rule speaks of, where it speaks of some."""
+        if not folds_lanes(self.rule) or not self.sizes_of_folds or self.rng.random() < 0.3:
+            return super().op_reduce(parts, p)
+        ranges = self.loops_of(parts.get("ranges"), AxisType.Reduce)
+        source = self.vector(parts["src"], self.rng.choice(self.sizes_of_folds))
+        op = self.static(parts.get("op", ANY_FOLD), FOLDS)
+        return UOp.new(Op.Reduce, (source, *ranges), op, source.dtype.scalar())
+
+
+class SmallStructures(Structures):
     """Sequences that may be empty, where they stand beside something."""
 
     def elements(self, p: Any, lanes: int, most: int = 4) -> list[UOp]:
@@ -65,7 +87,7 @@ class SmallStructures(StructureMaker):
         return super().elements(p, lanes, most)
 
 
-class LargeStructures(StructureMaker):
+class LargeStructures(Structures):
     """Sequences and vectors of many items; of floats sometimes all of them zeros, of either sign."""
 
     def variable(self, d: DType, maybe_invalid: bool = False) -> UOp:
@@ -121,6 +143,11 @@ class Wide(UnrolledMaker):
             return vconst(d, values)
         self.count += 1
         return UOp.var(f"v{self.count}", d.vec(count), *sorted((values[0], rng.choice((values[0], values[-1])))))
+
+    def op_reduce(self, parts: dict[str, Any], p: Any) -> UOp:
+        made = super().op_reduce(parts, p)
+        op = parts.get("op")
+        return UOp.new(made.op, made.src, Op[op.name], made.dtype) if isinstance(op, S.EName) and op.name in REDUCTIONS else made
 
 
 class LargeAxes(Wide):

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from morok.prove.attack import expansions, identities
-from morok.prove.attack.guards import Clauses, Rephrased
+from morok.prove.attack import conjectures, expansions, identities, laws
+from morok.prove.attack.guards import Clauses, Rephrased, holding
 from morok.prove.attack.templates import templates
 from morok.prove.attack.terms import DOMAINS, FLOATS, INTS, TYPINGS, Printer, Term, Terms, substituted, walk
 
@@ -78,7 +78,7 @@ def structure(rng: random.Random) -> str:
     if rng.random() < 0.6:
         return text
     pattern, _, rest = _parts(text)
-    return f"{pattern} {Clauses(rng, {}).clauses(rng.choice((1, 2)))} {rest}"
+    return f"{pattern} {holding(rng)} {rest}"
 
 
 def conditional(rng: random.Random) -> str:
@@ -95,7 +95,7 @@ def conditional(rng: random.Random) -> str:
     clauses = Clauses(rng, nodes, values, re.findall(r"\b(is)\b", pattern), many)
     said = Rephrased(clauses)
     if rng.random() < 0.1:
-        rest = re.sub(r"^if .*?(?=let |~> )", "", rest)  # its guard is left out
+        rest = _weaker(rng, rest)
     elif rng.random() < 0.25:
         rest = _nearly(rng, rest)
     elif rng.random() < 0.4:
@@ -109,6 +109,17 @@ def conditional(rng: random.Random) -> str:
     if guard is not None and rng.random() < 0.5:
         made = f"if {said.condition(guard[2], rng.choice((1, 1, 2)))}{made[guard.end(2) :]}"
     return f"{pattern} {' '.join([*said.named, made])}"
+
+
+def _weaker(rng: random.Random, clauses: str) -> str:
+    """Clauses without their guard, or without one of the conditions in it."""
+    guard = re.match(r"if (.*?)(?= let | ~> )", clauses)
+    if guard is None:
+        return clauses
+    conditions = guard[1].split(" and ")
+    del conditions[rng.randrange(len(conditions))]
+    kept = " and ".join(conditions) if rng.random() < 0.7 else ""
+    return (f"if {kept}" if kept else "") + clauses[guard.end() :].removeprefix("" if kept else " ")
 
 
 CHANGES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -179,6 +190,18 @@ def nearly(rng: random.Random) -> str:
     """What holds of real numbers, or of exact functions."""
     text = rng.choice(templates()["nearly"])
     return text.replace(": F", f": {rng.choice((*FLOATS, 'f16', 'f16', 'f16', 'f16'))}")
+
+
+def rare(rng: random.Random) -> str:
+    """A rule over ops, and functions, that the other themes seldom have."""
+    domain, _, text = rng.choice(templates()["rare"]).partition(": ")
+    text = re.sub(r"\bD\b", rng.choice(DOMAINS[domain]), text).replace(
+        "INEXACT", rng.choice(sorted(identities.INEXACT - {"Pow"}))
+    )
+    if rng.random() < 0.7:
+        return text
+    pattern, _, rest = _parts(text)
+    return f"{pattern} {holding(rng)} {rest}"
 
 
 def place(rng: random.Random, length: str) -> str:
@@ -261,6 +284,10 @@ THEMES: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "structure": structure,
     "conditional": conditional,
     "nearly": nearly,
+    "conjecture": conjectures.conjecture,
+    "law": laws.law,
+    "rare": rare,
+    "dropped": laws.dropped,
     "lanes": lanes,
     "alike": alike,
     "anything": anything,

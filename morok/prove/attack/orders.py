@@ -1,0 +1,100 @@
+"""What folds of floats may be: a Reduce folds its items in an order that nothing says.
+
+Said here apart from the prover and from the check of firings, which are what is attacked: a graph is evaluated again and again,
+each time with its folds done along other trees.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any, Final
+
+from morok.errors import IRError, UndefinedError
+from morok.ir.dtype import FLOAT_FORMAT, dtypes
+from morok.ir.interpret.graph import Graph
+from morok.ir.interpret.loops import Task, run_tasks
+from morok.ir.interpret.storage import Memory
+from morok.ir.interpret.values import NOTHING, combine, known
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.prove.trust import sieve
+
+TIMES: Final = 300
+FEW: Final = 5  # items of which so many evaluations try all trees, but for a chance that is none
+
+
+class AnyOrder(Graph):
+    """A run in which every fold is done along a random tree."""
+
+    rng: random.Random
+    most = 0  # items that one fold had
+
+    def _reduce(self, node: UOp) -> Task:
+        op, d, count = node.arg, node.dtype.scalar(), node.dtype.count
+        group = node.src[0].dtype.count // count
+        items: list[list[list[Any]]] = [[[] for _ in range(count)] for _ in self.threads]
+
+        def body(active: list[bool]) -> Task:
+            part = self.ready(node.src[0]) or (yield self.value(node.src[0]))
+            for t, lanes in enumerate(part):
+                for i in range(count if active[t] else 0):
+                    items[t][i] += lanes[i * group : (i + 1) * group]
+
+        yield self._loop(node.src[1:], self._frame(node).active, body)
+        if any(not lane for lanes in items for lane in lanes):  # a fold of nothing is in no order
+            return (yield from super()._reduce(node))
+        return [tuple([self.folded(op, d, lane, node) for lane in lanes]) for lanes in items]
+
+    def folded(self, op: Op, d: Any, items: list[Any], node: UOp) -> Any:
+        self.most = max(self.most, len(items))
+        left = list(items)
+        while len(left) > 1:
+            a = left.pop(self.rng.randrange(len(left)))
+            b = left.pop(self.rng.randrange(len(left)))
+            left.append(b if a is NOTHING else combine(op, d, a, b, node))
+        return left[0]
+
+
+def free(graph: UOp) -> bool:
+    """Whether a graph is a value with a fold of floats in it, of which the order matters."""
+    nodes = graph.toposort()
+    return graph.dtype is not dtypes.void and any(
+        n.op is Op.Reduce and n.dtype.scalar().is_float and n.arg in (Op.Add, Op.Mul) for n in nodes
+    )
+
+
+def permitted(before: UOp, at: sieve.World, got: Any, rng: random.Random) -> bool:
+    """Whether `got` may be the value of a graph, in one order of its folds or another; True, too, where that is not known."""
+    seen: dict[str, Any] = {}
+    most = 0
+    for _ in range(TIMES):
+        run = AnyOrder([before], Memory({k: list(v) for k, v in at.buffers.items()}), at.variables)
+        run.rng = rng
+        try:
+            lanes = tuple([known(v) for v in run_tasks(run.value(before))[0]])
+        except (IRError, UndefinedError):
+            return True
+        found = lanes[0] if before.dtype.count == 1 else lanes
+        if sieve.alike(before, found, got):
+            return True
+        seen[repr(found)] = found
+        most = max(most, run.most)
+        if len(seen) > 1 and most > FEW:
+            return True
+    return False
+
+
+def coarse(at: sieve.World, rng: random.Random) -> sieve.World:
+    """Values of float variables of two magnitudes, the lesser of which is lost in sums with the greater: equal in any order are
+    sums of one kind alone.
+    """
+    found = dict(at.variables)
+    for n, v in at.variables.items():
+        if isinstance(n, UOp) and n.dtype.scalar().is_float:
+            d = n.dtype.scalar()
+            great = math.ldexp(1.0, FLOAT_FORMAT.get(d, (53, 0, 0))[0] + 1)
+            sizes = (great,) if rng.random() < 0.4 else (1.0,) if rng.random() < 0.7 else (great, 1.0)
+            lanes = [rng.choice((1.0, -1.0)) * rng.choice(sizes) for _ in (v if isinstance(v, tuple) else (v,))]
+            found[n] = tuple(lanes) if isinstance(v, tuple) else lanes[0]
+    return sieve.World(found, at.buffers)
