@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
 from typing import Any, Final
 
 from morok.dsl import syntax as S
@@ -16,6 +15,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove.answers import Answer
+from morok.prove.attack.guards import Clauses
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, OutOfSteps
 from morok.prove.semantics.numbers import Num
@@ -26,119 +26,13 @@ from morok.rewrite.ruleset import RuleSet
 
 NOTHING: Final = "no value"
 UNSAYABLE: Final = "not said"
-LARGE: Final = (2**31, -(2**63), 2**64 - 1, 4096, 4097, 65537)
 
 
-class Writer:
-    """Random well-typed expressions over the constants a and b, the bounds lo and hi of an index, and what clauses name."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-        self.integers = ["a", "b", "lo", "hi"]
-        self.sequences: list[str] = []
-        self.fresh = 0
-
-    def pick(self, *options: Callable[[], str]) -> str:
-        return self.rng.choice(options)()
-
-    def clauses(self, depth: int) -> tuple[list[str], str]:
-        """Some `let`, and a guard over them."""
-        lets = []
-        for _ in range(self.rng.choice((0, 0, 1, 2))):
-            name = self.name()
-            if self.rng.random() < 0.5:
-                lets.append(f"{name} = {self.integer(depth)}")
-                self.integers.append(name)
-            else:
-                lets.append(f"{name} = {self.sequence(depth - 1)}")
-                self.sequences.append(name)
-        return lets, self.condition(depth)
-
-    def name(self) -> str:
-        self.fresh += 1
-        return f"u{self.fresh}"
-
-    def integer(self, depth: int) -> str:
-        rng = self.rng
-        if depth <= 0:
-            if rng.random() < 0.6:
-                return rng.choice(self.integers)
-            return str(rng.choice(LARGE) if rng.random() < 0.1 else rng.randint(-3, 9))
-        one = lambda: self.integer(depth - 1)  # noqa: E731
-        many = lambda: self.sequence(depth - 1)  # noqa: E731
-        return self.pick(
-            lambda: f"({one()} {rng.choice(['+', '-', '*', '//', '%'])} {one()})",
-            lambda: f"({one()} {rng.choice(['+', '-', '*', '//', '%', '&', '|', '^', '<<', '>>'])} {one()})",
-            lambda: f"({rng.choice('-~')} {one()})",
-            lambda: f"{rng.choice(['tdiv', 'tmod', 'min', 'max', 'gcd'])}({one()}, {one()})",
-            lambda: f"{rng.choice(['min', 'max', 'gcd', 'sum', 'len'])}({many()})",
-            lambda: f"{rng.choice(['abs', 'log2'])}({one()})",
-            lambda: f"{many()}[{one()}]",
-            lambda: f"{many()}[{rng.randint(0, 2)}]",
-            lambda: f"width({self.axes(depth - 1)})",
-            lambda: f"step({self.axes(depth - 1)}, {rng.randint(0, 3)})",
-            lambda: f"at({self.axes(depth - 1)}, {rng.randint(0, 3)}, {one()})",
-            lambda: rng.choice(["vmin(x)", "vmax(x)"]),
-            lambda: rng.choice(self.integers),
-        )
-
-    def axes(self, depth: int) -> str:
-        if self.rng.random() < 0.3:
-            return f"zip({self.sequence(depth)}, {self.sequence(depth)})"
-        pairs = [f"[{self.rng.randint(0, 3)}, {self.integer(depth - 1)}]" for _ in range(self.rng.randint(1, 3))]
-        return f"[{', '.join(pairs)}]"
-
-    def sequence(self, depth: int) -> str:
-        """A sequence of integers."""
-        rng = self.rng
-        if depth <= 0:
-            if self.sequences and rng.random() < 0.5:
-                return rng.choice(self.sequences)
-            return f"[{', '.join(self.integer(0) for _ in range(rng.randint(0, 3)))}]"
-        return self.pick(
-            lambda: f"[{', '.join(self.integer(depth - 1) for _ in range(rng.randint(0, 3)))}]",
-            lambda: f"[{self.sequence(depth - 1)}.., {self.integer(depth - 1)}]",
-            lambda: f"[{self.sequence(depth - 1)}.., {self.sequence(depth - 1)}..]",
-            lambda: self.comprehension(depth, self.integer),
-            lambda: self.comprehension(depth, self.integer),
-        )
-
-    def comprehension(self, depth: int, body: Callable[[int], str]) -> str:
-        rng = self.rng
-        shadowed = ["a", "k", "lo", "u1"]
-        name, other = rng.sample(shadowed, 2)
-        kind = rng.random()
-        if kind < 0.4:
-            start = rng.choice(["0", "1", "-1", self.integer(0)])
-            over = f"{start}{rng.choice(['..', '..='])}({self.integer(depth - 1)} % 4)"
-        elif kind < 0.8:
-            over = self.sequence(depth - 1)
-        else:
-            over = f"zip({self.sequence(depth - 1)}, {self.sequence(depth - 1)})"
-        names = name if kind < 0.8 else f"{name}, {other}"
-        outer, hidden = self.integers, self.sequences
-        self.integers = [*outer, *names.split(", "), name]
-        self.sequences = [s for s in hidden if s not in names.split(", ")]
-        inner = body(depth - 1)
-        filtered = f" if {self.condition(depth - 1)}" if rng.random() < 0.4 else ""
-        self.integers, self.sequences = outer, hidden
-        return f"[{inner} for {names} in {over}{filtered}]"
-
-    def condition(self, depth: int) -> str:
-        rng = self.rng
-        one = lambda: self.integer(depth - 1)  # noqa: E731
-        if depth <= 0:
-            return f"{self.integer(0)} {rng.choice(['<', '<=', '>', '>=', '==', '!='])} {self.integer(0)}"
-        return self.pick(
-            lambda: f"{one()} {rng.choice(['<', '<=', '>', '>=', '==', '!='])} {one()}",
-            lambda: f"{one()} {rng.choice(['<', '=='])} {one()} {rng.choice(['<=', '!='])} {one()}",
-            lambda: f"({self.condition(depth - 1)} {rng.choice(['and', 'or'])} {self.condition(depth - 1)})",
-            lambda: f"({self.condition(depth - 1)} {rng.choice(['and', 'or'])} {self.condition(depth - 1)})",
-            lambda: f"(not {self.condition(depth - 1)})",
-            lambda: f"is_pow2({one()})",
-            lambda: f"{rng.choice(['all', 'any'])}({self.comprehension(depth, self.condition)})",
-            lambda: f"({self.sequence(depth - 1)} {rng.choice(['==', '!='])} {self.sequence(depth - 1)})",
-        )
+def written(rng: random.Random, depth: int) -> tuple[list[str], str]:
+    """Some `let`, and a guard, over the constants a and b, and the bounds of an index; names of items hide others."""
+    integers = ("a", "b", "lo", "hi", "a", "b", "lo", "hi", "vmin(x)", "vmax(x)")
+    clauses = Clauses(rng, {}, integers, items=("a", "k", "lo", "u1"))
+    return clauses.named(depth), clauses.condition(depth)
 
 
 HEAD: Final = "Sub(Mul(x: index, @const(a)), @const(b)) let lo = vmin(x), hi = vmax(x)"

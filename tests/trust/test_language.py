@@ -7,7 +7,7 @@ import math
 import random
 
 import pytest
-from clauses import UNSAYABLE, Writer, evaluated, matched, meant, rule_of, translated
+from clauses import UNSAYABLE, evaluated, matched, meant, rule_of, translated, written
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +55,7 @@ def agree(lets, guard, a, b, low, high):
 @settings(max_examples=150)
 @given(st.integers(0, 2**40), st.sampled_from(BOUNDS), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.integers(1, 3))
 def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
-    lets, guard = Writer(random.Random(seed)).clauses(depth)
+    lets, guard = written(random.Random(seed), depth)
     try:
         rule_of(lets, guard)
     except RuleLimitError:

@@ -26,8 +26,9 @@ class Clauses:
     """Writes guards and `let`s of a rule.
 
     nodes      the dtypes of its variables and constants by name
-    values     names of integers that the pattern binds
+    values     names of integers that the pattern binds, or terms that are integers
     sequences  of integers, `many` of nodes
+    items      names for what comprehensions take: they may hide others
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class Clauses:
         values: Sequence[str] = (),
         sequences: Sequence[str] = (),
         many: Sequence[str] = (),
+        items: Sequence[str] = ("k", "j"),
     ) -> None:
         self.rng = rng
         self.nodes = dict(nodes)
         self.integers = list(values)
         self.sequences = list(sequences)
         self.many = list(many)
+        self.items = list(items)
         self.fresh = 0
 
     def pick(self, *options: Callable[[], str]) -> str:
@@ -54,19 +57,22 @@ class Clauses:
 
     def clauses(self, depth: int) -> str:
         """Some `let`s and a guard over them, as they stand behind a pattern."""
-        rng = self.rng
+        named = [f"let {one}" for one in self.named(depth)]
+        guard = self.condition(depth)
+        return " ".join([*named, f"if not ({guard})" if self.rng.random() < 0.5 else f"if {guard}"])
+
+    def named(self, depth: int) -> list[str]:
+        """What some `let`s say; the names are known from then on."""
         found = []
-        for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        for _ in range(self.rng.choice((0, 0, 0, 1, 2))):
             name = self.name()
-            if rng.random() < 0.6:
-                found.append(f"let {name} = {self.integer(depth)}")
+            if self.rng.random() < 0.6:
+                found.append(f"{name} = {self.integer(depth)}")
                 self.integers.append(name)
             else:
-                found.append(f"let {name} = {self.sequence(depth - 1)}")
+                found.append(f"{name} = {self.sequence(depth - 1)}")
                 self.sequences.append(name)
-        guard = self.condition(depth)
-        found.append(f"if not ({guard})" if rng.random() < 0.5 else f"if {guard}")
-        return " ".join(found)
+        return found
 
     # expressions
 
@@ -106,7 +112,7 @@ class Clauses:
             lambda: f"{rng.choice(['min', 'max', 'gcd', 'sum', 'len'])}({many()})",
             lambda: f"abs({one()})",
             lambda: f"log2({rng.choice(['1', '4', '(1 << ' + self.leaf() + ')', one()])})",
-            lambda: f"{many()}[{self.leaf()}]",
+            lambda: f"{many()}[{rng.choice([self.leaf(), one(), str(rng.randint(0, 2))])}]",
             lambda: self.on_axes(depth),
             self.leaf,
         )
@@ -128,31 +134,34 @@ class Clauses:
 
     def sequence(self, depth: int) -> str:
         rng = self.rng
-        listed: Callable[[], str] = lambda: f"[{', '.join(self.integer(depth - 1) for _ in range(rng.randint(1, 3)))}]"  # noqa: E731
+        least = 0 if rng.random() < 0.15 else 1
+        listed: Callable[[], str] = lambda: f"[{', '.join(self.integer(depth - 1) for _ in range(rng.randint(least, 3)))}]"  # noqa: E731
         if depth <= 0:
             return rng.choice(self.sequences) if self.sequences and rng.random() < 0.5 else listed()
         return self.pick(
             listed,
             lambda: f"[{self.sequence(depth - 1)}.., {self.integer(depth - 1)}]",
+            lambda: f"[{self.sequence(depth - 1)}.., {self.sequence(depth - 1)}..]",
             lambda: self.comprehension(depth, self.integer),
         )
 
     def comprehension(self, depth: int, body: Callable[[int], str]) -> str:
         rng = self.rng
         kind = rng.random()
-        names = "k" if kind < 0.8 else "k, j"
+        names = rng.sample(self.items, 1 if kind < 0.8 else 2)
         if kind < 0.4:
             over = f"{rng.choice(['0', '1', '-1'])}{rng.choice(['..', '..='])}({self.leaf()} % 4)"
         elif kind < 0.8:
             over = self.sequence(depth - 1)
         else:
             over = f"zip({self.sequence(depth - 1)}, {self.sequence(depth - 1)})"
-        outer = self.integers
-        self.integers = [*outer, *names.split(", "), "k"]
+        outer, hidden = self.integers, self.sequences
+        self.integers = [*outer, *names, names[0]]
+        self.sequences = [s for s in hidden if s not in names]
         inner = body(depth - 1)
         filtered = f" if {self.condition(depth - 1)}" if rng.random() < 0.3 else ""
-        self.integers = outer
-        return f"[{inner} for {names} in {over}{filtered}]"
+        self.integers, self.sequences = outer, hidden
+        return f"[{inner} for {', '.join(names)} in {over}{filtered}]"
 
     def condition(self, depth: int) -> str:
         rng = self.rng
