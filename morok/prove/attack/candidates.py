@@ -27,7 +27,7 @@ from morok.prove.trust.mutants import mutants
 SCHEDULE: Final = (
     "algebra", "conditional", "law", "lanes", "structure", "expanded", "conditional", "law", "dropped", "mutant",
     "nearly", "law", "lanes", "library", "folds", "conjecture", "conditional", "conditional", "structure", "dropped",
-    "foreign", "expanded", "alike", "rare", "conditional", "conjecture", "lanes", "algebra", "anything", "law",
+    "foreign", "expanded", "alike", "rare", "conditional", "conjecture", "lanes", "algebra", "anything", "foreign",
     "through", "elsewhere", "law", "promised", "conditional", "rare", "assumed", "conjecture", "folds", "library",
 )  # fmt: skip
 
