@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from morok.dsl import check, emit_extents, emit_values, instance, matching, resolve, slots, tree, values
+from morok.dsl import check, emit_extents, emit_values, matching, resolve, slots, tree, values
 from morok.ir.dialect import MOROK
 from morok.prove import foreign, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
@@ -164,11 +164,6 @@ def any_index_fits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Integers, "fits", lambda self, a: both())
 
 
-def folds_of_floats_as_of_integers(patch: pytest.MonkeyPatch) -> None:
-    """What stands in for a proof at a firing takes sums of floats in any order for one."""
-    patch.setattr(instance.Instance, "is_integer", lambda self, d: True)
-
-
 def folds_of_floats_are_exact(patch: pytest.MonkeyPatch) -> None:
     """To the prover a float that is folded is a real number."""
     attempts = MorokTheory.attempts
@@ -222,7 +217,6 @@ HOLES: Final[dict[str, Hole]] = {
     "zeros alike": zeros_alike,
     "zeros read alike": zeros_read_alike,
     "any index fits": any_index_fits,
-    "folds of floats as of integers": folds_of_floats_as_of_integers,
     "folds of floats are exact": folds_of_floats_are_exact,
     "items of folds regrouped": items_of_folds_regrouped,
     "divisors of infinity": divisors_of_infinity,

@@ -144,6 +144,20 @@ class Wide(UnrolledMaker):
         self.count += 1
         return UOp.var(f"v{self.count}", d.vec(count), *sorted((values[0], rng.choice((values[0], values[-1])))))
 
+    def axes(self, p: Any) -> tuple[tuple[int, int], ...]:
+        """Axes of a name; those of two names are often the same, as guards ask."""
+        if isinstance(p, S.EList):
+            return ()
+        if p.name not in self.fields or p.name.startswith("_"):
+            known = [self.fields[n] for n in sorted(self.fields)]
+            self.fields[p.name] = self.rng.choice(known) if known and self.rng.random() < 0.6 else self.new_axes()
+        found: tuple[tuple[int, int], ...] = self.fields[p.name]
+        return found
+
+    def new_axes(self) -> tuple[tuple[int, int], ...]:
+        found: tuple[tuple[int, int], ...] = self.rng.choice(FORMS)
+        return found
+
     def op_reduce(self, parts: dict[str, Any], p: Any) -> UOp:
         made = super().op_reduce(parts, p)
         op = parts.get("op")
@@ -155,15 +169,10 @@ class LargeAxes(Wide):
 
     counts = (1, 2, 5, 8)
 
-    def axes(self, p: Any) -> tuple[tuple[int, int], ...]:
-        if isinstance(p, S.EList):
-            return ()
-        if p.name not in self.fields or p.name.startswith("_"):
-            longer = self.rng.choice((2, 3, 4))
-            form = self.rng.choice(FORMS)
-            self.fields[p.name] = tuple([(i, n * longer) for i, n in form] if len(form) < 3 else form)
-        found: tuple[tuple[int, int], ...] = self.fields[p.name]
-        return found
+    def new_axes(self) -> tuple[tuple[int, int], ...]:
+        longer = self.rng.choice((2, 3, 4))
+        form = super().new_axes()
+        return tuple([(i, n * longer) for i, n in form] if len(form) < 3 else form)
 
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
         x = self.make(parts["vector"])

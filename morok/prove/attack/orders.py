@@ -86,15 +86,24 @@ def permitted(before: UOp, at: sieve.World, got: Any, rng: random.Random) -> boo
 
 
 def coarse(at: sieve.World, rng: random.Random) -> sieve.World:
-    """Values of float variables of two magnitudes, the lesser of which is lost in sums with the greater: equal in any order are
-    sums of one kind alone.
+    """Values of float variables of which some orders make the same and others do not: of two magnitudes, the lesser lost in sums
+    with the greater; or such that those of two variables, lane by lane, add up to one.
     """
     found = dict(at.variables)
-    for n, v in at.variables.items():
-        if isinstance(n, UOp) and n.dtype.scalar().is_float:
-            d = n.dtype.scalar()
-            great = math.ldexp(1.0, FLOAT_FORMAT.get(d, (53, 0, 0))[0] + 1)
-            sizes = (great,) if rng.random() < 0.4 else (1.0,) if rng.random() < 0.7 else (great, 1.0)
-            lanes = [rng.choice((1.0, -1.0)) * rng.choice(sizes) for _ in (v if isinstance(v, tuple) else (v,))]
-            found[n] = tuple(lanes) if isinstance(v, tuple) else lanes[0]
+    floats = [n for n in at.variables if isinstance(n, UOp) and n.dtype.scalar().is_float]
+    paired = rng.random() < 0.5
+    last: UOp | None = None
+    for n in floats:
+        d = n.dtype.scalar()
+        precision = FLOAT_FORMAT[d][0]
+        if paired and last is not None and last.dtype is n.dtype:
+            kept = found[last]
+            lanes = [1.0 - v for v in (kept if isinstance(kept, tuple) else (kept,))]
+            last = None
+        else:
+            great = math.ldexp(1.0, precision - 1 if paired else precision + 1)
+            sizes = (great,) if paired or rng.random() < 0.4 else (1.0,) if rng.random() < 0.7 else (great, 1.0)
+            lanes = [rng.choice((1.0, -1.0)) * rng.choice(sizes) for _ in range(n.dtype.count)]
+            last = n
+        found[n] = tuple(lanes) if n.dtype.count > 1 else lanes[0]
     return sieve.World(found, at.buffers)
