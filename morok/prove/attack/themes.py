@@ -161,9 +161,21 @@ def _stronger(rng: random.Random, clauses: str) -> str:
 
     def stronger(found: re.Match[str]) -> str:
         below = found[4] in ("<", "<=")
-        if below == bool(found[2]) or rng.random() < 0.6:
+        if below == bool(found[2]) or rng.random() < 0.4:
             return found[0]
-        way = rng.choice(("abs(E)", "gcd(E, E)", "gcd(E, 0)", "gcd([E])", "max(E, 0)", "max([E, 0 - E])", "max(E, 1)"))
+        way = rng.choice(
+            (
+                "abs(E)",
+                "gcd(E, E)",
+                "gcd(E, 0)",
+                "gcd([E])",
+                "gcd([E, 0])",
+                "gcd([E, E])",
+                "max(E, 0)",
+                "max([E, 0 - E])",
+                "max(E, 1)",
+            )
+        )
         return f"{found[1]}{found[2] or ''}{{{way.replace('E', found[3])}}} {found[4]} "
 
     return re.sub(r"(\bif |\band )(not \()?\{([^{}]*)\} (<=|>=|<|>) ", stronger, clauses)
