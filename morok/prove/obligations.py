@@ -21,6 +21,7 @@ from morok.prove.encoding.launched import LaunchEncoder, about_launches
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
 from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.meanings import asked
+from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
 from morok.prove.parametric.proof import parametric_proof
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
 from morok.prove.semantics.term import Unsupported, is_false, is_true, negation
@@ -117,10 +118,11 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
     """What was shown at some sizes, where it was met, at every size: then the proof has no extents."""
     before = len(progress.obligations)
     if parametric_proof(rule, progress.ask).holds:
-        progress.everywhere = tuple(dict.fromkeys(plural(e) for e in progress.extents.values()))
-        progress.extents.clear()
+        beyond = list(progress.extents)
     else:
         del progress.obligations[before:]
+        beyond = [key for key, e in progress.extents.items() if covered(e) and lane_by_lane(rule)]
+    progress.everywhere = tuple(dict.fromkeys(plural(progress.extents.pop(key)) for key in beyond))
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
