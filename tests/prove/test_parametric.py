@@ -69,6 +69,7 @@ MEANINGS: dict[Any, Callable[..., Any]] = {
     laws.QUOTIENT: lambda a, b: a // b if b else 99,  # whatever it is: no law speaks of it
     laws.REMAINDER: lambda a, b: a % b if b else 98,
     laws.WIDTH: width,
+    laws.SINGLE: lambda i, n: ((i, n),),
     laws.LENGTH: len,
     laws.BLOCK: block,
     laws.MOVED: moved,
@@ -117,10 +118,10 @@ def kinds(law: Callable[..., Expr]) -> list[str]:
 LAWS = [
     laws.small, laws.division, laws.quotient_below, laws.parts_below, laws.positive_product, laws.positive_width,
     laws.block_in_range, laws.there_and_back, laws.back_and_there, laws.moved_wholly, laws.unmoved, laws.among_itself,
-    laws.among_through, laws.apart_through,
+    laws.among_through, laws.apart_through, laws.sign_of_product, laws.single_width, laws.single_distinct,
 ]  # fmt: skip
 JOINED = [laws.joined_width, laws.joined_block, laws.joined_distinct]
-NO_LAWS = {"width", "block", "moved", "integer", "within", "plain_product"}
+NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with"}
 
 
 def test_every_law_is_tried() -> None:
@@ -152,11 +153,11 @@ def test_a_law_of_lists_of_lists_holds(law: Callable[..., Expr]) -> None:
         assert valued(instance, {a: x, b: y, whole: x + y, e: at}), (x, y, at)
 
 
-def test_products_with_0_and_1() -> None:
+def test_products_with_numbers() -> None:
     smt.forget()
     a, b = (smt.Int(Symbol("fixed", n)) for n in "ab")
-    for x, y in itertools.product(NUMBERS, NUMBERS):
-        assert valued(laws.plain_product(a, b), {a: x, b: y})
+    for x, y, n in itertools.product(NUMBERS, NUMBERS, NUMBERS):
+        assert valued(laws.product_with(n, a, b), {a: x, b: y})
 
 
 def test_polynomials_are_what_their_terms_are() -> None:

@@ -18,6 +18,7 @@ from morok.prove.symbol import Symbol
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
+LARGEST_FACTOR: Final = 64  # of the numbers in a rule that products are tried with
 NO_AXES: Final = AxisList(())
 
 
@@ -36,6 +37,8 @@ def value(r: Reading, e: S.Expr) -> Any:
         case S.ENumber():
             if isinstance(e.value, bool) or not isinstance(e.value, int):
                 raise Unsupported("a number that is no integer")
+            if abs(e.value) <= LARGEST_FACTOR:
+                r.setting.numbers.add(e.value)
             return integer(e.value)
         case S.EBinary(op="and" | "or") | S.ECompare() | S.EUnary(op="not"):
             return truth(r, e)
@@ -98,7 +101,7 @@ def truth(r: Reading, e: S.Expr) -> Expr:
             return smt.Not(truth(r, e.operand))
         case S.ECompare():
             operands = [value(r, o) for o in e.operands]
-            return smt.And(*(_compared(op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)))
+            return smt.And(*(_compared(r, op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)))
         case S.ECall(name="all" | "any", args=(over,)):
             if (about := about_axes(r, e)) is not None:
                 return about
@@ -161,7 +164,8 @@ _COMPARISONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
 }
 
 
-def _compared(op: str, a: Any, b: Any) -> Expr:
+def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
+    r.setting.compared(number(a), number(b))
     return _COMPARISONS[op](number(a).term, number(b).term)
 
 
@@ -438,10 +442,17 @@ def width(r: Reading, of: AxisList) -> Integer:
 
 
 def axis_list_or_none(of: Any) -> AxisList:
-    """A list of axes; the empty list is one."""
-    if isinstance(of, Items) and of.length.known == 0:
-        return NO_AXES
-    return axis_list(of)
+    """A list of axes; the empty list is one, and so is a list of pairs of an id and a length."""
+    if not isinstance(of, Items) or of.length.known is None:
+        return axis_list(of)
+    parts = []
+    for k in range(of.length.known):
+        pair = items(of.at(integer(k)))
+        if pair.length.known != 2:
+            raise Unsupported("an axis of other parts than an id and a length")
+        i, n = (number(pair.at(integer(j))) for j in range(2))
+        parts.append(laws.SINGLE(i.term, n.term))
+    return AxisList(tuple(parts))
 
 
 def axes(r: Reading, e: S.Expr) -> AxisList:

@@ -1,9 +1,9 @@
-"""Rules for which vectors of two lanes stand for all: what they do, they do lane by lane, and what they ask holds of every lane.
+"""Rules for which vectors of two lanes stand for all: they work lane by lane, and what they ask holds of every lane.
 
-Let such a rule be false at n > 2 lanes, and l a lane where its sides differ. Keep lane l and one other of every vector: lane l of each
-node is computed from lane l, or the only lane, of its operands, so the sides still differ there. What the guards ask of the nodes
-that are left was true of all lanes, and is true of some: bounds of a node bound every lane, and dtypes have none. So the rule is false
-at two lanes, where it was tried.
+Let such a rule be false at n > 2 lanes, and l a lane where its sides differ. Keep lane l and one other of every vector: lane l of
+each node is computed from lane l, or the only lane, of its operands, so the sides still differ there. What the guards ask of the
+nodes that are left was true of all lanes, and is true of some: bounds of a node bound every lane, and dtypes have none. So the
+rule is false at two lanes, where it was tried.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ BOOL: Final = smt.BoolSort()
 QUOTIENT: Final = smt.Function(Symbol("function", "quotient"), INT, INT, INT)  # rounded down
 REMAINDER: Final = smt.Function(Symbol("function", "remainder"), INT, INT, INT)
 WIDTH: Final = smt.Function(Symbol("function", "width"), AXES, INT)
+SINGLE: Final = smt.Function(Symbol("function", "axis"), INT, INT, AXES)  # one axis, by its id and its length
 LENGTH: Final = smt.Function(Symbol("function", "length"), AXES, INT)  # how many axes there are
 BLOCK: Final = smt.Function(Symbol("function", "block"), AXES, ITERATION, INT)
 MOVED: Final = smt.Function(Symbol("function", "moved"), AXES, INT, ITERATION, ITERATION)
@@ -32,7 +33,7 @@ DISTINCT: Final = smt.Function(Symbol("function", "distinct"), AXES, BOOL)  # no
 
 
 def width(a: Expr) -> Integer:
-    return integer(WIDTH(a))
+    return integer(a.args[1] if a.head == "apply" and a.data is SINGLE else WIDTH(a))
 
 
 def block(a: Expr, e: Expr) -> Integer:
@@ -73,11 +74,16 @@ def positive_product(m: Integer, n: Integer) -> Expr:
     return smt.Implies(smt.And(m.term > 0, n.term > 0), (m * n).term > 0)
 
 
-def plain_product(a: Expr, b: Expr) -> Expr:
-    """0 * b = 0, 1 * b = b; a * 0 = 0, a * 1 = a."""
+def sign_of_product(m: Integer, d: Integer) -> Expr:
+    """m > 0: m * d has the sign of d."""
+    product = (m * d).term
+    return smt.Implies(m.term > 0, smt.And((product > 0) == (d.term > 0), (product < 0) == (d.term < 0)))
+
+
+def product_with(n: int, a: Expr, b: Expr) -> Expr:
+    """The product of a and b where one of them is the number n."""
     product = TIMES(a, b)
-    cases = ((a, 0, smt.IntVal(0)), (a, 1, b), (b, 0, smt.IntVal(0)), (b, 1, a))
-    return smt.And(*(smt.Implies(x == n, product == result) for x, n, result in cases))
+    return smt.And(*(smt.Implies(x == n, product == smt.IntVal(n) * y) for x, y in ((a, b), (b, a))))
 
 
 # axes
@@ -89,6 +95,15 @@ def positive_width(a: Expr) -> Expr:
 
 def block_in_range(a: Expr, e: Expr) -> Expr:
     return within(block(a, e), 0, width(a))
+
+
+def single_width(i: Integer, n: Integer) -> Expr:
+    """The width of one axis is its length."""
+    return WIDTH(SINGLE(i.term, n.term)) == n.term
+
+
+def single_distinct(i: Integer, n: Integer) -> Expr:
+    return DISTINCT(SINGLE(i.term, n.term))
 
 
 def joined_width(parts: tuple[Expr, ...], a: Expr) -> Expr:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import expressions, laws
+from morok.prove.parametric import expressions, folds, laws
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.values import Datum, Items, Lane, Vector, items, number, vector
@@ -256,8 +256,10 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
             r.claim(each.count.term == 1)
         r.setting.guard.pop()
         return Vector(r.setting.count(sequence.length), lambda e, lane: vector(sequence.at(lane)).at(e, integer(0)))
-    if each.uniform or occurs(anywhere, each.count):
-        raise Unsupported("vectors of different lanes behind one another")
+    if each.uniform:
+        raise Unsupported("constants of any number of lanes behind one another")
+    if occurs(anywhere, each.count):
+        return _ragged(r, sequence)
     n = each.count
     r.setting.law(laws.positive_product(sequence.length, n))
 
@@ -266,6 +268,18 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
         return vector(sequence.at(q)).at(e, k)
 
     return Vector(r.setting.count(sequence.length * n), at)
+
+
+def _ragged(r: Reading, sequence: Items) -> Vector:
+    """Vectors of different lanes behind one another: of which vector a lane is, and where that begins, only their lanes say."""
+    s = r.setting
+    count, part, start = s.parts_of(sequence.length, lambda k: vector(sequence.at(k)).count)
+
+    def at(e: Expr, lane: Integer) -> Expr:
+        k, begin = part(lane), start(lane)
+        return vector(sequence.at(k)).at(e, lane - begin)
+
+    return Vector(s.count(count), at)
 
 
 # axes
@@ -396,6 +410,24 @@ def _invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return Vector(integer(1), lambda e, lane: value, uniform=True)
 
 
+VECTOR_AXES: Final = ("Upcast", "Unroll")
+
+
+def _range(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A range that is vectorized: the place of its axis."""
+    kind, end, label = parts.get("axis"), parts["end"], parts["id"]
+    if getattr(kind, "name", "") not in VECTOR_AXES or not isinstance(end, S.PConst) or not isinstance(label, S.PVar):
+        raise Unsupported("a range that is not vectorized")
+    if r.part != "pattern" or end.bound is None or label.ignored:
+        raise Unsupported("a range without names")
+    n, i = (r.bind(name, integer(smt.Int(Symbol("variable", name)))) for name in (end.bound, label.name))
+    r.setting.count(n)
+    r.setting.premise(n.term > 0)  # of no iterations there is nothing to say
+    axis = laws.SINGLE(i.term, n.term)
+    dtype = r.element(at)
+    return Vector(integer(1), lambda e, lane: expressions.constant(laws.block(axis, e), dtype))
+
+
 Meaning = Callable[["Reading", str, Parts, Any], Vector]
 _ROLES: Final[dict[str, Meaning]] = {
     "take": _take,
@@ -411,6 +443,8 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Load": _load,
     "After": _after,
     "Invalid": _invalid,
+    "Range": _range,
+    "Reduce": lambda r, op, parts, at: folds.reduce(r, op, parts, at),
 }
 
 

@@ -29,6 +29,7 @@ class Reading:
 
     names      what each name stands for
     part       of the rule, that is being read
+    wanted     how many lanes the result has
     guarding   truth of a guard being read: what is not known of it is left open
     probing    greater than 0 where something is read again, of which all claims are made
     """
@@ -44,10 +45,12 @@ class Reading:
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
         self.guarding = False
         self.probing = 0
+        self.wanted = integer(1)
 
     def sides(self) -> tuple[Vector, Vector]:
         """Pattern and target."""
         pattern = vector(self.pattern(self.rule.syntax.pattern))
+        self.wanted = pattern.count
         self.part = "clauses"
         for clause in self.rule.syntax.clauses:
             if isinstance(clause, S.Let):
@@ -227,7 +230,7 @@ class Reading:
         info = self.rule.dialect.ops[op]
         if isinstance(p, S.PStruct):
             found = Parts({f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields})
-            if any(o.name not in found for o in info.operands):
+            if any(o.name not in found for o in info.operands) and not (op == "Range" and self.built_in):
                 raise Unsupported(f"{op} of which some operands are left open")
             return found
         if isinstance(p, S.EStruct):
@@ -293,6 +296,9 @@ class Reading:
             found = AxisList((made,))
             return found if part.ignored else self.bind(part.name, found)
         found = expressions.axes(self, S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+        for a in found.parts:
+            if a.head == "apply" and a.data is laws.SINGLE:
+                self.claim(a.args[1] > 0)
         if found.parts:
             self.claim(laws.DISTINCT(self.setting.together(found.parts)))
         return found

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import TIMES, Integer, integer, within
+from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
 from morok.prove.parametric.values import Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
 
 ROUNDS: Final = 6  # of looking for terms that instances brought
+COMPARING: Final = 3  # of these rounds, those that compare sequences
+MOST_TUPLES: Final = 60
 MOST_INSTANCES: Final = 4000
 DEEPEST: Final = 3  # products of so many factors are taken apart
 
@@ -50,8 +53,13 @@ class Setting:
         self.joined: dict[Expr, tuple[Expr, ...]] = {}
         self.schemas: list[ForAll] = []
         self.free: list[tuple[Applicable, Expr, Expr]] = []
-        self.tuples: dict[Expr, Expr] = {}
+        self.tuples: dict[tuple[Expr, Expr], Expr] = {}
         self.sequences: dict[Expr, tuple[Integer, Callable[[Integer], Expr]]] = {}
+        self.parts: dict[tuple[Expr, Expr], tuple[Integer, Applicable, Applicable]] = {}
+        self.regrouped: dict[Applicable, Applicable | None] = {}
+        self.nested: dict[Applicable, tuple[str, str]] = {}
+        self.numbers = {0, 1}
+        self.compared_tuples: set[tuple[Expr, Expr]] = set()
         self.commutative: set[Applicable] = set()
         self.laws: dict[Expr, None] = {}
         self.unnamed = 0
@@ -174,18 +182,47 @@ class Setting:
 
     def tuple_of(self, length: Integer, at: Callable[[Integer], Expr]) -> Expr:
         """A sequence of values as one: the same one for the same items."""
-        key = at(integer(smt.Int(Symbol("fixed", "place"))))
+        key = (length.term, at(integer(smt.Int(Symbol("fixed", "place")))))
         found = self.tuples.get(key)
         if found is not None:
             return found
         made = smt.Const(self.symbol("tuple"), laws.VALUE)
-        for other, (its_length, its_item) in self.sequences.items():
-            k = self.unknown("difference")
-            alike = smt.Implies(self.below(k, length), at(k) == its_item(k))
-            self.law(smt.Implies(smt.And(length.term == its_length.term, alike), made == other))
         self.tuples[key] = made
         self.sequences[made] = (length, at)
         return made
+
+    def _about_tuples(self) -> None:
+        """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
+        if len(self.sequences) > MOST_TUPLES:
+            raise Unsupported("more sequences than can be compared")
+        for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(list(self.sequences.items()), 2):
+            if (one, other) not in self.compared_tuples:
+                self.compared_tuples.add((one, other))
+                k = self.unknown("difference")
+                alike = smt.Implies(self.below(k, length), item(k) == its_item(k))
+                self.law(smt.Implies(smt.And(length.term == its_length.term, alike), one == other))
+
+    def parts_of(
+        self, length: Integer, count: Callable[[Integer], Integer]
+    ) -> tuple[Integer, Callable[[Integer], Integer], Callable[[Integer], Integer]]:
+        """Of vectors behind one another, of so many lanes each: how many lanes all have; for a lane the vector that it is of, and
+        the lane that this one begins with. The same for vectors of the same lanes.
+        """
+        key = (length.term, count(integer(smt.Int(Symbol("fixed", "place")))).term)
+        if key not in self.parts:
+            total = self.unknown("lanes of all")
+            made = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start"))
+            self.parts[key] = (total, next(made), next(made))
+            self.premise(total.term >= length.term)  # no vector has no lanes
+        total, part, start = self.parts[key]
+
+        def of(lane: Integer) -> Integer:
+            k, begin = integer(part(lane.term)), integer(start(lane.term))
+            inside = smt.And(within(k, 0, length), within(lane - begin, 0, count(k)))
+            self.law(smt.Implies(within(lane, 0, total), inside))
+            return k
+
+        return total, of, lambda lane: integer(start(lane.term))
 
     # what holds of all
 
@@ -229,8 +266,15 @@ class Setting:
         """Add the instances of the laws at the terms that occur, and at those that these bring, so many times."""
         for c in self.counts:
             self._positive(c, DEEPEST)
-        for _ in range(ROUNDS):
+        folds = [t for t in self._terms() if t.head == "apply" and t.data in self.regrouped]
+        lengths = [integer(1), *(self.sequences[t.args[0]][0] for t in folds)]
+        for t in folds:
+            for m in lengths:
+                self._halve(t, m)
+        for round_ in range(ROUNDS):
             before = len(self.laws)
+            if round_ < COMPARING:
+                self._about_tuples()
             self.among_counts()
             self._about_axes(list(self._terms()))
             for t in list(self._terms()):
@@ -244,7 +288,8 @@ class Setting:
             x, y = t.args
             self.law(t == t.data(y, x))
         if t.data is TIMES:
-            self.law(laws.plain_product(*t.args))
+            for n in sorted(self.numbers):
+                self.law(laws.product_with(n, *t.args))
         for f, axes, so in self.free:
             if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
                 self.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
@@ -255,6 +300,51 @@ class Setting:
                     condition = smt.And(within(place, 0, s.length), s.only_if)
                     self.law(smt.Implies(condition, s.holds(place)))
 
+    def _about_fold(self, t: Expr) -> None:
+        """A fold of one item is that item, and a fold of what is combined a combination of folds."""
+        length, item = self.sequences[t.args[0]]
+        combine = self.regrouped[t.data]
+        self.law(smt.Implies(length.term == 1, t == item(integer(0))))
+        one = item(integer(smt.Int(Symbol("fixed", "place"))))
+        if combine is not None and one.head == "apply" and one.data is combine:
+            sides = [self.tuple_of(length, lambda k, j=j: item(k).args[j]) for j in range(2)]  # type: ignore[misc]
+            self.law(smt.Implies(length.term > 0, t == combine(*(t.data(s) for s in sides))))
+        if one.head == "apply" and one.data is not t.data and self.nested.get(one.data) == self.nested[t.data]:
+            self._fold_of_folds(t, one)
+
+    def _fold_of_folds(self, t: Expr, one: Expr) -> None:
+        """A fold of folds over loops is the fold of all that they fold."""
+        length, item = self.sequences[t.args[0]]
+        each, _ = self.sequences[one.args[0]]
+        if occurs(integer(smt.Int(Symbol("fixed", "place"))), each):
+            return
+
+        def at(p: Integer) -> Expr:
+            q, k = self.divided(p, each)
+            return self.sequences[item(q).args[0]][1](k)
+
+        self.law(smt.Implies(length.term > 0, t == one.data(self.tuple_of(length * each, at))))
+
+    def _halve(self, t: Expr, m: Integer) -> None:
+        """A fold is one of its first m items, combined with one of the others."""
+        length, item = self.sequences[t.args[0]]
+        rest = length - m
+        combine = self.regrouped[t.data]
+        if combine is None or (rest.known is not None and rest.known <= 0):
+            return
+        parts = (self.tuple_of(m, item), self.tuple_of(rest, lambda k: item(m + k)))
+        inside = smt.And(m.term > 0, m.term < length.term)
+        self.law(smt.Implies(inside, t == combine(*(t.data(p) for p in parts))))
+
+    def compared(self, a: Integer, b: Integer) -> None:
+        """What is known of the sign of a difference: that of its other factor, where it is a product with a positive number."""
+        difference = a - b
+        monomials = list(difference.terms)
+        for f in dict.fromkeys(monomials[0]) if monomials else ():
+            rest, others = difference.split((f,))
+            if not others.terms:
+                self.law(laws.sign_of_product(integer(f), rest))
+
     def _about_axes(self, terms: list[Expr]) -> None:
         applied = [t for t in terms if t.head == "apply"]
         lists = list(dict.fromkeys(a for t in terms for a in (t,) if a.sort is laws.AXES))
@@ -262,6 +352,12 @@ class Setting:
             self.law(laws.positive_width(a))
             self.law(laws.among_itself(a))
         for t in applied:
+            if t.data in self.regrouped:
+                self._about_fold(t)
+            if t.data is laws.SINGLE:
+                i, n = (self._polynomial(a) for a in t.args)
+                self.law(laws.single_width(i, n))
+                self.law(laws.single_distinct(i, n))
             if t.data is laws.BLOCK:
                 self._about_block(*t.args)
         for t in applied:

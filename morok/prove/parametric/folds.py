@@ -1,0 +1,176 @@
+"""Folds over lanes at every size: functions of what is folded, with laws of how lanes may be regrouped.
+
+The order in which a Reduce folds is open (docs/ops.md). So what a Reduce is rewritten to may fold the same lanes in any order and
+grouping; a target is such an order where that follows from the laws of commutative semigroups. These hold of no float op. So they
+are used only for rules whose pattern is one Reduce of lanes that no op computes: then whatever the laws show is an order of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.encoding.freedom import conjuncts
+from morok.prove.kinds import ANY_FOLD, Parts
+from morok.prove.parametric import laws, ops
+from morok.prove.parametric.integers import Integer, integer
+from morok.prove.parametric.values import Dtype, Items, Vector
+from morok.prove.rule_syntax import ops_of
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # folds of bools, by the op of their lanes
+REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
+
+
+def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A fold of so many neighbouring lanes for each lane of the result, over loops or none."""
+    part = parts["src"]
+    count = _results(r, part, parts, at)
+    x = r.one(part)
+    if x.uniform:
+        raise Unsupported("a fold of a constant of any number of lanes")
+    count = x.count if count is None else count
+    each = _each(r, x.count, count)
+    loops = _loops(r, parts.get("ranges"))
+    if not loops and each.known == 1:
+        return x
+    f = smt.Function(Symbol("op", "fold", _folding(r, parts), r.element(part), *loops), laws.VALUE, laws.VALUE)
+    r.setting.nested[f] = (_folding(r, parts), r.element(part))
+    if not loops and may_regroup(r):
+        r.setting.regrouped[f] = _combining(r, parts, r.element(part))
+
+    def lane_of(e: Expr, lane: Integer) -> Expr:
+        return f(r.setting.tuple_of(each, lambda k: x.at(e, lane * each + k)))
+
+    return Vector(count, lane_of)
+
+
+def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
+    """How many lanes a fold has; None for as many as what is folded."""
+    if r.part == "pattern":
+        count = r.lanes.of(r.rule.type_of(at))
+        below = r.type(part)
+        if below is not None and r.lanes.is_open(below):
+            each = r.setting.unknown("neighbours")
+            r.setting.premise(each.term > 0)
+            r.lanes.let(str(below.lanes), count * each)
+        return count
+    if "dtype" in parts:
+        from morok.prove.parametric import expressions
+
+        dtype = expressions.value(r, parts["dtype"])
+        if not isinstance(dtype, Dtype):
+            raise Unsupported("a fold of a dtype that is not read")
+        return dtype.lanes
+    return r.wanted if at is r.rule.syntax.target else None
+
+
+def _each(r: Reading, lanes: Integer, count: Integer) -> Integer:
+    """How many lanes are folded to one."""
+    if lanes.same(count):
+        return integer(1)
+    each, rest = r.setting.divided(lanes, count)
+    r.exists(rest.term == 0)
+    r.setting.law(laws.sign_of_product(count, each))
+    return each
+
+
+def _folding(r: Reading, parts: Parts) -> str:
+    """The name of the op of a fold, or of the variable that it is."""
+    op = parts.get("op", ANY_FOLD)
+    op = getattr(op, "value", op)
+    if op is ANY_FOLD or (isinstance(op, S.PVar) and op.ignored):
+        raise Unsupported("a fold by an op without a name")
+    return str(op.name)
+
+
+def _combining(r: Reading, parts: Parts, dtype: str) -> Any:
+    """The function of two values that a fold combines them by; None where the rule leaves open which."""
+    name = _folding(r, parts)
+    name = OF_TRUTHS.get(name, name) if dtype == "bool" else name
+    if name not in r.rule.dialect.ops or _folding(r, parts) not in REGROUPING:
+        return None
+    f = ops.function(r, name, [dtype, dtype])
+    r.setting.commutative.add(f)
+    return f
+
+
+def may_regroup(r: Reading) -> bool:
+    """Truth of a rule's pattern being one fold of lanes that are taken and joined: no op computes what is folded."""
+    dialect = r.rule.dialect
+    pattern = r.rule.syntax.pattern
+    while isinstance(pattern, S.PBind):
+        pattern = pattern.inner
+    matched = [op for p in S.walk(pattern) for op in (getattr(p, "ops", ()) or ((p.op,) if isinstance(p, S.PStruct) else ()))]
+    return (
+        isinstance(pattern, S.PStruct)
+        and pattern.op == "Reduce"
+        and matched.count("Reduce") == 1
+        and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in matched)
+    )
+
+
+def _loops(r: Reading, part: Any) -> list[str]:
+    """The names of the loops that are folded over. They close no axes."""
+    if part is None:
+        return []
+    names = []
+    for item in _items(part):
+        name = getattr(getattr(item, "sequence", item), "name", None)
+        if name is None or name.startswith("_"):
+            raise Unsupported("a fold over loops without names")
+        if r.part == "pattern" and name not in r.names:
+            length = r.setting.unknown(f"{name} length")
+            r.setting.premise(length.term >= 0)
+            r.names[name] = Items(length, _no_loop)
+        names.append(name)
+    if names and (r.asks or not {"Unroll", "Contract"}.isdisjoint(ops_of(r.rule))):
+        for name in names:
+            if not _says_no_axes(r.rule.syntax, name):
+                raise Unsupported("a fold over what may close axes")
+    return names
+
+
+def _no_loop(k: Integer) -> Any:
+    raise Unsupported("one loop of several")
+
+
+def _items(part: Any) -> list[Any]:
+    if isinstance(part, (S.PList, S.EList)):
+        return list(part.items)
+    return list(part) if isinstance(part, (list, tuple)) else [part]
+
+
+def _says_no_axes(rule: S.Rule, name: str) -> bool:
+    """Truth of a guard `all(len(axes(r)) == 0 for r in name)`."""
+    for clause in rule.clauses:
+        for c in conjuncts(clause.condition) if isinstance(clause, S.If) else ():
+            match c:
+                case S.ECall(
+                    name="all",
+                    args=(
+                        S.EComprehension(
+                            body=S.ECompare(
+                                ops=("==",),
+                                operands=(
+                                    S.ECall(name="len", args=(S.ECall(name="axes", args=(S.EName(name=one),)),)),
+                                    S.ENumber(value=0),
+                                ),
+                            ),
+                            names=(r,),
+                            sequence=S.EName(name=of),
+                            condition=None,
+                        ),
+                    ),
+                ) if one == r and of == name:
+                    return True
+    return False
+
+
+__all__ = ["may_regroup", "reduce"]
