@@ -18,6 +18,7 @@ from morok.prove.encoding.obligation import Choices
 from morok.prove.obligations import Progress, prove_instances, theory_of
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, TIMES, Integer, integer
+from morok.prove.parametric.lane_by_lane import lane_by_lane
 from morok.prove.parametric.proof import parametric_proof, question
 from morok.prove.smt import Expr
 from morok.prove.solve import ask
@@ -259,6 +260,58 @@ PAIRS = {
         "Gep { vector: u @ Unroll { src: x: f32, axes: a }, indices: is }"
         " ~> Unroll { src: Gep(x, [k % len(is) * lanes(u) + is[k % len(is)] for k in 0..width(a) * len(is)]), axes: a }",
     ),
+    "halves of a fold": (
+        "n @ Reduce { src: s: f32, ranges: [], op: Add } if lanes(n) == 1 and lanes(s) > 2 and lanes(s) % 2 == 0"
+        " let h = lanes(s) // 2"
+        " ~> Reduce { src: Add(Gep(s, [i for i in 0..h]), Gep(s, [i for i in h..2 * h])), ranges: [], op: Add }",
+        "n @ Reduce { src: s: f32, ranges: [], op: Add } if lanes(n) == 1 and lanes(s) > 2 and lanes(s) % 2 == 0"
+        " let h = lanes(s) // 2"
+        " ~> Reduce { src: Add(Gep(s, [i for i in 0..h]), Gep(s, [i for i in 0..h])), ranges: [], op: Add }",
+    ),
+    "all of a fold": (
+        "n @ Reduce { src: s: f32, ranges: [], op: Mul } if lanes(s) == 2 * lanes(n)"
+        " ~> Mul(Gep(s, [2 * i for i in 0..lanes(n)]), Gep(s, [2 * i + 1 for i in 0..lanes(n)]))",
+        "n @ Reduce { src: s: f32, ranges: [], op: Mul } if lanes(s) == 3 * lanes(n)"
+        " ~> Mul(Gep(s, [3 * i for i in 0..lanes(n)]), Gep(s, [3 * i + 1 for i in 0..lanes(n)]))",
+    ),
+    "the op of a fold": (
+        "n @ Reduce { src: s: i32, ranges: [], op: Max } if lanes(s) == 2 * lanes(n)"
+        " ~> Max(Gep(s, [2 * i for i in 0..lanes(n)]), Gep(s, [2 * i + 1 for i in 0..lanes(n)]))",
+        "n @ Reduce { src: s: i32, ranges: [], op: Max } if lanes(s) == 2 * lanes(n)"
+        " ~> Min(Gep(s, [2 * i for i in 0..lanes(n)]), Gep(s, [2 * i + 1 for i in 0..lanes(n)]))",
+    ),
+    "sums that were rounded": (
+        "n @ Reduce { src: s: f32, ranges: [], op: Add } if lanes(s) == 2 and lanes(n) == 1 ~> Add(Gep(s, [1]), Gep(s, [0]))",
+        "Reduce { src: Add(x: f32, y), ranges: [], op: Add }"
+        " ~> Add(Reduce { src: x, ranges: [], op: Add }, Reduce { src: y, ranges: [], op: Add })",
+    ),
+    "a sum taken apart": (
+        "n @ Reduce { src: s: f32, ranges: [r, rest..], op } if lanes(s) == lanes(n) * 2"
+        " ~> Reduce { src: Reduce { src: s, ranges: [r, rest..], op }, ranges: [], op }",
+        "n @ Reduce { src: s: f32, ranges: [r, rest..], op } if lanes(s) == lanes(n) * 2"
+        " ~> Reduce { src: Reduce { src: s, ranges: [r], op }, ranges: [], op }",
+    ),
+    "the loops of a fold": (
+        "n @ Reduce { src: Unroll { src: x: f32, axes: a }, ranges: rs, op } if all(len(axes(r)) == 0 for r in rs)"
+        " ~> Unroll { src: Reduce { src: x, ranges: rs, op, dtype: dtype(n, width(a) * lanes(n)) }, axes: a }",
+        "n @ Reduce { src: Unroll { src: x: f32, axes: a }, ranges: rs, op }"
+        " ~> Unroll { src: Reduce { src: x, ranges: rs, op, dtype: dtype(n, width(a) * lanes(n)) }, axes: a }",
+    ),
+    "a vectorized range": (
+        "Range { end: @const(n): index, id, axis: Upcast, .. } if n > 0"
+        " ~> Unroll { src: VConst(k for k in 0..n), axes: [[id, n]] }",
+        "Range { end: @const(n): index, id, axis: Upcast, .. } if n > 0"
+        " ~> Unroll { src: VConst(n - 1 - k for k in 0..n), axes: [[id, n]] }",
+    ),
+    "the first of several parts": (
+        "Gep { vector: Cat(a: f32, _rest..), indices: is } if all(i < lanes(a) for i in is) ~> Gep(a, is)",
+        "Gep { vector: Cat(a: f32, _rest..), indices: is } if any(i < lanes(a) for i in is)"
+        " ~> Gep(a, [i % lanes(a) for i in is])",
+    ),
+    "parts of different lanes": (
+        "Cast(Cat(xs..: index), i32) ~> Cat(Cast(x, i32) for x in xs)",
+        "Cast(Cat(xs..: index), i32) ~> Cat(Cast(xs[len(xs) - 1 - k], i32) for k in 0..len(xs))",
+    ),
     "what is waited for": (
         "After(Unroll { src: x: f32, axes: a }, ds..) ~> Unroll { src: After(x, ds..), axes: a }",
         "After(Unroll { src: x: f32, axes: a }, _ds..) ~> Unroll { src: x, axes: a }",
@@ -271,6 +324,22 @@ def test_a_rule_is_shown_and_its_false_twin_is_not(name: str) -> None:
     true, false = PAIRS[name]
     assert shown(rule(true))
     assert not shown(rule(false))
+
+
+def test_rules_that_work_lane_by_lane() -> None:
+    """Two lanes stand for all where nothing asks for several lanes at once."""
+    place = "Index { buffer: b, indices: [i: index], gate: None }"
+    assert lane_by_lane(rule(f"{place} if vmin(i) >= 0 and vmax(i) < 9 ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}"))
+    assert lane_by_lane(rule(f"n @ {place} ~> Load(n)"))
+    for text in (
+        f"{place} if lanes(i) < 4 ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}",
+        f"{place} if lanes(i) * 2 == lanes(b) ~> Index {{ buffer: b, indices: [Cast(i, i32)] }}",
+        f"{place} ~> Index {{ buffer: b, indices: [Gep(i, [k for k in 0..lanes(i)])] }}",
+        f"Load {{ index: p @ {place}, alt: None }} ~> Load(p)",
+        "Gep { vector: x: i32, indices: [i] } ~> Gep(x, [i])",
+        "Add(x: i32, y) if not defined(x) ~> Add(y, x)",
+    ):
+        assert not lane_by_lane(rule(text)), text
 
 
 def built_in() -> Iterator[CheckedRule]:
