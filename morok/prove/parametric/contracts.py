@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
-from morok.prove.parametric import expressions, laws
+from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, integer
 from morok.prove.parametric.values import AxisList, Items
 from morok.prove.semantics.term import Unsupported
@@ -22,13 +22,13 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
     given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
     defined = _definition(extern)
     if defined is not None:
-        return _under(r, given, r.guarding, lambda: expressions.value(r, defined))
+        return _under(r, given, r.guarding, lambda: r.value(defined))
     made = tuple(_unknown(r, extern, p) for p in extern.results)
     names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
     for promise in extern.ensures:
         for c in conjuncts(promise):
             try:
-                premise = _under(r, names, True, lambda c=c: expressions.truth(r, c))  # type: ignore[misc]
+                premise = _under(r, names, True, lambda c=c: r.truth(c))  # type: ignore[misc]
             except Unsupported:
                 continue
             r.setting.premise(premise)

@@ -7,24 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, contracts, laws, ops
-from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric import axis_conditions, laws
+from morok.prove.parametric.functions import function, result_dtype, type_name
+from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Vector, axis_list, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 LARGEST_FACTOR: Final = 64  # of the numbers in a rule that products are tried with
-NO_AXES: Final = AxisList(())
-
-
-def constant(value: Integer, dtype: str) -> Expr:
-    """An integer as a value of a dtype."""
-    return smt.Function(Symbol("function", "number", dtype), INT, laws.VALUE)(value.term)
 
 
 def value(r: Reading, e: S.Expr) -> Any:
@@ -49,7 +44,7 @@ def value(r: Reading, e: S.Expr) -> Any:
         case S.ECall():
             return _call(r, e)
         case S.EStruct():
-            return ops.made(r, e.op, r.parts(e.op, e), e)
+            return r.made(e.op, r.parts(e.op, e), e)
         case S.EIndex():
             return item(r, value(r, e.sequence), number(value(r, e.index)))
         case S.ERange():
@@ -203,39 +198,6 @@ def item(r: Reading, sequence: Any, k: Integer) -> Any:
     return found.at(k)
 
 
-def listed(values: list[Any]) -> Items:
-    """A sequence of known values."""
-    last = len(values) - 1
-
-    def at(k: Integer) -> Any:
-        if k.known is not None and 0 <= k.known <= last:
-            return values[k.known]
-        if not values:
-            raise Unsupported("an item of an empty list")
-        found = values[last]
-        for j in range(last - 1, -1, -1):
-            found = chosen(k.term == j, values[j], found)
-        return found
-
-    return Items(integer(len(values)), at)
-
-
-def chosen(condition: Expr, yes: Any, no: Any) -> Any:
-    """One of two values."""
-    if yes is no:
-        return yes
-    if isinstance(yes, Integer) and isinstance(no, Integer):
-        return yes if yes.same(no) else integer(smt.If(condition, yes.term, no.term))
-    if isinstance(yes, Datum) and isinstance(no, Datum) and yes.dtype == no.dtype:
-        return Datum(smt.If(condition, yes.term, no.term), yes.dtype)
-    if isinstance(yes, Expr) and isinstance(no, Expr) and yes.sort is no.sort:
-        return smt.If(condition, yes, no)
-    if isinstance(yes, Vector) and isinstance(no, Vector):
-        count = chosen(condition, yes.count, no.count)
-        return Vector(count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)))
-    raise Unsupported("a choice between values of several kinds")
-
-
 def _list(r: Reading, e: S.EList) -> Any:
     if not e.items:
         return listed([])
@@ -247,15 +209,6 @@ def _list(r: Reading, e: S.EList) -> Any:
             return AxisList(tuple(a for p in parts for a in p.parts))
         return parts  # what lists of several kinds are is for those who take them to say
     return listed([value(r, i) for i in e.items])
-
-
-def segments(found: Any) -> list[Items | Vector]:
-    """A sequence as the operands of an op: sequences and nodes behind one another."""
-    if isinstance(found, list):
-        return [s for part in found for s in segments(part)]
-    if isinstance(found, (Items, Vector)):
-        return [found]
-    raise Unsupported("operands of no known kind")
 
 
 def comprehension(r: Reading, e: S.EComprehension) -> Any:
@@ -326,9 +279,9 @@ def _difference(r: Reading, of: AxisList, without: AxisList) -> AxisList:
 
 def _call(r: Reading, e: S.ECall) -> Any:
     if e.name in r.rule.dialect.ops:
-        return ops.made(r, e.name, r.parts(e.name, e), e)
+        return r.made(e.name, r.parts(e.name, e), e)
     if e.name in r.rule.externs:
-        return contracts.result(r, r.rule.externs[e.name], [value(r, a) for a in e.args])
+        return r.result(r.rule.externs[e.name], [value(r, a) for a in e.args])
     if e.name in ("all", "any", "free_of_axes"):
         return truth(r, e)
     if e.name == "eval":
@@ -350,13 +303,13 @@ def _evaluated(r: Reading, e: S.ECall) -> Datum:
         raise Unsupported("eval of what is no op")
     to = None
     if arguments and isinstance(arguments[-1], S.EType):
-        to = ops.type_name(arguments.pop())
+        to = type_name(arguments.pop())
     given = [value(r, a) for a in arguments]
     if not all(isinstance(g, Datum) for g in given):
         raise Unsupported("eval of what is no value of a constant")
     dtypes = [g.dtype for g in given]
-    made = ops.function(r, op.name, dtypes, to)(*(g.term for g in given))
-    return Datum(made, to or ops.result_dtype(r, op.name, dtypes))
+    made = function(r, op.name, dtypes, to)(*(g.term for g in given))
+    return Datum(made, to or result_dtype(r, op.name, dtypes))
 
 
 def _dtype(r: Reading, of: S.Expr, lanes: S.Expr | None = None) -> Dtype:
@@ -431,28 +384,7 @@ def _inside(r: Reading, of: Any) -> Vector:
 
 
 def _width(r: Reading, of: Any) -> Integer:
-    return width(r, axis_list_or_none(of))
-
-
-def width(r: Reading, of: AxisList) -> Integer:
-    product = integer(1)
-    for a in of.parts:
-        product = product * laws.width(a)
-    return r.setting.count(product)
-
-
-def axis_list_or_none(of: Any) -> AxisList:
-    """A list of axes; the empty list is one, and so is a list of pairs of an id and a length."""
-    if not isinstance(of, Items) or of.length.known is None:
-        return axis_list(of)
-    parts = []
-    for k in range(of.length.known):
-        pair = items(of.at(integer(k)))
-        if pair.length.known != 2:
-            raise Unsupported("an axis of other parts than an id and a length")
-        i, n = (number(pair.at(integer(j))) for j in range(2))
-        parts.append(laws.SINGLE(i.term, n.term))
-    return AxisList(tuple(parts))
+    return width(r.setting, axis_list_or_none(of))
 
 
 def axes(r: Reading, e: S.Expr) -> AxisList:

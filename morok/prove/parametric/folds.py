@@ -13,7 +13,8 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
-from morok.prove.parametric import laws, ops
+from morok.prove.parametric import laws
+from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.values import Dtype, Items, Vector
 from morok.prove.rule_syntax import ops_of
@@ -62,9 +63,7 @@ def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
             r.lanes.let(str(below.lanes), count * each)
         return count
     if "dtype" in parts:
-        from morok.prove.parametric import expressions
-
-        dtype = expressions.value(r, parts["dtype"])
+        dtype = r.value(parts["dtype"])
         if not isinstance(dtype, Dtype):
             raise Unsupported("a fold of a dtype that is not read")
         return dtype.lanes
@@ -96,7 +95,7 @@ def _combining(r: Reading, parts: Parts, dtype: str) -> Any:
     name = OF_TRUTHS.get(name, name) if dtype == "bool" else name
     if name not in r.rule.dialect.ops or _folding(r, parts) not in REGROUPING:
         return None
-    f = ops.function(r, name, [dtype, dtype])
+    f = function(r, name, [dtype, dtype])
     r.setting.commutative.add(f)
     return f
 

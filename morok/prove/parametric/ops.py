@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import expressions, folds, laws
+from morok.prove.parametric import folds, laws, sequences
+from morok.prove.parametric.functions import function, type_name
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.values import Datum, Items, Lane, Vector, items, number, vector
@@ -35,31 +36,6 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     f = function(r, op, dtypes, type_name(parts["dtype"]) if "dtype" in parts else None)
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
     return lanewise(r, f, operands, scalars)
-
-
-def type_name(of: Any) -> str:
-    """The dtype that a rule writes, or the variable that it is."""
-    ty = of.type
-    while not hasattr(ty, "name"):
-        ty = getattr(ty, "inner", None) or getattr(ty, "element", None)
-        if ty is None:
-            raise Unsupported("a dtype of no single name")
-    return str(ty.name)
-
-
-def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) -> Applicable:
-    """The function of values that an op is, at these dtypes of its operands and, of a conversion, of its result."""
-    f = smt.Function(Symbol("op", op, *dtypes, *([] if to is None else ["to", to])), *([VALUE] * len(dtypes)), VALUE)
-    if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2:
-        r.setting.commutative.add(f)
-    return f
-
-
-def result_dtype(r: Reading, op: str, dtypes: Sequence[str]) -> str:
-    """The dtype of what an op makes of operands of these."""
-    info = r.rule.dialect.ops[op]
-    given = dict(zip(info.params, dtypes, strict=True))
-    return given.get(info.result, info.result)
 
 
 def lanewise(r: Reading, f: Applicable, operands: Sequence[Vector], scalars: set[int]) -> Vector:
@@ -142,8 +118,8 @@ def _places(r: Reading, part: Any, x: Vector) -> Items:
         made = Items(length, place)
         return made if part.ignored else r.bind(part.name, made)
     if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
-        return expressions.listed([_named_place(r, i, x) for i in part.items])
-    return items(expressions.value(r, S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
+        return sequences.listed([_named_place(r, i, x) for i in part.items])
+    return items(r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
 
 
 def _named_place(r: Reading, item: Any, x: Vector) -> Integer:
@@ -180,7 +156,7 @@ def _constants(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A constant vector of a list of values."""
     dtype = r.element(at)
     found = []
-    for s in expressions.segments(expressions.value(r, parts.get("values") or _field(r, op, parts))):
+    for s in sequences.segments(r.value(parts.get("values") or _field(r, op, parts))):
         if not isinstance(s, Items):
             raise Unsupported("a constant vector of nodes")
         found.append(Items(s.length, _of_dtype(s.at, dtype)))
@@ -191,7 +167,7 @@ def _of_dtype(at: Callable[[Integer], Any], dtype: str) -> Callable[[Integer], D
     def item(k: Integer) -> Datum:
         found = at(k)
         if isinstance(found, Integer):
-            return Datum(expressions.constant(found, dtype), dtype)
+            return Datum(sequences.constant(found, dtype), dtype)
         if not isinstance(found, Datum) or found.dtype != dtype:
             raise Unsupported("a constant at another dtype")
         return found
@@ -289,7 +265,7 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """At every iteration of the axes, the block of lanes that belongs to it."""
     axes = r.axes(_field(r, op, parts))
     part = _operand(r, op, parts)
-    width = expressions.width(r, axes)
+    width = sequences.width(r.setting, axes)
     below = r.type(part)
     if r.part == "pattern" and below is not None and r.lanes.is_open(below):
         own = r.lanes.of(r.rule.type_of(at))
@@ -335,7 +311,7 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if not axes.parts or x.uniform:
         return x
     everything = r.setting.together(axes.parts)
-    width = expressions.width(r, axes)
+    width = sequences.width(r.setting, axes)
 
     def lane_of(e: Expr, lane: Integer) -> Expr:
         block, own = r.setting.divided(lane, x.count)
@@ -425,7 +401,7 @@ def _range(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     r.setting.premise(n.term > 0)  # of no iterations there is nothing to say
     axis = laws.SINGLE(i.term, n.term)
     dtype = r.element(at)
-    return Vector(integer(1), lambda e, lane: expressions.constant(laws.block(axis, e), dtype))
+    return Vector(integer(1), lambda e, lane: sequences.constant(laws.block(axis, e), dtype))
 
 
 Meaning = Callable[["Reading", str, Parts, Any], Vector]
@@ -444,7 +420,7 @@ _NAMED: Final[dict[str, Meaning]] = {
     "After": _after,
     "Invalid": _invalid,
     "Range": _range,
-    "Reduce": lambda r, op, parts, at: folds.reduce(r, op, parts, at),
+    "Reduce": folds.reduce,
 }
 
 

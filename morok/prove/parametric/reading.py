@@ -12,9 +12,10 @@ from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices
 from morok.prove.encoding.unrolled_reading import asks_for_axes
 from morok.prove.kinds import Parts
-from morok.prove.parametric import expressions, laws, ops
+from morok.prove.parametric import contracts, expressions, laws, ops
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
+from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.values import AxisList, Datum, Items, Vector, splat, vector
 from morok.prove.semantics.term import Unsupported
@@ -62,7 +63,7 @@ class Reading:
         return pattern, vector(self.node(self.rule.syntax.target))
 
     def let(self, clause: S.Let) -> None:
-        value = expressions.value(self, clause.value)
+        value = self.value(clause.value)
         if len(clause.names) == 1:
             self.names[clause.names[0]] = value
         elif isinstance(value, tuple) and len(value) == len(clause.names):
@@ -74,7 +75,7 @@ class Reading:
         """A premise; one that is not understood is left out, so that less is known."""
         self.guarding = True
         try:
-            self.setting.premise(expressions.truth(self, condition))
+            self.setting.premise(self.truth(condition))
         except Unsupported:
             pass
         finally:
@@ -101,6 +102,24 @@ class Reading:
         else:
             self.claim(condition)
 
+    # what the files of this folder read by each other
+
+    def value(self, e: S.Expr) -> Any:
+        """The value of a compile-time expression, or the node that it makes."""
+        return expressions.value(self, e)
+
+    def truth(self, e: S.Expr) -> Expr:
+        """The condition that an expression is."""
+        return expressions.truth(self, e)
+
+    def made(self, op: str, parts: Parts, at: Any) -> Vector:
+        """A node of an op."""
+        return ops.made(self, op, parts, at)
+
+    def result(self, extern: S.Extern, arguments: list[Any]) -> Any:
+        """What a helper gives."""
+        return contracts.result(self, extern, arguments)
+
     # types
 
     def type(self, at: Any) -> Ty | None:
@@ -121,7 +140,7 @@ class Reading:
     def pattern(self, p: Any) -> Any:
         match p:
             case S.PExpr():
-                return expressions.value(self, p.value)
+                return self.value(p.value)
             case S.PSome():
                 return self.pattern(p.inner)
             case S.PVar():
@@ -137,9 +156,9 @@ class Reading:
                 return splat(self.literal(p.text, self.element(p)))
             case S.POp():
                 op = p.ops[self.choices.pick(len(p.ops))]
-                return ops.made(self, op, self.parts(op, p), p)
+                return self.made(op, self.parts(op, p), p)
             case S.PStruct():
-                return ops.made(self, p.op, self.parts(p.op, p), p)
+                return self.made(p.op, self.parts(p.op, p), p)
             case S.PAlternatives():
                 return self.pattern(p.options[self.choices.pick(len(p.options))])
         raise Unsupported(f"{type(p).__name__} at every size")
@@ -255,9 +274,9 @@ class Reading:
         """A node of the target: a number is a constant of the dtype that its place has."""
         if isinstance(e, S.ENumber):
             return splat(self.literal(e.text, self.element(e)))
-        value = expressions.value(self, e)
+        value = self.value(e)
         if isinstance(value, Integer):
-            return splat(expressions.constant(value, self.element(e)))
+            return splat(constant(value, self.element(e)))
         return value
 
     def one(self, part: Any) -> Vector:
@@ -275,15 +294,15 @@ class Reading:
         if isinstance(part, S.PList):
             part = list(part.items)
         if not isinstance(part, list):
-            return [x for s in expressions.segments(expressions.value(self, part)) for x in one_by_one(s)]
+            return [x for s in segments(self.value(part)) for x in one_by_one(s)]
         out: list[Items | Vector] = []
         for item in part:
             if isinstance(item, S.PSequence):
                 out.append(self.sequence(item))
             elif isinstance(item, S.ESpread):
-                out += [x for s in expressions.segments(expressions.value(self, item.sequence)) for x in one_by_one(s)]
+                out += [x for s in segments(self.value(item.sequence)) for x in one_by_one(s)]
             elif isinstance(item, S.EComprehension):
-                out.append(expressions.comprehension(self, item))
+                out.append(self.value(item))
             else:
                 out.append(self.one(item))
         return out
@@ -295,20 +314,13 @@ class Reading:
             self.setting.premise(laws.DISTINCT(made))
             found = AxisList((made,))
             return found if part.ignored else self.bind(part.name, found)
-        found = expressions.axes(self, S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+        found = axis_list_or_none(self.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
         for a in found.parts:
             if a.head == "apply" and a.data is laws.SINGLE:
                 self.claim(a.args[1] > 0)
         if found.parts:
             self.claim(laws.DISTINCT(self.setting.together(found.parts)))
         return found
-
-
-def one_by_one(s: Items | Vector) -> list[Items | Vector]:
-    """The items of a sequence of known length, each as a node."""
-    if isinstance(s, Vector) or s.length.known is None:
-        return [s]
-    return [vector(s.at(integer(k))) for k in range(s.length.known)]
 
 
 __all__ = ["Reading"]

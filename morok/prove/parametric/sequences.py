@@ -1,0 +1,92 @@
+"""Sequences, lists of axes and numbers as values, made without reading anything of a rule."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from morok.prove import smt
+from morok.prove.parametric import laws
+from morok.prove.parametric.integers import INT, Integer, integer
+from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+NO_AXES: Final = AxisList(())
+
+
+def constant(value: Integer, dtype: str) -> Expr:
+    """An integer as a value of a dtype."""
+    return smt.Function(Symbol("function", "number", dtype), INT, laws.VALUE)(value.term)
+
+
+def listed(values: list[Any]) -> Items:
+    """A sequence of known values."""
+    last = len(values) - 1
+
+    def at(k: Integer) -> Any:
+        if k.known is not None and 0 <= k.known <= last:
+            return values[k.known]
+        if not values:
+            raise Unsupported("an item of an empty list")
+        found = values[last]
+        for j in range(last - 1, -1, -1):
+            found = chosen(k.term == j, values[j], found)
+        return found
+
+    return Items(integer(len(values)), at)
+
+
+def chosen(condition: Expr, yes: Any, no: Any) -> Any:
+    """One of two values."""
+    if yes is no:
+        return yes
+    if isinstance(yes, Integer) and isinstance(no, Integer):
+        return yes if yes.same(no) else integer(smt.If(condition, yes.term, no.term))
+    if isinstance(yes, Datum) and isinstance(no, Datum) and yes.dtype == no.dtype:
+        return Datum(smt.If(condition, yes.term, no.term), yes.dtype)
+    if isinstance(yes, Expr) and isinstance(no, Expr) and yes.sort is no.sort:
+        return smt.If(condition, yes, no)
+    if isinstance(yes, Vector) and isinstance(no, Vector):
+        count = chosen(condition, yes.count, no.count)
+        return Vector(count, lambda e, lane: smt.If(condition, yes.at(e, lane), no.at(e, lane)))
+    raise Unsupported("a choice between values of several kinds")
+
+
+def segments(found: Any) -> list[Items | Vector]:
+    """A sequence as the operands of an op: sequences and nodes behind one another."""
+    if isinstance(found, list):
+        return [s for part in found for s in segments(part)]
+    if isinstance(found, (Items, Vector)):
+        return [found]
+    raise Unsupported("operands of no known kind")
+
+
+def width(setting: Setting, of: AxisList) -> Integer:
+    """How many iterations a list of axes has."""
+    product = integer(1)
+    for a in of.parts:
+        product = product * laws.width(a)
+    return setting.count(product)
+
+
+def axis_list_or_none(of: Any) -> AxisList:
+    """A list of axes; the empty list is one, and so is a list of pairs of an id and a length."""
+    if not isinstance(of, Items) or of.length.known is None:
+        return axis_list(of)
+    parts = []
+    for k in range(of.length.known):
+        pair = items(of.at(integer(k)))
+        if pair.length.known != 2:
+            raise Unsupported("an axis of other parts than an id and a length")
+        i, n = (number(pair.at(integer(j))) for j in range(2))
+        parts.append(laws.SINGLE(i.term, n.term))
+    return AxisList(tuple(parts))
+
+
+def one_by_one(s: Items | Vector) -> list[Items | Vector]:
+    """The items of a sequence of known length, each as a node."""
+    if isinstance(s, Vector) or s.length.known is None:
+        return [s]
+    return [vector(s.at(integer(k))) for k in range(s.length.known)]
