@@ -59,7 +59,7 @@ GATED = "Index { buffer: b, indices: [i: index], gate: Some(g) }"
         ("Reduce { src, ranges: [], .. } ~> src", "proved"),
         ("Reduce { src: src: int, ranges: [], .. } ~> Neg(src)", "refuted"),
         ("Reduce { src, ranges: [r], .. } ~> src", "refuted"),
-        (f"{GATED} ~> Index {{ buffer: b, indices: [Where(g, i, Invalid)] }}", "bounded"),
+        (f"{GATED} ~> Index {{ buffer: b, indices: [Where(g, i, Invalid)] }}", "proved"),
         (f"{GATED} ~> Index {{ buffer: b, indices: [Where(g, Invalid, i)] }}", "refuted"),
         (f"{GATED} ~> Index {{ buffer: b, indices: [i] }}", "refuted"),
     ],

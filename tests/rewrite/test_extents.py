@@ -209,6 +209,7 @@ class Lanes(Saturating):
 
     def __init__(self) -> None:
         super().__init__()
+        self.name = "taking"  # other tests have a dialect of the name that it would have
         take = OpInfo(
             name="Take",
             key="take",
