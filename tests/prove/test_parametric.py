@@ -312,6 +312,20 @@ PAIRS = {
         "Cast(Cat(xs..: index), i32) ~> Cat(Cast(x, i32) for x in xs)",
         "Cast(Cat(xs..: index), i32) ~> Cat(Cast(xs[len(xs) - 1 - k], i32) for k in 0..len(xs))",
     ),
+    "what a condition may not look at": (
+        "Vectorize(xs..: i32) if len(xs) > 1 ~> Gep(Vectorize(xs..), [k for k in 0..max(len(xs), 2)])",
+        "Vectorize(xs..: i32) let t = len(xs) > 1 and lanes(xs[1]) == 1"
+        " ~> Gep(Vectorize(xs..), [k for k in 0..max(len(xs), 2)])",
+    ),
+    "an axis of some iterations": (
+        "Range { end: @const(n): index, id, axis: Unroll, .. } if n > 0"
+        " ~> Unroll { src: VConst(k for k in 0..n), axes: [[id, n]] }",
+        "Range { end: @const(n): index, id, axis: Unroll, .. } ~> Unroll { src: VConst(k for k in 0..n), axes: [[id, n]] }",
+    ),
+    "lanes of a gate": (
+        "p @ Index { buffer: b, indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(p)])",
+        "p @ Index { buffer: b, indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(i)])",
+    ),
     "what is waited for": (
         "After(Unroll { src: x: f32, axes: a }, ds..) ~> Unroll { src: After(x, ds..), axes: a }",
         "After(Unroll { src: x: f32, axes: a }, _ds..) ~> Unroll { src: x, axes: a }",

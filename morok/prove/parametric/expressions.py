@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric import axis_conditions, laws
-from morok.prove.parametric.functions import function, result_dtype, type_name
+from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
@@ -87,6 +87,14 @@ def _arithmetic(r: Reading, e: S.EBinary) -> Integer:
 
 def truth(r: Reading, e: S.Expr) -> Expr:
     """The condition that an expression is."""
+    was, r.guarding = r.guarding, True  # an operand need have a value only where those before it leave the condition open
+    try:
+        return _condition(r, e)
+    finally:
+        r.guarding = was
+
+
+def _condition(r: Reading, e: S.Expr) -> Expr:
     match e:
         case S.EBinary(op="and"):
             return smt.And(truth(r, e.left), truth(r, e.right))
@@ -222,17 +230,18 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
     if e.condition is not None:
         raise Unsupported("a filter at every size")
     sequence = items(over)
-    outer = dict(r.names)
+    outer, guarding = dict(r.names), r.guarding
 
     def at(k: Integer) -> Any:
         one = sequence.at(k)
         before, r.names = r.names, {**r.names, **outer, **_named(e.names, one)}
+        was, r.guarding = r.guarding, guarding
         r.setting.guard.append(within(k, 0, sequence.length))
         try:
             found = value(r, e.body)
             return found if not isinstance(e.body, S.ENumber) else number(found)
         finally:
-            r.names = before
+            r.names, r.guarding = before, was
             r.setting.guard.pop()
 
     at(r.setting.unknown("anywhere"))  # what it says at any place must be well-formed
@@ -303,7 +312,8 @@ def _evaluated(r: Reading, e: S.ECall) -> Datum:
         raise Unsupported("eval of what is no op")
     to = None
     if arguments and isinstance(arguments[-1], S.EType):
-        to = type_name(arguments.pop())
+        to = dtype_named(r, arguments[-1])
+        arguments.pop()
     given = [value(r, a) for a in arguments]
     if not all(isinstance(g, Datum) for g in given):
         raise Unsupported("eval of what is no value of a constant")
@@ -345,6 +355,8 @@ def _renumbered(r: Reading, e: S.EComprehension, source: AxisList) -> Integer:
     to, block = axes(r, found[0]), number(value(r, found[1]))
     if not source.parts:
         return integer(0)
+    if r.guarding:
+        raise Unsupported("a number of blocks of axes that may repeat")
     s = r.setting
     r.claim(laws.DISTINCT(s.together(source.parts)))
     there = s.zero

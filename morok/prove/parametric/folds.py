@@ -14,7 +14,7 @@ from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws
-from morok.prove.parametric.functions import function
+from morok.prove.parametric.functions import function, name_of
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.values import Dtype, Items, Vector
 from morok.prove.rule_syntax import ops_of
@@ -121,8 +121,8 @@ def _loops(r: Reading, part: Any) -> list[str]:
         return []
     names = []
     for item in _items(part):
-        name = getattr(getattr(item, "sequence", item), "name", None)
-        if name is None or name.startswith("_"):
+        name = name_of(item)
+        if not name or name.startswith("_"):
             raise Unsupported("a fold over loops without names")
         if r.part == "pattern" and name not in r.names:
             length = r.setting.unknown(f"{name} length")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric.laws import VALUE
 from morok.prove.semantics.term import Unsupported
@@ -15,14 +16,20 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 
-def type_name(of: Any) -> str:
-    """The dtype that a rule writes, or the variable that it is."""
-    ty = of.type
-    while not hasattr(ty, "name"):
-        ty = getattr(ty, "inner", None) or getattr(ty, "element", None)
-        if ty is None:
-            raise Unsupported("a dtype of no single name")
-    return str(ty.name)
+def dtype_named(r: Reading, e: S.EType) -> str:
+    """The dtype that an expression writes, or the variable of the rule that it is; a class of dtypes is neither."""
+    name = getattr(e.type, "name", None)
+    if name in r.rule.domains or any(name in names for names in r.rule.domains.values()) or name in r.fixed:
+        return str(name)
+    raise Unsupported("a dtype of no single name")
+
+
+def name_of(part: Any) -> str:
+    """The name that a rule gives an operand, or several of them; nothing for what has no name."""
+    match part:
+        case S.PVar(name=name) | S.PSequence(name=name) | S.EName(name=name) | S.ESpread(sequence=S.EName(name=name)):
+            return name
+    return ""
 
 
 def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) -> Applicable:

@@ -81,7 +81,9 @@ class Lanes:
         return None if binding is None or binding.sort is not Sort.NODE else binding.type
 
     def _learn(self, condition: S.Expr) -> None:
-        """`lanes(x) == lanes(y)` of two nodes makes their lanes one; of all items of a sequence, each has as many as is said."""
+        """`lanes(x) == lanes(y)` of two nodes makes their lanes one number, and `lanes(x) == 1` makes it 1; where a guard says
+        so of every item of a sequence, each has as many as it says.
+        """
         if isinstance(condition, S.ECall) and condition.name == "all" and len(condition.args) == 1:
             over = condition.args[0]
             if not isinstance(over, S.EComprehension) or over.condition is not None or not isinstance(over.sequence, S.EName):
@@ -93,16 +95,17 @@ class Lanes:
                             self.each.setdefault(over.sequence.name, found)
             return
         match condition:
-            case S.ECompare(
-                ops=("==",),
-                operands=(S.ECall(name="lanes", args=(S.EName(name=x),)), S.ECall(name="lanes", args=(S.EName(name=y),))),
-            ):
-                some, others = self._node(x), self._node(y)
-                if some is not None and others is not None:
-                    self._make_one(some, others)
+            case S.ECompare(ops=("==",), operands=(S.ECall(name="lanes", args=(S.EName(name=x),)), said)):
+                some = self._node(x)
+                match said:
+                    case S.ECall(name="lanes", args=(S.EName(name=y),)) if (others := self._node(y)) is not None:
+                        if some is not None:
+                            self._make_one(some.lanes, others.lanes)
+                    case S.ENumber() if some is not None and isinstance(said.value, int) and said.value > 0:
+                        self._make_one(some.lanes, int(said.value))
 
-    def _make_one(self, some: Ty, others: Ty) -> None:
-        a, b = (self._last(ty.lanes) for ty in (some, others))
+    def _make_one(self, some: str | int, others: str | int) -> None:
+        a, b = self._last(some), self._last(others)
         if a == b:
             return
         if isinstance(a, str):

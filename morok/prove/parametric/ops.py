@@ -9,7 +9,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import folds, laws, sequences
-from morok.prove.parametric.functions import function, type_name
+from morok.prove.parametric.functions import function, name_of
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.values import Datum, Items, Lane, Vector, items, number, vector
@@ -33,7 +33,7 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         raise Unsupported(f"{op} at every size")
     operands = [r.one(parts[o.name]) for o in info.operands]
     dtypes = [r.element(parts[o.name]) for o in info.operands]
-    f = function(r, op, dtypes, type_name(parts["dtype"]) if "dtype" in parts else None)
+    f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None)
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
     return lanewise(r, f, operands, scalars)
 
@@ -57,9 +57,14 @@ def lanewise(r: Reading, f: Applicable, operands: Sequence[Vector], scalars: set
 
 
 def _widest(xs: Sequence[Vector]) -> Integer:
-    known = [x.count for x in xs if x.count.known == 1]
-    wider = [x.count for x in xs if x.count.known != 1]
-    return wider[0] if wider else known[0] if known else integer(1)
+    """How many lanes there are where each operand has one or all of them."""
+    found = integer(1)
+    for x in xs:
+        if found.known == 1:
+            found = x.count
+        elif x.count.known != 1 and not x.count.same(found):
+            found = integer(smt.If(found.term == 1, x.count.term, found.term))
+    return found
 
 
 def _lane(x: Vector, scalar: bool, count: Integer, e: Expr, lane: Integer) -> Expr:
@@ -90,6 +95,8 @@ def _take(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         raise Unsupported("statements at every size")
     x = r.one(part)
     places = _places(r, _field(r, op, parts), x)
+    if x.uniform and r.part != "pattern":
+        raise Unsupported("lanes of a constant of any number of lanes")
     if not x.uniform:
         anywhere = r.setting.unknown("anywhere")
         inside = r.setting.below(anywhere, places.length)
@@ -148,7 +155,7 @@ def _join(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """The lanes of all operands behind one another."""
     info = r.rule.dialect.ops[op]
     found = r.many(parts[info.operands[0].name])
-    single = "elements scalar" in info.types
+    single = f"{info.operands[0].name} scalar" in info.types
     return joined(r, found, single)
 
 
@@ -249,7 +256,7 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
 def _ragged(r: Reading, sequence: Items) -> Vector:
     """Vectors of different lanes behind one another: of which vector a lane is, and where that begins, only their lanes say."""
     s = r.setting
-    count, part, start = s.parts_of(sequence.length, lambda k: vector(sequence.at(k)).count)
+    count, part, start = s.parts_of(sequence.length, lambda k: vector(sequence.at(k)).count, r.part == "pattern")
 
     def at(e: Expr, lane: Integer) -> Expr:
         k, begin = part(lane), start(lane)
@@ -372,9 +379,8 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A value behind statements: which these are, and at which iteration, is all that is known of them."""
     x = r.one(parts["passthrough"])
     part = parts["deps"]
-    (name,) = part if isinstance(part, list) and len(part) == 1 else (None,)
-    called = getattr(name, "name", None) or getattr(getattr(name, "sequence", None), "name", None)
-    if called is None or called.startswith("_"):
+    called = name_of(part[0]) if isinstance(part, list) and len(part) == 1 else ""
+    if not called or called.startswith("_"):
         raise Unsupported("a value behind statements that have no name")
     waits = smt.Function(Symbol("after", called), laws.ITERATION, VALUE)
     f = smt.Function(Symbol("op", op), VALUE, VALUE, VALUE)
@@ -398,7 +404,6 @@ def _range(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         raise Unsupported("a range without names")
     n, i = (r.bind(name, integer(smt.Int(Symbol("variable", name)))) for name in (end.bound, label.name))
     r.setting.count(n)
-    r.setting.premise(n.term > 0)  # of no iterations there is nothing to say
     axis = laws.SINGLE(i.term, n.term)
     dtype = r.element(at)
     return Vector(integer(1), lambda e, lane: sequences.constant(laws.block(axis, e), dtype))
@@ -426,5 +431,5 @@ _NAMED: Final[dict[str, Meaning]] = {
 
 def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     part = _operand(r, op, parts)
-    f = function(r, op, [r.element(part)], type_name(parts["dtype"]))
+    f = function(r, op, [r.element(part)], r.element(at))
     return lanewise(r, f, [r.one(part)], set())

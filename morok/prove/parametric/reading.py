@@ -31,6 +31,7 @@ class Reading:
     names      what each name stands for
     part       of the rule, that is being read
     wanted     how many lanes the result has
+    fixed      the dtypes that it names
     guarding   truth of a guard being read: what is not known of it is left open
     probing    greater than 0 where something is read again, of which all claims are made
     """
@@ -44,6 +45,7 @@ class Reading:
         self.asks = asks_for_axes(rule.syntax)
         self.built_in = built_in(rule.dialect)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
+        self.fixed = {t.element for t in rule.types.values() if t.fixed}
         self.guarding = False
         self.probing = 0
         self.wanted = integer(1)
@@ -153,7 +155,7 @@ class Reading:
             case S.PConst():
                 return self.constant(p)
             case S.PLiteral():
-                return splat(self.literal(p.text, self.element(p)))
+                return splat(smt.Const(self.setting.symbol("literal"), VALUE))  # of zeros it may match both
             case S.POp():
                 op = p.ops[self.choices.pick(len(p.ops))]
                 return self.made(op, self.parts(op, p), p)

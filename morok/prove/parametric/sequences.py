@@ -17,7 +17,9 @@ NO_AXES: Final = AxisList(())
 
 
 def constant(value: Integer, dtype: str) -> Expr:
-    """An integer as a value of a dtype."""
+    """An integer as a value of a dtype that holds every integer."""
+    if dtype != "index":
+        raise Unsupported(f"an integer that {dtype} may not hold")
     return smt.Function(Symbol("function", "number", dtype), INT, laws.VALUE)(value.term)
 
 

@@ -203,7 +203,7 @@ class Setting:
                 self.law(smt.Implies(smt.And(length.term == its_length.term, alike), one == other))
 
     def parts_of(
-        self, length: Integer, count: Callable[[Integer], Integer]
+        self, length: Integer, count: Callable[[Integer], Integer], matched: bool
     ) -> tuple[Integer, Callable[[Integer], Integer], Callable[[Integer], Integer]]:
         """Of vectors behind one another, of so many lanes each: how many lanes all have; for a lane the vector that it is of, and
         the lane that this one begins with. The same for vectors of the same lanes.
@@ -213,8 +213,9 @@ class Setting:
             total = self.unknown("lanes of all")
             made = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start"))
             self.parts[key] = (total, next(made), next(made))
-            self.premise(total.term >= length.term)  # no vector has no lanes
         total, part, start = self.parts[key]
+        if matched:
+            self.premise(total.term >= length.term)  # no vector has no lanes
 
         def of(lane: Integer) -> Integer:
             k, begin = integer(part(lane.term)), integer(start(lane.term))
@@ -349,7 +350,7 @@ class Setting:
         applied = [t for t in terms if t.head == "apply"]
         lists = list(dict.fromkeys(a for t in terms for a in (t,) if a.sort is laws.AXES))
         for a in lists:
-            self.law(laws.positive_width(a))
+            self.law(smt.Implies(self._is_list(a), laws.positive_width(a)))
             self.law(laws.among_itself(a))
         for t in applied:
             if t.data in self.regrouped:
@@ -368,8 +369,13 @@ class Setting:
                 self._digits(number, self._polynomial_width(b), DEEPEST)
         for b in lists:
             for e in self.iterations:
-                self.law(laws.back_and_there(b, e))
+                self.law(smt.Implies(self._is_list(b), laws.back_and_there(b, e)))
         self._about_sets(terms)
+
+    def _is_list(self, a: Expr) -> Expr:
+        """The condition that an axis which a rule writes has iterations: until that is shown it is no axis."""
+        written = [p for p in self.joined.get(a, (a,)) if p.head == "apply" and p.data is laws.SINGLE]
+        return smt.And(*(p.args[1] > 0 for p in written)) if written else smt.TRUE
 
     def _polynomial_width(self, a: Expr) -> Integer:
         product = integer(1)
@@ -378,7 +384,7 @@ class Setting:
         return product
 
     def _about_block(self, a: Expr, e: Expr) -> None:
-        self.law(laws.block_in_range(a, e))
+        self.law(smt.Implies(self._is_list(a), laws.block_in_range(a, e)))
         parts = self.joined.get(a)
         if parts is not None:
             self.law(laws.joined_block(parts, a, e))
