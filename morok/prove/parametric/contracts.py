@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
     """What a call of a helper gives: several results as a tuple."""
     given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
+    for needed in extern.requires:
+        if r.guarding:
+            raise Unsupported(f"{extern.name} in a condition, where it may not be called")
+        r.claim(_under(r, given, True, lambda e=needed: r.truth(e)))  # type: ignore[misc]
     defined = _definition(extern)
     if defined is not None:
         return _under(r, given, r.guarding, lambda: r.value(defined))

@@ -408,6 +408,8 @@ def _zip(r: Reading, *of: Any) -> Items:
     sequences = [items(o) for o in of]
     for s in sequences[1:]:
         if not s.length.same(sequences[0].length):
+            if r.guarding or r.setting.guard:
+                raise Unsupported("sequences that may not be of one length")
             r.setting.premise(s.length.term == sequences[0].length.term)
     return Items(sequences[0].length, lambda k: tuple(s.at(k) for s in sequences))
 
