@@ -176,6 +176,11 @@ def test_polynomials_are_what_their_terms_are() -> None:
     assert q.same(b * c + b * 4)
     assert r.same(c)
     assert isinstance(q, Integer)
+    for dividend, divisor in (((a * b - a + c), (b - 1)), (a * b * b - c, b * b), (a + b, c), (a * b, a + b), (a * b, b * 2)):
+        q, r = dividend.divided_by(divisor)
+        assert (q * divisor + r).same(dividend)
+    assert (a * b - a).divided_by(b - 1)[0].same(a)
+    assert not (a * b).divided_by(a + b)[0].terms  # neither of its monomials is the greatest
 
 
 # What is shown, and what must not be.
@@ -273,6 +278,14 @@ PAIRS = {
         " ~> Mul(Gep(s, [2 * i for i in 0..lanes(n)]), Gep(s, [2 * i + 1 for i in 0..lanes(n)]))",
         "n @ Reduce { src: s: f32, ranges: [], op: Mul } if lanes(s) == 3 * lanes(n)"
         " ~> Mul(Gep(s, [3 * i for i in 0..lanes(n)]), Gep(s, [3 * i + 1 for i in 0..lanes(n)]))",
+    ),
+    "the last of a fold": (
+        "n @ Reduce { src: s: f32, ranges: [], op: Add } if lanes(s) > 2 * lanes(n) and lanes(s) % lanes(n) == 0"
+        " let m = lanes(n), k = lanes(s) // lanes(n) - 1, others = Gep(s, [p // k * (k + 1) + p % k for p in 0..m * k])"
+        " ~> Add(Reduce { src: others, ranges: [], op: Add, dtype: dtype(s, m) }, Gep(s, [i * (k + 1) + k for i in 0..m]))",
+        "n @ Reduce { src: s: f32, ranges: [], op: Add } if lanes(s) > 2 * lanes(n) and lanes(s) % lanes(n) == 0"
+        " let m = lanes(n), k = lanes(s) // lanes(n) - 1, others = Gep(s, [p // k * (k + 1) + p % k for p in 0..m * k])"
+        " ~> Add(Reduce { src: others, ranges: [], op: Add, dtype: dtype(s, m) }, Gep(s, [i * (k + 1) for i in 0..m]))",
     ),
     "the op of a fold": (
         "n @ Reduce { src: s: i32, ranges: [], op: Max } if lanes(s) == 2 * lanes(n)"

@@ -12,7 +12,7 @@ from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Vector, axis_list, items, number, vector
+from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Vector, axis_list, items, number, splat, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -415,6 +415,8 @@ def _zip(r: Reading, *of: Any) -> Items:
 
 
 def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
+    if isinstance(dtype, S.EType):
+        return splat(_constant(r, v, Dtype(dtype_named(r, dtype), integer(1))).at(r.setting.zero, integer(0)))
     if not isinstance(dtype, Dtype):
         raise Unsupported("a constant of a dtype that is not read")
     if isinstance(v, Integer):

@@ -12,6 +12,7 @@ from morok.prove.symbol import Symbol
 INT: Final = smt.IntSort()
 TIMES: Final = smt.Function(Symbol("function", "times"), INT, INT, INT)
 
+DIVISIONS: Final = 3  # of a polynomial by another, at most: by one monomial more would not come to an end
 Monomial = tuple[Expr, ...]
 
 
@@ -69,6 +70,19 @@ class Integer:
             else:
                 q[rest] = coefficient
         return Integer(q), Integer(r)
+
+    def divided_by(self, n: Integer) -> tuple[Integer, Integer]:
+        """(q, r) with self = q * n + r, by the greatest monomial of n; q is 0 where that is none that can be divided by."""
+        lead = max(n.terms, key=len, default=())
+        if not lead or n.terms[lead] != 1 or sum(len(m) == len(lead) for m in n.terms) > 1:
+            return Integer({}), self
+        q, r = Integer({}), self
+        for _ in range(DIVISIONS):
+            more, _rest = r.split(lead)
+            if not more.terms:
+                break
+            q, r = q + more, r - more * n
+        return q, r
 
     @property
     def term(self) -> Expr:

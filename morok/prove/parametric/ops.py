@@ -300,11 +300,9 @@ def _own(count: Integer, width: Integer) -> Integer:
     """How many lanes each iteration has of so many."""
     if width.known == 1:
         return count
-    factors = width.product
-    if factors is not None:
-        own, rest = count.split(factors)
-        if not rest.terms:
-            return own
+    own, rest = count.divided_by(width)
+    if not rest.terms:
+        return own
     raise Unsupported("lanes that are no multiple of the iterations")
 
 

@@ -107,8 +107,7 @@ class Setting:
                 return integer(t.known // n.known), integer(t.known % n.known)
             if n.known == 1:
                 return t, integer(0)
-        factors = n.product
-        q, r = (integer(0), t) if factors is None else t.split(factors)
+        q, r = t.divided_by(n)
         if not r.terms:
             return q, r
         self._digits(r, n, DEEPEST)
@@ -128,6 +127,8 @@ class Setting:
         for f in dict.fromkeys(factors):
             q, r = t.split((f,))
             (m, _) = n.split((f,))
+            if r.terms.get((), 0) < 0:  # q * f - 1 is (q - 1) * f + (f - 1)
+                q, r = q - 1, r + integer(f)
             self.law(laws.parts_below(q, m, r, integer(f)))
             self._digits(q, m, depth - 1)
 
@@ -136,10 +137,8 @@ class Setting:
         for made in list(self._terms()):
             if made.head == "apply" and made.data is laws.QUOTIENT:
                 t, n = (self._polynomial(a) for a in made.args)
-                factors = n.product
-                for c in self.counts if factors is not None else ():
-                    assert factors is not None
-                    m, r = c.split(factors)
+                for c in self.counts:
+                    m, r = c.divided_by(n)
                     if m.terms and not r.terms:
                         self.law(laws.quotient_below(t, m, n))
                         self._digits(t, c, DEEPEST)
@@ -267,11 +266,7 @@ class Setting:
         """Add the instances of the laws at the terms that occur, and at those that these bring, so many times."""
         for c in self.counts:
             self._positive(c, DEEPEST)
-        folds = [t for t in self._terms() if t.head == "apply" and t.data in self.regrouped]
-        lengths = [integer(1), *(self.sequences[t.args[0]][0] for t in folds)]
-        for t in folds:
-            for m in lengths:
-                self._halve(t, m)
+        self._halve_all()
         for round_ in range(ROUNDS):
             before = len(self.laws)
             if round_ < COMPARING:
@@ -300,6 +295,14 @@ class Setting:
                     place = self._polynomial(a)
                     condition = smt.And(within(place, 0, s.length), s.only_if)
                     self.law(smt.Implies(condition, s.holds(place)))
+
+    def _halve_all(self) -> None:
+        """The folds of a rule, taken apart where others end."""
+        folds = [t for t in self._terms() if t.head == "apply" and t.data in self.regrouped]
+        lengths = [integer(1), *(self.sequences[t.args[0]][0] for t in folds)]
+        for t in folds:
+            for m in lengths:
+                self._halve(t, m)
 
     def _about_fold(self, t: Expr) -> None:
         """A fold of one item is that item, and a fold of what is combined a combination of folds."""
