@@ -335,6 +335,10 @@ PAIRS = {
         " ~> Unroll { src: VConst(k for k in 0..n), axes: [[id, n]] }",
         "Range { end: @const(n): index, id, axis: Unroll, .. } ~> Unroll { src: VConst(k for k in 0..n), axes: [[id, n]] }",
     ),
+    "parts that there need not be": (
+        "Cat(a: f32, rest..) if len(rest) > 0 ~> Gep(Cat(a, Cat(rest..)), [k for k in 0..lanes(a) + lanes(Cat(rest..))])",
+        "Cat(a: f32, rest..) ~> Gep(Cat(a, Cat(rest..)), [k for k in 0..lanes(a) + lanes(Cat(rest..))])",
+    ),
     "lanes of a gate": (
         "p @ Index { buffer: b, indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(p)])",
         "p @ Index { buffer: b, indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(i)])",

@@ -122,6 +122,7 @@ def _places(r: Reading, part: Any, x: Vector) -> Items:
             r.setting.law(smt.Implies(smt.And(k.term >= 0, k.term < length.term), inside))
             return found
 
+        place(integer(0))  # there is a first one
         made = Items(length, place)
         return made if part.ignored else r.bind(part.name, made)
     if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
@@ -184,6 +185,9 @@ def _of_dtype(at: Callable[[Integer], Any], dtype: str) -> Callable[[Integer], D
 
 def joined(r: Reading, parts: Sequence[Items | Vector], single: bool) -> Vector:
     """Vectors behind one another; of single elements each has one lane."""
+    for p in parts if len(parts) == 1 else ():
+        if isinstance(p, Items):
+            r.exists(p.length.term > 0)
     vectors = [_flattened(r, p, single) if isinstance(p, Items) else p for p in parts]
     if not vectors:
         raise Unsupported("nothing joined")
@@ -229,10 +233,9 @@ def _by_number(vectors: Sequence[Vector], at: Lane) -> Lane:
 
 
 def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
-    """The items of a sequence behind one another, each of so many lanes."""
+    """The items of a sequence, which may have none, behind one another, each of so many lanes."""
     anywhere = r.setting.unknown("anywhere")
     each = vector(sequence.at(anywhere))
-    r.exists(sequence.length.term > 0)
     if single:
         r.setting.guard.append(r.setting.below(anywhere, sequence.length))
         if not each.uniform and each.count.known != 1:

@@ -194,9 +194,11 @@ class Reading:
         """A node of which nothing is known but its lanes; where the rule asks for its axes, what is inside."""
         if ty is not None and ty.element == "void":
             raise Unsupported("statements at every size")
-        if ty is None or ty.pointer or ty.place:
-            return self.opaque(name, integer(1))
-        count = self.lanes.of(ty)
+        if ty is None:
+            raise Unsupported("a node of a dtype that nothing says")
+        count = integer(1) if ty.place else self.lanes.of(ty)
+        if ty.pointer or ty.place:
+            return self.opaque(name, count)
         if not self.asks:
             return self.opaque(name, count)
         axes = smt.Const(Symbol("unrolled", name), AXES)

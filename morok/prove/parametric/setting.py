@@ -212,6 +212,8 @@ class Setting:
             total = self.unknown("lanes of all")
             made = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start"))
             self.parts[key] = (total, next(made), next(made))
+            self.law(smt.Implies(length.term == 0, total.term == 0))
+            self.premise(total.term >= 0)
         total, part, start = self.parts[key]
         if matched:
             self.premise(total.term >= length.term)  # no vector has no lanes
