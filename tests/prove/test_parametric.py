@@ -203,6 +203,14 @@ extern swizzle(target: seq, source: seq, own: int) -> (ls: seq)
         for k in 0..width(target) * own]
 """
 
+STORE = """Store {{ index: p, value: v: f32, ranges: rs }}
+    if lanes(p) == lanes(v) and len(axes(p)) + len(axes(v)) + sum(len(axes(r)) for r in rs) > 0
+    let c = union([axes(p), axes(v)]), open = [r for r in rs if len(axes(r)) == 0]
+    if free_of_axes(inside(p), c) and {free}all(free_of_axes(r, c) for r in open)
+    ~> Store {{
+        index: Gep(inside(p), swizzle(c, axes(p), lanes(p))),
+        value: Gep(inside(v), swizzle(c, axes({axes}), lanes(v))),
+        ranges: {ranges} }}"""
 PAIRS = {
     "lanes of lanes": (
         "Gep { vector: Gep { vector: x, indices: inner }, indices: outer } ~> Gep(x, [inner[o] for o in outer])",
@@ -338,6 +346,26 @@ PAIRS = {
     "parts that there need not be": (
         "Cat(a: f32, rest..) if len(rest) > 0 ~> Gep(Cat(a, Cat(rest..)), [k for k in 0..lanes(a) + lanes(Cat(rest..))])",
         "Cat(a: f32, rest..) ~> Gep(Cat(a, Cat(rest..)), [k for k in 0..lanes(a) + lanes(Cat(rest..))])",
+    ),
+    "a store for every iteration": (
+        STORE.format(free="free_of_axes(inside(v), c) and ", axes="v", ranges="open"),
+        STORE.format(free="", axes="v", ranges="open"),
+    ),
+    "a store of other lanes": (
+        STORE.format(free="free_of_axes(inside(v), c) and ", axes="v", ranges="open"),
+        STORE.format(free="free_of_axes(inside(v), c) and ", axes="p", ranges="open"),
+    ),
+    "a store within its loops": (
+        STORE.format(free="free_of_axes(inside(v), c) and ", axes="v", ranges="open"),
+        STORE.format(free="free_of_axes(inside(v), c) and ", axes="v", ranges="[]"),
+    ),
+    "the end of loops": (
+        "End(s: void, rs..) if any(len(axes(r)) > 0 for r in rs) ~> End(s, [r for r in rs if len(axes(r)) == 0]..)",
+        "End(s: void, rs..) if any(len(axes(r)) > 0 for r in rs) ~> s",
+    ),
+    "a statement among others": (
+        "Contract { src: s: void, axes: _b } ~> s",
+        "End(End(s: void, r), q) ~> End(s, r)",
     ),
     "lanes of a gate": (
         "p @ Index { buffer: b, indices: [i: index], gate: Some(g) } ~> Gep(p, [k for k in 0..lanes(p)])",

@@ -160,6 +160,24 @@ def _goes_over(e: S.Expr, c: S.EName) -> bool:
     return False
 
 
+def without_axes(e: S.EComprehension) -> bool:
+    """Truth of `[r for r in rs if len(axes(r)) == 0]`: the loops that close no axes."""
+    match e:
+        case S.EComprehension(
+            body=S.EName(name=kept),
+            names=(r,),
+            condition=S.ECompare(
+                ops=("==",),
+                operands=(
+                    S.ECall(name="len", args=(S.ECall(name="axes", args=(S.EName(name=one),)),)),
+                    S.ENumber(value=0),
+                ),
+            ),
+        ):
+            return kept == r == one
+    return False
+
+
 def renumbered(e: S.EComprehension) -> tuple[S.Expr, S.Expr] | None:
     """The target and the lane k of `at(target, i, k) * step(source, i) for i, _n in source`."""
     match e:

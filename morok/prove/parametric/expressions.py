@@ -12,7 +12,7 @@ from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Vector, axis_list, items, number, splat, vector
+from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Loops, Vector, axis_list, items, number, splat, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -108,6 +108,8 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
         case S.ECall(name="all" | "any", args=(over,)):
             if (about := about_axes(r, e)) is not None:
                 return about
+            if e.name == "all" and isinstance(over, S.EComprehension) and isinstance(loops := _over(r, over), Loops):
+                return _loops_free_of_axes(r, over, loops)
             return _quantified(r, over, e.name == "all")
         case S.ECall(name="free_of_axes", args=(x, axes)):
             return _free_of_axes(r, vector(value(r, x)), axis_list(value(r, axes)))
@@ -199,6 +201,27 @@ def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:
     return so
 
 
+def _over(r: Reading, e: S.EComprehension) -> Any:
+    """What a name that is gone over stands for; nothing where no name is."""
+    return r.names.get(e.sequence.name) if isinstance(e.sequence, S.EName) else None
+
+
+def _loops_free_of_axes(r: Reading, e: S.EComprehension, loops: Loops) -> Expr:
+    """`all(free_of_axes(r, c) for r in loops)`: where the loops are is the same wherever the axes are moved to."""
+    match e:
+        case S.EComprehension(body=S.ECall(name="free_of_axes", args=(S.EName(name=one), of)), names=(name,), condition=None) if (
+            one == name
+        ):
+            moved = axes(r, of)
+        case _:
+            raise Unsupported("a condition about loops")
+    if not moved.parts:
+        return smt.TRUE
+    so = smt.Bool(r.setting.symbol("free"))
+    r.setting.free.append((loops.function, r.setting.together(moved.parts), so))
+    return so
+
+
 def item(r: Reading, sequence: Any, k: Integer) -> Any:
     """One item of a sequence: at another place it has no value, and the rule does not fire."""
     found = items(sequence)
@@ -222,6 +245,8 @@ def _list(r: Reading, e: S.EList) -> Any:
 def comprehension(r: Reading, e: S.EComprehension) -> Any:
     """A value for every item of a sequence."""
     over = value(r, e.sequence)
+    if isinstance(over, Loops) and axis_conditions.without_axes(e):
+        return over
     if isinstance(over, AxisList):
         rest = axis_conditions.difference(e)
         if rest is None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import folds, laws, sequences
+from morok.prove.parametric import folds, laws, sequences, statements
 from morok.prove.parametric.functions import function, name_of
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import Datum, Items, Lane, Vector, items, number, vector
+from morok.prove.parametric.values import Datum, Items, Lane, Statement, Vector, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 VALUE: Final = laws.VALUE
 
 
-def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     """A node of an op."""
     info = r.rule.dialect.ops[op]
     meaning = _ROLES.get(info.role) or (_NAMED.get(op) if r.built_in else None)
@@ -87,13 +87,12 @@ def _operand(r: Reading, op: str, parts: Parts) -> Any:
     return parts[r.rule.dialect.ops[op].operands[0].name]
 
 
-def _take(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """Lanes of a vector, each at the place that a list of integers names."""
-    part = _operand(r, op, parts)
-    ty = r.type(part)
-    if ty is not None and ty.element == "void":
-        raise Unsupported("statements at every size")
-    x = r.one(part)
+def _take(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
+    """Lanes of a vector, each at the place that a list of integers names; a statement has none, and is what it is."""
+    x = r.one_of_any_kind(_operand(r, op, parts))
+    if isinstance(x, Statement):
+        return x
+    x = vector(x)
     places = _places(r, _field(r, op, parts), x)
     if x.uniform and r.part != "pattern":
         raise Unsupported("lanes of a constant of any number of lanes")
@@ -309,13 +308,12 @@ def _own(count: Integer, width: Integer) -> Integer:
     raise Unsupported("lanes that are no multiple of the iterations")
 
 
-def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """The lanes of all iterations of the axes, side by side."""
-    part = _operand(r, op, parts)
-    ty = r.type(part)
-    if ty is not None and ty.element == "void":
-        raise Unsupported("statements at every size")
-    x, axes = r.one(part), r.axes(_field(r, op, parts))
+def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
+    """The lanes of all iterations of the axes, side by side; a statement is done at all of them as it is."""
+    x = r.one_of_any_kind(_operand(r, op, parts))
+    if isinstance(x, Statement):
+        return x
+    x, axes = vector(x), r.axes(_field(r, op, parts))
     if not axes.parts or x.uniform:
         return x
     everything = r.setting.together(axes.parts)
@@ -410,7 +408,7 @@ def _range(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return Vector(integer(1), lambda e, lane: sequences.constant(laws.block(axis, e), dtype))
 
 
-Meaning = Callable[["Reading", str, Parts, Any], Vector]
+Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement]
 _ROLES: Final[dict[str, Meaning]] = {
     "take": _take,
     "join": _join,
@@ -427,6 +425,8 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Invalid": _invalid,
     "Range": _range,
     "Reduce": folds.reduce,
+    "Store": statements.store,
+    "End": statements.end,
 }
 
 

@@ -12,6 +12,8 @@ from morok.prove.encoding.obligation import Choices, OutOfSteps
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import integer, within
 from morok.prove.parametric.reading import Reading
+from morok.prove.parametric.statements import same, statement
+from morok.prove.parametric.values import Statement, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -68,6 +70,12 @@ def question(rule: CheckedRule, choices: Choices) -> tuple[list[Expr], Expr]:
     setting = reading.setting
     here = setting.iteration(smt.Const(Symbol("fixed", "here"), laws.ITERATION))
     pattern, target = reading.sides()
+    if isinstance(pattern, Statement):
+        same(setting, here, pattern, statement(target))
+        claim = smt.And(*setting.claims)
+        setting.close()
+        return [*setting.premises, *setting.laws], claim
+    pattern, target = vector(pattern), vector(target)
     lane = integer(smt.Int(Symbol("fixed", "lane")))
     setting.count(pattern.count)
     inside = within(lane, 0, pattern.count)

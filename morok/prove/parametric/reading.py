@@ -12,12 +12,12 @@ from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices
 from morok.prove.encoding.unrolled_reading import asks_for_axes
 from morok.prove.kinds import Parts
-from morok.prove.parametric import contracts, expressions, laws, ops
+from morok.prove.parametric import contracts, expressions, laws, ops, statements
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import AxisList, Datum, Items, Vector, splat, vector
+from morok.prove.parametric.values import AxisList, Datum, Items, Statement, Vector, splat, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -50,10 +50,10 @@ class Reading:
         self.probing = 0
         self.wanted = integer(1)
 
-    def sides(self) -> tuple[Vector, Vector]:
-        """Pattern and target."""
-        pattern = vector(self.pattern(self.rule.syntax.pattern))
-        self.wanted = pattern.count
+    def sides(self) -> tuple[Any, Any]:
+        """Pattern and target: two nodes, or two statements."""
+        pattern = self.pattern(self.rule.syntax.pattern)
+        self.wanted = pattern.count if isinstance(pattern, Vector) else integer(1)
         self.part = "clauses"
         for clause in self.rule.syntax.clauses:
             if isinstance(clause, S.Let):
@@ -62,7 +62,7 @@ class Reading:
                 for c in conjuncts(clause.condition):
                     self.guard(c)
         self.part = "target"
-        return pattern, vector(self.node(self.rule.syntax.target))
+        return pattern, self.node(self.rule.syntax.target)
 
     def let(self, clause: S.Let) -> None:
         value = self.value(clause.value)
@@ -114,7 +114,7 @@ class Reading:
         """The condition that an expression is."""
         return expressions.truth(self, e)
 
-    def made(self, op: str, parts: Parts, at: Any) -> Vector:
+    def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement:
         """A node of an op."""
         return ops.made(self, op, parts, at)
 
@@ -190,12 +190,12 @@ class Reading:
             self.bind(p.bound, Datum(value, dtype))
         return Vector(count, lambda e, lane: value)
 
-    def variable(self, name: Symbol, ty: Ty | None) -> Vector:
-        """A node of which nothing is known but its lanes; where the rule asks for its axes, what is inside."""
-        if ty is not None and ty.element == "void":
-            raise Unsupported("statements at every size")
+    def variable(self, name: Symbol, ty: Ty | None) -> Vector | Statement:
+        """A statement, or a node of which nothing is known but its lanes; where the rule asks for its axes, what is inside."""
         if ty is None:
             raise Unsupported("a node of a dtype that nothing says")
+        if ty.element == "void":
+            return statements.opaque(name)
         count = integer(1) if ty.place else self.lanes.of(ty)
         if ty.pointer or ty.place:
             return self.opaque(name, count)
@@ -284,9 +284,13 @@ class Reading:
         return value
 
     def one(self, part: Any) -> Vector:
+        return vector(self.one_of_any_kind(part))
+
+    def one_of_any_kind(self, part: Any) -> Any:
+        """An operand: a node or a statement."""
         if isinstance(part, S.PSome):
             part = part.inner
-        return vector(self.pattern(part) if isinstance(part, S.Pattern) else self.node(part))
+        return self.pattern(part) if isinstance(part, S.Pattern) else self.node(part)
 
     def optional(self, part: Any) -> Vector | None:
         return None if part is None or isinstance(part, (S.PNone, S.ENone)) else self.one(part)

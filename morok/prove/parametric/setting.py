@@ -172,6 +172,13 @@ class Setting:
                 self.premise(laws.AMONG(p, found))
         return found
 
+    def widest_lists(self) -> list[Expr]:
+        """The lists of axes that are not said to be among others."""
+        lists = dict.fromkeys(t for t in self._terms() if t.sort is laws.AXES)
+        among = (t.args for t in _subterms(self.premises) if t.head == "apply" and t.data is laws.AMONG)
+        parts = {a for a, b in among if a is not b}
+        return [a for a in lists if a not in parts]
+
     def number_of_axes(self, parts: tuple[Expr, ...]) -> Integer:
         total = integer(0)
         for p in parts:

@@ -8,7 +8,7 @@ from typing import Any
 
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Expr
+from morok.prove.smt import Applicable, Expr
 
 Lane = Callable[[Expr, Integer], Expr]
 
@@ -57,6 +57,24 @@ class Dtype:
 
     element: str
     lanes: Integer
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What a statement does: at every iteration of the axes around it, so many effects, each a few terms.
+
+    Nothing orders the effects of different iterations and lanes: a statement is the set of them.
+    """
+
+    count: Integer
+    effect: Callable[[Expr, Integer], tuple[Expr, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """Loops that a rule gives one name, as far as they are open: a function of the iteration stands for where they are."""
+
+    function: Applicable
 
 
 def vector(value: Any) -> Vector:
