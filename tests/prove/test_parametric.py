@@ -117,7 +117,8 @@ def kinds(law: Callable[..., Expr]) -> list[str]:
 
 
 LAWS = [
-    laws.small, laws.division, laws.quotient_below, laws.parts_below, laws.positive_product, laws.positive_width,
+    laws.small, laws.division, laws.quotient_of_sum, laws.quotient_below, laws.parts_below, laws.positive_product,
+    laws.positive_width,
     laws.block_in_range, laws.there_and_back, laws.back_and_there, laws.moved_wholly, laws.unmoved, laws.among_itself,
     laws.among_through, laws.apart_through, laws.sign_of_product, laws.single_width, laws.single_distinct,
 ]  # fmt: skip

@@ -58,6 +58,15 @@ def division(t: Integer, n: Integer) -> Expr:
     return smt.Implies(n.term > 0, smt.And(t.term == (q * n + r).term, within(r, 0, n)))
 
 
+def quotient_of_sum(q: Integer, n: Integer, r: Integer) -> Expr:
+    """n > 0: (q * n + r) // n = q + r // n, and (q * n + r) % n = r % n."""
+    t = (q * n + r).term
+    same = smt.And(
+        QUOTIENT(t, n.term) == (q + integer(QUOTIENT(r.term, n.term))).term, REMAINDER(t, n.term) == REMAINDER(r.term, n.term)
+    )
+    return smt.Implies(n.term > 0, same)
+
+
 def quotient_below(t: Integer, m: Integer, n: Integer) -> Expr:
     """0 <= t < m * n, n > 0: 0 <= t // n < m."""
     premise = smt.And(within(t, 0, m * n), n.term > 0)

@@ -113,7 +113,18 @@ class Setting:
         self._digits(r, n, DEEPEST)
         self.law(laws.small(r, n))
         self.law(laws.division(r, n))
+        self._of_a_remainder(r, n)
         return q + integer(laws.QUOTIENT(r.term, n.term)), integer(laws.REMAINDER(r.term, n.term))
+
+    def _of_a_remainder(self, r: Integer, n: Integer) -> None:
+        """How a remainder is divided that may be the number itself: as that number is, of which the parts are known."""
+        atom = r.product
+        if atom is None or len(atom) != 1 or atom[0].head != "apply" or atom[0].data is not laws.REMAINDER:
+            return
+        q, rest = self._polynomial(atom[0].args[0]).divided_by(n)
+        if q.terms:
+            self.law(laws.quotient_of_sum(q, n, rest))
+            self.law(laws.small(rest, n))
 
     def below(self, t: Integer, n: Integer) -> Expr:
         """The condition 0 <= t < n; how a number of several digits is below a product is shown by its digits."""
