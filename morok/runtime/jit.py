@@ -73,6 +73,14 @@ def _machine(m: Machine, level: int) -> Any:
     return target.create_target_machine(cpu=m.cpu, features=m.features, opt=level, reloc="pic", codemodel="default")
 
 
+@functools.cache
+def _pass_builder(m: Machine, level: int, middle_end: bool) -> Any:
+    """LLVM's maker of passes for a machine, kept for the process: llvmlite never frees 1.5 KB of each."""
+    options = llvm().create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = middle_end
+    return llvm().create_pass_builder(_machine(m, level), options)
+
+
 def llvm_version() -> str:
     """The version of LLVM in use: "22.1.0"."""
     return ".".join(map(str, llvm().llvm_version_info))
@@ -116,15 +124,12 @@ def _close(opened: list[Any]) -> None:
 class _Passes:
     """LLVM's passes over one module: its middle end, or nothing but the unrolling of the loops that ask for it."""
 
-    def __init__(self, machine: Any, middle_end: bool) -> None:
-        binding = llvm()
-        self._options = binding.create_pipeline_tuning_options(speed_level=2)
-        self._options.loop_vectorization = self._options.slp_vectorization = middle_end
-        self._builder = binding.create_pass_builder(machine, self._options)
+    def __init__(self, builder: Any, middle_end: bool) -> None:
+        self._builder = builder
         if middle_end:
-            self._manager = self._builder.getModulePassManager()
+            self._manager = builder.getModulePassManager()
         else:
-            self._manager = binding.create_new_module_pass_manager()
+            self._manager = llvm().create_new_module_pass_manager()
             self._manager.add_loop_unroll_pass()
 
     def run(self, module: Any) -> None:
@@ -143,8 +148,6 @@ class _Passes:
         else:
             dispose(manager)
             manager.detach()
-        self._builder.close()
-        self._options.close()
 
 
 _settings: dict[str, str] = {}
@@ -182,7 +185,7 @@ def _emission(text: str, m: Machine, effort: Effort) -> Callable[[], bytes]:
         machine = _machine(m, _LEVELS[how])
         passes = None
         if effort == "all" or unrolled.ASKED in text:
-            passes = _Passes(machine, effort == "all")
+            passes = _Passes(_pass_builder(m, _LEVELS[how], effort == "all"), effort == "all")
             opened.append(passes)
         _settle(how)
 
