@@ -104,7 +104,7 @@ def texts(extents: Iterable[Extent]) -> list[str]:
 
 
 def plural(extent: Extent) -> str:
-    """What an extent is about, of which there may be any number."""
+    """The plural of what an extent is about."""
     return _WORDS.get(extent.what, extent.what).replace("{}", "").strip().replace("  ", " ")
 
 

@@ -1,4 +1,4 @@
-"""What a list of nodes is, in a few bytes that keep none of the nodes alive.
+"""The fingerprint of a list of nodes, in a few bytes that keep none of the nodes alive.
 
 A program is the same as another where their nodes are the same objects, as long as somebody has these. Who remembers programs by
 their nodes keeps the nodes, some 900 bytes each with what has been found out about them.

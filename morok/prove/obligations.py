@@ -35,7 +35,7 @@ ENOUGH_UNKNOWN: Final = 12  # instances of which nothing is known: no proof come
 
 @dataclass(slots=True)
 class Progress:
-    """What has been found out about a rule so far.
+    """The findings about a rule so far.
 
     everywhere   the things of which the proof holds for any number
     """
@@ -115,7 +115,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
 
 
 def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
-    """What was shown at some sizes, where it was met, at every size: then the proof has no extents."""
+    """The proof at every size of what was shown at some sizes, where it was met: it has no extents."""
     before = len(progress.obligations)
     if parametric_proof(rule, progress.ask).holds:
         beyond = list(progress.extents)

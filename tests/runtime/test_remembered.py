@@ -1,4 +1,4 @@
-"""What is remembered: at most so many entries, and so many bytes together."""
+"""A remembering table: at most so many entries, and so many bytes together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What random rules are judged by: folds in any order, what a rule assumes; and terms that agree at ordinary values."""
+"""The oracles that judge random rules: folds in any order, what a rule assumes; and terms that agree at ordinary values."""
 
 from __future__ import annotations
 

@@ -424,7 +424,7 @@ class _Launch(Reading):
 
 
 def _terms_of(t: Term, name: Symbol, over: list[Term], whole: bool) -> list[Term]:
-    """What a term contributes to a fold inside some loops: itself, or where it may be taken apart what a fold is made of."""
+    """The items that a term brings to a fold inside some loops: itself, or where it may be taken apart what a fold is made of."""
     op, parts = U.TERMS.entries[t]
     found: list[Term] = []
     for p in parts if op == name and not whole else (t,):

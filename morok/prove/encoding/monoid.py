@@ -206,7 +206,7 @@ class MonoidEncoder(StructureEncoder):
         return Node(tuple(self.total(ts) for ts in zip(*(o.lanes for o in operands), strict=True)), result)
 
     def regroups(self) -> bool:
-        """Whether what is folded may itself be taken apart: of floats, these are roundings."""
+        """Truth of what is folded being open to being taken apart itself: of floats, these are roundings."""
         floats = any(map(self.world.is_float, self.folded_dtypes()))
         return not floats or self.op in ("Max", "Min")
 

@@ -14,23 +14,42 @@ class Difference(NamedTuple):
     without: S.Expr
 
 
-def difference(e: S.EComprehension) -> Difference | None:
+class Quantified(NamedTuple):
+    """`all(body for names in sequence)`, or `any`."""
+
+    body: S.Expr
+    names: tuple[str, ...]
+    sequence: S.Expr
+
+
+def quantified(e: S.Expr | None, quantifier: str, names: int = 1) -> Quantified | None:
+    """The parts of `all(...)` or `any(...)` over a sequence of which no item is left out, with so many names for an item."""
     match e:
-        case S.EComprehension(
-            body=S.EName(name=kept),
-            names=(p,),
-            sequence=of,
-            condition=S.ECall(
-                name="all",
-                args=(
-                    S.EComprehension(
-                        body=S.ECompare(ops=("!=",), operands=(left, right)), names=(q,), sequence=without, condition=None
-                    ),
-                ),
-            ),
-        ) if kept == p and p != q and {_id_of(left), _id_of(right)} == {p, q} and p not in _names(without):
-            return Difference(of, without)
+        case S.ECall(name=name, args=(S.EComprehension(condition=None) as over,)) if name == quantifier and len(
+            over.names
+        ) == names == len(set(over.names)):
+            return Quantified(over.body, over.names, over.sequence)
     return None
+
+
+def _compared(e: S.Expr, op: str) -> tuple[S.Expr, S.Expr] | None:
+    """The sides of one comparison by this operator."""
+    match e:
+        case S.ECompare(ops=(found,), operands=(left, right)) if found == op:
+            return left, right
+    return None
+
+
+def difference(e: S.EComprehension) -> Difference | None:
+    """The lists of `[p for p in a if all(p[0] != q[0] for q in b)]`."""
+    inner = quantified(e.condition, "all")
+    sides = None if inner is None else _compared(inner.body, "!=")
+    if inner is None or sides is None or len(e.names) != 1 or e.body != S.EName(e.names[0]):
+        return None
+    (p,), (q,) = e.names, inner.names
+    if p == q or {_id_of(side) for side in sides} != {p, q} or p in _names(inner.sequence):
+        return None
+    return Difference(e.sequence, inner.sequence)
 
 
 def _id_of(e: S.Expr) -> str:
@@ -41,107 +60,58 @@ def _id_of(e: S.Expr) -> str:
     return ""
 
 
+def _pairs(e: S.Expr, quantifier: str, op: str, names: int = 1) -> tuple[S.Expr, S.Expr] | None:
+    """The lists a and b of `all(QUANTIFIER(p OP q for q in b) for p in a)`, of items or of their first parts."""
+    outer = quantified(e, "all", names)
+    inner = None if outer is None else quantified(outer.body, quantifier, names)
+    sides = None if inner is None else _compared(inner.body, op)
+    if outer is None or inner is None or sides is None:
+        return None
+    if not set(outer.names).isdisjoint({*inner.names, *_names(inner.sequence)}):
+        return None
+    p, q = S.EName(outer.names[0]), S.EName(inner.names[0])
+    return (outer.sequence, inner.sequence) if sides in ((p, q), (q, p)) else None
+
+
 def apart(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
     """The lists a and b of `all(all(i != j for j, _m in b) for i, _n in a)`, which have no axis in common."""
-    match e:
-        case S.ECall(
-            name="all",
-            args=(
-                S.EComprehension(
-                    body=S.ECall(
-                        name="all",
-                        args=(
-                            S.EComprehension(
-                                body=S.ECompare(ops=("!=",), operands=(S.EName(name=x), S.EName(name=y))),
-                                names=(j, m),
-                                sequence=b,
-                                condition=None,
-                            ),
-                        ),
-                    ),
-                    names=(i, n),
-                    sequence=a,
-                    condition=None,
-                ),
-            ),
-        ) if {x, y} == {i, j} and len({i, j, m, n}) == 4 and not {i, n} & _names(b):
-            return a, b
-    return None
+    return _pairs(e, "all", "!=", names=2)
 
 
 def among(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
     """The lists a and b of `all(any(p == q for q in b) for p in a)`: every axis of a is one of b's."""
-    match e:
-        case S.ECall(
-            name="all",
-            args=(
-                S.EComprehension(
-                    body=S.ECall(
-                        name="any",
-                        args=(
-                            S.EComprehension(
-                                body=S.ECompare(ops=("==",), operands=(S.EName(name=x), S.EName(name=y))),
-                                names=(q,),
-                                sequence=b,
-                                condition=None,
-                            ),
-                        ),
-                    ),
-                    names=(p,),
-                    sequence=a,
-                    condition=None,
-                ),
-            ),
-        ) if {x, y} == {p, q} and p != q and p not in _names(b):
-            return a, b
-    return None
+    return _pairs(e, "any", "==")
 
 
 def all_among(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
     """The lists parts and c of `all(all(any(p == q for q in c) for p in part) for part in parts)`."""
-    match e:
-        case S.ECall(name="all", args=(S.EComprehension(body=inner, names=(part,), sequence=parts, condition=None),)) if (
-            (found := among(inner)) is not None and found[0] == S.EName(part) and part not in _names(found[1])
-        ):
-            return parts, found[1]
-    return None
+    outer = quantified(e, "all")
+    found = None if outer is None else among(outer.body)
+    if outer is None or found is None or found[0] != S.EName(outer.names[0]) or outer.names[0] in _names(found[1]):
+        return None
+    return outer.sequence, found[1]
 
 
 def distinct(e: S.Expr) -> S.Expr | None:
     """The list c of `all(all(i == j or c[i][0] != c[j][0] for j in 0..len(c)) for i in 0..len(c))`: no axis is in it twice."""
-    match e:
-        case S.ECall(
-            name="all",
-            args=(
-                S.EComprehension(
-                    body=S.ECall(
-                        name="all",
-                        args=(
-                            S.EComprehension(
-                                body=S.EBinary(
-                                    op="or",
-                                    left=S.ECompare(ops=("==",), operands=(S.EName(name=x), S.EName(name=y))),
-                                    right=S.ECompare(ops=("!=",), operands=(left, right)),
-                                ),
-                                names=(j,),
-                                sequence=inner,
-                                condition=None,
-                            ),
-                        ),
-                    ),
-                    names=(i,),
-                    sequence=outer,
-                    condition=None,
-                ),
-            ),
-        ):
-            c, d = _place_of(left), _place_of(right)
-            if c is None or d is None or c[0] != d[0] or i == j or {x, y} != {i, j} or {c[1], d[1]} != {i, j}:
-                return None
-            whole = S.EName(c[0])
-            if c[0] not in (i, j) and _goes_over(inner, whole) and _goes_over(outer, whole):
-                return whole
-    return None
+    outer = quantified(e, "all")
+    inner = None if outer is None else quantified(outer.body, "all")
+    if outer is None or inner is None or not isinstance(inner.body, S.EBinary) or inner.body.op != "or":
+        return None
+    equal, unequal = _compared(inner.body.left, "=="), _compared(inner.body.right, "!=")
+    if equal is None or unequal is None:
+        return None
+    (i,), (j,) = outer.names, inner.names
+    places = [_place_of(side) for side in unequal]
+    lists, indices = {p[0] for p in places if p}, {p[1] for p in places if p}
+    if None in places or i == j or len(lists) != 1 or indices != {i, j} or equal not in _both_ways(i, j):
+        return None
+    whole = S.EName(lists.pop())
+    return whole if whole.name not in (i, j) and _goes_over(inner.sequence, whole) and _goes_over(outer.sequence, whole) else None
+
+
+def _both_ways(i: str, j: str) -> tuple[tuple[S.Expr, S.Expr], ...]:
+    return (S.EName(i), S.EName(j)), (S.EName(j), S.EName(i))
 
 
 def _place_of(e: S.Expr) -> tuple[str, str] | None:
@@ -160,22 +130,26 @@ def _goes_over(e: S.Expr, c: S.EName) -> bool:
     return False
 
 
+def _closes_nothing(e: S.Expr | None, loop: str) -> bool:
+    """Truth of `len(axes(loop)) == 0`."""
+    match e:
+        case S.ECompare(
+            ops=("==",),
+            operands=(S.ECall(name="len", args=(S.ECall(name="axes", args=(S.EName(name=name),)),)), S.ENumber(value=0)),
+        ):
+            return name == loop
+    return False
+
+
 def without_axes(e: S.EComprehension) -> bool:
     """Truth of `[r for r in rs if len(axes(r)) == 0]`: the loops that close no axes."""
-    match e:
-        case S.EComprehension(
-            body=S.EName(name=kept),
-            names=(r,),
-            condition=S.ECompare(
-                ops=("==",),
-                operands=(
-                    S.ECall(name="len", args=(S.ECall(name="axes", args=(S.EName(name=one),)),)),
-                    S.ENumber(value=0),
-                ),
-            ),
-        ):
-            return kept == r == one
-    return False
+    return len(e.names) == 1 and e.body == S.EName(e.names[0]) and _closes_nothing(e.condition, e.names[0])
+
+
+def says_no_axes(e: S.Expr, loops: str) -> bool:
+    """Truth of `all(len(axes(r)) == 0 for r in loops)`."""
+    found = quantified(e, "all")
+    return found is not None and found.sequence == S.EName(loops) and _closes_nothing(found.body, found.names[0])
 
 
 def renumbered(e: S.EComprehension) -> tuple[S.Expr, S.Expr] | None:

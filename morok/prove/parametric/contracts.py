@@ -1,4 +1,4 @@
-"""What helpers give, at every size: what their contracts promise of it, as far as that is understood, and nothing else."""
+"""The results of helpers at every size: what their contracts promise of it, as far as that is understood, and nothing else."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
-    """What a call of a helper gives: several results as a tuple."""
+    """The result of a call of a helper: several as a tuple."""
     given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
     for needed in extern.requires:
         if r.guarding:
             raise Unsupported(f"{extern.name} in a condition, where it may not be called")
-        r.claim(_under(r, given, True, lambda e=needed: r.truth(e)))  # type: ignore[misc]
+        r.claim(_under(r, given, True, r.truth, needed))
     defined = _definition(extern)
     if defined is not None:
-        return _under(r, given, r.guarding, lambda: r.value(defined))
+        return _under(r, given, r.guarding, r.value, defined)
     made = tuple(_unknown(r, extern, p) for p in extern.results)
     names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
     for promise in extern.ensures:
         for c in conjuncts(promise):
             try:
-                premise = _under(r, names, True, lambda c=c: r.truth(c))  # type: ignore[misc]
+                premise = _under(r, names, True, r.truth, c)
             except Unsupported:
                 continue
             r.setting.premise(premise)
@@ -40,7 +40,7 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
 
 
 def _definition(extern: S.Extern) -> S.Expr | None:
-    """What the only result of a helper is, where its contract says that: `ensures r == expression`."""
+    """The only result of a helper, where its contract says that: `ensures r == expression`."""
     if len(extern.results) != 1 or extern.partial:
         return None
     for e in extern.ensures:
@@ -50,12 +50,12 @@ def _definition(extern: S.Extern) -> S.Expr | None:
     return None
 
 
-def _under(r: Reading, names: dict[str, Any], guarding: bool, read: Callable[[], Any]) -> Any:
-    """The value of what is read where the names of a contract stand for these."""
+def _under(r: Reading, names: dict[str, Any], guarding: bool, read: Callable[[S.Expr], Any], e: S.Expr) -> Any:
+    """An expression of a contract, read where its names stand for these."""
     before, r.names = r.names, names
     was, r.guarding = r.guarding, guarding
     try:
-        return read()
+        return read(e)
     finally:
         r.names, r.guarding = before, was
 

@@ -60,7 +60,7 @@ def value(r: Reading, e: S.Expr) -> Any:
 
 
 def _length_of_range(r: Reading, length: Integer) -> Integer:
-    """How many integers there are from one end to another: none where the ends are turned round, which a target must exclude."""
+    """The number of integers from one end to another: none where the ends are turned round, which a target must exclude."""
     if length.known is not None:
         return integer(max(length.known, 0))
     if r.guarding:
@@ -120,7 +120,7 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
 
 
 def about_axes(r: Reading, e: S.Expr) -> Expr | None:
-    """What a loop over axes says of the whole lists; None of any other condition."""
+    """The condition on whole lists of axes that a loop over axes is; None of any other condition."""
     if (c := axis_conditions.distinct(e)) is not None:
         return smt.And(*(laws.DISTINCT(a) for a in axes(r, c).parts))
     if (found := axis_conditions.apart(e)) is not None:
@@ -144,7 +144,7 @@ def among(r: Reading, a: AxisList, b: AxisList) -> Expr:
 
 
 def _all_among(r: Reading, parts: Any, c: AxisList) -> Expr:
-    """Every axis of each of these lists is one of c's; of a sequence of lists it is an unknown truth, used at every place."""
+    """Every axis of each of these lists is one of c's."""
     found: list[Expr] = []
     for part in parts if isinstance(parts, list) else [parts]:
         if isinstance(part, AxisList):
@@ -152,11 +152,15 @@ def _all_among(r: Reading, parts: Any, c: AxisList) -> Expr:
         elif isinstance(part, Items) and part.length.known is not None:
             found += [among(r, axis_list_or_none(part.at(integer(k))), c) for k in range(part.length.known)]
         else:
-            lists = items(part)
-            so = smt.Bool(r.setting.symbol("among"))
-            r.setting.for_all(lists.length, lambda k, p=lists: among(r, axis_list_or_none(p.at(k)), c), only_if=so)  # type: ignore[misc]
-            found.append(so)
+            found.append(_each_among(r, items(part), c))
     return smt.And(*found)
+
+
+def _each_among(r: Reading, lists: Items, c: AxisList) -> Expr:
+    """The truth of every axis of each list of a sequence being one of c's: an unknown."""
+    so = smt.Bool(r.setting.symbol("among"))
+    r.setting.for_all(lists.length, lambda k: among(r, axis_list_or_none(lists.at(k)), c), only_if=so)
+    return so
 
 
 _COMPARISONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
@@ -202,7 +206,7 @@ def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:
 
 
 def _over(r: Reading, e: S.EComprehension) -> Any:
-    """What a name that is gone over stands for; nothing where no name is."""
+    """The value of a name that is gone over; nothing where no name is."""
     return r.names.get(e.sequence.name) if isinstance(e.sequence, S.EName) else None
 
 
@@ -331,7 +335,7 @@ def _call(r: Reading, e: S.ECall) -> Any:
 
 
 def _evaluated(r: Reading, e: S.ECall) -> Datum:
-    """What an op makes of values: the same as of nodes that hold them."""
+    """The result of an op on values: the same as on nodes that hold them."""
     op, *arguments = e.args
     if not isinstance(op, S.EName):
         raise Unsupported("eval of what is no op")

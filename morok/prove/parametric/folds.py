@@ -14,6 +14,7 @@ from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws
+from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.functions import function, name_of
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.values import Dtype, Items, Vector
@@ -53,7 +54,7 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 
 def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
-    """How many lanes a fold has; None for as many as what is folded."""
+    """The number of lanes of a fold; None for as many as what is folded."""
     if r.part == "pattern":
         count = r.lanes.of(r.rule.type_of(at))
         below = r.type(part)
@@ -71,7 +72,7 @@ def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
 
 
 def _each(r: Reading, lanes: Integer, count: Integer) -> Integer:
-    """How many lanes are folded to one."""
+    """The number of lanes that are folded to one."""
     if lanes.same(count):
         return integer(1)
     each, rest = r.setting.divided(lanes, count)
@@ -147,29 +148,9 @@ def _items(part: Any) -> list[Any]:
 
 
 def _says_no_axes(rule: S.Rule, name: str) -> bool:
-    """Truth of a guard `all(len(axes(r)) == 0 for r in name)`."""
-    for clause in rule.clauses:
-        for c in conjuncts(clause.condition) if isinstance(clause, S.If) else ():
-            match c:
-                case S.ECall(
-                    name="all",
-                    args=(
-                        S.EComprehension(
-                            body=S.ECompare(
-                                ops=("==",),
-                                operands=(
-                                    S.ECall(name="len", args=(S.ECall(name="axes", args=(S.EName(name=one),)),)),
-                                    S.ENumber(value=0),
-                                ),
-                            ),
-                            names=(r,),
-                            sequence=S.EName(name=of),
-                            condition=None,
-                        ),
-                    ),
-                ) if one == r and of == name:
-                    return True
-    return False
+    """Truth of a guard saying that no loop of this name closes axes."""
+    conditions = (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition))
+    return any(says_no_axes(c, name) for c in conditions)
 
 
 __all__ = ["may_regroup", "reduce"]

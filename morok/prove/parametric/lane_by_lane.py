@@ -34,6 +34,9 @@ def lane_by_lane(rule: CheckedRule) -> bool:
     target = {op for op in ops_of(rule) if not (ops[op].params or ops[op].solver or op in STRUCTURAL)}
     if target and not (target == {"Load"} and _loads_only_what_it_builds(rule)):
         return False
+    types = [*rule.types.values(), *(b.type for b in rule.bindings.values() if b.type is not None)]
+    if any(isinstance(t.lanes, int) and t.lanes > 1 for t in types):
+        return False
     everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
     if any(isinstance(at, LISTS) or (isinstance(at, S.PConst) and at.kind in ("vconst", "anyconst")) for at in everything):
         return False

@@ -1,4 +1,4 @@
-"""How many lanes the nodes of a pattern have: one unknown for what the rule, or a guard of it, says is one number."""
+"""The lanes of the nodes of a pattern: one unknown for what the rule, or a guard of it, says is one number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Lanes:
             self._learn(condition)
 
     def of(self, ty: Ty) -> Integer:
-        """How many lanes a node of this type has: at least one."""
+        """The number of lanes of a node of this type: at least one."""
         name = ty.lanes
         while isinstance(name, str) and name in self.stands:
             name = self.stands[name]
@@ -45,7 +45,7 @@ class Lanes:
         return isinstance(ty.lanes, str) and ty.lanes not in self.stands and ty.lanes not in self.known
 
     def of_items(self, name: str, symbol: Symbol, ty: Ty, length: Integer) -> Callable[[Integer], Integer]:
-        """How many lanes each item of a sequence has: all the same, or each its own."""
+        """The number of lanes of each item of a sequence: all the same, or each its own."""
         if not self.rule.own_lanes(ty.lanes):
             count = self.of(ty)
             return lambda k: count
@@ -119,7 +119,7 @@ class Lanes:
         return name
 
     def _said(self, said: S.Expr, item: str, sequence: str) -> S.Expr | None:
-        """What the lanes of every item are said to be, where that is a number, the lanes of a node, or of one of the items."""
+        """The lanes that every item is said to have: a number, the lanes of a node, or those of one of the items."""
         for clause in self.rule.syntax.clauses:
             if isinstance(said, S.EName) and isinstance(clause, S.Let) and clause.names == (said.name,):
                 said = clause.value

@@ -148,12 +148,12 @@ def back_and_there(a: Expr, e: Expr) -> Expr:
 
 
 def moved_wholly(a: Expr, b: Expr, k: Integer, e: Expr, f: Expr) -> Expr:
-    """What is among the axes that were moved is where they are, whatever iteration was moved."""
+    """Axes among those that were moved are where these are, whatever iteration was moved."""
     return smt.Implies(AMONG(a, b), BLOCK(a, moved(b, k, e)) == BLOCK(a, moved(b, k, f)))
 
 
 def unmoved(a: Expr, b: Expr, k: Integer, e: Expr) -> Expr:
-    """What shares no axis with those that were moved is where it was."""
+    """Axes of which none was moved are where they were."""
     return smt.Implies(APART(a, b), BLOCK(a, moved(b, k, e)) == BLOCK(a, e))
 
 
@@ -166,5 +166,5 @@ def among_through(a: Expr, b: Expr, c: Expr) -> Expr:
 
 
 def apart_through(a: Expr, b: Expr, c: Expr) -> Expr:
-    """What is among others that share nothing with c shares nothing with it."""
+    """A list among others that share nothing with c shares nothing with it."""
     return smt.Implies(smt.And(AMONG(a, b), APART(b, c)), smt.And(APART(a, c), APART(c, a)))

@@ -57,7 +57,7 @@ def lanewise(r: Reading, f: Applicable, operands: Sequence[Vector], scalars: set
 
 
 def _widest(xs: Sequence[Vector]) -> Integer:
-    """How many lanes there are where each operand has one or all of them."""
+    """The number of lanes where each operand has one or all of them."""
     found = integer(1)
     for x in xs:
         if found.known == 1:
@@ -299,7 +299,7 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 
 def _own(count: Integer, width: Integer) -> Integer:
-    """How many lanes each iteration has of so many."""
+    """The number of lanes that each iteration has of so many."""
     if width.known == 1:
         return count
     own, rest = count.divided_by(width)
@@ -362,7 +362,7 @@ def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Ite
 
 
 def _load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """What is stored at a place, lane by lane; in place of what is not there the alternative."""
+    """The values stored at a place, lane by lane; in place of what is not there the alternative."""
     place, alt = r.one(parts["index"]), r.optional(parts.get("alt"))
     if r.part == "pattern":
         count = r.lanes.of(r.rule.type_of(at))
@@ -408,6 +408,12 @@ def _range(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return Vector(integer(1), lambda e, lane: sequences.constant(laws.block(axis, e), dtype))
 
 
+def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    part = _operand(r, op, parts)
+    f = function(r, op, [r.element(part)], r.element(at))
+    return lanewise(r, f, [r.one(part)], set())
+
+
 Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement]
 _ROLES: Final[dict[str, Meaning]] = {
     "take": _take,
@@ -418,7 +424,7 @@ _ROLES: Final[dict[str, Meaning]] = {
 }
 _NAMED: Final[dict[str, Meaning]] = {
     "PtrCat": _join,
-    "Bitcast": lambda r, op, parts, at: _bitcast(r, op, parts, at),
+    "Bitcast": _bitcast,
     "Index": _index,
     "Load": _load,
     "After": _after,
@@ -428,9 +434,3 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Store": statements.store,
     "End": statements.end,
 }
-
-
-def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    part = _operand(r, op, parts)
-    f = function(r, op, [r.element(part)], r.element(at))
-    return lanewise(r, f, [r.one(part)], set())

@@ -65,7 +65,7 @@ def within_reach(rule: CheckedRule) -> bool:
 
 
 def question(rule: CheckedRule, choices: Choices) -> tuple[list[Expr], Expr]:
-    """What is known of one lane of a rule's result, and what must follow."""
+    """Premises about one lane of a rule's result, and the claim that must follow."""
     reading = Reading(rule, choices)
     setting = reading.setting
     here = setting.iteration(smt.Const(Symbol("fixed", "here"), laws.ITERATION))

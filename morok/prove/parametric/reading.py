@@ -1,4 +1,4 @@
-"""How a rule is read at every size: what its pattern binds, its clauses, its operands."""
+"""The reading of a rule at every size: what its pattern binds, its clauses, its operands."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Reading:
         return ops.made(self, op, parts, at)
 
     def result(self, extern: S.Extern, arguments: list[Any]) -> Any:
-        """What a helper gives."""
+        """The result of a helper."""
         return contracts.result(self, extern, arguments)
 
     # types
@@ -293,7 +293,12 @@ class Reading:
         return self.pattern(part) if isinstance(part, S.Pattern) else self.node(part)
 
     def optional(self, part: Any) -> Vector | None:
-        return None if part is None or isinstance(part, (S.PNone, S.ENone)) else self.one(part)
+        """An operand that may be absent: absent, or there. A bare name in a pattern leaves open which."""
+        if part is None or isinstance(part, (S.PNone, S.ENone)):
+            return None
+        if isinstance(part, (S.PVar, S.PBind)) and part.name not in self.names:
+            raise Unsupported("an operand that may be absent, at every size")
+        return self.one(part)
 
     def many(self, part: Any) -> list[Items | Vector]:
         """Operands, one by one and by sequences."""

@@ -66,7 +66,7 @@ def segments(found: Any) -> list[Items | Vector]:
 
 
 def width(setting: Setting, of: AxisList) -> Integer:
-    """How many iterations a list of axes has."""
+    """The number of iterations of a list of axes."""
     product = integer(1)
     for a in of.parts:
         product = product * laws.width(a)

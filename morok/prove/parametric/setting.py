@@ -1,4 +1,4 @@
-"""What is known while a rule is read at every size, what must be shown, and the instances of laws that this calls for."""
+"""The premises of a rule that is read at every size, its claims, and the instances of laws that this calls for."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
 from morok.prove.parametric.values import Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
+from morok.prove.smt.graph import subterms
 from morok.prove.symbol import Symbol
 
 ROUNDS: Final = 6  # of looking for terms that instances brought
@@ -117,7 +118,7 @@ class Setting:
         return q + integer(laws.QUOTIENT(r.term, n.term)), integer(laws.REMAINDER(r.term, n.term))
 
     def _of_a_remainder(self, r: Integer, n: Integer) -> None:
-        """How a remainder is divided that may be the number itself: as that number is, of which the parts are known."""
+        """The division of a remainder that may be the number itself: as that number is divided, of which the parts are known."""
         atom = r.product
         if atom is None or len(atom) != 1 or atom[0].head != "apply" or atom[0].data is not laws.REMAINDER:
             return
@@ -186,7 +187,7 @@ class Setting:
     def widest_lists(self) -> list[Expr]:
         """The lists of axes that are not said to be among others."""
         lists = dict.fromkeys(t for t in self._terms() if t.sort is laws.AXES)
-        among = (t.args for t in _subterms(self.premises) if t.head == "apply" and t.data is laws.AMONG)
+        among = (t.args for t in subterms(self.premises) if t.head == "apply" and t.data is laws.AMONG)
         parts = {a for a, b in among if a is not b}
         return [a for a in lists if a not in parts]
 
@@ -262,7 +263,7 @@ class Setting:
         place = smt.Int(self.symbol("place"))
         functions = {
             (t.data, k)
-            for t in _subterms([holds(integer(place))])
+            for t in subterms([holds(integer(place))])
             if t.head == "apply"
             for k, a in enumerate(t.args)
             if a is place
@@ -272,7 +273,7 @@ class Setting:
     # instances
 
     def _terms(self) -> Iterator[Expr]:
-        yield from _subterms([*self.premises, *self.claims, *self.laws])
+        yield from subterms([*self.premises, *self.claims, *self.laws])
 
     def _positive(self, n: Integer, depth: int) -> None:
         """A product is positive where its factors are."""
@@ -331,8 +332,9 @@ class Setting:
         self.law(smt.Implies(length.term == 1, t == item(integer(0))))
         one = item(integer(smt.Int(Symbol("fixed", "place"))))
         if combine is not None and one.head == "apply" and one.data is combine:
-            sides = [self.tuple_of(length, lambda k, j=j: item(k).args[j]) for j in range(2)]  # type: ignore[misc]
-            self.law(smt.Implies(length.term > 0, t == combine(*(t.data(s) for s in sides))))
+            left = self.tuple_of(length, lambda k: item(k).args[0])
+            right = self.tuple_of(length, lambda k: item(k).args[1])
+            self.law(smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))))
         if one.head == "apply" and one.data is not t.data and self.nested.get(one.data) == self.nested[t.data]:
             self._fold_of_folds(t, one)
 
@@ -361,7 +363,7 @@ class Setting:
         self.law(smt.Implies(inside, t == combine(*(t.data(p) for p in parts))))
 
     def compared(self, a: Integer, b: Integer) -> None:
-        """What is known of the sign of a difference: that of its other factor, where it is a product with a positive number."""
+        """The sign of a difference: that of its other factor, where it is a product with a positive number."""
         difference = a - b
         monomials = list(difference.terms)
         for f in dict.fromkeys(monomials[0]) if monomials else ():
@@ -433,15 +435,4 @@ class Setting:
 def occurs(unknown: Integer, where: Integer) -> bool:
     """Truth of a term of one number standing in the other."""
     terms = {id(f) for m in unknown.terms for f in m}
-    return any(id(t) in terms for t in _subterms([f for m in where.terms for f in m]))
-
-
-def _subterms(roots: list[Expr]) -> Iterator[Expr]:
-    todo, seen = list(reversed(roots)), set()
-    while todo:
-        at = todo.pop()
-        if id(at) in seen:
-            continue
-        seen.add(id(at))
-        yield at
-        todo.extend(reversed(at.args))
+    return any(id(t) in terms for t in subterms([f for m in where.terms for f in m]))

@@ -1,4 +1,4 @@
-"""What the parts of a rule stand for: vectors, sequences and lists of axes, of unknown lengths."""
+"""The values of the parts of a rule: vectors, sequences and lists of axes, of unknown lengths."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Dtype:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What a statement does: at every iteration of the axes around it, so many effects, each a few terms.
+    """The effects of a statement: at every iteration of the axes around it, so many effects, each a few terms.
 
     Nothing orders the effects of different iterations and lanes: a statement is the set of them.
     """

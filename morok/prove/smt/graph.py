@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from morok.prove.smt.build import Const
@@ -23,31 +23,28 @@ def unknowns(conditions: Sequence[Expr]) -> tuple[list[Expr], list[Applicable]]:
     """The unknowns of these conditions and the functions, in the order in which they are met."""
     found: list[Expr] = []
     functions: dict[int, Applicable] = {}
-    todo, seen = list(reversed(conditions)), set()
-    while todo:
-        at = todo.pop()
-        if id(at) in seen:
-            continue
-        seen.add(id(at))
+    for at in subterms(conditions):
         if at.head == "const":
             found.append(at)
         elif at.head == "apply":
             functions[id(at.data)] = at.data
-        todo.extend(reversed(at.args))
     return found, list(functions.values())
 
 
 def kinds(conditions: Sequence[Expr]) -> set[Kind]:
     """The kinds of the sorts of all terms in these conditions."""
-    found: set[Kind] = set()
-    todo, seen = list(conditions), set()
+    return {at.sort.kind for at in subterms(conditions)}
+
+
+def subterms(roots: Sequence[Expr]) -> Iterator[Expr]:
+    """All terms in these, each once, in the order in which they are met."""
+    todo, seen = list(reversed(roots)), set()
     while todo:
         at = todo.pop()
         if id(at) not in seen:
             seen.add(id(at))
-            found.add(at.sort.kind)
-            todo.extend(at.args)
-    return found
+            yield at
+            todo.extend(reversed(at.args))
 
 
 def without_arithmetic(conditions: Sequence[Expr]) -> list[Expr] | None:
