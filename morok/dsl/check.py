@@ -325,6 +325,7 @@ class _RuleChecker:
                 )
         root = r.types.fresh()
         pattern = Patterns(r).pattern(rule.pattern, root)
+        r.settle_equal_values()
         frozen = {e: (r.types.find(e), r.types.mask(e)) for e in r.types.elements()}
         pattern_lanes = {r.types.find_lane(t.lanes) for _, t in r.typed}
         pattern_names = set(r.bound)

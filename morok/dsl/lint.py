@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from morok.dsl import syntax as S
@@ -121,15 +122,18 @@ def _used(rule: S.Rule) -> set[str]:
                 used.add(n.lanes)
             elif isinstance(n, S.EStruct):
                 used |= {v.name for _, v in n.fields if isinstance(v, S.EName)}
-    once: set[str] = set()
-    for n in _walk(rule.pattern):
-        if isinstance(n, S.PVar | S.PSequence | S.PBind):
-            (used if n.name in once else once).add(n.name)
+    used |= _repeated(rule.pattern)
     for n in _walk(rule.pattern):  # alternatives bind the same names on every side
         if isinstance(n, S.PAlternatives):
             for option in n.options[1:]:
-                used -= {m.name for m in _walk(option) if isinstance(m, S.PVar | S.PSequence)} - _read_names(rule)
+                used -= {m.name for m in _walk(option) if isinstance(m, S.PVar | S.PSequence | S.PConst)} - _read_names(rule)
     return used
+
+
+def _repeated(pattern: S.Pattern) -> set[str]:
+    """The names that a pattern has more than once."""
+    count = Counter(n.name for n in _walk(pattern) if isinstance(n, S.PVar | S.PSequence | S.PBind | S.PConst) and n.name)
+    return {name for name, times in count.items() if times > 1}
 
 
 def _read_names(rule: S.Rule) -> set[str]:
@@ -140,6 +144,7 @@ def _canonical(p: S.Pattern) -> str:
     """The text of a pattern with its variables numbered, so that patterns that match the same are the same text."""
     names: dict[str, str] = {}
     parts: list[str] = []
+    repeated = _repeated(p)
     for n in _walk(p):
         kind = type(n).__name__
         match n:
@@ -149,7 +154,8 @@ def _canonical(p: S.Pattern) -> str:
             case S.PBind():
                 names.setdefault(n.name, f"v{len(names)}")
             case S.PConst():
-                parts.append(f"{kind} {n.kind}")
+                equal = names.setdefault(n.bound, f"v{len(names)}") if n.bound in repeated else ""
+                parts.append(f"{kind} {n.kind} {equal}")
             case S.PLiteral() | S.ENumber():
                 parts.append(f"{kind} {n.text}")
             case S.POp():

@@ -39,6 +39,7 @@ class Resolver:
         self.kept: list[S.Syntax] = []  # the nodes that `sorts` knows by id
         self.constants: list[tuple[S.Expr, T]] = []  # values in operand position: their dtype must be determined
         self.asked: list[tuple[S.Expr, T, str, str]] = []  # dtypes that clauses name or compute at, to be determined; with a hint
+        self.equal_values: list[tuple[T, T, str, S.Syntax]] = []  # constants of one name, and where the second stands
         self.same_width: list[tuple[T, T]] = []
         self.chosen: list[tuple[int, int]] = []  # the lanes of what a condition chooses among, and its own
         self.addresses: list[T] = []  # operands that are an index where nothing says otherwise
@@ -113,7 +114,7 @@ class Resolver:
         )
 
     def bind(self, name: str, value: Value, at: S.Syntax, invalid_ok: bool = False, constant: bool = False) -> None:
-        """Bind `name`, or, for a node bound before, say that both are the same node."""
+        """Bind `name`, or, for a node bound before, say that both are the same node; for a constant, that they are equal."""
         if self.reserved(name):
             self.fail(f"`{name}` is a dtype, not a variable", at, hint="dtype names are reserved words")
         if name in self.types.named:
@@ -127,12 +128,25 @@ class Resolver:
             if {old.value.kind, value.kind} == {"const", "node"} and not (old.value.many or value.many):
                 hint = f"`@const({name})` binds the value of a constant; `n @const({name})` its node too: write n for it"
             self.fail(f"`{name}` stands for two kinds of things", at, hint=hint)
+        if value.kind == "const" and value.type is not None and old.value.type is not None and not value.many:
+            self.equal_values.append((old.value.type, value.type, name, at))
+            return
         if value.kind in ("const", "int", "bool") and value.type is not None:
             self.fail(f"the value `{name}` is bound twice", at, hint="give it two names, and compare them in a guard")
         if value.type is not None and old.value.type is not None:
             self.unify(value.type, old.value.type, f"`{name}`", at)
         old.invalid_ok = old.invalid_ok or invalid_ok
         old.constant = old.constant or constant
+
+    def settle_equal_values(self) -> None:
+        """The dtypes of constants that have one name, once the pattern has said all of them: integers are equal as mathematical
+        integers, at any two dtypes; all others have one dtype.
+        """
+        integral = self.universe.integral
+        for first, second, name, at in self.equal_values:
+            if (self.types.mask(first.elem) | self.types.mask(second.elem)) & ~integral:
+                with self.typing(f"`@const({name})`", at, "constants that are no integers are equal at one dtype only"):
+                    self.types.same_element(first.elem, second.elem)
 
     # dtypes
 

@@ -123,8 +123,9 @@ class Patterns(Targets):
     def any_constant(self, name: str | None, ty: Ty, node: str | None = None) -> Node:
         """`@const(v)`: any value of the dtype, the same in every lane. Counterexamples call it by its own name, or the node's."""
         dtype = self.element(ty)
-        if name is not None and isinstance(self.names.get(name), Constant):
-            return self.splat(self.names[name].term, dtype, ty)
+        known = self.names.get(name) if name is not None else None
+        if name is not None and isinstance(known, Constant):
+            return self.splat(known.term if known.dtype == dtype else self.equal_number(name, known, dtype), dtype, ty)
         self.unnamed += 1
         unknown = Symbol("value", name) if name is not None else Symbol("constant", self.unnamed)
         term = self.world.variable(unknown, dtype)
@@ -133,6 +134,12 @@ class Patterns(Targets):
         if name is not None:
             self.names[name] = Constant(term, dtype)
         return self.splat(term, dtype, ty)
+
+    def equal_number(self, name: str, known: Constant, dtype: str) -> Term:
+        """The constant of another dtype that is the same integer; the rule matches only where there is one."""
+        term: Term = self.world.variable(Symbol("value", name, dtype), dtype)
+        self.premise(*self.numbers.compare("==", self.number(known), self.number(Constant(term, dtype))))
+        return term
 
     def vector_constant(self, p: S.PConst, ty: Ty) -> Node:
         """`@vconst(vs)`, `@anyconst(vs)`: any value in every lane."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType
+from morok.ir.number import coerce
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp, vconst
 
@@ -37,6 +38,7 @@ class Maker:
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int], lanes: int = 1) -> None:
         self.rule, self.instance, self.rng, self.lanes = rule, instance, rng, lanes
         self.nodes: dict[str, UOp] = {}
+        self.values: dict[str, Any] = {}  # of constants, by what the pattern calls them
         self.count = 0
         self.factors: list[int] = []
         self.leaves: list[UOp] = []
@@ -141,7 +143,10 @@ class Maker:
                 if kind in ("vconst", "anyconst"):
                     return vconst(d, [self.constant(d) for _ in range(max(self.lanes, 2))])
                 special = {"zero": 0, "one": 1, "true": True, "false": False}
-                return self.const(d, special[kind] if kind in special else self.constant(d))
+                if kind in special:
+                    return self.const(d, special[kind])
+                value = self.constant(d) if p.bound is None else self.values.setdefault(p.bound, self.constant(d))
+                return self.const(d, coerce(d, value))
             case S.PLiteral(value=v):
                 return self.const(self.scalar(p), v)
             case S.PBind(name=name, inner=inner):
