@@ -19,7 +19,7 @@ from morok.prove.attack import compiled, orders, tolerance
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.encoding.obligation import OutOfSteps
-from morok.prove.obligations import Progress, conclude, is_definition, prove_instances, scope, theory_of
+from morok.prove.obligations import Progress, conclude, is_definition, prove_beyond, prove_instances, scope, theory_of
 from morok.prove.rule_syntax import canonical
 from morok.prove.smt.session import Died
 from morok.prove.trust import sieve
@@ -91,6 +91,8 @@ def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
     progress = Progress(budget, keep=False)
     try:
         prove_instances(rule, theory_of(rule), progress)
+        if progress.extents and progress.refuted is None and not progress.unknown:
+            prove_beyond(rule, progress)
     except (OutOfSteps, Died) as why:
         progress.unknown.append(str(why))
     except Exception as problem:  # as `morok prove` reports it
