@@ -79,6 +79,7 @@ CANNOT_BE: dict[str, Callable[[], Any]] = {
     "a store that closes an f32": lambda: P.index(X).store(F, F),
     "a buffer over an f32": lambda: UOp.new(Op.Bufferize, (F, F), (None, AddrSpace.GLOBAL)),
     "an If of an f32": lambda: UOp.new(Op.If, (F, P.index(X).store(F))),
+    "an If of two conditions": lambda: UOp.new(Op.If, (UOp.var("g", dtypes.bool.vec(2)), P.index(X).store(F))),
     "the end of no If": lambda: UOp.new(Op.EndIf, (X,)),
     "six elements as seven": lambda: UOp.new(Op.Reshape, (MATRIX, UOp.const(7))),
     "a size that is an f32": lambda: UOp.new(Op.Reshape, (MATRIX, F)),

@@ -32,6 +32,10 @@ FORMS = {
     "Vectorize(Load(Index(b: ptr(i32), i: index)), Load(Index(b, Add(i, 2)))) ~> Load { index: Index(b, i), dtype: i32x2 }": {
         "refuted"
     },
+    # at two lanes there is no such q, and the store matches all the same
+    "Store(p @ Index(b: ptr(i32), i: index), v: i32) let q = Index(p, 0) ~> Store(p, v)": {"unknown"},
+    "Index { buffer: b: ptr(f32), indices: [i: index], gate: None } let u = min([-1, 2]) if u < 0"
+    " ~> Index { buffer: b, indices: [Add(i, 0)] }": {"bounded"},
     "Group(ss..: void) ~> Group(ss[min(i, 2)] for i in 0..len(ss))": {"unknown", "refuted"},
     "n @ Reduce { src: x: i32, ranges: [], op: Max } if lanes(n) == 1 and lanes(x) == 2"
     " ~> Max(Max(Gep(x, [0]), Gep(x, [1])), 0)": {"unknown", "refuted"},

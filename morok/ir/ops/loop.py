@@ -52,8 +52,8 @@ def _all_reduce_type(src: tuple[UOp, ...], arg: Op, want: DType | None) -> DType
 
 
 def _if_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
-    if not src[0].dtype.is_bool:
-        raise TypeError(f"a bool as condition, not {src[0].dtype}")
+    if src[0].dtype is not dtypes.bool:  # one condition decides
+        raise TypeError(f"one bool as condition, not {src[0].dtype}")
     return dtypes.void
 
 
@@ -179,7 +179,7 @@ TABLE.define(
         typing=_if_type,
         llvm="if_",
         cuda="if_",
-        types="cond in bool; result in void; result scalar",
+        types="cond in bool; cond scalar; result in void; result scalar",
     )
 )
 TABLE.define(

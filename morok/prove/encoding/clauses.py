@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
+from morok.prove.answers import Answer
+from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.patterns import Patterns
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.solve import QUICK_BUDGET, ask
 from morok.prove.symbol import Symbol
 
 
@@ -28,11 +32,27 @@ class Clauses(Patterns):
             for name, result in zip(clause.names, results, strict=True):
                 self.names[name] = result
             return
-        result, needed = self.reading(lambda: self.expression(value))
+
+        def read() -> tuple[Any, Expr]:
+            return self.reading(lambda: self.expression(value))
+
+        result, needed = self.made(read) if self.makes_nodes(value) else read()
         if len(clause.names) != 1:
             raise Unsupported("several names for one value")
         self.premise(needed, self.existence(result))
         self.names[clause.names[0]] = result
+
+    def made(self, make: Callable[[], Any]) -> Any:
+        """What a rule makes of a match. That it cannot be made is no reason to pass the match over, if there is one."""
+        try:
+            return make()
+        except Inapplicable:
+            if ask([*self.out.premises, *self.world.axioms], QUICK_BUDGET).answer is Answer.UNSAT:
+                raise
+            raise Unsupported("nodes of other lanes or shapes than they are given") from None
+
+    def makes_nodes(self, e: S.Expr) -> bool:
+        return any((x.name if isinstance(x, S.ECall) else getattr(x, "op", "")) in self.rule.dialect.ops for x in S.walk(e))
 
     def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
         """A helper by its contract: what it requires is proved from the clauses before, what it ensures is assumed."""

@@ -88,7 +88,9 @@ class CountingEncoder(StructureEncoder):
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
         self.side = "target"
-        return self.by_iterations(pattern, self.fold, self.fold.loops[0])
+        fold = self.fold
+        found: Obligation = self.made(lambda: self.by_iterations(pattern, fold, fold.loops[0]))
+        return found
 
     def by_iterations(self, pattern: Node, fold: Fold, loop: Loop) -> Obligation:
         out, n, end = self.out, self.numbers, loop.end

@@ -6,11 +6,9 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.answers import Answer
 from morok.prove.encoding.clauses import Clauses
 from morok.prove.encoding.obligation import Inapplicable, Obligation
 from morok.prove.semantics.term import Unsupported, both, is_false
-from morok.prove.solve import QUICK_BUDGET, ask
 
 
 class Encoder(Clauses):
@@ -26,12 +24,7 @@ class Encoder(Clauses):
         if any(is_false(smt.simplify(p)) for p in out.premises):
             raise Inapplicable
         self.side = "target"
-        try:
-            target = self.target(self.rule.syntax.target, pattern)
-        except Inapplicable:  # what the pattern matches is no case to pass over because of what becomes of it
-            if ask([*out.premises, *self.world.axioms], QUICK_BUDGET).answer is Answer.UNSAT:
-                raise  # it matches nothing here
-            raise Unsupported("a target of other lanes or shapes than it is given") from None
+        target = self.made(lambda: self.target(self.rule.syntax.target, pattern))
         self.finish(pattern, target)
         out.premises.extend(self.world.axioms)
         return out

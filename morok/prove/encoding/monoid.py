@@ -136,7 +136,7 @@ class MonoidEncoder(StructureEncoder):
                 self.premise(t.value >= 0, t.value <= 1)
                 self.out.bind(f"lane {k} in iteration {i}", "any", t)
         folded = self.neighbours([self.total([t[k] for t in terms]) for k in range(len(source.lanes))], lanes)
-        made = self.node(self.rule.syntax.target, dtype)
+        made = self.made(lambda: self.node(self.rule.syntax.target, dtype))
         if not isinstance(made, Node) or made.dtype != dtype or len(made.lanes) != lanes:
             raise Unsupported("a target of other lanes or of another dtype")
         self.out.claim = both(*(t.value == p.value for t, p in zip(made.lanes, folded, strict=True)))

@@ -66,7 +66,8 @@ class ReindexingEncoder(StructureEncoder):
         for clause in self.rule.syntax.clauses:
             self.clause(clause)
         self.side = "target"
-        return self.questions([self.same_body(body.name, old, piece, piece[BODY[op]]) for piece in pieces])
+        found: Obligation = self.made(lambda: self.questions([self.same_body(body.name, old, p, p[BODY[op]]) for p in pieces]))
+        return found
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -457,14 +458,18 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
     return Vector(dtype.lanes, lambda e, lane: made)
 
 
-def _smaller(r: Reading, a: Any, b: Any) -> Integer:
-    x, y = number(a), number(b)
-    return integer(smt.If(x.term < y.term, x.term, y.term))
+def _smaller(r: Reading, *of: Any) -> Integer:
+    return functools.reduce(lambda x, y: integer(smt.If(x.term < y.term, x.term, y.term)), _several(of))
 
 
-def _greater(r: Reading, a: Any, b: Any) -> Integer:
-    x, y = number(a), number(b)
-    return integer(smt.If(x.term > y.term, x.term, y.term))
+def _greater(r: Reading, *of: Any) -> Integer:
+    return functools.reduce(lambda x, y: integer(smt.If(x.term > y.term, x.term, y.term)), _several(of))
+
+
+def _several(of: Sequence[Any]) -> list[Integer]:
+    if len(of) == 1:
+        raise Unsupported("the least or the greatest of a sequence")
+    return [number(v) for v in of]
 
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
