@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -175,6 +176,40 @@ def test_what_is_simplified_is_equal_wherever_it_has_a_value(seed: int, sort: So
         plain = smt.simplify(smt.substitute(e, *there))
         if plain.head == a.head == "value":
             assert plain is a
+
+
+SMALLEST = smt.FPSort(2, 3)  # 27 values: few enough to try all
+EVERY = [smt.numeral(SMALLEST, b) for b in range(1 << SMALLEST.width) if form_of(SMALLEST).canonical(b) == b]
+
+
+@pytest.mark.parametrize("head", ["fp.add", "fp.sub", "fp.mul", "fp.div"])
+def test_normal_forms_of_floats_are_equal_at_all_values(head: str) -> None:
+    x, y = (smt.Const(named(n), SMALLEST) for n in "xy")
+    operands = [x, y, smt.fpNeg(x), smt.fpNeg(y), *EVERY]
+    for p, q in itertools.product(operands[:4], operands):
+        for e in (make(head, (p, q), SMALLEST, "RNE"), make(head, (q, p), SMALLEST, "RNE")):
+            simple = smt.simplify(e)
+            for a, b in itertools.product(EVERY, EVERY if q in (y, operands[3]) else EVERY[:1]):
+                assert computed(e, (x, a), (y, b)) is computed(simple, (x, a), (y, b)), (e, simple, a, b)
+
+
+@pytest.mark.parametrize("factor", EVERY, ids=str)
+def test_normal_forms_of_fused_products_are_equal_at_all_values(factor: Expr) -> None:
+    x, y = (smt.Const(named(n), SMALLEST) for n in "xy")
+    for e in (smt.fpFMA("RNE", factor, x, y), smt.fpFMA("RNE", smt.fpNeg(x), factor, y), smt.fpFMA("RNE", x, y, factor)):
+        simple = smt.simplify(e)
+        for a, b in itertools.product(EVERY, EVERY):
+            assert computed(e, (x, a), (y, b)) is computed(simple, (x, a), (y, b)), (e, simple, a, b)
+
+
+def computed(e: Expr, *values: tuple[Expr, Expr]) -> Expr:
+    """The numeral that a term is at these values, each of its functions computed as it stands."""
+    for unknown, value in values:
+        if e is unknown:
+            return value
+    found = value_of(e, tuple(computed(a, *values).data for a in e.args)) if e.args else e.data
+    assert found is not None
+    return smt.numeral(e.sort, found)
 
 
 @given(st.integers(0, 2**32))

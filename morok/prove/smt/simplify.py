@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+from morok.prove.smt import floats
 from morok.prove.smt.fold import value_of
 from morok.prove.smt.sorts import BOOL, Sort
 from morok.prove.smt.terms import FALSE, TRUE, Applicable, Expr, at_forgetting, make, numeral
@@ -17,7 +18,7 @@ _negated: Final[dict[int, tuple[Expr, Expr]]] = {}
 at_forgetting(_simple.clear)
 at_forgetting(_negated.clear)
 
-COMMUTATIVE: Final = frozenset({"=", "distinct", "xor", "bvadd", "bvmul", "bvand", "bvor", "bvxor", "fp.add", "fp.mul", "fp.eq"})
+COMMUTATIVE: Final = frozenset({"=", "distinct", "xor", "bvadd", "bvmul", "bvand", "bvor", "bvxor", "fp.eq"})
 _ORDERS: Final = {"<": (0, False), "<=": (0, True), ">": (1, False), ">=": (1, True)}  # which side is the less, and if equal
 
 
@@ -454,6 +455,7 @@ _RULES: Final[dict[str, Callable[[Expr, tuple[Expr, ...]], Expr | None]]] = {
         for name, mirrored, strict in (("lt", False, True), ("le", False, False), ("gt", True, True), ("ge", True, False))
     },
     **dict.fromkeys(("fp.lt", "fp.leq", "fp.gt", "fp.geq"), _order_of_floats),
+    **floats.RULES,
     "extract": _cut,
     "zero_extend": _cut,
     "sign_extend": _cut,
