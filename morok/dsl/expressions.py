@@ -149,6 +149,7 @@ class Expressions(ValueExpressions):
         fields += [(f, self._static(info, f, a)) for f, a in zip(wanted, fields_given, strict=True)]
         if extra:
             fields.append(("dtype", extra[0]))
+            self._lanes_said(extra[0], e, result)
         return S.EStruct(e.name, tuple(fields), span=e.span), result
 
     def _result_lanes(
@@ -212,6 +213,7 @@ class Expressions(ValueExpressions):
                 made, t = self.dtype(value)
                 with self.r.typing("the dtype", value):
                     self.types.same_element(t.elem, result.elem)
+                self._lanes_said(made, value, result)
                 fields.append((name, made))
             else:
                 known = (*operands, *info.fields, "dtype")
@@ -222,6 +224,22 @@ class Expressions(ValueExpressions):
             self.r.fail(f"{info.name} has more fields: {', '.join(missing)}", e)
         self.r.operand_types(info, slots, result, e)
         return replace(e, fields=tuple(fields)), result
+
+    def _lanes_said(self, dtype: S.Expr, at: S.Expr, result: T) -> None:
+        """A node is built with the lanes of the dtype that is written: `dtype(x)` is that of one lane, as `f32` is."""
+        count: int | str | None = 1
+        match dtype:
+            case S.EType(type=S.TName(name=name)) if (vector := self.r.universe.vector(name)) is not None:
+                count = vector[1]
+            case S.EType(type=S.TVector(lanes=lanes)):
+                count = lanes
+            case S.ECall(args=(_, S.ENumber(value=int(k)))):
+                count = k
+            case S.ECall(args=(_, _)):
+                count = None  # what a rule computes is for its proof
+        if count is not None:
+            with self.r.typing("the lanes of the dtype", at):
+                self.types.same_lanes(self.types.lane(count), result.lanes)
 
     def _many(self, info: OpInfo, name: str, value: S.Expr, slots: dict[str, list[T]]) -> S.Expr:
         if isinstance(value, S.EList):

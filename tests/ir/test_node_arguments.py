@@ -72,6 +72,7 @@ def buffer(n: int, *shape: int) -> UOp:
 
 MATRIX = buffer(6, 2, 3)
 P = UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(4))
+TWO = UOp.var("i", dtypes.index.vec(2))
 
 CANNOT_BE: dict[str, Callable[[], Any]] = {
     "a fold over an f32": lambda: F.reduce(Op.Add, F),
@@ -79,6 +80,8 @@ CANNOT_BE: dict[str, Callable[[], Any]] = {
     "a store that closes an f32": lambda: P.index(X).store(F, F),
     "a buffer over an f32": lambda: UOp.new(Op.Bufferize, (F, F), (None, AddrSpace.GLOBAL)),
     "an If of an f32": lambda: UOp.new(Op.If, (F, P.index(X).store(F))),
+    "a load of one lane from two places": lambda: UOp.new(Op.Load, (P.index(TWO),), None, dtypes.f32),
+    "two values for three places": lambda: P.index(UOp.var("j", dtypes.index.vec(3))).store(UOp.var("v", dtypes.f32.vec(2))),
     "an If of two conditions": lambda: UOp.new(Op.If, (UOp.var("g", dtypes.bool.vec(2)), P.index(X).store(F))),
     "the end of no If": lambda: UOp.new(Op.EndIf, (X,)),
     "six elements as seven": lambda: UOp.new(Op.Reshape, (MATRIX, UOp.const(7))),

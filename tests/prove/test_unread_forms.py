@@ -34,6 +34,17 @@ FORMS = {
     },
     # at two lanes there is no such q, and the store matches all the same
     "Store(p @ Index(b: ptr(i32), i: index), v: i32) let q = Index(p, 0) ~> Store(p, v)": {"unknown"},
+    # a node is built with the lanes of the dtype that is written
+    "l @ Load(Index(b: ptr(i32), Add(i: index, 0))) let k = 2 ~> Load { index: Index(b, i), dtype: dtype(l, k) }": {
+        "unknown",
+        "refuted",
+    },
+    "r @ Reduce { src: Unroll { src: x: i32, axes: a }, ranges: rs, op } let k = 2"
+    " ~> Reduce { src: Unroll { src: x, axes: a }, ranges: rs, op, dtype: dtype(r, k) }": {"unknown", "refuted"},
+    "n @ Reduce { src: x: i32, ranges: [], op } let k = lanes(x) ~> Reduce { src: x, ranges: [], op, dtype: dtype(n, k) }": {
+        "unknown",
+        "refuted",
+    },
     "Index { buffer: b: ptr(f32), indices: [i: index], gate: None } let u = min([-1, 2]) if u < 0"
     " ~> Index { buffer: b, indices: [Add(i, 0)] }": {"bounded"},
     "Group(ss..: void) ~> Group(ss[min(i, 2)] for i in 0..len(ss))": {"unknown", "refuted"},

@@ -141,6 +141,8 @@ def load_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     if want is not None:
         if want.scalar() is not found.scalar():
             raise TypeError(f"{found.scalar()} or a vector of it, not {want}")
+        if found.count not in (1, want.count):
+            raise TypeError(f"one lane a place of {found.count}, not {want}")
         found = want
     if len(src) > 1 and src[1].dtype not in (found, found.scalar()):
         raise TypeError(f"{found} in place of what is not read, not {src[1].dtype}")
@@ -153,6 +155,8 @@ def store_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
         raise TypeError(f"a place (an Index), not {src[0].op.name}")
     if value is not place and value.scalar() is not place.scalar():
         raise TypeError(f"a value of dtype {place.scalar()}, not {value}")
+    if place.count != 1 and value.count not in (1, place.count):
+        raise TypeError(f"a value for each place of {place.count}, not {value}")
     if len(src) > 2:
         ranged(src, 2)
     return dtypes.void

@@ -222,7 +222,7 @@ class _Accesses(Reading):
             if place.count not in (1, count):
                 raise Inapplicable
         else:
-            count = self.value(parts["dtype"]) if "dtype" in parts else place.count
+            count = self.lanes_said(parts["dtype"]) if "dtype" in parts else place.count
         if count < 1 or place.count not in (1, count):
             raise IllFormed(f"{count} lanes of {place.count} places")
         return Vector(count, lambda where, lane: U.term("Load", [lane_place(place, where, lane)]))

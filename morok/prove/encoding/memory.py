@@ -113,8 +113,9 @@ class Memory(Movement):
         if places is None:
             raise Unsupported("a load from what is no place")
         alt = self.optional(parts.get("alt"))
-        ty = None if self.side == "target" and "dtype" not in parts else self.type_or_none(at)
-        places = consecutive(places, self.lanes_of(ty) if ty is not None else len(places))
+        ty = None if isinstance(at, S.Expr) else self.type_or_none(at)
+        lanes = self.lanes_of(ty) if ty is not None else self.lanes_said(parts) if "dtype" in parts else len(places)
+        places = consecutive(places, lanes)
         if alt is not None and len(alt.lanes) not in (1, len(places)):
             raise Inapplicable
         terms = []

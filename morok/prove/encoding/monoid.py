@@ -296,16 +296,8 @@ class MonoidEncoder(StructureEncoder):
 
     def lanes_made(self, parts: dict[str, Any], at: S.Syntax, source: int) -> int:
         """How many lanes a Reduce in the target has: those that it names, those of the match if it takes its place."""
-        given = parts.get("dtype")
-        if isinstance(given, S.ECall) and given.name == "dtype":
-            if len(given.args) == 1:
-                return 1
-            known = self.numbers.n.known(self.number(self.expression(given.args[1])).value)
-            if known is None:
-                raise Unsupported("a computed number of lanes")
-            return int(known)
-        if given is not None:
-            raise Unsupported("a dtype of this form")
+        if "dtype" in parts:
+            return self.lanes_said(parts)
         if at is self.rule.syntax.target:
             return self.results
         return source

@@ -251,7 +251,25 @@ class Operands(Freedom):
         handler = getattr(self, f"op_{op.lower()}", None)
         if handler is None:
             raise Unsupported(f"the structure of {op}")
-        return handler(parts, at)
+        made = handler(parts, at)
+        if (
+            "dtype" in parts
+            and isinstance(at, S.Expr)
+            and not (isinstance(made, Node) and len(made.lanes) == self.lanes_said(parts))
+        ):
+            raise Unsupported("a dtype of other lanes than what is made")
+        return made
+
+    def lanes_said(self, parts: dict[str, Any]) -> int:
+        """The lanes of a node that is built with the dtype among its parts: `dtype(x)` is that of one."""
+        dtype = parts["dtype"]
+        if isinstance(dtype, S.ECall) and dtype.name == "dtype" and len(dtype.args) == 2:
+            known = self.numbers.n.known(self.number(self.expression(dtype.args[1])).value)
+            if known is None:
+                raise Unsupported("a computed number of lanes")
+            return int(known)
+        ty = self.type_or_none(dtype)
+        return ty.lanes if isinstance(dtype, S.EType) and ty is not None and isinstance(ty.lanes, int) else 1
 
     def by_role(self, info: OpInfo, parts: dict[str, Any], at: S.Syntax) -> Any:
         """An op of another dialect, read as that of Morok's which rearranges lanes alike."""

@@ -97,6 +97,13 @@ class UnrolledReading(Concrete, ABC):
         """Of a dtype only the lanes are known."""
         return x.count if lanes is None else lanes
 
+    def lanes_said(self, dtype: S.Expr) -> int:
+        """The lanes of a node that is built with this dtype: `dtype(x)` is that of one."""
+        if isinstance(dtype, S.ECall) and dtype.name == "dtype" and len(dtype.args) == 2:
+            return int(self.value(dtype))
+        ty = self.type(dtype) if isinstance(dtype, S.EType) else None
+        return ty.lanes if ty is not None and isinstance(ty.lanes, int) else 1
+
     def call_const(self, v: Vector, dtype: int) -> Vector:
         return v
 

@@ -134,7 +134,10 @@ class Reading(UnrolledReading):
         info = self.ops[op]
         handler: Callable[..., Any] | None = getattr(self, f"op_{op.lower()}", None)
         if handler is not None:
-            return handler(parts, at)
+            made = handler(parts, at)
+            if "dtype" in parts and isinstance(at, S.Expr) and made.count != self.lanes_said(parts["dtype"]):
+                raise IllFormed("a dtype of other lanes")
+            return made
         if info.params or op == "Bitcast":
             operands = [self.one(parts[o.name]) for o in info.operands]
             return U.lanewise(self.function(op, parts, at), operands, info.commutative, (0,) if op == "Where" else ())
@@ -244,9 +247,11 @@ class Reading(UnrolledReading):
         x: Vector = self.one(parts["src"])
         ranges = self.many(parts.get("ranges"), binder=True)
         op = self.folding(parts.get("op", ANY_FOLD))
-        count = self.value(parts["dtype"]) if "dtype" in parts else x.count
+        count = x.count
         if isinstance(at, S.Pattern):
             count = self.lane_count(self.rule.type_of(at))
+        elif "dtype" in parts:
+            count = self.lanes_said(parts["dtype"])
         elif at is self.rule.syntax.target:
             count = self.wanted
         if not ranges and count == x.count:

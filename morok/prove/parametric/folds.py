@@ -65,6 +65,8 @@ def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
         return count
     if "dtype" in parts:
         dtype = r.value(parts["dtype"])
+        if isinstance(parts["dtype"], S.ECall) and len(parts["dtype"].args) == 1:
+            return integer(1)  # `dtype(x)` is that of one lane
         if not isinstance(dtype, Dtype):
             raise Unsupported("a fold of a dtype that is not read")
         return dtype.lanes
