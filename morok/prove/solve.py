@@ -15,6 +15,7 @@ from morok.prove.smt import TRUE, BoolVal, Const, Expr, FPVal, numeral, simplify
 from morok.prove.smt import text as smtlib
 from morok.prove.smt.graph import kinds, unknowns, without_arithmetic
 from morok.prove.smt.propagate import refuted
+from morok.prove.smt.ring import refuted_as_polynomials
 from morok.prove.smt.session import Died, Session, session
 from morok.prove.smt.simplify import rebuilt
 from morok.prove.smt.sorts import BOOL
@@ -47,11 +48,11 @@ def ask(conditions: Sequence[Expr], budget: int, earlier: Answers | None = None,
 
     An answer to the very same question in `earlier` is taken, unless it is SAT and a `model` is wanted.
 
-    Where the solver gives up, it is asked again with all arithmetic forgotten: conditions that cannot hold for any functions in
-    its place cannot hold for these.
+    Products of unknown bit vectors are compared as polynomials first. Where the solver gives up, it is asked again with all
+    arithmetic forgotten: conditions that cannot hold for any functions in its place cannot hold for these.
     """
     plain = [c for c in conditions if c is not TRUE]
-    if refuted(plain):
+    if refuted(plain) or refuted_as_polynomials(plain):
         return Result(Answer.UNSAT)
     forgotten = without_arithmetic(plain) if "Float" in kinds(plain) else None
     if forgotten is not None and refuted(forgotten):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from morok.prove.smt import floats
+from morok.prove.smt import floats, shifts
 from morok.prove.smt.fold import value_of
 from morok.prove.smt.sorts import BOOL, Sort
 from morok.prove.smt.terms import FALSE, TRUE, Applicable, Expr, at_forgetting, make, numeral
@@ -387,6 +387,12 @@ def _bits(zero: str, ones: str, same: str) -> Callable[[Expr, tuple[Expr, ...]],
     return rule
 
 
+def _bits_both(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
+    if args[0] is args[1]:
+        return args[0]
+    return shifts.masked(args[0], args[1].data) if args[1].head == "value" else None
+
+
 def _bits_sum(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
     a, b = args
     if e.head == "bvsub":
@@ -399,8 +405,9 @@ def _bits_sum(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
 
 def _bits_product(e: Expr, args: tuple[Expr, ...]) -> Expr | None:
     for x, y in (args, args[::-1]):
-        if x.head == "value" and x.data in (0, 1):
-            return y if x.data else x
+        if x.head == "value":
+            by = shifts.exponent(x)
+            return x if not x.data else None if by is None else shifts.left(y, by)
     return None
 
 
@@ -443,7 +450,7 @@ _RULES: Final[dict[str, Callable[[Expr, tuple[Expr, ...]], Expr | None]]] = {
     **dict.fromkeys(_ORDERS, _compare),
     "div": _quotient,
     "/": _quotient,
-    "bvand": _bits("0", "it", "it"),
+    "bvand": _bits_both,
     "bvor": _bits("it", "1", "it"),
     "bvxor": _bits("it", "", "0"),
     "bvadd": _bits_sum,
@@ -455,6 +462,7 @@ _RULES: Final[dict[str, Callable[[Expr, tuple[Expr, ...]], Expr | None]]] = {
         for name, mirrored, strict in (("lt", False, True), ("le", False, False), ("gt", True, True), ("ge", True, False))
     },
     **dict.fromkeys(("fp.lt", "fp.leq", "fp.gt", "fp.geq"), _order_of_floats),
+    **shifts.RULES,
     **floats.RULES,
     "extract": _cut,
     "zero_extend": _cut,
