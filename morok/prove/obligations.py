@@ -38,6 +38,7 @@ class Progress:
     """The findings about a rule so far.
 
     everywhere   the things of which the proof holds for any number
+    first_search no graph was searched yet that the rule is false on
     """
 
     budget: int
@@ -56,6 +57,7 @@ class Progress:
     favourites: list[Any] = field(default_factory=list)
     answers: Answers = field(default_factory=dict)
     witnesses: Witnesses = field(default_factory=Witnesses)
+    first_search: bool = True
 
     def ask(self, name: str, conditions: list[Any], share: float, model: bool = True) -> Any:
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it
@@ -296,7 +298,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
             for extent in world.extents.values():
                 merged(progress.extents, extent)
             return True
-        if progress.refusal or (state is Answer.SAT and refutation.by(case, model)):
+        if progress.refusal or progress.refuted is not None or (state is Answer.SAT and refutation.by(case, model)):
             return True
         if state is Answer.UNKNOWN:
             reasons.append(f"{attempt.name}: out of resources")
@@ -444,9 +446,31 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
         dtypes = {dtype for _, dtype, _ in o.variables} | ({o.pattern.dtype} if o.pattern is not None else set())
         if flags and any(world.is_float(dtype) for dtype in dtypes & set(rule.dialect.dtypes)):
             return by_flags(rule, where, conditions, flags, attempt, progress)
-        result = progress.ask(f"{rule.name} {where}", conditions, attempt.share)
-        return result.answer, result.model
+        return at_length(rule, where, o, attempt, world, progress)
     return by_cases(rule, where, conditions, attempt, world, progress)
+
+
+def at_length(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
+    """A question that is not answered soon is put to a few values, and where the encoding knows too little the rule to a few
+    graphs, before the solver has all its budget for it.
+    """
+    name, conditions = f"{rule.name} {where}", [*o.premises, negation(o.claim)]
+    quick = SOON / progress.budget
+    if progress.unknown or attempt.share <= 2 * quick:
+        result = progress.ask(name, conditions, attempt.share)
+        return result.answer, result.model
+    result = progress.ask(name, conditions, quick)
+    if result.answer is not Answer.UNKNOWN:
+        return result.answer, result.model
+    if (model := probe(o, world, progress, FEW_PROBES)) is not None:
+        return Answer.SAT, model
+    if not world.exact and progress.first_search:
+        progress.first_search = False
+        progress.refuted = searched(rule)
+        if progress.refuted is not None:
+            return Answer.UNKNOWN, None
+    result = progress.ask(name, conditions, attempt.share)
+    return result.answer, result.model
 
 
 def by_flags(
@@ -469,9 +493,11 @@ PROBES = {
     "int": (0, 1, -1, 2, -3, 5, 7, -8),
 }
 MOST_PROBES = 1000
+FEW_PROBES = 128  # before the solver is asked at length
+SOON = 1_000_000  # units; of the 331 rules of algebra 4 have a question that takes more
 
 
-def probe(o: Obligation, world: Any, progress: Progress) -> Any:
+def probe(o: Obligation, world: Any, progress: Progress, most: int = MOST_PROBES) -> Any:
     """Where the solver gives up, try a few values by substitution: a rule that is false at 0 or NaN need not stay unknown.
 
     A model of the premises and the negated claim; None if none of the values makes one.
@@ -488,7 +514,7 @@ def probe(o: Obligation, world: Any, progress: Progress) -> Any:
         options.append([(term.value, world.constant(dtype, v).value) for v in values])
         plain += [(term.defined, TRUE)] if not term.defined.args and not is_true(term.defined) else []
         plain += [(term.invalid, FALSE)] if not term.invalid.args and not is_false(term.invalid) else []
-    for chosen in itertools.islice(itertools.product(*options), MOST_PROBES):
+    for chosen in itertools.islice(itertools.product(*options), most):
         there = smt.Substitution([*chosen, *plain])
         if all(is_true(there(c)) for c in conditions):
             result = progress.ask("probe", [*conditions, *(a == b for a, b in (*chosen, *plain))], 1.0)

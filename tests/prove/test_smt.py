@@ -20,6 +20,7 @@ from morok.prove.semantics.term import World, both, either, negation
 from morok.prove.smt import FALSE, TRUE, Expr, Sort, text
 from morok.prove.smt.fold import _FUNCTIONS, form_of, value_of
 from morok.prove.smt.library import term_of
+from morok.prove.smt.ring import Polynomials, refuted_as_polynomials
 from morok.prove.smt.session import session
 from morok.prove.smt.terms import make
 from morok.prove.symbol import Symbol
@@ -200,6 +201,45 @@ def test_normal_forms_of_fused_products_are_equal_at_all_values(factor: Expr) ->
         simple = smt.simplify(e)
         for a, b in itertools.product(EVERY, EVERY):
             assert computed(e, (x, a), (y, b)) is computed(simple, (x, a), (y, b)), (e, simple, a, b)
+
+
+NARROW = bits(3)
+ON_BITS = ("bvadd", "bvsub", "bvmul", "bvneg", "bvnot", "bvshl", "bvlshr", "bvashr", "bvand", "bvudiv", "bvurem", "bvsrem")
+
+
+def bit_term(rng: random.Random, depth: int) -> Expr:
+    """A term of three bits over two unknowns: ring operations, shifts and masks by numerals as often as not, choices, parts."""
+    if depth == 0:
+        return smt.BitVecVal(rng.getrandbits(3), NARROW) if rng.random() < 0.4 else smt.BitVec(named(rng.choice("xy")), 3)
+    parts = [bit_term(rng, depth - 1) for _ in range(2)]
+    kind = rng.randrange(len(ON_BITS) + 3)
+    if kind == len(ON_BITS):
+        return smt.If(rng.choice((smt.ULT, smt.ULE))(*parts), bit_term(rng, depth - 1), parts[0])
+    if kind == len(ON_BITS) + 1:
+        wide = rng.choice((smt.ZeroExt, smt.SignExt))
+        return smt.Extract(2, 0, wide(3, parts[0]) * wide(3, parts[1]))
+    if kind == len(ON_BITS) + 2:
+        return smt.If(parts[0] == parts[1], *(bit_term(rng, depth - 1) for _ in range(2)))
+    head = ON_BITS[kind]
+    return make(head, tuple(parts[:1] if head in ("bvneg", "bvnot") else parts), NARROW)
+
+
+@given(st.integers(0, 2**32))
+def test_normal_forms_of_bit_vectors_are_equal_at_all_values(seed: int) -> None:
+    rng = random.Random(seed)
+    a, b = bit_term(rng, 3), bit_term(rng, 3)
+    said = [a == b, smt.ULT(a, b), a != b]
+    formed, simple = Polynomials().rebuilt(said), [smt.simplify(e) for e in said]
+    x, y = smt.BitVec(named("x"), 3), smt.BitVec(named("y"), 3)
+    always = True
+    for p, q in itertools.product(range(8), repeat=2):
+        there = (x, smt.BitVecVal(p, NARROW)), (y, smt.BitVecVal(q, NARROW))
+        values = [computed(e, *there) for e in said]
+        assert [computed(e, *there) for e in formed] == values, (said, there)
+        assert [computed(e, *there) for e in simple] == values, (said, there)
+        always &= values[0] is TRUE
+    if refuted_as_polynomials([a != b]):
+        assert always
 
 
 def computed(e: Expr, *values: tuple[Expr, Expr]) -> Expr:
