@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from morok.prove.parametric.proof import parametric_proof
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
 from morok.prove.semantics.term import Unsupported, is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE
+from morok.prove.smt.propagate import refuted
 from morok.prove.solve import Answers, ask, obligation, version
 from morok.prove.verdict import Verdict
 from morok.prove.witness import Witnesses
@@ -441,6 +443,8 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
             return Answer.UNKNOWN, None
     progress.laws.update(f"{name} ({attempt.name})" for name in laws)
     conditions = [*o.premises, negation(o.claim)]
+    if world.shifts and world.amounts:
+        return by_amounts(rule, where, conditions, attempt, world, progress)
     if not world.cases:
         flags = [t.value for _, dtype, t in o.variables if dtype == "bool"][:4]
         dtypes = {dtype for _, dtype, _ in o.variables} | ({o.pattern.dtype} if o.pattern is not None else set())
@@ -540,6 +544,49 @@ def by_cases(
         if result.answer is not Answer.UNSAT:
             return result.answer, result.model
     return Answer.UNSAT, None
+
+
+MOST_PINNED: Final = 1 << 12  # combinations of amounts that are tried: of two amounts at 64 bits
+AT_ONCE: Final = 64  # of those that simplifying does not decide, so many are one question
+
+
+def by_amounts(
+    rule: CheckedRule, where: str, conditions: list[Any], attempt: Any, world: Any, progress: Progress
+) -> tuple[Answer, Any]:
+    """The question for every combination of amounts by which something is shifted, and for all else: all must be unsat.
+
+    Shifts by numerals only move bits, which simplifying sees through; what it does not decide is put to the solver together.
+    """
+    leaves: list[tuple[Any, tuple[Any, ...]]] = []
+    for leaf, values in world.amounts.values():
+        if math.prod(len(v) for _, v in leaves) * len(values) <= MOST_PINNED:
+            leaves.append((leaf, values))
+    name = f"{rule.name} {where}"
+    for leaf, values in leaves:
+        if world.holds(smt.ULT(leaf, len(values))):
+            continue
+        beyond = progress.ask(f"{name} elsewhere", [*conditions, *(leaf != v for v in values)], attempt.share)
+        if beyond.answer is not Answer.UNSAT:
+            return beyond.answer, beyond.model
+    undecided = (smt.And(pinned) for pinned in pins(conditions, leaves) if not refuted(pinned))
+    while some := list(itertools.islice(undecided, AT_ONCE)):
+        result = progress.ask(f"{name} at some amounts", [smt.Or(some)], attempt.share)
+        if result.answer is not Answer.UNSAT:
+            return result.answer, result.model
+    return Answer.UNSAT, None
+
+
+def pins(conditions: list[Any], leaves: Sequence[tuple[Any, tuple[Any, ...]]]) -> Iterator[list[Any]]:
+    """The conditions at each combination of values, where they are not plainly false."""
+    if not leaves:
+        yield conditions
+        return
+    (leaf, values), *more = leaves
+    for value in values:
+        there = smt.Substitution([(leaf, value)])
+        pinned = [there(c) for c in conditions]
+        if not any(is_false(c) for c in pinned):
+            yield from pins([*pinned, leaf == value], more)  # so that a model names it
 
 
 def is_definition(rule: S.Rule) -> bool:

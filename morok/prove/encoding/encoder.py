@@ -25,6 +25,8 @@ class Encoder(Clauses):
             raise Inapplicable
         self.side = "target"
         target = self.made(lambda: self.target(self.rule.syntax.target, pattern))
+        if self.world.shifts and not self.world.amounts:
+            raise Unsupported("no shift by an amount of its own")
         self.finish(pattern, target)
         out.premises.extend(self.world.axioms)
         return out

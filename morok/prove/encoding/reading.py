@@ -73,7 +73,10 @@ class Reading(ABC):
         self.steps = Steps(MOST_STEPS)
 
     def premise(self, *conditions: Expr) -> None:
-        self.out.premises.extend(c for c in conditions if not is_true(c))
+        for c in conditions:
+            if not is_true(c):
+                self.out.premises.append(c)
+                self.world.hold(c)
 
     def need(self, *conditions: Expr) -> None:
         """The expression that is being read has a value only where these hold; of a pattern or target, they are premises."""

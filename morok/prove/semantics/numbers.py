@@ -273,13 +273,22 @@ class Arithmetic:
             power = n.const(1 << amount)
             return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
         top = POWERS if not b.bits else min((1 << b.bits) - 1, POWERS)
-        if self.world.place != "values":  # the amount of a Shl, which has no value beyond its width
+        if b.bits and self._shiftable(b):
+            top = b.bits - 1
+        elif self.world.place != "values":  # the amount of a Shl, which has no value beyond its width
             self.world.tries(Extent("shift", self.world.place, 0, top))
         power = n.const(1 << top)
         for k in range(top - 1, -1, -1):
             power = n.choose(n.eq(b.value, n.const(k)), n.const(1 << k), power)
         exist = both(exist, smt.Not(n.lt(b.value, n.const(0))), smt.Not(n.lt(n.const(top), b.value)))
         return Num(n.mul(a.value, power) if op == "<<" else n.floordiv(a.value, power), exist)
+
+    def _shiftable(self, b: Num) -> bool:
+        """True if a premise is that values of the number's dtype can be shifted by it."""
+        leaf = b.value.args[0] if b.value.head == "zero_extend" else b.value
+        if leaf.sort.kind == "BitVec":
+            return leaf.sort.width == b.bits and self.world.holds(Bits(self.world, b.bits, False).shiftable(leaf))
+        return self.world.holds(Integers(self.world, b.bits, True).shiftable(leaf))
 
     def unary(self, op: str, a: Num) -> Num:
         exist = self._exist(a)

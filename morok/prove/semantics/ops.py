@@ -120,13 +120,21 @@ def xor(w: W, d: D, a: Term, b: Term) -> Term:
     return strict(smt.Xor(a.value, b.value) if d.is_bool else w.arithmetic(d).bit_xor(a.value, b.value), a, b)
 
 
+def _amount(w: W, n: Bits | Integers, b: Term) -> None:
+    """Note an amount of which nothing is known but its dtype, so that each is tried; what is no amount has no result."""
+    if w.shifts and b.value.head == "const":
+        w.amounts[b.value.number] = b.value, tuple([n.const(k) for k in range(n.bits)])
+
+
 def shl(w: W, d: D, a: Term, b: Term) -> Term:
     n = w.arithmetic(d)
+    _amount(w, n, b)
     return strict(n.shl(a.value, b.value), a, b, when=n.shiftable(b.value))
 
 
 def shr(w: W, d: D, a: Term, b: Term) -> Term:
     n = w.arithmetic(d)
+    _amount(w, n, b)
     return strict(n.shr(a.value, b.value), a, b, when=n.shiftable(b.value))
 
 

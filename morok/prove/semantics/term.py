@@ -109,6 +109,8 @@ class World:
     inexact   the ops of `apart` that were met
     part      of several encodings that one question is about, which one this is: what they introduce is not the same
     cases     values that cover all that a variable can be under the premises: the question may be asked for each
+    amounts   the same of amounts of shifts, where each is to be tried (`shifts`): the question is asked for each combination
+    holding   premises so far, each part of a conjunction by its identity
     """
 
     name: str
@@ -126,6 +128,23 @@ class World:
     inexact: set[str] = field(default_factory=set)
     part: str = ""
     introduced: int = 0
+    shifts: bool = False
+    amounts: dict[int, tuple[Expr, tuple[Expr, ...]]] = field(default_factory=dict)
+    holding: set[int] = field(default_factory=set)
+
+    def hold(self, condition: Expr) -> None:
+        """Note a premise."""
+        todo = [condition]
+        while todo:
+            at = todo.pop()
+            if at.head == "and":
+                todo += at.args
+            else:
+                self.holding.add(id(at))
+
+    def holds(self, condition: Expr) -> bool:
+        """True if each part of a conjunction is a premise; False says nothing."""
+        return all(id(c) in self.holding for c in (condition.args if condition.head == "and" else (condition,)))
 
     def assume(self, *facts: Expr) -> None:
         self.axioms.extend(f for f in facts if not is_true(f))

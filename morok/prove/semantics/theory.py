@@ -200,6 +200,7 @@ class Attempt:
     one_division: bool = False
     homomorphic: bool = False
     reals: bool = False
+    shifts: bool = False
 
     def world(self) -> MorokWorld:
         return MorokWorld(
@@ -210,6 +211,7 @@ class Attempt:
             builtin=self.builtin,
             homomorphic=self.homomorphic,
             reals=self.reals,
+            shifts=self.shifts,
         )
 
 
@@ -254,7 +256,10 @@ class MorokTheory:
         if ops <= RING | {"Const"} and "Mul" in ops:
             found.append(Attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
         lift = not ops & BITWISE - {"Shl", "Shr", "And", "Not"}
-        found.append(Attempt("bit vectors", 0.02 if hard and lift else 0.5, reals=reals))
+        shifts = bool(ops & {"Shl", "Shr"})
+        found.append(Attempt("bit vectors", 0.02 if (hard and lift) or shifts else 0.5, reals=reals))
+        if shifts:
+            found.append(Attempt("bit vectors, each amount", 0.1, reals=reals, shifts=True))
         if lift:
             found += [a for share in (0.1, 1.0) for a in _divisions("lifted integers", share, reals, structural)]
         found.append(Attempt("bit vectors", 4.0, reals=reals))
