@@ -45,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"no rule matches {args.only!r}", hint="`morok rules` lists them")
     path = records.record_path()
     record = records.read_record(path)
+    accepted = records.read_accepted(records.accepted_path(), args.write)
     seed = args.seed if args.seed is not None else "".join(records.meaning(r) for r in rules)
     planned = records.Plan(tuple(mutate.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
     names = {r.name for r in rules}
@@ -57,9 +58,11 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if args.write:
             recorder.save()
+            if accepted:
+                records.write_accepted(records.accepted_path(), accepted)
     again = {o.rule for o in outcomes[: len(planned.changed)]}
     earlier = records.recorded((r for r in rules if r.name not in again), record)
-    found = records.findings([*outcomes[: len(planned.changed)], *earlier], records.read_accepted(records.accepted_path()))
+    found = records.findings([*outcomes[: len(planned.changed)], *earlier], accepted)
     found += records.contradictions(outcomes[len(planned.changed) :], record)
     counts = records.summary(outcomes)
     if args.json:

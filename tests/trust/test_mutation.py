@@ -217,10 +217,11 @@ def test_the_command_runs_what_changed_and_tries_the_record(
     assert status == 1
     assert "still true" in out
     assert "0 mutants" in out, "what the record says is a finding too"
-    reasons.write_text('{"narrow.mutated.in_range": {"*": "for the test"}}')
+    mutation_record.write_accepted(reasons, {"narrow.mutated.in_range": {"*": "for the test"}})
     assert command("--sample", "5")[0] == 0
-    record.write_text(record.read_text().replace('"wider": ["', '"wider": ["no such mutant", "'))
-    record.write_text(record.read_text().replace("guard 1: < to <=", "another"))
+    [(name, known)] = mutation_record.read_record(record).items()
+    changes = [c if c != "guard 1: < to <=" else "another" for c in known.listed["wider"]]
+    mutation_record.write_record(record, {name: replace(known, listed={"wider": ["no such mutant", *changes]})})
     status, out = command("--sample", "100")
     assert status == 1
     assert "guard 1: < to <=: wider, and recorded as noticed" in out
@@ -236,6 +237,25 @@ def test_a_broken_record_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "mutants.json").write_text("[1]")
     with pytest.raises(LedgerError):
         mutation_record.read_record(tmp_path / "mutants.json")
+
+
+def test_a_changed_byte_of_a_record_is_noticed(tmp_path: Path) -> None:
+    """Of what became of the mutants, and of the reasons for guards: neither is read if it is not what was written."""
+    record, reasons = tmp_path / "mutants.json", tmp_path / "guards.json"
+    mutation_record.write_record(record, {"a.b": mutation_record.Entry("0" * 16, {"wider": 1}, {"wider": ["guard 1 dropped"]})})
+    mutation_record.write_accepted(reasons, {"a.*": {"guard *": "on purpose"}})
+    for path, read in ((record, mutation_record.read_record), (reasons, mutation_record.read_accepted)):
+        whole = path.read_bytes()
+        assert read(path)
+        for k, byte in enumerate(whole):
+            if not chr(byte).isspace():
+                path.write_bytes(whole[:k] + bytes([byte ^ 1]) + whole[k + 1 :])
+                with pytest.raises(LedgerError):
+                    read(path)
+    reasons.write_text('{"a.*": {"reasons": {"guard *": "by hand"}}}')
+    with pytest.raises(LedgerError):
+        mutation_record.read_accepted(reasons)
+    assert mutation_record.read_accepted(reasons, unchecked=True) == {"a.*": {"guard *": "by hand"}}
 
 
 def test_rules_that_are_measured_are_mutated_too() -> None:

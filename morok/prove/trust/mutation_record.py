@@ -21,6 +21,7 @@ from morok.prove.trust.mutants import mutants
 from morok.prove.trust.mutate import KINDS, NOTICED, Outcome, Pair, every
 from morok.rewrite import folders
 
+CHECK: Final = "check"
 SAVE: Final = 5.0  # seconds between two writings of what was found so far
 
 
@@ -54,17 +55,32 @@ def read_record(path: Path) -> dict[str, Entry]:
     if not path.exists():
         return {}
     try:
-        return {name: Entry(**e) for name, e in json.loads(path.read_text(encoding="utf-8")).items()}
+        return {name: Entry(**whole(name, e)) for name, e in json.loads(path.read_text(encoding="utf-8")).items()}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise LedgerError(f"{path} is no record of mutants: {problem}", place=Place(str(path), 1), hint="remove it") from None
 
 
 def write_record(path: Path, entries: Mapping[str, Entry]) -> None:
-    rows = (
-        f"{json.dumps(name)}: {json.dumps({'digest': e.digest, 'counts': dict(e.counts), 'listed': dict(e.listed)})}"
-        for name, e in sorted(entries.items())
-    )
-    atomic.write(path, ("{\n" + ",\n".join(rows) + "\n}\n").encode())
+    rows = {n: {"digest": e.digest, "counts": dict(e.counts), "listed": dict(e.listed)} for n, e in sorted(entries.items())}
+    _write(path, rows)
+
+
+def _write(path: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
+    """Rows by name, a line each, with the checksum by which they are known when they are read."""
+    lines = (f"{json.dumps(name)}: {json.dumps({**row, CHECK: checksum(name, row)})}" for name, row in rows.items())
+    atomic.write(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def checksum(name: str, row: Mapping[str, Any]) -> str:
+    return digest(json.dumps([name, row]))[:16]
+
+
+def whole(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row as it was written, without its checksum; ValueError for any other."""
+    rest = {field: value for field, value in row.items() if field != CHECK}
+    if row.get(CHECK) != checksum(name, rest):
+        raise ValueError(f"what it says of {name[:80]} is not what was written")
+    return rest
 
 
 def entry(rule: CheckedRule, outcomes: Iterable[Outcome]) -> Entry:
@@ -113,10 +129,26 @@ def accepted_path() -> Path:
     return folders.proofs_folder() / "guards.json"
 
 
-def read_accepted(path: Path) -> dict[str, dict[str, str]]:
-    """Guards that are stronger than their proofs need, on purpose: rule -> change -> the reason; rules and changes as globs."""
-    found: dict[str, dict[str, str]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
+def read_accepted(path: Path, unchecked: bool = False) -> dict[str, dict[str, str]]:
+    """Guards that are stronger than their proofs need, on purpose: rule -> change -> the reason; rules and changes as globs.
+
+    Reasons are written by hand. LedgerError of one that nobody has put on record (`write_accepted`), or that was changed since;
+    with `unchecked` those without a checksum, which are new, are taken too.
+    """
+    if not path.exists():
+        return {}
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        found = {rule: row if unchecked and CHECK not in row else whole(rule, row) for rule, row in rows.items()}
+        return {rule: {str(change): str(why) for change, why in row["reasons"].items()} for rule, row in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError, LookupError, RecursionError) as problem:
+        hint = f"without its `{CHECK}` a rule's reasons are taken for new ones, which `morok mutate --write` puts on record"
+        raise LedgerError(f"{path} is no list of reasons: {problem}", place=Place(str(path), 1), hint=hint) from None
+
+
+def write_accepted(path: Path, accepted: Mapping[str, Mapping[str, str]]) -> None:
+    """Put reasons on record."""
+    _write(path, {rule: {"reasons": dict(reasons)} for rule, reasons in accepted.items()})
 
 
 @dataclass(frozen=True, slots=True)
