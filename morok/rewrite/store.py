@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
+from typing import Final
 
-from morok import atomic, cache_folder
+from morok.disk_cache import cache_of
 
-_DIGEST = 32
+FOLDER: Final = "rules"
+LIMIT: Final = 128 << 20  # bytes: five times what the tests of all of Morok leave there
 
 
 def load(key: str) -> bytes | None:
     """What was kept under `key`; None if there is nothing whole."""
-    folder = cache_folder.part("rules")
-    if folder is None:
-        return None
-    try:
-        content = (folder / key).read_bytes()
-    except OSError:
-        return None
-    payload = content[_DIGEST:]
-    return payload if hashlib.sha256(payload).digest() == content[:_DIGEST] else None
+    cache = cache_of(FOLDER, LIMIT)
+    return None if cache is None else cache.get(key)
 
 
 def save(key: str, payload: bytes) -> None:
     """Keep `payload`, whole or not at all. A folder that cannot be written is no error: it only costs time."""
-    folder = cache_folder.part("rules")
-    if folder is None:
-        return
-    with contextlib.suppress(OSError):
-        cache_folder.make(folder)
-        atomic.write(folder / key, hashlib.sha256(payload).digest() + payload)
+    cache = cache_of(FOLDER, LIMIT)
+    if cache is not None:
+        cache.put(key, payload)

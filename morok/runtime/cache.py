@@ -1,106 +1,10 @@
-"""Compiled code on disk: one file an entry, so that processes need not talk to each other.
-
-A file is written beside its place and renamed, so that a reader sees all of it or nothing, whatever kills the writer; its
-contents carry their own digest, because a power failure may leave a renamed file without its data. A folder that cannot be
-written, or a full disk, costs the cache and nothing else.
-"""
+"""Compiled code on disk."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import hashlib
-import os
-import time
-from pathlib import Path
-from typing import Final
-
-from morok import cache_folder
-
-_MAGIC: Final = b"MRKOBJ1\n"
-_PRUNE_AT: Final = "00"  # keys are digests: one put in 256 also prunes
-_ABANDONED_SECONDS: Final = 3600.0
-
-
-class DiskCache:
-    """Bytes by key in a folder, up to `limit` bytes in all; the entries longest unused go first."""
-
-    def __init__(self, folder: Path, limit: int = 512 << 20) -> None:
-        self.folder = folder
-        self.limit = limit
-
-    def path(self, key: str) -> Path:
-        return self.folder / key[:2] / f"{key}.o"
-
-    def get(self, key: str) -> bytes | None:
-        """What was put under `key`; None if nothing was, or it cannot be read, or it is damaged."""
-        path = self.path(key)
-        try:
-            data = path.read_bytes()
-        except OSError:
-            return None
-        head = len(_MAGIC) + 32
-        if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(data[head:]).digest() != data[len(_MAGIC) : head]:
-            with contextlib.suppress(OSError):
-                path.unlink()
-            return None
-        with contextlib.suppress(OSError):  # a read-only folder keeps no times of use
-            os.utime(path)
-        return data[head:]
-
-    def put(self, key: str, value: bytes) -> bool:
-        """Keep `value` under `key`; False if the folder cannot take it."""
-        import tempfile  # costs more to import than a kernel to find
-
-        path = self.path(key)
-        temporary = ""
-        try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
-            for folder in (self.folder, path.parent):
-                folder.mkdir(mode=0o700, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(value).digest() + value)
-            os.replace(temporary, path)
-        except OSError:
-            if temporary:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)
-            return False
-        if key.endswith(_PRUNE_AT):
-            self.prune()
-        return True
-
-    def prune(self) -> None:
-        """Remove what killed writers left behind, and the oldest entries beyond the limit."""
-        entries: list[tuple[float, int, Path]] = []
-        now = time.time()
-        for path in self.folder.glob("*/*"):
-            try:
-                status = path.stat()
-            except OSError:
-                continue  # another process removed it
-            if path.name.startswith(".new-"):
-                if now - status.st_mtime > _ABANDONED_SECONDS:
-                    with contextlib.suppress(OSError):
-                        path.unlink()
-            else:
-                entries.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in entries)
-        for _, size, path in sorted(entries, key=lambda e: e[0]):
-            if total <= self.limit:
-                break
-            with contextlib.suppress(OSError):
-                path.unlink()
-                total -= size
+from morok.disk_cache import DiskCache, cache_of
 
 
 def disk_cache() -> DiskCache | None:
     """Where kernels are kept; None where they are not."""
-    folder = cache_folder.part("kernels")
-    return None if folder is None else _cache_at(str(folder))
-
-
-@functools.lru_cache(maxsize=8)
-def _cache_at(folder: str) -> DiskCache:
-    return DiskCache(Path(folder))
+    return cache_of("kernels")

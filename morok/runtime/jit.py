@@ -19,9 +19,9 @@ from typing import Any, Final
 from morok.codegen.llvm import half, unrolled
 from morok.codegen.rendered import Effort
 from morok.codegen.targets import Machine, host_machine
+from morok.disk_cache import DiskCache
 from morok.errors import CompileError
 from morok.locks import COMPILER
-from morok.runtime.cache import DiskCache
 from morok.runtime.compiling import Aside
 from morok.runtime.loading import Library, link, llvm, make_room
 

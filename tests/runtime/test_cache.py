@@ -16,8 +16,8 @@ from programs import affine, total
 
 from morok import config
 from morok.codegen.targets import host_machine, machine
+from morok.disk_cache import DiskCache
 from morok.runtime.buffer import Buffer
-from morok.runtime.cache import DiskCache
 from morok.runtime.cpu import CPUDevice
 from morok.runtime.device import Device
 from morok.runtime.jit import COUNTERS, digest
@@ -134,7 +134,7 @@ def test_killed_writers_leave_whole_entries_only(tmp_path: Path) -> None:
         """
         import sys
         from pathlib import Path
-        from morok.runtime.cache import DiskCache
+        from morok.disk_cache import DiskCache
         cache = DiskCache(Path(sys.argv[1]))
         print("ready", flush=True)
         i = 0

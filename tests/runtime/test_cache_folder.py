@@ -15,11 +15,12 @@ import pytest
 
 import morok
 from morok import cache_folder, config
+from morok.disk_cache import DiskCache
 from morok.errors import UnprovedRuleError
 from morok.optimize.opts import Opt, OptOp
 from morok.prove import ledger
 from morok.rewrite import store
-from morok.runtime.cache import DiskCache, disk_cache
+from morok.runtime.cache import disk_cache
 from morok.runtime.tuned import Found, found_here
 
 RULES = 'group double "doubling"\n\nshift: Add(x: i32, x) ~> Shl(x, 1)\nzero: Sub(x: i32, x) ~> zero(x)\n'
@@ -136,12 +137,31 @@ def flips(files: list[Path], count: int) -> Iterator[tuple[Path, bytes]]:
 
 
 def test_flipped_bits_in_what_rules_became(written: Path, pack: Path) -> None:
-    kept = {p.name: store.load(p.name) for p in (written / "rules").iterdir()}
+    files = sorted((written / "rules").glob("*/*"))
+    kept = {p.stem: store.load(p.stem) for p in files}
     assert len(kept) >= 4
-    for path, before in flips(sorted((written / "rules").iterdir()), 500):
-        assert store.load(path.name) is None
+    assert None not in kept.values()
+    for path, before in flips(files, 500):
+        assert store.load(path.stem) is None
         path.write_bytes(before)
-        assert store.load(path.name) == kept[path.name]
+        assert store.load(path.stem) == kept[path.stem]
+
+
+def test_what_rules_became_is_bounded(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By bytes, and what was used last stays; files of an older layout count."""
+    monkeypatch.setattr(store, "LIMIT", 4000)
+    older = cache / "rules" / "older"
+    older.parent.mkdir(mode=0o700, parents=True)
+    older.write_bytes(bytes(1000))
+    os.utime(older, (1, 1))
+    for k in range(8):
+        store.save(f"{k:02x}ff", bytes(1000))
+        os.utime(cache / "rules" / f"{k:02x}" / f"{k:02x}ff.o", (10 + k, 10 + k))
+    assert store.load("01ff") is not None
+    store.save("aa00", b"prunes")
+    kept = [f"{k:02x}ff" for k in range(8) if store.load(f"{k:02x}ff") is not None]
+    assert kept == ["01ff", "06ff", "07ff"]
+    assert not older.exists()
 
 
 def test_flipped_bits_in_this_machines_verdicts(written: Path, pack: Path) -> None:

@@ -20,7 +20,7 @@ PACKAGE = ROOT / "morok"
 ENGINE = ("dialect", "dsl", "rewrite")  # lowest first
 # What everything may use: it knows neither rules nor tensors.
 GROUND = {
-    "arguments", "atomic", "cache_folder", "caller", "config", "errors", "estate", "handed", "interrupts", "locks",
+    "arguments", "atomic", "cache_folder", "caller", "config", "disk_cache", "errors", "estate", "handed", "interrupts", "locks",
     "marks", "memory", "names",
 }  # fmt: skip
 SOLVER: Final = "morok.prove.semantics"  # where the solver functions are that ops name: loaded when something is proved
