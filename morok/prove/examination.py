@@ -174,7 +174,7 @@ class Examination:
                 return
 
     def matched(self) -> Iterator[tuple[tuple[Any, ...], Make]]:
-        """What its rules call it with, on graphs that their patterns match."""
+        """What its rules call it with, on graphs that their patterns match; there the context is the graph's, if it can be."""
         from morok.dsl.compile import compile_rules
         from morok.dsl.compiled import link
         from morok.prove.trust.graphs import Unmakeable
@@ -197,7 +197,7 @@ class Examination:
             other = match.get("", lambda *_: None)
             try:
                 for graph, _, _ in graphs_at(rule, TRIES, rule.instances):
-                    make = self.context or (_nothing if self.context_of is None else functools.partial(self.context_of, graph))
+                    make = (self.context or _nothing) if self.context_of is None else functools.partial(self.context_of, graph)
                     try:
                         by_key.get(self.dialect.opkey(graph), other)(graph, make())
                     except _Seen:
