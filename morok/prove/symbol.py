@@ -26,12 +26,12 @@ Kind = Literal[
     "range",  # the variable of a range that the rule makes, by its number
     "loop",  # a loop, by the symbol of its variable or by the name of a sequence of loops
     "never",  # whether a loop does not run
-    "reshaped",  # a tensor in another shape
+    "reshaped",  # a tensor in another shape, by the number of that; in whatever shape
     "dimension",  # of a tensor of which the rule says none, by its number
     "cell",  # the function from index vectors to the elements of a buffer
     "inside",  # where a buffer has elements
     "store",  # the effect of a store to a buffer
-    "after",  # a value behind effects, by the sorts of both
+    "after",  # a value behind effects, by the sorts of both; storage behind some, by a number
     "product",  # a lane of a product of matrices
     "function",  # an uninterpreted function of the prover's own
     "fixed",  # a constant of the prover's own, with one meaning everywhere

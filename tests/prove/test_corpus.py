@@ -138,6 +138,7 @@ NOT_RUN = {
     "captured.factor",
     "captured.part_of_a_let",
     "captured.at_two_iterations",
+    "reshaped.longer",
     "tensors.inner_shape",
     "tensors.other_rows",
     "tensors.permuted_backwards",
@@ -169,6 +170,38 @@ def test_a_factor_that_depends_on_the_loop_of_a_sum_is_not_moved_into_it() -> No
         run(UOp.sink(out.index(r).store(value).end(r)), buffers)
         stored.append(buffers[0])
     assert stored == [[0, 3, 6], [5, 5, 5]]
+
+
+PLACE = "Index {{ buffer: {b}, indices: [{i}: index x 1], gate: {g} }}"
+WRITTEN = "s @ Store(" + PLACE + ", v: T x 1)"
+
+
+@pytest.mark.parametrize(
+    ("buffer", "place", "gate", "target"),
+    [
+        ("b", "i", "None", "v"),
+        ("b", "j", "None", "After(v, s)"),
+        ("b", "j", "None", "After(Index(b, j), s)"),
+        ("d: ptr(T)", "i", "None", "After(v, s)"),
+        ("b", "i", "Some(_g: bool x 1)", "After(v, s)"),
+    ],
+    ids=["store forgotten", "another place", "as before", "another buffer", "perhaps nowhere"],
+)
+def test_what_a_place_holds_behind_a_store_is_not_taken_for_less_than_it_may_be(
+    buffer: str, place: str, gate: str, target: str
+) -> None:
+    written = WRITTEN.format(b=buffer, i="i", g=gate)
+    before = f"Index {{ buffer: After(b: ptr(T), {written}), indices: [{place}: index x 1], gate: None }}"
+    (rule,) = check_text(f'group g "one"\nr: {before} ~> {target}\n').rules()
+    assert not judge(rule, ENCODING_BUDGET, False).usable
+
+
+def test_a_store_of_what_was_there_before_another_is_not_taken_for_none() -> None:
+    first = f"Store({PLACE.format(b='b', i='i', g='None')}, _v: T x 1)"
+    index = f"Index {{ buffer: After(b: ptr(T), {first}), indices: [i], gate: None }}"
+    before = f"Store {{ index: {index}, value: Load({PLACE.format(b='b', i='i', g='None')}): T x 1, ranges: [] }}"
+    (rule,) = check_text(f'group g "one"\nr: {before} ~> Noop()\n').rules()
+    assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Place
+from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
 from morok.prove.smt import TRUE, Expr
+from morok.prove.smt.graph import subterms
 from morok.prove.symbol import Symbol
 
 
@@ -95,12 +96,28 @@ class Memory(Movement):
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
         if self.phase == "flat":
             raise Unsupported("memory here")
-        cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), self.sort(dtype))
-        cell = cells(*p.indices)
-        inside = self.within(p)
-        return Term(choose(p.valid, cell, otherwise), both(p.defined, choose(p.valid, inside, otherwise_defined)))
+        cell = self.cell(p, dtype)
+        return Term(choose(p.valid, cell.value, otherwise), both(p.defined, choose(p.valid, cell.defined, otherwise_defined)))
+
+    def cell(self, p: Place, dtype: str) -> Term:
+        """What storage holds at a place: of a tensor in some shape the element of that number, behind a store what it stores."""
+        there = p.buffer.behind
+        if there is None:
+            name, indices = p.buffer.name, p.indices
+            if p.buffer.of is not None:
+                name, indices = Symbol("reshaped", p.buffer.of), (self.number_in(p),)
+            cells = smt.Function(Symbol("cell", name, len(indices)), *(i.sort for i in indices), self.sort(dtype))
+            return Term(cells(*indices), self.within(p))
+        before = replace(p, buffer=there.before)
+        found = self.cell(before, dtype)
+        for at, v in zip(there.places, there.values, strict=True):
+            here = both(at.valid, self.same_place(at, before))
+            found = Term(choose(here, v.value, found.value), choose(here, v.defined, found.defined))
+        return self.later(found, there.effects)
 
     def within(self, p: Place) -> Expr:
+        if p.buffer.behind is not None:
+            return self.within(replace(p, buffer=p.buffer.behind.before))
         if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
             return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
         return smt.Function(Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort())(
@@ -143,17 +160,30 @@ class Memory(Movement):
         self.world.exact = False  # two statements that store differently may leave the same behind
         done: list[Expr] = []
         defined: list[Expr] = []
-        for i, p in enumerate(places):
-            v = value.lanes[i] if len(value.lanes) > 1 else value.lanes[0]
+        values = value.lanes if len(value.lanes) > 1 else value.lanes * len(places)
+        for p, v in zip(places, values, strict=True):
             effect = smt.Function(Symbol("store", p.buffer.name), *(x.sort for x in p.indices), v.value.sort, ELEMENT)(
                 *p.indices, v.value
             )
-            done.append(choose(p.valid, effect, NOTHING))
+            done.append(choose(p.valid, self.unless_there(p, v, value.dtype, effect), NOTHING))
             defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
         effect, known = self.in_turn(done), both(*defined)
         for loop in loops:
             effect, known = self.repeated(loop, effect, known)
-        return Node((Term(effect, known),), "void")
+        node = Node((Term(effect, known),), "void")
+        if not loops:
+            self.stored[id(node)] = places, values
+            self.kept.append(node)
+        return node
+
+    def unless_there(self, p: Place, v: Term, dtype: str, effect: Expr) -> Expr:
+        """The effect of a store, which is none where the place holds the value: asked of what was read from this storage."""
+        if p.buffer.behind is not None or v.value.sort is not self.sort(dtype) or p.buffer.dtype != dtype:
+            return effect
+        held = self.cell(p, dtype).value
+        if not any(at.head == "apply" and at.data is held.data for at in subterms([v.value])):
+            return effect
+        return choose(v.value == held, NOTHING, effect)
 
     def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
         """What is done in a loop, and whether it has a meaning: that it needs none where the loop does not run is all that is
@@ -185,8 +215,10 @@ class Memory(Movement):
         waits = self.many(parts.get("deps"))
         if not waits:
             return x
+        if isinstance(x, Buffer):
+            return self.storage_behind(x, waits)
         if not isinstance(x, Node):
-            raise Unsupported("a buffer after something")
+            raise Unsupported("a view after something")
         before, lanes = self.behind.get(id(x), (frozenset(), x.lanes))
         effects = before | {t.value for n in waits if isinstance(n, Node) for t in n.lanes}
         self.world.exact = False  # it need not depend on them
@@ -194,6 +226,20 @@ class Memory(Movement):
         self.behind[id(node)] = effects, lanes
         self.kept.append(node)
         return node
+
+    def storage_behind(self, b: Buffer, waits: Seq[Any]) -> Buffer:
+        """Storage once a store into it is done. What other statements do to it is not known, nor the order of several."""
+        places, values = self.stored.get(id(waits[0]), ((), ())) if len(waits) == 1 else ((), ())
+        if b.behind is not None or not places or any(p.buffer is not b for p in places):
+            raise Unsupported("storage after more than one store into it")
+        effects = frozenset(t.value for t in waits[0].lanes)
+        self.world.exact = False
+        made = Stored(b, places, values, effects)
+        found: Buffer = self.world.once(
+            ("behind", b.name, *sorted(e.number for e in effects)),
+            lambda: replace(b, name=Symbol("after", b.name, self.another()), behind=made),
+        )
+        return found
 
     def later(self, t: Term, effects: frozenset[Expr]) -> Term:
         """A value once these effects, in whatever order, are done."""

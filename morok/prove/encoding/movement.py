@@ -156,6 +156,8 @@ class Movement(Lanes):
         if old is None:  # of a tensor about which nothing is known: one of this shape
             if not isinstance(x, Buffer):
                 raise Unsupported("a Reshape of what was moved, of sizes that the rule does not say")
+            elements = smt.Product(*shape) if len(shape) > 1 else shape[0]
+            self.of_views(at, elements == self.world.once(("elements", x.name), lambda: elements))
             made: Buffer = self.world.once(("reshaped", x.name, *shape), lambda: self.reshaped(x, shape))
             return made
         self.of_views(at, smt.Product(*shape) == smt.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])

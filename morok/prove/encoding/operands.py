@@ -35,6 +35,7 @@ class Operands(Freedom):
 
     phase       how a Reduce is read: "base" as its identity, "before" and "after" one step of the induction
     behind      by the identity of a node that waits for effects: these, and what its lanes are without them
+    stored      the places and values of a statement that stores, lane by lane, by its identity
     kept        what tables know by identity, so that no other object gets the same
     introduced  how many ranges and shapes were made so far: each is an unknown of its own
     called      the symbols of variables, by the identities of their nodes
@@ -57,6 +58,7 @@ class Operands(Freedom):
         self.lane_counts: dict[str, int] = {}
         self.expect: int | None = None  # the length that a sequence of operands must have
         self.behind: dict[int, tuple[frozenset[Expr], tuple[Term, ...]]] = {}
+        self.stored: dict[int, tuple[tuple[Place, ...], tuple[Term, ...]]] = {}
         self.kept: list[Any] = []
         self.introduced = 0
         self.called: dict[int, Symbol] = {}

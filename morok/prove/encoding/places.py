@@ -25,12 +25,30 @@ OPAQUE: Final = frozenset({"any", "void"})
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Storage: where `inside` holds of an index vector there is an element. `of` names the tensor that it is in another shape."""
+    """Storage: where `inside` holds of an index vector there is an element. `of` names the tensor that it is in another shape,
+    `behind` what it is once a statement is done.
+    """
 
     name: Symbol
     dtype: str
     shape: tuple[Expr, ...] | None = None
     of: Symbol | None = None
+    behind: Stored | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a statement does to storage.
+
+    before  the storage as it is without
+    places  of each lane, and values; of none where nothing is known of the statement but its effects
+    effects all that must be done before the storage is looked at
+    """
+
+    before: Buffer
+    places: tuple[Place, ...]
+    values: tuple[Term, ...]
+    effects: frozenset[Expr]
 
 
 @dataclass(frozen=True, slots=True)
