@@ -415,9 +415,10 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
 
         found.append(ReindexingEncoder)
     if {"Reduce", "Range"} <= ops:
+        from morok.prove.encoding.chosen import ChosenEncoder
         from morok.prove.encoding.counting import CountingEncoder
 
-        found.append(CountingEncoder)
+        found += [ChosenEncoder, CountingEncoder] if "subst" in names_in(rule.syntax.target) else [CountingEncoder]
     return found
 
 

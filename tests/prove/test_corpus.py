@@ -196,6 +196,37 @@ def test_what_a_place_holds_behind_a_store_is_not_taken_for_less_than_it_may_be(
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
+@pytest.mark.parametrize(
+    ("dtype", "op", "least", "end", "target"),
+    [
+        ("i32", "Max", 1, "n - 1", "Max(FOLD, subst(x, r, const(0, index)))"),
+        ("i32", "Add", 1, "n", "Add(FOLD, subst(x, r, const(n - 1, index)))"),
+        ("i32", "Add", 0, "n - 1", "Add(FOLD, subst(x, r, const(n - 1, index)))"),
+        ("i32", "Max", 1, "n - 1", "Add(FOLD, subst(x, r, const(n - 1, index)))"),
+        ("bool", "Mul", 1, "n - 1", "Or(FOLD, subst(x, r, const(n - 1, index)))"),
+        ("index", "Max", 1, "n - 1", "Max(FOLD, subst(x, r, const(n - 1, index)))"),
+    ],
+    ids=["another one", "one twice", "perhaps none", "joined by another op", "all is not any", "a maximum of nothing"],
+)
+def test_no_iteration_is_taken_off_a_fold_that_the_fold_of_the_others_does_not_leave_out(
+    dtype: str, op: str, least: int, end: str, target: str
+) -> None:
+    fold = f"Reduce {{ src: subst(x, r, s), ranges: [s], op: {op} }}"
+    text = f"""helpers "promised"
+extern unused(s: any) -> (k: int)
+group g "one"
+r: Reduce {{ src: x: {dtype}, ranges: [r @ Range {{ end: @const(n): index, axis, renumbered, .. }}], op: {op} }}
+    let k = unused(x)
+    if n >= {least}
+    let s = Range {{ end: const({end}, index), id: k, axis, renumbered }}
+    if free_of(x, s)
+    => {target.replace("FOLD", fold)}
+    "not so"
+"""
+    (rule,) = check_text(text).rules()
+    assert not judge(rule, ENCODING_BUDGET, False).usable
+
+
 def test_a_store_of_what_was_there_before_another_is_not_taken_for_none() -> None:
     first = f"Store({PLACE.format(b='b', i='i', g='None')}, _v: T x 1)"
     index = f"Index {{ buffer: After(b: ptr(T), {first}), indices: [i], gate: None }}"

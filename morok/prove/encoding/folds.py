@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
@@ -16,6 +16,8 @@ from morok.prove.kinds import ANY_FOLD, Node, OpName
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both, either
 from morok.prove.symbol import Symbol
+
+OF_TRUTHS: Final = {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}  # the ops that fold truth values
 
 
 class Folds(Ranges):
@@ -36,8 +38,8 @@ class Folds(Ranges):
         if not loops:
             return body
         info = self.rule.dialect.ops[op]
-        if body.dtype == "bool" and op in ("Add", "Mul", "Max", "Min"):
-            info = self.rule.dialect.ops[{"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}[op]]
+        if body.dtype == "bool" and op in OF_TRUTHS:
+            info = self.rule.dialect.ops[OF_TRUTHS[op]]
         return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops) for lane in body.lanes), body.dtype)
 
     def side_by_side(self, source: Any, at: S.Syntax) -> tuple[Loops, ...]:

@@ -25,6 +25,7 @@ from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.encoding.facts import REDUCTIONS
+from morok.prove.encoding.folds import OF_TRUTHS
 from morok.prove.encoding.obligation import Inapplicable, Obligation
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.places import Buffer
@@ -194,7 +195,7 @@ class MonoidEncoder(StructureEncoder):
 
     def adding(self, op: str, dtype: str) -> str:
         """The op that adds a term: truth values are added and maximized by Or, multiplied and minimized by And."""
-        return {"Add": "Or", "Max": "Or", "Mul": "And", "Min": "And"}.get(op, op) if dtype == "bool" else op
+        return OF_TRUTHS.get(op, op) if dtype == "bool" else op
 
     def apply(self, info: OpInfo, operands: Seq[Any], result: str) -> Node:
         if not all(isinstance(o, Node) and o.dtype == result for o in operands) or info.name != self.adding(self.op, result):

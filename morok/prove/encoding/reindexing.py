@@ -4,7 +4,8 @@ A rule closes the same body under new ranges, with every old range replaced in i
 iterations are the same, in the same order, if this expression maps the new index vectors into the old ones, keeps their
 lexicographic order, and there are as many of both: a map that keeps the order is injective, and between finite sets of one size
 then a bijection. What the body computes plays no part. New ranges must be new: nothing that remains may depend on them. Where a
-Group closes the body several times, the iterations of each piece come before those of the next, and together are as many.
+Group closes the body several times, or the op of a fold joins folds of it and single iterations, the iterations of each piece
+come before those of the next, and together are as many.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
+from morok.prove.encoding.folds import OF_TRUTHS, has_lanes_of_source
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.encoding.places import Loop
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Term, Unsupported, both, either
+from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
 from morok.prove.smt import FALSE, TRUE, Expr
 
 BODY = {"Reduce": "src", "End": "body"}
@@ -57,9 +59,12 @@ class ReindexingEncoder(StructureEncoder):
         if op not in BODY:
             raise Unsupported("no loops closed anew")
         before = self.parts(op, closing)
-        pieces = [self.parts(op, piece) for piece in self.closings(op, self.rule.syntax.target)]
         body = before[BODY[op]]
-        if not isinstance(body, S.PVar) or any(self.written(before.get("op")) != self.written(p.get("op")) for p in pieces):
+        self.fold = fold = self.written(before.get("op"))
+        self.folded_name = getattr(body, "name", "")
+        joins = self.joining(fold, body, closing) if op == "Reduce" else ""
+        pieces = [self.piece(op, fold, part) for part in self.closings(op, joins, self.rule.syntax.target)]
+        if not isinstance(body, S.PVar) or any(fold != self.written(p.get("op")) for p in pieces):
             raise Unsupported("a body that is looked at, or another fold")
         old = [self.old_slot(item) for item in self.listed(before["ranges"])]
         self.value_of(body)
@@ -72,16 +77,33 @@ class ReindexingEncoder(StructureEncoder):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.labels: dict[int, Num] = {}
+        self.fold = ""
+        self.folded_name = ""
 
-    def closings(self, op: str, target: S.Expr) -> list[S.ECall | S.EStruct]:
-        """What closes the body in the target: the same op, or several Ends in a Group."""
+    def joining(self, fold: str, body: Any, closing: S.Pattern) -> str:
+        """The op that joins two folds of parts of the iterations; none where a fold is over lanes too, or has no such op."""
+        if not isinstance(body, S.PVar) or not has_lanes_of_source(self.rule, body, closing):
+            return ""
+        found = self.rule.types.get(id(body)) or self.rule.bindings[body.name].type
+        if found is None or found.pointer or found.place or fold not in OF_TRUTHS:
+            return ""
+        return OF_TRUTHS[fold] if self.element(found) == "bool" else fold
+
+    def closings(self, op: str, joins: str, target: S.Expr) -> list[S.ECall | S.EStruct]:
+        """What closes the body in the target: the same op, several Ends in a Group, several folds and iterations joined."""
         name = target.name if isinstance(target, S.ECall) else target.op if isinstance(target, S.EStruct) else ""
-        if name == op:
+        if name == op or (name == "subst" and joins):
             assert isinstance(target, (S.ECall, S.EStruct))
             return [target]
-        if name != "Group" or op != "End" or not isinstance(target, S.ECall) or not target.args:
+        if name not in ("Group" if op == "End" else joins, "") or not isinstance(target, S.ECall) or not target.args or not name:
             raise Unsupported("no loops closed anew")
-        return [one for part in target.args for one in self.closings(op, part)]
+        return [one for part in target.args for one in self.closings(op, joins, part)]
+
+    def piece(self, op: str, fold: str, part: S.ECall | S.EStruct) -> dict[str, Any]:
+        """The parts of what closes the body; an iteration by itself is a fold over no ranges."""
+        if isinstance(part, S.ECall) and part.name == "subst":
+            return {BODY[op]: part, "ranges": [], "op": S.EName(fold)}
+        return dict(self.parts(op, part))
 
     def written(self, part: Any) -> str:
         if isinstance(part, S.PExpr):
@@ -134,7 +156,8 @@ class ReindexingEncoder(StructureEncoder):
         old, new = old[kept:], slots[kept:]
         before = [s.loop for s in old if s.loop is not None]
         after = [s.loop for s in new if s.loop is not None]
-        if not before or not after or len(before) != len(old) or len(after) != len(new):
+        alone = not slots and not remaining  # one iteration
+        if not before or not (after or alone) or len(before) != len(old) or len(after) != len(new):
             raise Unsupported("loops of unknown ends")
         for loop in (*before, *after):
             for other in before:
@@ -232,8 +255,18 @@ class ReindexingEncoder(StructureEncoder):
             some = [n.compare("<", n.const(0), self.iterations(x))[1] for x in (*p.new, *q.new)]
             out.lemmas.append((f"piece {k + 1} ends before the next begins", (*known, *some), self.earlier(last, first)))
         out.premises, out.applicable, out.claim = known, known, TRUE
+        if len(pieces) > 1 and isinstance(self.names.get(self.folded_name), Node):
+            self.begins(pieces, known)
         self.world.exact = False  # another order of the same iterations need not be wrong
         return out
+
+    def begins(self, pieces: list[Piece], known: list[Expr]) -> None:
+        """That no fold of a part is over no iterations, where that has no value."""
+        dtype = self.names[self.folded_name].dtype
+        if self.fold in OF_TRUTHS and dtype in self.rule.dialect.dtypes and is_false(self.identity(self.fold, dtype).defined):
+            n = self.numbers
+            some = both(*(n.compare("<", n.const(0), self.iterations(x))[1] for p in pieces for x in p.new))
+            self.out.lemmas.append(("no part is empty", tuple(known), some))
 
     def leads_into(self, p: Piece, known: list[Expr]) -> None:
         """That the new loops of a piece have ends, and each of their iterations is one of the old ones, in the same order."""
@@ -259,8 +292,8 @@ class ReindexingEncoder(StructureEncoder):
     def times(self, ends: list[Num]) -> Expr:
         """How many index vectors there are."""
         n = self.numbers
-        count = ends[0]
-        for e in ends[1:]:
+        count = n.const(1)
+        for e in ends:
             count = n.binary("*", count, e)
         none = either(*(n.compare("<=", e, n.const(0))[1] for e in ends))
         return n.n.choose(none, n.n.const(0), count.value)
