@@ -376,6 +376,46 @@ PAIRS = {
         "After(Unroll { src: x: f32, axes: a }, ds..) ~> Unroll { src: After(x, ds..), axes: a }",
         "After(Unroll { src: x: f32, axes: a }, _ds..) ~> Unroll { src: x, axes: a }",
     ),
+    "a loop that runs once": (
+        "End(body, a, Range { end: e, .. }, rest..) if vmin(e) == 1 and vmax(e) == 1 ~> End(body, a, rest..)",
+        "End(body, a, Range { end: e, .. }, rest..) if vmin(e) == 0 and vmax(e) == 1 ~> End(body, a, rest..)",
+    ),
+    "a loop that never runs": (
+        "End(_body, _a, Range { end: e, .. }, _rest..) if vmax(e) <= 0 ~> Noop()",
+        "End(_body, _a, Range { end: e, .. }, _rest..) if vmin(e) <= 0 ~> Noop()",
+    ),
+    "loops in another order": (
+        "End(body, r: i32, rest..) ~> End(body, rest.., r)",
+        "End(body, r: i32, rest..) ~> End(body, rest..)",
+    ),
+    "loops around loops": (
+        "End(body, r: i32, q: i32, rest..) if free_of(q, r) and all(free_of(x, r) for x in rest) ~> End(End(body, r), q, rest..)",
+        "End(body, r: i32, q: i32, rest..) if free_of(q, r) ~> End(End(body, r), q, rest..)",
+    ),
+    "loops around loops, the outer ones inside": (
+        "End(body, r: i32, q: i32) if free_of(q, r) ~> End(End(body, r), q)",
+        "End(body, r: i32, q: i32) if free_of(q, r) ~> End(End(body, q), r)",
+    ),
+    "what the hardware runs": (
+        "End(s: void, before.., r, rest..) if launched(r) ~> End(s, before.., rest..)",
+        "End(s: void, before.., r, q, rest..) if launched(r) ~> End(s, before.., rest..)",
+    ),
+    "waiting for what the hardware runs": (
+        "After(x, before.., r, rest..) if launched(r) ~> After(x, before.., rest..)",
+        "After(x, before.., r, q, rest..) if launched(r) ~> After(x, before.., r, rest..)",
+    ),
+    "a fold of folds over loops": (
+        "Reduce { src: s, ranges: [t: index, rest..], op } if launched(t) and all(free_of(x, t) for x in rest)"
+        " ~> Reduce { src: Reduce { src: s, ranges: rest, op }, ranges: [t], op }",
+        "Reduce { src: s, ranges: [t: index, rest..], op } if all(free_of(x, t) for x in rest)"
+        " ~> Reduce { src: Reduce { src: s, ranges: rest, op }, ranges: [t], op }",
+    ),
+    "a fold of folds by one op": (
+        "Reduce { src: s, ranges: [t: index, r: index], op: Max } if launched(t) and free_of(t, r)"
+        " ~> Reduce { src: Reduce { src: s, ranges: [r], op: Max }, ranges: [t], op: Max }",
+        "Reduce { src: s, ranges: [t: index, r: index], op: Max } if launched(t) and free_of(t, r)"
+        " ~> Reduce { src: Reduce { src: s, ranges: [r], op: Min }, ranges: [t], op: Max }",
+    ),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws
+from morok.prove.parametric import axis_conditions, laws, loops
 from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
@@ -104,16 +104,22 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
         case S.EUnary(op="not"):
             return smt.Not(truth(r, e.operand))
         case S.ECompare():
+            if (found := loops.bounded(e)) is not None:
+                return found
             operands = [value(r, o) for o in e.operands]
             return smt.And(*(_compared(r, op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)))
         case S.ECall(name="all" | "any", args=(over,)):
             if (about := about_axes(r, e)) is not None:
                 return about
-            if e.name == "all" and isinstance(over, S.EComprehension) and isinstance(loops := _over(r, over), Loops):
-                return _loops_free_of_axes(r, over, loops)
+            if e.name == "all" and isinstance(over, S.EComprehension) and isinstance(several := _over(r, over), Loops):
+                return _of_each_loop(r, over, several)
             return _quantified(r, over, e.name == "all")
         case S.ECall(name="free_of_axes", args=(x, axes)):
             return _free_of_axes(r, vector(value(r, x)), axis_list(value(r, axes)))
+        case S.ECall(name="free_of", args=(x, other)):
+            return loops.free(_loops(value(r, x)), _loops(value(r, other)))
+        case S.ECall(name="launched", args=(x,)):
+            return loops.launched(_loops(value(r, x)).name)
     found = value(r, e)
     if isinstance(found, Expr) and found.sort is laws.BOOL:
         return found
@@ -211,19 +217,30 @@ def _over(r: Reading, e: S.EComprehension) -> Any:
     return r.names.get(e.sequence.name) if isinstance(e.sequence, S.EName) else None
 
 
-def _loops_free_of_axes(r: Reading, e: S.EComprehension, loops: Loops) -> Expr:
-    """`all(free_of_axes(r, c) for r in loops)`: where the loops are is the same wherever the axes are moved to."""
+def _loops(value: Any) -> Loops:
+    if isinstance(value, Loops):
+        return value
+    raise Unsupported(f"{type(value).__name__} where loops are read")
+
+
+def _of_each_loop(r: Reading, e: S.EComprehension, several: Loops) -> Expr:
+    """A condition on each of several loops: what they are free of."""
     match e:
-        case S.EComprehension(body=S.ECall(name="free_of_axes", args=(S.EName(name=one), of)), names=(name,), condition=None) if (
-            one == name
-        ):
-            moved = axes(r, of)
-        case _:
-            raise Unsupported("a condition about loops")
+        case S.EComprehension(
+            body=S.ECall(name=("free_of_axes" | "free_of") as which, args=(S.EName(name=one), of)), names=(name,), condition=None
+        ) if one == name and one not in {at.name for at in S.walk(of) if isinstance(at, S.EName)}:
+            return (
+                loops.free(several, _loops(value(r, of))) if which == "free_of" else _loops_free_of_axes(r, several, axes(r, of))
+            )
+    raise Unsupported("a condition about loops")
+
+
+def _loops_free_of_axes(r: Reading, several: Loops, moved: AxisList) -> Expr:
+    """`all(free_of_axes(r, c) for r in loops)`: where the loops are is the same wherever the axes are moved to."""
     if not moved.parts:
         return smt.TRUE
     so = smt.Bool(r.setting.symbol("free"))
-    r.setting.free.append((loops.function, r.setting.together(moved.parts), so))
+    r.setting.free.append((several.function, r.setting.together(moved.parts), so))
     return so
 
 
@@ -321,7 +338,7 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return r.made(e.name, r.parts(e.name, e), e)
     if e.name in r.rule.externs:
         return r.result(r.rule.externs[e.name], [value(r, a) for a in e.args])
-    if e.name in ("all", "any", "free_of_axes"):
+    if e.name in ("all", "any", "free_of_axes", "free_of", "launched"):
         return truth(r, e)
     if e.name == "eval":
         return _evaluated(r, e)
@@ -400,6 +417,8 @@ def _renumbered(r: Reading, e: S.EComprehension, source: AxisList) -> Integer:
 
 
 def _length(r: Reading, of: Any) -> Integer:
+    if isinstance(of, Loops):
+        return of.length
     if isinstance(of, AxisList):
         if not of.parts:
             return integer(0)

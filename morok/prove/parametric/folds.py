@@ -7,20 +7,21 @@ are used only for rules whose pattern is one Reduce of lanes that no op computes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
-from morok.prove.parametric import laws
+from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
-from morok.prove.parametric.functions import function, name_of
+from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.values import Dtype, Items, Vector
+from morok.prove.parametric.values import Dtype, Fold, Loops, Vector
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Expr
+from morok.prove.smt import Applicable
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -39,18 +40,25 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         raise Unsupported("a fold of a constant of any number of lanes")
     count = x.count if count is None else count
     each = _each(r, x.count, count)
-    loops = _loops(r, parts.get("ranges"))
-    if not loops and each.known == 1:
+    over = _loops(r, parts.get("ranges"))
+    if not over and each.known == 1:
         return x
-    f = smt.Function(Symbol("op", "fold", _folding(r, parts), r.element(part), *loops), laws.VALUE, laws.VALUE)
-    r.setting.nested[f] = (_folding(r, parts), r.element(part))
-    if not loops and may_regroup(r):
-        r.setting.regrouped[f] = _combining(r, parts, r.element(part))
+    folding, dtype = _folding(r, parts), r.element(part)
+    inner = x.fold
+    if over and inner is not None and (inner.op, inner.dtype) == (folding, dtype) and r.part != "pattern" and one_fold(r):
+        over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
+    f = _fold(r, folding, dtype, over)
+    if not over and may_regroup(r):
+        r.setting.regrouped[f] = _combining(r, parts, dtype)
+    fold = Fold(folding, dtype, tuple(over), x) if each.known == 1 else None
+    return Vector(count, lambda e, lane: f(r.setting.tuple_of(each, lambda k: x.at(e, lane * each + k))), fold=fold)
 
-    def lane_of(e: Expr, lane: Integer) -> Expr:
-        return f(r.setting.tuple_of(each, lambda k: x.at(e, lane * each + k)))
 
-    return Vector(count, lane_of)
+def _fold(r: Reading, folding: str, dtype: str, over: Sequence[Loops]) -> Applicable:
+    """The function of a sequence that its fold over loops is, in whichever order these are named."""
+    f = smt.Function(Symbol("op", "fold", folding, dtype, *sorted(x.name for x in over)), laws.VALUE, laws.VALUE)
+    r.setting.nested[f] = (folding, dtype)
+    return f
 
 
 def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
@@ -106,47 +114,31 @@ def _combining(r: Reading, parts: Parts, dtype: str) -> Any:
 def may_regroup(r: Reading) -> bool:
     """Truth of a rule's pattern being one fold of lanes that are taken and joined: no op computes what is folded."""
     dialect = r.rule.dialect
+    return one_fold(r) and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in _matched(r))
+
+
+def one_fold(r: Reading) -> bool:
+    """Truth of a rule's pattern being one fold, and none within."""
     pattern = r.rule.syntax.pattern
     while isinstance(pattern, S.PBind):
         pattern = pattern.inner
-    matched = [op for p in S.walk(pattern) for op in (getattr(p, "ops", ()) or ((p.op,) if isinstance(p, S.PStruct) else ()))]
-    return (
-        isinstance(pattern, S.PStruct)
-        and pattern.op == "Reduce"
-        and matched.count("Reduce") == 1
-        and all(op == "Reduce" or dialect.ops[op].role in ("take", "join") for op in matched)
-    )
+    return isinstance(pattern, S.PStruct) and pattern.op == "Reduce" and _matched(r).count("Reduce") == 1
 
 
-def _loops(r: Reading, part: Any) -> list[str]:
-    """The names of the loops that are folded over. They close no axes."""
-    if part is None:
-        return []
-    names = []
-    for item in _items(part):
-        name = name_of(item)
-        if not name or name.startswith("_"):
-            raise Unsupported("a fold over loops without names")
-        if r.part == "pattern" and name not in r.names:
-            length = r.setting.unknown(f"{name} length")
-            r.setting.premise(length.term >= 0)
-            r.names[name] = Items(length, _no_loop)
-        names.append(name)
-    if names and (r.asks or not {"Unroll", "Contract"}.isdisjoint(ops_of(r.rule))):
-        for name in names:
-            if not _says_no_axes(r.rule.syntax, name):
+def _matched(r: Reading) -> list[str]:
+    """The ops of a rule's pattern."""
+    found = S.walk(r.rule.syntax.pattern)
+    return [op for p in found for op in (getattr(p, "ops", ()) or ((p.op,) if isinstance(p, S.PStruct) else ()))]
+
+
+def _loops(r: Reading, part: Any) -> list[Loops]:
+    """The loops that are folded over. They close no axes."""
+    found = loops.closed(r, part)
+    if found and (r.asks or not {"Unroll", "Contract"}.isdisjoint(ops_of(r.rule))):
+        for x in found:
+            if not _says_no_axes(r.rule.syntax, x.name):
                 raise Unsupported("a fold over what may close axes")
-    return names
-
-
-def _no_loop(k: Integer) -> Any:
-    raise Unsupported("one loop of several")
-
-
-def _items(part: Any) -> list[Any]:
-    if isinstance(part, (S.PList, S.EList)):
-        return list(part.items)
-    return list(part) if isinstance(part, (list, tuple)) else [part]
+    return found
 
 
 def _says_no_axes(rule: S.Rule, name: str) -> bool:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import folds, laws, sequences, statements
-from morok.prove.parametric.functions import function, name_of
+from morok.prove.parametric import folds, laws, loops, sequences, statements
+from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import Datum, Items, Lane, Statement, Vector, items, number, vector
+from morok.prove.parametric.values import Datum, Items, Lane, Loops, Statement, Vector, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -375,15 +375,30 @@ def _load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 
 def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """A value behind statements: which these are, and at which iteration, is all that is known of them."""
+    """A value behind others: which these are, and at which iteration, is all that is known of them. It need not wait for a loop
+    that the hardware runs.
+    """
     x = r.one(parts["passthrough"])
-    part = parts["deps"]
-    called = name_of(part[0]) if isinstance(part, list) and len(part) == 1 else ""
-    if not called or called.startswith("_"):
-        raise Unsupported("a value behind statements that have no name")
-    waits = smt.Function(Symbol("after", called), laws.ITERATION, VALUE)
-    f = smt.Function(Symbol("op", op), VALUE, VALUE, VALUE)
-    return Vector(x.count, lambda e, lane: f(x.at(e, lane), waits(e)))
+    waits = sorted(loops.closed(r, parts["deps"]), key=lambda w: w.name)
+    if not waits:
+        return x
+    may_go = [w for w in waits if w.idle is not smt.FALSE]
+    if len(may_go) > 1:
+        may_go = []
+
+    def behind(ws: Sequence[Loops], e: Expr, lane: Integer) -> Expr:
+        if not ws:
+            return x.at(e, lane)
+        f = smt.Function(Symbol("op", op, *(w.name for w in ws)), *([VALUE] * (1 + len(ws))), VALUE)
+        return f(x.at(e, lane), *(w.function(e, 0) for w in ws))
+
+    def at_lane(e: Expr, lane: Integer) -> Expr:
+        found = behind(waits, e, lane)
+        for w in may_go:
+            found = smt.If(w.idle, behind([v for v in waits if v is not w], e, lane), found)
+        return found
+
+    return Vector(x.count, at_lane)
 
 
 def _invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
@@ -433,4 +448,5 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Reduce": folds.reduce,
     "Store": statements.store,
     "End": statements.end,
+    "Noop": statements.nothing,
 }

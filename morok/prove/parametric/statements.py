@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws
-from morok.prove.parametric.functions import name_of
-from morok.prove.parametric.integers import INT, Integer, integer
+from morok.prove.parametric import laws, loops
+from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.values import Loops, Statement
 from morok.prove.semantics.term import Unsupported
@@ -42,36 +42,27 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
 
 
 def end(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
-    """A statement within loops."""
-    return within_loops(r, statement(r.one_of_any_kind(parts["body"])), parts.get("ranges"))
+    """A statement, or what a pattern says nothing of, within loops."""
+    part = parts["body"]
+    if r.part == "pattern" and isinstance(part, S.PVar) and part.name not in r.names:
+        body = opaque(r.symbol(part.name))
+        if not part.ignored:
+            r.bind(part.name, body)
+    else:
+        body = statement(r.one_of_any_kind(part))
+    return within_loops(r, body, parts.get("ranges"))
 
 
 def within_loops(r: Reading, made: Statement, part: Any) -> Statement:
-    """A statement within the loops that are open; what closes axes adds nothing to what is done at all iterations."""
-    functions = [loops.function for loops in _loops(r, part)]
-    return Statement(made.count, lambda e, lane: (*made.effect(e, lane), *(f(e, 0) for f in functions)))
+    """A statement within loops; what closes axes adds nothing to what is done at all iterations."""
+    return Statement(made.count, made.effect, tuple(loops.around(r, loops.closed(r, part), made.loops)))
 
 
-def _loops(r: Reading, part: Any) -> list[Loops]:
-    if part is None:
-        return []
-    items: list[Any] = [part]
-    if isinstance(part, (S.PList, S.EList)):
-        items = list(part.items)
-    elif isinstance(part, list):
-        items = part
-    found = []
-    for item in items:
-        name = name_of(item)
-        if r.part == "pattern":
-            if not name or name.startswith("_"):
-                raise Unsupported("loops without names")
-            r.bind(name, Loops(smt.Function(Symbol("loop", name), laws.ITERATION, INT, VALUE)))
-        value = r.names.get(name) if name else r.value(item.sequence if isinstance(item, S.ESpread) else item)
-        if not isinstance(value, Loops):
-            raise Unsupported("loops of no known kind")
-        found.append(value)
-    return found
+def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
+    """A statement without effects."""
+    if parts.get("sources"):
+        raise Unsupported("nothing that waits")
+    return Statement(integer(0), lambda e, lane: ())
 
 
 def statement(value: Any) -> Statement:
@@ -81,22 +72,46 @@ def statement(value: Any) -> Statement:
 
 
 def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) -> None:
-    """Claim that two statements do the same: for every effect of one, at any iteration and lane, the other has one like it."""
+    """Claim that two statements do the same: for every effect of one, at any iteration and lane, the other has one like it.
+
+    The target may leave out loops of which closing changes nothing.
+    """
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
     lists = setting.widest_lists()
+    never = smt.Or(*(x.never for x in pattern.loops))
+    kept = [] if target.count.known == 0 else _kept(setting, pattern.loops, target)
+    setting.guard.append(smt.Not(never))
     for one, other, e, back in ((pattern, target, here, False), (target, pattern, there, True)):
+        if one.count.known == 0:
+            continue
         lane = setting.unknown("lane")
         setting.guard.append(setting.below(lane, one.count))
         wanted = one.effect(e, lane)
         found = []
         for at, k in _candidates(setting, lists, e, lane, pattern.count, back):
+            if other.count.known == 0:
+                continue
             given = other.effect(at, k)
             if len(given) != len(wanted):
-                raise Unsupported("statements within other loops")
+                raise Unsupported("statements of several kinds")
+            places = (x.function(e, 0) == x.function(at, 0) for x in kept)
             inside = setting.below(k, other.count)
-            found.append(smt.And(inside, *(a == b for a, b in zip(wanted, given, strict=True))))
+            found.append(smt.And(inside, *places, *(a == b for a, b in zip(wanted, given, strict=True))))
         setting.claim(smt.Or(*found))
         setting.guard.pop()
+    setting.guard.pop()
+
+
+def _kept(setting: Setting, of: Sequence[Loops], target: Statement) -> list[Loops]:
+    """The loops that both close; that of the others nothing changes is claimed."""
+    left = list(of)
+    for x in target.loops:
+        if x not in left:
+            raise Unsupported("statements within other loops")
+        left.remove(x)
+    for x in left:
+        setting.claim(x.idle)
+    return list(target.loops)
 
 
 def _candidates(
@@ -113,4 +128,4 @@ def _candidates(
     return found
 
 
-__all__ = ["Statement", "end", "opaque", "same", "statement", "store", "within_loops"]
+__all__ = ["Statement", "end", "nothing", "opaque", "same", "statement", "store", "within_loops"]

@@ -19,6 +19,7 @@ class Vector:
 
     uniform   every lane is the same, and any number of lanes may be meant
     axes, inside   what it is unrolled over, and what is unrolled; None where the rule does not ask for that
+    fold      the fold over loops, lane by lane, that it is
     """
 
     count: Integer
@@ -26,6 +27,7 @@ class Vector:
     uniform: bool = False
     axes: tuple[Expr, ...] = ()
     inside: Vector | None = None
+    fold: Fold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +62,42 @@ class Dtype:
 
 
 @dataclass(frozen=True, slots=True)
+class Loops:
+    """Loops that a rule gives one name.
+
+    function   where they are, as far as they are open, at an iteration of the axes around them
+    length     how many there are
+    idle       closing them changes nothing: they run once, or the hardware runs them
+    never      one of them has no iterations
+    """
+
+    name: str
+    function: Applicable
+    length: Integer
+    idle: Expr
+    never: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
-    """The effects of a statement: at every iteration of the axes around it, so many effects, each a few terms.
+    """The effects of a statement: at every iteration of the axes around it, so many, each a few terms, within loops.
 
     Nothing orders the effects of different iterations and lanes: a statement is the set of them.
     """
 
     count: Integer
     effect: Callable[[Expr, Integer], tuple[Expr, ...]]
+    loops: tuple[Loops, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Loops:
-    """Loops that a rule gives one name, as far as they are open: a function of the iteration stands for where they are."""
+class Fold:
+    """The fold that a vector is: by which op, of which dtype, over which loops, of what."""
 
-    function: Applicable
+    op: str
+    dtype: str
+    loops: tuple[Loops, ...]
+    source: Vector
 
 
 def vector(value: Any) -> Vector:

@@ -1,0 +1,118 @@
+"""Loops that statements and folds close, at every size: in which order they are named means nothing (docs/ops.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.parametric import laws
+from morok.prove.parametric.functions import name_of
+from morok.prove.parametric.integers import INT, integer
+from morok.prove.parametric.values import Loops
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+BOUNDS: Final = ("vmin", "vmax")
+
+
+def closed(r: Reading, part: Any) -> list[Loops]:
+    """The loops that an op closes."""
+    if part is None:
+        return []
+    items = list(part.items) if isinstance(part, (S.PList, S.EList)) else part
+    if isinstance(items, list):
+        return [_loop(r, item, isinstance(item, S.PSequence)) for item in items]
+    return [_loop(r, items, several=True)]
+
+
+def _loop(r: Reading, item: Any, several: bool) -> Loops:
+    if r.part != "pattern":
+        name = name_of(item)
+        found = r.names.get(name) if name else r.value(item.sequence if isinstance(item, S.ESpread) else item)
+        if not isinstance(found, Loops):
+            raise Unsupported("loops of no known kind")
+        return found
+    match item:
+        case S.PStruct(op="Range") | S.POp(ops=("Range",)) if r.built_in:
+            return _range(r, item)
+        case S.PVar() | S.PSequence():
+            if item.name in r.names:
+                found = r.names[item.name]
+                if isinstance(found, Loops):
+                    return found
+                raise Unsupported("loops of no known kind")
+            made = _unknown(r, item.name, several)
+            return made if item.name.startswith("_") else r.bind(item.name, made)
+    raise Unsupported("loops that a pattern looks into")
+
+
+def _unknown(r: Reading, name: str, several: bool) -> Loops:
+    if name.startswith("_"):
+        r.setting.unnamed += 1
+        name = f"{name} {r.setting.unnamed}"
+    length = integer(1)
+    if several:
+        length = r.setting.unknown(f"{name} length")
+        r.setting.premise(length.term >= 0)
+    where = smt.Function(Symbol("loop", name), laws.ITERATION, INT, laws.VALUE)
+    return Loops(name, where, length, smt.FALSE if several else launched(name), smt.FALSE)
+
+
+def _range(r: Reading, p: Any) -> Loops:
+    """A loop of which the pattern binds the length: what is known of the bounds of this says whether it runs once, or never."""
+    end = r.parts("Range", p).get("end")
+    name = name_of(end)
+    if not name or name.startswith("_"):
+        raise Unsupported("a loop of a length without a name")
+    r.one(end)
+    least, most = (bound(which, name) for which in BOUNDS)
+    made = _unknown(r, "_range", several=False)
+    return Loops(made.name, made.function, made.length, smt.And(least == 1, most == 1), most <= 0)
+
+
+def launched(name: str) -> Expr:
+    """The truth of the hardware running all iterations of a loop: then closing it changes nothing."""
+    return smt.Bool(Symbol("function", "launched", name))
+
+
+def bound(which: str, name: str) -> Expr:
+    """The bound of a node that a rule names, as an integer."""
+    return smt.Int(Symbol("function", which, name))
+
+
+def bounded(e: S.Expr) -> Expr | None:
+    """The condition `vmin(x) == 1`: a bound compared with a number, which is false of a bound that is infinite."""
+    match e:
+        case S.ECompare(
+            ops=(("==" | "<=" | ">=" | "<" | ">") as op,),
+            operands=(S.ECall(name=("vmin" | "vmax") as which, args=(S.EName(name=x),)), S.ENumber(value=int(n))),
+        ) if not isinstance(n, bool):
+            b = bound(which, x)
+            return {"==": b == n, "<=": b <= n, ">=": b >= n, "<": b < n, ">": b > n}[op]
+    return None
+
+
+def free(x: Loops, r: Loops) -> Expr:
+    """The truth of no length of the loops x depending on the loops r."""
+    return smt.Bool(Symbol("function", "free", x.name, r.name))
+
+
+def around(r: Reading, outer: Sequence[Loops], inner: Sequence[Loops]) -> list[Loops]:
+    """Loops around others as loops that are closed together: the lengths of the outer ones may not depend on the inner ones. That
+    of a loop which the hardware runs depends on no other.
+    """
+    if outer and inner and r.part == "pattern":
+        raise Unsupported("loops within loops of a pattern")
+    for x in outer:
+        for y in inner:
+            r.claim(smt.Or(free(x, y), launched(x.name)))
+    return [*inner, *outer]
+
+
+__all__ = ["around", "bounded", "closed", "free", "launched"]
