@@ -125,7 +125,7 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
         beyond = list(progress.extents)
     else:
         del progress.obligations[before:]
-        beyond = [key for key, e in progress.extents.items() if covered(e) and lane_by_lane(rule)]
+        beyond = [key for key, e in progress.extents.items() if covered(rule, e) and lane_by_lane(rule)]
     progress.everywhere = tuple(dict.fromkeys(plural(progress.extents.pop(key)) for key in beyond))
 
 

@@ -9,9 +9,10 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import INT, integer
-from morok.prove.parametric.values import AxisList, Items
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.values import AxisList, Datum, Items, Seen, Vector
 from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
 
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
@@ -23,20 +24,39 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
     for needed in extern.requires:
         if r.guarding:
             raise Unsupported(f"{extern.name} in a condition, where it may not be called")
-        r.claim(_under(r, given, True, r.truth, needed))
+        r.claim(_under(r, _seen(r, extern, given, r.here), True, r.truth, needed))
     defined = _definition(extern)
     if defined is not None:
         return _under(r, given, r.guarding, r.value, defined)
     made = tuple(_unknown(r, extern, p) for p in extern.results)
     names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
+    seen = _seen(r, extern, names, r.here)
     for promise in extern.ensures:
         for c in conjuncts(promise):
             try:
-                premise = _under(r, names, True, r.truth, c)
-            except Unsupported:
+                premise = _under(r, seen, True, r.known, c)
+            except Unsupported as why:
+                import os
+
+                if os.environ.get("DBG"):
+                    print("DROPPED", extern.name, why)
                 continue
             r.setting.premise(premise)
     return made if len(made) > 1 else made[0]
+
+
+def _seen(r: Reading, extern: S.Extern, names: dict[str, Any], e: Expr) -> dict[str, Any]:
+    """The names of a contract, where those of nodes of numbers and truths are their lanes at an iteration, too."""
+    kinds = {p.name: getattr(p.type, "name", "") for p in (*extern.params, *extern.results)}
+    return {name: _lanes_seen(r, v, kinds[name], e) if isinstance(v, Vector) else v for name, v in names.items()}
+
+
+def _lanes_seen(r: Reading, x: Vector, kind: str, e: Expr) -> Any:
+    if kind == "index":
+        return Seen(x, lambda k: r.setting.number_of(x.at(e, k)))
+    if kind == "bool":
+        return Seen(x, lambda k: Datum(x.at(e, k), kind))
+    return x
 
 
 def _definition(extern: S.Extern) -> S.Expr | None:
@@ -70,17 +90,47 @@ def _unknown(r: Reading, extern: S.Extern, p: S.Param) -> Any:
     if kind == "seq":
         if _is_of_axes(extern, p.name):
             return AxisList((smt.Const(r.setting.symbol(what), laws.AXES),))
+        if _is_nested(extern, p.name):
+            return _sequences(r, what)
         f = smt.Function(r.setting.symbol(what), INT, INT)
         length = r.setting.count(r.setting.unknown(f"{what} length"))
         r.setting.premise(length.term >= 0)
         return Items(length, lambda k: integer(f(k.term)))
+    if kind == "index":
+        return r.opaque(r.setting.symbol(what), integer(1))
     raise Unsupported(f"{extern.name}, which gives a node")
+
+
+def _sequences(r: Reading, what: str) -> Items:
+    """A sequence of sequences of numbers, each of its own length."""
+    s = r.setting
+    lengths, f = smt.Function(s.symbol(f"{what} lengths"), INT, INT), smt.Function(s.symbol(what), INT, INT, INT)
+    length = s.count(s.unknown(f"{what} length"))
+    s.premise(length.term >= 0)
+
+    def item(k: Integer) -> Items:
+        its = integer(lengths(k.term))
+        s.law(smt.Implies(within(k, 0, length), its.term >= 0))
+        return Items(its, lambda j: integer(f(k.term, j.term)))
+
+    s.nested_items[f] = s.parts_behind_one_another(length, lambda k: item(k).length)
+    return Items(length, item)
+
+
+def _is_nested(extern: S.Extern, name: str) -> bool:
+    """Truth of a contract going over what it goes over a result for."""
+    for e in S.walk(*extern.ensures):
+        match e:
+            case S.EComprehension(body=body, names=(one,), sequence=S.EName(name=n)) if n == name:
+                if any(isinstance(b, S.EComprehension) and b.sequence == S.EName(one) for b in S.walk(body)):
+                    return True
+    return False
 
 
 def _is_of_axes(extern: S.Extern, name: str) -> bool:
     """Truth of a contract asking a result for the ids of axes, `c[i][0]`."""
     for e in S.walk(*extern.ensures):
         match e:
-            case S.EIndex(sequence=S.EIndex(sequence=S.EName(name=n))) if n == name:
+            case S.EIndex(sequence=S.EIndex(sequence=S.EName(name=n)), index=S.ENumber()) if n == name:
                 return True
     return False

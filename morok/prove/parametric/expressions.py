@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,20 @@ from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Loops, Vector, axis_list, items, number, splat, vector
+from morok.prove.parametric.values import (
+    AxisList,
+    Datum,
+    Dtype,
+    Items,
+    Loops,
+    Vector,
+    axis_list,
+    items,
+    number,
+    splat,
+    vector,
+    zero,
+)
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -100,14 +114,18 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
         case S.EBinary(op="and"):
             return smt.And(truth(r, e.left), truth(r, e.right))
         case S.EBinary(op="or"):
-            return smt.Or(truth(r, e.left), truth(r, e.right))
+            left = truth(r, e.left)
+            return left if left is smt.TRUE else smt.Or(left, truth(r, e.right))
         case S.EUnary(op="not"):
-            return smt.Not(truth(r, e.operand))
+            return smt.Not(_in_full(r, e.operand))
         case S.ECompare():
             if (found := loops.bounded(e)) is not None:
                 return found
+            if (only := _only_one(r, e)) is not None:
+                return only
             operands = [value(r, o) for o in e.operands]
-            return smt.And(*(_compared(r, op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)))
+            compared = [_compared(r, op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)]
+            return compared[0] if len(compared) == 1 else smt.And(*compared)
         case S.ECall(name="all" | "any", args=(over,)):
             if (about := about_axes(r, e)) is not None:
                 return about
@@ -180,26 +198,116 @@ _COMPARISONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
 }
 
 
+_OF_NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _in_full(r: Reading, e: S.Expr) -> Expr:
+    """A condition as it is, also where only what follows from another is asked."""
+    was, r.premising = r.premising, False
+    try:
+        return truth(r, e)
+    finally:
+        r.premising = was
+
+
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
+    if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
+        return _COMPARISONS[op](a.term, b.term)
+    x, y = number(a), number(b)
+    if x.known is not None and y.known is not None:
+        return smt.BoolVal(_OF_NUMBERS[op](x.known, y.known))
     r.setting.compared(number(a), number(b))
     return _COMPARISONS[op](number(a).term, number(b).term)
 
 
 def _quantified(r: Reading, over: S.Expr, every: bool) -> Expr:
-    """An unknown truth: where it is so, the condition holds at every place; where not, there is a place at which it does not."""
-    found = items(value(r, over))
+    """An unknown truth: where it is so, the condition holds at every place; where not, there is a place at which it does not.
 
-    def holds(k: Integer) -> Expr:
-        condition = found.at(k)
+    Where only what follows is asked, one of these is enough.
+    """
+    found, known = items(value(r, over)), r.premising
+
+    def holds(k: Integer, so: bool = every) -> Expr:
+        was, r.premising = r.premising, known and so == every
+        try:
+            condition = found.at(k)
+        finally:
+            r.premising = was
         if not isinstance(condition, Expr) or condition.sort is not laws.BOOL:
             raise Unsupported("a quantifier over no conditions")
-        return condition if every else smt.Not(condition)
+        return condition if so else smt.Not(condition)
 
+    if r.setting.trying:
+        if not (known and every):
+            r.setting.witness("exception")
+        return holds(r.setting.unknown("place"))
+    there = r.setting.witness("exception")
+    if known and not every:
+        return smt.And(within(there, 0, found.length), holds(there, True))
     so = smt.Bool(r.setting.symbol("all"))
-    there = r.setting.unknown("exception")
     r.setting.for_all(found.length, holds, only_if=so)
-    r.setting.premise(smt.Or(so, smt.And(within(there, 0, found.length), smt.Not(holds(there)))))
+    if not known:
+        r.setting.premise(smt.Or(so, smt.And(within(there, 0, found.length), smt.Not(holds(there)))))
     return so if every else smt.Not(so)
+
+
+def _only_one(r: Reading, e: S.ECompare) -> Expr | None:
+    """`sum(sum(1 for x in xs if c) for xs in xss) == 1`, where only what follows is asked: there is one x, and no other."""
+    match e:
+        case S.ECompare(
+            ops=("==",),
+            operands=(
+                S.ECall(
+                    name="sum",
+                    args=(
+                        S.EComprehension(
+                            body=S.ECall(
+                                name="sum",
+                                args=(
+                                    S.EComprehension(
+                                        body=S.ENumber(value=1), names=(x,), sequence=S.EName(name=inner), condition=S.Expr() as c
+                                    ),
+                                ),
+                            ),
+                            names=(xs,),
+                            sequence=outer,
+                            condition=None,
+                        ),
+                    ),
+                ),
+                S.ENumber(value=1),
+            ),
+        ) if r.premising and inner == xs:
+            return _one_of_all(r, items(value(r, outer)), (xs, x), c)
+    return None
+
+
+def _one_of_all(r: Reading, sequences: Items, names: tuple[str, str], condition: S.Expr) -> Expr:
+    """A truth from which follows that one item of one of these sequences meets a condition, and no other."""
+    before = dict(r.names)
+
+    def meets(k: Integer, j: Integer) -> Expr:
+        its = items(sequences.at(k))
+        was, r.names = r.names, {**before, names[0]: its, names[1]: its.at(j)}
+        known, r.premising = r.premising, False
+        try:
+            return smt.And(within(k, 0, sequences.length), within(j, 0, its.length), truth(r, condition))
+        finally:
+            r.names, r.premising = was, known
+
+    k, j = r.setting.witness("the one"), r.setting.witness("the one")
+    if r.setting.trying:
+        return meets(k, j)
+    so = smt.Bool(r.setting.symbol("only one"))
+    r.setting.for_all_items(lambda a, b: smt.Implies(meets(a, b), smt.And(a.term == k.term, b.term == j.term)), only_if=so)
+    return smt.And(so, meets(k, j))
 
 
 def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:
@@ -291,7 +399,8 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
             r.names, r.guarding = before, was
             r.setting.guard.pop()
 
-    at(r.setting.unknown("anywhere"))  # what it says at any place must be well-formed
+    if not r.guarding and not r.probing:
+        at(r.setting.probe("anywhere"))  # what it says at any place must be well-formed
     return Items(sequence.length, _quietly(r, at))
 
 
@@ -338,6 +447,8 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return r.made(e.name, r.parts(e.name, e), e)
     if e.name in r.rule.externs:
         return r.result(r.rule.externs[e.name], [value(r, a) for a in e.args])
+    if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
+        return _zero(r, e.args[0])
     if e.name in ("all", "any", "free_of_axes", "free_of", "launched"):
         return truth(r, e)
     if e.name == "eval":
@@ -350,6 +461,11 @@ def _call(r: Reading, e: S.ECall) -> Any:
     if found is None:
         raise Unsupported(f"the function {e.name}")
     return found(r, *(value(r, a) for a in e.args))
+
+
+def _zero(r: Reading, of: S.Expr) -> Vector:
+    """The number 0, of the dtype and lanes of a node."""
+    return Vector(vector(value(r, of)).count, zero(r.element(of)).at)
 
 
 def _evaluated(r: Reading, e: S.ECall) -> Datum:
@@ -382,14 +498,31 @@ def _sum(r: Reading, of: S.Expr) -> Integer:
             return integer(0)
         if isinstance(over, AxisList):
             return _renumbered(r, of, over)
+    if (first := _first_lane(r, of)) is not None:
+        return first
     found = items(value(r, of))
-    place = r.setting.unknown("anywhere")
+    place = r.setting.probe("anywhere")
     one = number(found.at(place))
     if not occurs(place, one):
         return found.length * one
     if r.guarding:
         return r.setting.unknown("sum")
     raise Unsupported("a sum of different items")
+
+
+def _first_lane(r: Reading, of: S.Expr) -> Integer | None:
+    """`sum(len(xs[q]) for q in 0..k)`: where item k begins of sequences that are put behind one another."""
+    match of:
+        case S.EComprehension(
+            body=S.ECall(name="len", args=(S.EIndex(sequence=S.EName(name=xs), index=S.EName(name=p)),)),
+            names=(q,),
+            sequence=S.ERange(start=S.ENumber(value=0), stop=stop, inclusive=False),
+            condition=None,
+        ) if p == q and q not in (xs, *(n.name for n in S.walk(stop) if isinstance(n, S.EName))):
+            sequences = items(r.names[xs])
+            parts = r.setting.parts_behind_one_another(sequences.length, lambda k: items(sequences.at(k)).length)
+            return integer(parts.first(number(value(r, stop)).term))
+    return None
 
 
 def _renumbered(r: Reading, e: S.EComprehension, source: AxisList) -> Integer:

@@ -18,7 +18,7 @@ from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.values import Dtype, Fold, Loops, Vector
+from morok.prove.parametric.values import Fold, Loops, Vector
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable
@@ -72,12 +72,7 @@ def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
             r.lanes.let(str(below.lanes), count * each)
         return count
     if "dtype" in parts:
-        dtype = r.value(parts["dtype"])
-        if isinstance(parts["dtype"], S.ECall) and len(parts["dtype"].args) == 1:
-            return integer(1)  # `dtype(x)` is that of one lane
-        if not isinstance(dtype, Dtype):
-            raise Unsupported("a fold of a dtype that is not read")
-        return dtype.lanes
+        return r.dtype(parts["dtype"]).lanes
     return r.wanted if at is r.rule.syntax.target else None
 
 

@@ -1,9 +1,12 @@
 """Rules for which vectors of two lanes stand for all: they work lane by lane, and what they ask holds of every lane.
 
-Let such a rule be false at n > 2 lanes, and l a lane where its sides differ. Keep lane l and one other of every vector: lane l of
-each node is computed from lane l, or the only lane, of its operands, so the sides still differ there. What the guards ask of the
-nodes that are left was true of all lanes, and is true of some: bounds of a node bound every lane, and dtypes have none. So the
-rule is false at two lanes, where it was tried.
+Let such a rule be false at n > 2 lanes, and l a lane where its sides differ. Keep lane l and one other of every vector. Lane l of
+each node is computed from lane l, or the only lane, of its operands (lane l of the indices says which element of a view it is).
+So the sides still differ there. What the guards ask of the nodes that are left was true of all lanes, and is true of some: every
+lane is within the bounds of a node, and dtypes are one; and so is what contracts say of helpers lane by lane. So the rule
+is false at two lanes, where it was tried.
+
+No list of such a rule has an open length. So where it reads an element of a view, the number of its indices is the rank of that.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from morok.dsl.functions import FUNCTIONS
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.rule_syntax import ops_of
 
-STRUCTURAL: Final = frozenset({"Invalid", "Const", "Index"})  # lane by lane, like the ops that have parameters
+VIEWS: Final = frozenset({"Shrink", "Pad", "Flip", "Reshape"})
+STRUCTURAL: Final = frozenset({"Invalid", "Const", "Index"}) | VIEWS  # lane by lane, like the ops that have parameters
 # What speaks of several lanes, or of how many there are, and lists of anything.
 LISTS: Final = (S.EComprehension, S.EIndex, S.ERange, S.ESpread, S.PSequence)
 FACTS: Final = frozenset({"vmin", "vmax", "dtype", "bits", "is_int", "is_float", "safe_cast"})
@@ -38,15 +42,32 @@ def lane_by_lane(rule: CheckedRule) -> bool:
     if any(isinstance(t.lanes, int) and t.lanes > 1 for t in types):
         return False
     everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
-    if any(isinstance(at, LISTS) or (isinstance(at, S.PConst) and at.kind in ("vconst", "anyconst")) for at in everything):
+    if any(isinstance(at, LISTS) or (isinstance(at, S.PConst) and _reads_lanes(at)) for at in everything):
         return False
     counted = {id(c) for at in everything for c in _comparisons_of_lanes(at)}
     return all(_allowed(rule, at) or id(at) in counted for at in everything if isinstance(at, S.ECall))
 
 
-def covered(extent: Extent) -> bool:
-    """Truth of an extent being one that such a rule needs no more of: one lane and two were tried."""
+def covered(rule: CheckedRule, extent: Extent) -> bool:
+    """Truth of an extent being one that such a rule needs no more of: one lane and two were tried, and its only rank."""
+    if extent.what == "rank":
+        rank = _rank_read(rule)
+        return rank is not None and extent.least <= rank <= extent.most
     return extent.what == "lanes" and extent.least <= 1 and extent.most >= 2
+
+
+def _rank_read(rule: CheckedRule) -> int | None:
+    """The rank of the view of which a rule's pattern reads an element; None where it reads none."""
+    pattern = rule.syntax.pattern
+    match pattern:
+        case S.POp(ops=("Index",), args=(S.POp(ops=(view,)) | S.PStruct(op=view), *indices)) if view in VIEWS:
+            return len(indices)
+    return None
+
+
+def _reads_lanes(p: S.PConst) -> bool:
+    """Truth of a constant whose lanes are bound as a list."""
+    return p.kind in ("vconst", "anyconst") and p.bound is not None and not p.bound.startswith("_")
 
 
 def _loads_only_what_it_builds(rule: CheckedRule) -> bool:
@@ -61,13 +82,27 @@ def _allowed(rule: CheckedRule, call: S.ECall) -> bool:
     if call.name in rule.dialect.ops or call.name in ("const", "eval"):
         return True
     if call.name in rule.externs:
-        return not any(
-            isinstance(c, S.Let) and c.value is call and any(not n.startswith("_") for n in c.names) for c in rule.syntax.clauses
-        ) and any(isinstance(c, S.Let) and c.value is call for c in rule.syntax.clauses)
+        lets = [c for c in rule.syntax.clauses if isinstance(c, S.Let) and c.value is call]
+        unread = all(n.startswith("_") for c in lets for n in c.names)
+        return bool(lets) and (unread or _of_every_lane(rule.externs[call.name]))
     function = FUNCTIONS.get(call.name)
     if function is None:
         return False
     return call.name in FACTS if function.fact else SEQUENCES.isdisjoint(function.params)
+
+
+def _of_every_lane(extern: S.Extern) -> bool:
+    """Truth of a contract saying what it says lane by lane: it counts nothing, goes over no list, and denies nothing."""
+    return all(_says_of_lanes(at) for at in S.walk(*extern.requires, *extern.ensures))
+
+
+def _says_of_lanes(at: S.Syntax) -> bool:
+    match at:
+        case S.ECall(name="same" | "free_of") | S.EName() | S.EBinary():
+            return True
+        case S.ECompare(ops=ops):
+            return set(ops) == {"=="}
+    return False
 
 
 def _comparisons_of_lanes(at: S.Syntax) -> list[S.Expr]:

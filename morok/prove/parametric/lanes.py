@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort, Ty
@@ -16,13 +16,13 @@ from morok.prove.symbol import Symbol
 class Lanes:
     """The lanes of nodes, by the names that their types have for them."""
 
-    def __init__(self, rule: CheckedRule, setting: Setting) -> None:
+    def __init__(self, rule: CheckedRule, setting: Setting, conditions: Iterable[S.Expr]) -> None:
         self.rule = rule
         self.setting = setting
         self.known: dict[str, Integer] = {}
         self.stands: dict[str, str | int] = {}
         self.each: dict[str, S.Expr] = {}
-        for condition in _conditions(rule):
+        for condition in conditions:
             self._learn(condition)
 
     def of(self, ty: Ty) -> Integer:
@@ -131,10 +131,6 @@ class Lanes:
             case S.ECall(name="lanes", args=(S.EIndex(sequence=S.EName(name=name)),)) if name == sequence:
                 return said
         return None
-
-
-def _conditions(rule: CheckedRule) -> list[S.Expr]:
-    return [c for clause in rule.syntax.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)]
 
 
 __all__ = ["Lanes"]

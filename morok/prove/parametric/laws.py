@@ -31,6 +31,11 @@ AMONG: Final = smt.Function(Symbol("function", "among"), AXES, AXES, BOOL)  # ev
 APART: Final = smt.Function(Symbol("function", "apart"), AXES, AXES, BOOL)  # no axis is in both
 DISTINCT: Final = smt.Function(Symbol("function", "distinct"), AXES, BOOL)  # no axis is in it twice
 
+NUMBER: Final = smt.Function(Symbol("function", "number", "index"), INT, VALUE)  # an integer as a value of dtype index
+INDEX_OF: Final = smt.Function(Symbol("function", "index of"), VALUE, INT)  # the integer that such a value is
+SUM: Final = smt.Function(Symbol("op", "Add", "index", "index"), VALUE, VALUE, VALUE)
+OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
+
 
 def width(a: Expr) -> Integer:
     return integer(a.args[1] if a.head == "apply" and a.data is SINGLE else WIDTH(a))
@@ -93,6 +98,31 @@ def product_with(n: int, a: Expr, b: Expr) -> Expr:
     """The product of a and b where one of them is the number n."""
     product = TIMES(a, b)
     return smt.And(*(smt.Implies(x == n, product == smt.IntVal(n) * y) for x, y in ((a, b), (b, a))))
+
+
+# vectors behind one another, of which the functions `part`, `start` and `first` tell where each begins
+
+
+def inside_its_part(lane: Integer, length: Integer, total: Integer, part: Integer, start: Integer, count: Integer) -> Expr:
+    """0 <= lane < total: the lane is of one of the vectors, within its lanes."""
+    here = smt.And(within(part, 0, length), within(lane - start, 0, count))
+    return smt.Implies(within(lane, 0, total), here)
+
+
+def part_of_lane(lane: Integer, k: Integer, length: Integer, total: Integer, count: Integer, told: tuple[Integer, ...]) -> Expr:
+    """0 <= k < length, and where vector k begins makes it that of the lane: it is. `told`: part, start, first of k."""
+    part, start, first = told
+    here = smt.And(within(k, 0, length), within(lane - first, 0, count))
+    found = smt.And(part.term == k.term, start.term == first.term, within(lane, 0, total))
+    return smt.Implies(here, found)
+
+
+# places
+
+
+def place_told(place: Expr, i: Integer) -> Expr:
+    """Places of other indices are others."""
+    return OFFSET(place) == i.term
 
 
 # axes

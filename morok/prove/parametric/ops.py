@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import folds, laws, loops, sequences, statements
+from morok.prove.parametric import folds, laws, loops, memory, sequences, statements
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import INT, Integer, integer
+from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.values import Datum, Items, Lane, Loops, Statement, Vector, items, number, vector
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Applicable, Expr
+from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -38,44 +39,6 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     return lanewise(r, f, operands, scalars)
 
 
-def lanewise(r: Reading, f: Applicable, operands: Sequence[Vector], scalars: set[int]) -> Vector:
-    """An op lane by lane. The operands at the places `scalars` may have one lane, which serves all."""
-    ruling = [x for k, x in enumerate(operands) if k not in scalars and not x.uniform]
-    others = [x for x in operands if not x.uniform]
-    count = ruling[0].count if ruling else _widest(others)
-    for k, x in enumerate(operands):
-        if x.uniform or x.count.same(count):
-            continue
-        same = x.count.term == count.term
-        fits = smt.Or(x.count.term == 1, same) if k in scalars else same
-        r.exists(fits)
-
-    def at(e: Expr, lane: Integer) -> Expr:
-        return f(*(_lane(x, k in scalars, count, e, lane) for k, x in enumerate(operands)))
-
-    return Vector(count, at, uniform=not others)
-
-
-def _widest(xs: Sequence[Vector]) -> Integer:
-    """The number of lanes where each operand has one or all of them."""
-    found = integer(1)
-    for x in xs:
-        if found.known == 1:
-            found = x.count
-        elif x.count.known != 1 and not x.count.same(found):
-            found = integer(smt.If(found.term == 1, x.count.term, found.term))
-    return found
-
-
-def _lane(x: Vector, scalar: bool, count: Integer, e: Expr, lane: Integer) -> Expr:
-    """A lane of an operand of which one lane may serve all."""
-    if not scalar or x.uniform or x.count.same(count):
-        return x.at(e, lane)
-    if x.count.known == 1:
-        return x.at(e, integer(0))
-    return smt.If(x.count.term == 1, x.at(e, integer(0)), x.at(e, lane))
-
-
 # what is taken from vectors, and joined
 
 
@@ -96,11 +59,13 @@ def _take(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     places = _places(r, _field(r, op, parts), x)
     if x.uniform and r.part != "pattern":
         raise Unsupported("lanes of a constant of any number of lanes")
-    if not x.uniform:
-        anywhere = r.setting.unknown("anywhere")
+    if not x.uniform and not r.probing:
+        anywhere = r.setting.probe("anywhere")
         inside = r.setting.below(anywhere, places.length)
         r.setting.guard.append(inside)
-        r.claim(r.setting.below(number(places.at(anywhere)), x.count))
+        place = number(places.at(anywhere))
+        r.claim(r.setting.below(place, x.count))
+        x.at(r.here, place)  # of which vector it is, tells whether it is there
         r.setting.guard.pop()
     r.claim(places.length.term > 0)
     r.setting.count(places.length)
@@ -233,7 +198,7 @@ def _by_number(vectors: Sequence[Vector], at: Lane) -> Lane:
 
 def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
     """The items of a sequence, which may have none, behind one another, each of so many lanes."""
-    anywhere = r.setting.unknown("anywhere")
+    anywhere = r.setting.probe("anywhere")
     each = vector(sequence.at(anywhere))
     if single:
         r.setting.guard.append(r.setting.below(anywhere, sequence.length))
@@ -327,53 +292,6 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     return Vector(r.setting.count(x.count * width), lane_of)
 
 
-# memory, one place at a time
-
-
-def _index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """A place for every lane: of a buffer at indices, behind a gate where there is one."""
-    buffer, gate = r.one(parts["buffer"]), r.optional(parts.get("gate"))
-    indices = r.many(parts["indices"])
-    kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
-    rest = [] if gate is None else [gate]
-    if any(isinstance(i, Items) for i in indices):
-        if len(indices) != 1:
-            raise Unsupported("several sequences of indices")
-        return _index_of_any_rank(r, kind, buffer, items(indices[0]), rest)
-    operands = [buffer, *(vector(i) for i in indices), *rest]
-    f = smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE)
-    return lanewise(r, f, operands, set(range(len(operands))))
-
-
-def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Items, rest: list[Vector]) -> Vector:
-    """A place by any number of indices: a function of the buffer, the gate, and the vector of indices as one value."""
-    f = smt.Function(Symbol("op", *kind, "of any rank"), *([VALUE] * (2 + len(rest))), VALUE)
-    anywhere = r.setting.unknown("anywhere")
-    each = vector(indices.at(anywhere))
-    if each.uniform or occurs(anywhere, each.count):
-        raise Unsupported("indices of different lanes")
-    r.exists(indices.length.term > 0)
-
-    def together(e: Expr, lane: Integer) -> Expr:
-        return r.setting.tuple_of(indices.length, lambda k: vector(indices.at(k)).at(e, lane))
-
-    vectors = Vector(each.count, together)
-    return lanewise(r, f, [buffer, vectors, *rest], set(range(2 + len(rest))))
-
-
-def _load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """The values stored at a place, lane by lane; in place of what is not there the alternative."""
-    place, alt = r.one(parts["index"]), r.optional(parts.get("alt"))
-    if r.part == "pattern":
-        count = r.lanes.of(r.rule.type_of(at))
-        if not count.same(place.count):
-            raise Unsupported("a load of several lanes from one place on")
-    elif "dtype" in parts:
-        raise Unsupported("a load of several lanes from one place on")
-    operands = [place] if alt is None else [place, alt]
-    return lanewise(r, smt.Function(Symbol("op", "Load"), *([VALUE] * len(operands)), VALUE), operands, set())
-
-
 def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A value behind others: which these are, and at which iteration, is all that is known of them. It need not wait for a loop
     that the hardware runs.
@@ -399,11 +317,6 @@ def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         return found
 
     return Vector(x.count, at_lane)
-
-
-def _invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    value = smt.Const(Symbol("op", op), VALUE)
-    return Vector(integer(1), lambda e, lane: value, uniform=True)
 
 
 VECTOR_AXES: Final = ("Upcast", "Unroll")
@@ -440,13 +353,14 @@ _ROLES: Final[dict[str, Meaning]] = {
 _NAMED: Final[dict[str, Meaning]] = {
     "PtrCat": _join,
     "Bitcast": _bitcast,
-    "Index": _index,
-    "Load": _load,
+    "Index": memory.index,
+    "Load": memory.load,
     "After": _after,
-    "Invalid": _invalid,
+    "Invalid": memory.invalid,
     "Range": _range,
     "Reduce": folds.reduce,
-    "Store": statements.store,
+    "Store": memory.store,
     "End": statements.end,
+    "Group": memory.group,
     "Noop": statements.nothing,
 }

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
-from morok.prove.parametric import laws
 from morok.prove.parametric.integers import integer, within
 from morok.prove.parametric.reading import Reading
+from morok.prove.parametric.setting import Setting, TooMany
 from morok.prove.parametric.statements import same, statement
-from morok.prove.parametric.values import Statement, vector
+from morok.prove.parametric.values import Statement, Vector, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -43,20 +43,43 @@ def parametric_proof(rule: CheckedRule, ask: Asks) -> Proof:
         return Proof(False, "a rule of values that are computed with")
     choices = Choices()
     while True:
-        choices.restart()
         try:
-            conditions, claim = question(rule, choices)
-        except Unsupported as why:
-            return Proof(False, str(why))
-        if ask(f"{rule.name} at every size", [*conditions, smt.Not(claim)], SHARE, model=False).answer is not Answer.UNSAT:
-            return Proof(False, "not shown")
-        if ask(f"{rule.name}: what is known", conditions, SHARE, model=False).answer is Answer.UNSAT:
-            return Proof(False, "what is known is a contradiction")
-        try:
+            why = _shown(rule, choices, ask)
+            if why:
+                return Proof(False, why)
             if not choices.advance():
                 return Proof(True)
-        except OutOfSteps as why:
-            return Proof(False, str(why))
+        except (Unsupported, OutOfSteps) as problem:
+            return Proof(False, str(problem))
+
+
+def _shown(rule: CheckedRule, choices: Choices, ask: Asks) -> str:
+    """Why one choice among the alternatives is not shown to be right; nothing where it is.
+
+    All claims are asked together; where that is more than the solver can do, one by one.
+    """
+
+    def follows(asked: Question) -> bool:
+        return ask(f"{rule.name} at every size", [*asked.known, smt.Not(asked.claim)], SHARE, model=False).answer is Answer.UNSAT
+
+    choices.restart()
+    claims = None
+    try:
+        whole = question(rule, choices)
+        questions = [whole] if follows(whole) else []
+        claims = whole.claims
+    except TooMany:
+        questions = []
+    if not questions:
+        while claims is None or len(questions) < claims:
+            choices.restart()
+            one = question(rule, choices, only=len(questions))
+            if one.claims == 1 or not follows(one):
+                return "not shown"
+            questions.append(one)
+            claims = one.claims
+    known = (ask(f"{rule.name}: what is known", q.known, SHARE, model=False).answer for q in questions)
+    return "what is known is a contradiction" if Answer.UNSAT in known else ""
 
 
 def within_reach(rule: CheckedRule) -> bool:
@@ -64,18 +87,33 @@ def within_reach(rule: CheckedRule) -> bool:
     return rule.syntax.within is None and not rule.syntax.assuming
 
 
-def question(rule: CheckedRule, choices: Choices) -> tuple[list[Expr], Expr]:
-    """Premises about one lane of a rule's result, and the claim that must follow."""
+class Question(NamedTuple):
+    """Premises about one lane of a rule's result, and the claim that must follow: one of so many, or all."""
+
+    known: list[Expr]
+    claim: Expr
+    claims: int
+
+
+def question(rule: CheckedRule, choices: Choices, only: int | None = None) -> Question:
+    """The question whether a rule holds at every size, or whether one of its claims does."""
     reading = Reading(rule, choices)
     setting = reading.setting
-    here = setting.iteration(smt.Const(Symbol("fixed", "here"), laws.ITERATION))
     pattern, target = reading.sides()
     if isinstance(pattern, Statement):
-        same(setting, here, pattern, statement(target))
-        claim = smt.And(*setting.claims)
-        setting.close()
-        return [*setting.premises, *setting.laws], claim
-    pattern, target = vector(pattern), vector(target)
+        same(setting, reading.here, pattern, statement(target))
+    else:
+        _same_lane(setting, reading.here, vector(pattern), vector(target))
+    claims = setting.claims
+    if only is not None:
+        setting.only(claims[only])
+    claim = smt.And(*setting.claims)
+    setting.close()
+    return Question([*setting.premises, *setting.laws], claim, len(claims))
+
+
+def _same_lane(setting: Setting, here: Expr, pattern: Vector, target: Vector) -> None:
+    """Claim that any lane of two vectors is the same."""
     lane = integer(smt.Int(Symbol("fixed", "lane")))
     setting.count(pattern.count)
     inside = within(lane, 0, pattern.count)
@@ -87,9 +125,6 @@ def question(rule: CheckedRule, choices: Choices) -> tuple[list[Expr], Expr]:
     setting.guard.append(inside)
     setting.claim(pattern.at(here, lane) == target.at(here, lane))
     setting.guard.pop()
-    claim = smt.And(*setting.claims)
-    setting.close()
-    return [*setting.premises, *setting.laws], claim
 
 
 __all__ = ["Proof", "parametric_proof", "question"]

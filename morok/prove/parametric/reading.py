@@ -17,7 +17,7 @@ from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import AxisList, Datum, Items, Statement, Vector, splat, vector
+from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Statement, Vector, splat, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -29,10 +29,13 @@ class Reading:
     """One rule, with one choice among the alternatives of its pattern.
 
     names      what each name stands for
+    guards     the conditions of each guard, with one case of those that have several
     part       of the rule, that is being read
     wanted     how many lanes the result has
     fixed      the dtypes that it names
     guarding   truth of a guard being read: what is not known of it is left open
+    premising  truth of a condition being read of which only what follows from it is asked
+    here       the iteration at which the sides are compared
     probing    greater than 0 where something is read again, of which all claims are made
     """
 
@@ -41,14 +44,27 @@ class Reading:
         self.choices = choices
         self.setting = Setting()
         self.names: dict[str, Any] = {}
-        self.lanes = Lanes(rule, self.setting)
+        guards = [c for c in rule.syntax.clauses if isinstance(c, S.If)]
+        self.guards = {id(g): [self._case(c) for c in conjuncts(g.condition)] for g in guards}
+        self.lanes = Lanes(rule, self.setting, (c for g in guards for c in self.guards[id(g)]))
         self.asks = asks_for_axes(rule.syntax)
         self.built_in = built_in(rule.dialect)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
         self.fixed = {t.element for t in rule.types.values() if t.fixed}
         self.guarding = False
         self.probing = 0
+        self.premising = False
+        self.here = self.setting.iteration(smt.Const(Symbol("fixed", "here"), ITERATION))
         self.wanted = integer(1)
+
+    def _case(self, condition: S.Expr) -> S.Expr:
+        """One of two conditions on lanes of which a guard asks for either: a rule that holds under each holds under both."""
+        match condition:
+            case S.EBinary(op="or", left=S.ECompare() as left, right=S.ECompare() as right) if all(
+                isinstance(side.operands[0], S.ECall) and side.operands[0].name == "lanes" for side in (left, right)
+            ):
+                return (left, right)[self.choices.pick(2)]
+        return condition
 
     def sides(self) -> tuple[Any, Any]:
         """Pattern and target: two nodes, or two statements."""
@@ -59,7 +75,7 @@ class Reading:
             if isinstance(clause, S.Let):
                 self.let(clause)
             else:
-                for c in conjuncts(clause.condition):
+                for c in self.guards[id(clause)]:
                     self.guard(c)
         self.part = "target"
         return pattern, self.node(self.rule.syntax.target)
@@ -77,7 +93,7 @@ class Reading:
         """A premise; one that is not understood is left out, so that less is known."""
         self.guarding = True
         try:
-            self.setting.premise(self.truth(condition))
+            self.setting.premise(self.known(condition))
         except Unsupported:
             pass
         finally:
@@ -113,6 +129,23 @@ class Reading:
     def truth(self, e: S.Expr) -> Expr:
         """The condition that an expression is."""
         return expressions.truth(self, e)
+
+    def known(self, e: S.Expr) -> Expr:
+        """A condition that is known: what follows from it, and perhaps less than it says."""
+        was, self.premising = self.premising, True
+        try:
+            return expressions.truth(self, e)
+        finally:
+            self.premising = was
+
+    def dtype(self, e: S.Expr) -> Dtype:
+        """The dtype that a node is made with: `dtype(x)` is that of one lane."""
+        found = self.value(e)
+        if isinstance(e, S.ECall) and len(e.args) == 1 and isinstance(found, Dtype):
+            return Dtype(found.element, integer(1))
+        if not isinstance(found, Dtype):
+            raise Unsupported("a dtype that is not read")
+        return found
 
     def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement:
         """A node of an op."""
@@ -253,8 +286,11 @@ class Reading:
         info = self.rule.dialect.ops[op]
         if isinstance(p, S.PStruct):
             found = Parts({f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields})
-            if any(o.name not in found for o in info.operands) and not (op == "Range" and self.built_in):
-                raise Unsupported(f"{op} of which some operands are left open")
+            for o in info.operands:
+                if o.name not in found and not (op == "Range" and self.built_in):
+                    if not o.optional:
+                        raise Unsupported(f"{op} of which some operands are left open")
+                    found[o.name] = self.open_operand(o.name)
             return found
         if isinstance(p, S.EStruct):
             return Parts(p.fields)
@@ -266,13 +302,22 @@ class Reading:
             if operand.many:
                 out[operand.name], arguments = arguments, []
             elif arguments:
-                out[operand.name] = arguments.pop(0)
+                found = arguments.pop(0)  # one that may be absent is there where something stands for it
+                out[operand.name] = S.PSome(found) if operand.optional and isinstance(found, S.Pattern) else found
         for name in info.fields:
             if arguments:
                 out[name] = arguments.pop(0)
         if arguments:
             raise Unsupported(f"{op} of more than it takes")
         return out
+
+    def open_operand(self, name: str) -> Any:
+        """An operand that a pattern says nothing of: absent, or there, of any lanes."""
+        if not self.choices.pick(2):
+            return S.PNone()
+        count = self.setting.unknown(f"{name} lanes")
+        self.setting.premise(count.term > 0)
+        return self.opaque(self.setting.symbol(name), count)
 
     def node(self, e: S.Expr) -> Any:
         """A node of the target: a number is a constant of the dtype that its place has."""
@@ -290,6 +335,8 @@ class Reading:
         """An operand: a node or a statement."""
         if isinstance(part, S.PSome):
             part = part.inner
+        if isinstance(part, Vector):
+            return part
         return self.pattern(part) if isinstance(part, S.Pattern) else self.node(part)
 
     def optional(self, part: Any) -> Vector | None:

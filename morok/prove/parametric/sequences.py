@@ -6,12 +6,11 @@ from typing import Any, Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import INT, Integer, integer
+from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-from morok.prove.symbol import Symbol
 
 NO_AXES: Final = AxisList(())
 
@@ -20,7 +19,7 @@ def constant(value: Integer, dtype: str) -> Expr:
     """An integer as a value of a dtype that holds every integer."""
     if dtype != "index":
         raise Unsupported(f"an integer that {dtype} may not hold")
-    return smt.Function(Symbol("function", "number", dtype), INT, laws.VALUE)(value.term)
+    return laws.NUMBER(value.term)
 
 
 def listed(values: list[Any]) -> Items:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 from morok.prove import smt
 from morok.prove.parametric import laws
@@ -19,21 +20,53 @@ from morok.prove.symbol import Symbol
 ROUNDS: Final = 6  # of looking for terms that instances brought
 COMPARING: Final = 3  # of these rounds, those that compare sequences
 MOST_TUPLES: Final = 60
-MOST_INSTANCES: Final = 4000
+MOST_INSTANCES: Final = 1200
 DEEPEST: Final = 3  # products of so many factors are taken apart
 
 
-@dataclass(frozen=True, slots=True)
+AtItems = Literal["lanes", "places"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ForAll:
     """A condition that holds at every place below a length, used at the places where one of the functions is asked.
 
-    functions   those that the condition asks at the place itself, and which of their operands the place is
+    functions   those that the condition asks at the place itself: which of their operands the place is, and the others
+                where these are no places of conditions within this one
+    witnesses   an instance may speak of new unknowns
+    at_items    it is used at the items of sequences of sequences, too, as "lanes", or at their "places" behind one another: it
+                is about what a statement does
+    done        the places at which it has been used
     """
 
     length: Integer
     holds: Callable[[Integer], Expr]
-    functions: frozenset[tuple[Applicable, int]]
+    functions: frozenset[tuple[Applicable, int, tuple[Expr | None, ...]]]
     only_if: Expr
+    witnesses: bool
+    at_items: AtItems | None
+    done: set[Expr] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Vectors behind one another.
+
+    total         the number of lanes of all
+    part, start   the vector that a lane is of, and the lane that this one begins with, as functions of the lane
+    first         the lane that a vector begins with, as a function of its number
+    """
+
+    length: Integer
+    count: Callable[[Integer], Integer]
+    total: Integer
+    part: Applicable
+    start: Applicable
+    first: Applicable
+
+
+class TooMany(Unsupported):
+    """More instances of laws than a question may have."""
 
 
 class Setting:
@@ -42,6 +75,7 @@ class Setting:
     guard       what holds wherever the part that is being read is reached: a claim about it is made there alone
     iterations  those that axes are moved to and from
     counts      how many lanes or items there are of what is gone through: quotients are compared with them
+    lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
     """
 
@@ -56,7 +90,17 @@ class Setting:
         self.free: list[tuple[Applicable, Expr, Expr]] = []
         self.tuples: dict[tuple[Expr, Expr], Expr] = {}
         self.sequences: dict[Expr, tuple[Integer, Callable[[Integer], Expr]]] = {}
-        self.parts: dict[tuple[Expr, Expr], tuple[Integer, Applicable, Applicable]] = {}
+        self.parts: dict[tuple[Expr, Expr], Parts] = {}
+        self.nested_items: dict[Applicable, Parts] = {}
+        self.places: set[Applicable] = set()
+        self.of_items: list[tuple[set[Applicable], Callable[[Integer, Integer], Expr], Expr]] = []
+        self.lanes: list[Integer] = []
+        self.probes: list[Expr] = []
+        self.trying = False
+        self.bringing: tuple[ForAll, ...] = ()  # the conditions of which instances bring the unknowns that come up
+        self.origins: dict[Expr, tuple[ForAll, ...]] = {}
+        self.witnessed = False
+        self.open: set[Expr] = set()
         self.regrouped: dict[Applicable, Applicable | None] = {}
         self.nested: dict[Applicable, tuple[str, str]] = {}
         self.numbers = {0, 1}
@@ -66,24 +110,57 @@ class Setting:
         self.unnamed = 0
         self.zero = smt.Const(Symbol("fixed", "zero"), laws.ITERATION)
 
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """While it is on, what is read stands for no node of the rule: nothing is known of it, and nothing claimed."""
+        was, self.trying = self.trying, True
+        try:
+            yield
+        finally:
+            self.trying = was
+
     def symbol(self, what: str) -> Symbol:
         """The name of an unknown that nothing else has."""
         self.unnamed += 1
         return Symbol("fresh", what, self.unnamed)
 
     def unknown(self, what: str) -> Integer:
-        return integer(smt.Int(self.symbol(what)))
+        made = smt.Int(self.symbol(what))
+        if self.trying:
+            self.open.add(made)
+        return integer(made)
+
+    def probe(self, what: str) -> Integer:
+        """An unknown at which something is claimed of all."""
+        made = self.unknown(what)
+        self.probes.append(made.term)
+        return made
+
+    def witness(self, what: str) -> Integer:
+        """An unknown of which something is said for a place at which a condition on all places is used."""
+        self.witnessed = True
+        made = self.unknown(what)
+        self.origins[made.term] = self.bringing
+        return made
+
+    def _origin(self, t: Expr) -> tuple[ForAll, ...]:
+        """The conditions whose instances brought the unknowns of a term: the longest row of them."""
+        return max((self.origins.get(a, ()) for a in subterms([t]) if a.head == "const"), default=(), key=len)
 
     def premise(self, condition: Expr) -> None:
-        self.premises.append(condition)
+        if not self.trying:
+            self.premises.append(condition)
 
     def claim(self, condition: Expr) -> None:
         """A condition that must be shown, where the part that is being read is reached."""
-        self.claims.append(smt.Implies(smt.And(*self.guard), condition) if self.guard else condition)
+        if not self.trying:
+            self.claims.append(smt.Implies(smt.And(*self.guard), condition) if self.guard else condition)
 
     def law(self, instance: Expr) -> None:
+        if self.trying:
+            return
         if len(self.laws) > MOST_INSTANCES:
-            raise Unsupported("more instances of laws than a question may have")
+            raise TooMany("more instances of laws than a question may have")
         self.laws[instance] = None
 
     def count(self, number: Integer) -> Integer:
@@ -112,6 +189,9 @@ class Setting:
         if not r.terms:
             return q, r
         self._digits(r, n, DEEPEST)
+        if r.terms.get((), 0) < 0:  # n - 1 divided by n is -1 + n
+            self.law(laws.quotient_of_sum(integer(-1), n, r + n))
+            self.law(laws.small(r + n, n))
         self.law(laws.small(r, n))
         self.law(laws.division(r, n))
         self._of_a_remainder(r, n)
@@ -122,7 +202,7 @@ class Setting:
         atom = r.product
         if atom is None or len(atom) != 1 or atom[0].head != "apply" or atom[0].data is not laws.REMAINDER:
             return
-        q, rest = self._polynomial(atom[0].args[0]).divided_by(n)
+        q, rest = self.polynomial(atom[0].args[0]).divided_by(n)
         if q.terms:
             self.law(laws.quotient_of_sum(q, n, rest))
             self.law(laws.small(rest, n))
@@ -148,24 +228,24 @@ class Setting:
         """Every quotient by n, compared with every count that is a multiple of n."""
         for made in list(self._terms()):
             if made.head == "apply" and made.data is laws.QUOTIENT:
-                t, n = (self._polynomial(a) for a in made.args)
+                t, n = (self.polynomial(a) for a in made.args)
                 for c in self.counts:
                     m, r = c.divided_by(n)
                     if m.terms and not r.terms:
                         self.law(laws.quotient_below(t, m, n))
                         self._digits(t, c, DEEPEST)
 
-    def _polynomial(self, t: Expr) -> Integer:
+    def polynomial(self, t: Expr) -> Integer:
         """The polynomial that a term was made of."""
         if t.head == "+":
             total = integer(0)
             for a in t.args:
-                total = total + self._polynomial(a)
+                total = total + self.polynomial(a)
             return total
         if t.head == "*":
-            return self._polynomial(t.args[0]) * self._polynomial(t.args[1])
+            return self.polynomial(t.args[0]) * self.polynomial(t.args[1])
         if t.head == "apply" and t.data is TIMES:
-            return self._polynomial(t.args[0]) * self._polynomial(t.args[1])
+            return self.polynomial(t.args[0]) * self.polynomial(t.args[1])
         return integer(t)
 
     # axes
@@ -200,7 +280,8 @@ class Setting:
 
     def tuple_of(self, length: Integer, at: Callable[[Integer], Expr]) -> Expr:
         """A sequence of values as one: the same one for the same items."""
-        key = (length.term, at(integer(smt.Int(Symbol("fixed", "place")))))
+        with self.tried():
+            key = (length.term, at(integer(smt.Int(Symbol("fixed", "place")))))
         found = self.tuples.get(key)
         if found is not None:
             return found
@@ -226,24 +307,45 @@ class Setting:
         """Of vectors behind one another, of so many lanes each: how many lanes all have; for a lane the vector that it is of, and
         the lane that this one begins with. The same for vectors of the same lanes.
         """
-        key = (length.term, count(integer(smt.Int(Symbol("fixed", "place")))).term)
-        if key not in self.parts:
-            total = self.unknown("lanes of all")
-            made = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start"))
-            self.parts[key] = (total, next(made), next(made))
-            self.law(smt.Implies(length.term == 0, total.term == 0))
-            self.premise(total.term >= 0)
-        total, part, start = self.parts[key]
+        found = self.parts_behind_one_another(length, count)
         if matched:
-            self.premise(total.term >= length.term)  # no vector has no lanes
+            self.premise(found.total.term >= length.term)  # no vector has no lanes
 
         def of(lane: Integer) -> Integer:
-            k, begin = integer(part(lane.term)), integer(start(lane.term))
-            inside = smt.And(within(k, 0, length), within(lane - begin, 0, count(k)))
-            self.law(smt.Implies(within(lane, 0, total), inside))
+            k, begin = integer(found.part(lane.term)), integer(found.start(lane.term))
+            self.law(laws.inside_its_part(lane, length, found.total, k, begin, count(k)))
             return k
 
-        return total, of, lambda lane: integer(start(lane.term))
+        return found.total, of, lambda lane: integer(found.start(lane.term))
+
+    def parts_behind_one_another(self, length: Integer, count: Callable[[Integer], Integer]) -> Parts:
+        with self.tried():
+            key = (length.term, count(integer(smt.Int(Symbol("fixed", "place")))).term)
+        if key not in self.parts:
+            total = self.unknown("lanes of all")
+            part, start, first = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start", "first"))
+            self.parts[key] = Parts(length, count, total, part, start, first)
+            self.premises += [smt.Implies(length.term == 0, total.term == 0), total.term >= 0]
+        return self.parts[key]
+
+    def _about_parts(self, terms: list[Expr]) -> None:
+        """The vector that a lane is of, wherever the first lane of a vector is spoken of."""
+        applied = [t for t in terms if t.head == "apply"]
+        for p in self.parts.values():
+            lanes = [self.polynomial(t.args[0]) for t in applied if t.data is p.part]
+            vectors = [self.polynomial(t.args[0]) for t in applied if t.data is p.first]
+            for lane, k in itertools.product(lanes, vectors):
+                told = (integer(p.part(lane.term)), integer(p.start(lane.term)), integer(p.first(k.term)))
+                self.law(laws.part_of_lane(lane, k, p.length, p.total, p.count(k), told))
+
+    def _at_items_of_lanes(self) -> None:
+        """What is said of the lanes of a statement is used at the item of a sequence of sequences that a lane is of."""
+        for f, p in self.nested_items.items():
+            for lane in list(self.lanes):
+                k, j = p.part(lane.term), lane - integer(p.start(lane.term))
+                for s in list(self.schemas):
+                    if s.at_items == "lanes":
+                        self._use(s, integer(f(k, j.term)))
 
     # what holds of all
 
@@ -258,17 +360,74 @@ class Setting:
             raise Unsupported("free_of_axes of what is no name")
         self.free.append((t.data, axes, so))
 
-    def for_all(self, length: Integer, holds: Callable[[Integer], Expr], only_if: Expr = smt.TRUE) -> None:
-        """A premise at every place below a length, where `only_if` holds."""
+    def for_all(
+        self,
+        length: Integer,
+        holds: Callable[[Integer], Expr],
+        only_if: Expr,
+        asked: Callable[[Integer], Expr] | None = None,
+        at_items: AtItems | None = None,
+    ) -> None:
+        """A premise at every place below a length, where `only_if` holds. It is used where its functions, or those that are said
+        to be asked, occur with the same other operands.
+        """
         place = smt.Int(self.symbol("place"))
+        self.open.add(place)
+        self.witnessed = False
+        with self.tried():
+            tried = holds(integer(place))
+            tried = tried if asked is None else asked(integer(place))
         functions = {
-            (t.data, k)
-            for t in subterms([holds(integer(place))])
+            (t.data, k, tuple(None if self._is_open(o) else o for o in t.args))
+            for t in subterms([tried])
             if t.head == "apply"
             for k, a in enumerate(t.args)
             if a is place
         }
-        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if))
+        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if, self.witnessed, at_items))
+
+    def for_all_items(self, holds: Callable[[Integer, Integer], Expr], only_if: Expr) -> None:
+        """A premise on every item of sequences of sequences, by its two places, where `only_if` holds."""
+        outer, inner = (smt.Int(self.symbol("place")) for _ in range(2))
+        self.open |= {outer, inner}
+        with self.tried():
+            tried = holds(integer(outer), integer(inner))
+        found = {t.data for t in subterms([tried]) if t.head == "apply" and t.data in self.nested_items}
+        self.of_items.append((found, holds, only_if))
+
+    def _is_of_lanes(self, t: Expr) -> bool:
+        """Truth of a term being about no unknowns but the lanes at which sides are compared."""
+        compared = [lane.term for lane in self.lanes if lane.term not in self.origins]
+        return all(any(a is c for c in compared) for a in subterms([t]) if a.head == "const")
+
+    def _is_open(self, t: Expr) -> bool:
+        """Truth of a term standing for no node of the rule, as what is read while a condition is tried."""
+        return any(a.head == "const" and a in self.open for a in subterms([t]))
+
+    def _use(self, s: ForAll, place: Integer) -> None:
+        """An instance of a condition. One that brings unknowns is not used at those that it brought itself, nor at far ones."""
+        if place.term in s.done:
+            return
+        s.done.add(place.term)
+        origin = self._origin(place.term)
+        generation = sum(o.at_items is None for o in origin)
+        if generation > 1 or (s.witnesses and (generation or s in origin or (s.at_items is None and place.term.head == "apply"))):
+            return
+        before, self.bringing = self.bringing, (*origin, s)
+        try:
+            self.law(smt.Implies(smt.And(within(place, 0, s.length), s.only_if), s.holds(place)))
+        finally:
+            self.bringing = before
+
+    # indices
+
+    def number_of(self, t: Expr) -> Integer:
+        """The integer that a value of dtype index is."""
+        if t.head == "apply" and t.data is laws.NUMBER:
+            return self.polynomial(t.args[0])
+        if t.head == "apply" and t.data is laws.SUM:
+            return self.number_of(t.args[0]) + self.number_of(t.args[1])
+        return integer(laws.INDEX_OF(t))
 
     # instances
 
@@ -283,17 +442,34 @@ class Setting:
             self.law(laws.positive_product(integer(factors[0]), m))
             self._positive(m, depth - 1)
 
+    def only(self, claim: Expr) -> None:
+        """Forget the other claims, and what is known of unknowns that only they speak of."""
+        mine = set(subterms([claim]))
+        others = {p for p in self.probes if p not in mine}
+        self.claims = [claim]
+        self.premises = [c for c in self.premises if others.isdisjoint(subterms([c]))]
+        self.laws = {c: None for c in self.laws if others.isdisjoint(subterms([c]))}
+        self.schemas = [s for s in self.schemas if s.at_items is None or s.only_if in mine]
+        self.lanes = [lane for lane in self.lanes if lane.term in mine]
+
     def close(self) -> None:
         """Add the instances of the laws at the terms that occur, and at those that these bring, so many times."""
         for c in self.counts:
             self._positive(c, DEEPEST)
         self._halve_all()
+        for s in list(self.schemas):
+            self._use(s, integer(0))
         for round_ in range(ROUNDS):
             before = len(self.laws)
             if round_ < COMPARING:
                 self._about_tuples()
             self.among_counts()
             self._about_axes(list(self._terms()))
+            self._about_parts(list(self._terms()))
+            self._at_items_of_lanes()
+            for s in list(self.schemas):
+                for lane in () if s.functions else list(self.lanes):
+                    self._use(s, lane)
             for t in list(self._terms()):
                 if t.head == "apply":
                     self._about(t)
@@ -310,12 +486,22 @@ class Setting:
         for f, axes, so in self.free:
             if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
                 self.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
-        for s in self.schemas:
-            for k, a in enumerate(t.args):
-                if (t.data, k) in s.functions:
-                    place = self._polynomial(a)
-                    condition = smt.And(within(place, 0, s.length), s.only_if)
-                    self.law(smt.Implies(condition, s.holds(place)))
+        if t.data in self.places:
+            self.law(laws.place_told(t, self.polynomial(t.args[1])))
+        of = self.nested_items.get(t.data)
+        for functions, holds, only_if in list(self.of_items):
+            if t.data in functions:
+                self.law(smt.Implies(only_if, holds(*(self.polynomial(a) for a in t.args))))
+        for s in list(self.schemas):
+            for f, k, operands in s.functions:
+                if t.data is not f or (s.at_items is not None and t.args[k].args):
+                    continue
+                if all(o is None or o is a for o, a in zip(operands, t.args, strict=True)):
+                    self._use(s, self.polynomial(t.args[k]))
+            if of is not None and s.at_items == "lanes" and (not s.witnesses or self._is_of_lanes(t)):
+                self._use(s, integer(t))
+            elif of is not None and s.at_items == "places" and t.args[0].head == "const":
+                self._use(s, integer(of.first(t.args[0])) + self.polynomial(t.args[1]))
 
     def _halve_all(self) -> None:
         """The folds of a rule, taken apart where others end."""
@@ -381,7 +567,7 @@ class Setting:
             if t.data in self.regrouped:
                 self._about_fold(t)
             if t.data is laws.SINGLE:
-                i, n = (self._polynomial(a) for a in t.args)
+                i, n = (self.polynomial(a) for a in t.args)
                 self.law(laws.single_width(i, n))
                 self.law(laws.single_distinct(i, n))
             if t.data is laws.BLOCK:
@@ -389,7 +575,7 @@ class Setting:
         for t in applied:
             if t.data is laws.MOVED:
                 b, k, e = t.args
-                number = self._polynomial(k)
+                number = self.polynomial(k)
                 self.law(laws.there_and_back(b, number, e))
                 self._digits(number, self._polynomial_width(b), DEEPEST)
         for b in lists:
@@ -415,7 +601,7 @@ class Setting:
             self.law(laws.joined_block(parts, a, e))
         if e.head == "apply" and e.data is laws.MOVED:
             b, k, f = e.args
-            number = self._polynomial(k)
+            number = self.polynomial(k)
             self.law(laws.unmoved(a, b, number, f))
             for g in self.iterations:
                 self.law(laws.moved_wholly(a, b, number, f, g))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws, loops
-from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.setting import AtItems, Setting
 from morok.prove.parametric.values import Loops, Statement
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -28,19 +29,6 @@ def opaque(name: Symbol) -> Statement:
     return Statement(integer(1), lambda e, lane: (f(e),))
 
 
-def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
-    """An effect for every lane: the value of the lane to its place."""
-    place, value = r.one(parts["index"]), r.one(parts["value"])
-    if place.uniform or value.uniform:
-        raise Unsupported("a store of any number of lanes")
-    if not place.count.same(value.count):
-        if r.part == "pattern":
-            raise Unsupported("a store of several lanes from one place on")
-        r.exists(place.count.term == value.count.term)
-    made = Statement(r.setting.count(place.count), lambda e, lane: (place.at(e, lane), value.at(e, lane)))
-    return within_loops(r, made, parts.get("ranges"))
-
-
 def end(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """A statement, or what a pattern says nothing of, within loops."""
     part = parts["body"]
@@ -55,7 +43,7 @@ def end(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
 
 def within_loops(r: Reading, made: Statement, part: Any) -> Statement:
     """A statement within loops; what closes axes adds nothing to what is done at all iterations."""
-    return Statement(made.count, made.effect, tuple(loops.around(r, loops.closed(r, part), made.loops)))
+    return replace(made, loops=tuple(loops.around(r, loops.closed(r, part), made.loops)))
 
 
 def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
@@ -77,6 +65,9 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
     The target may leave out loops of which closing changes nothing.
     """
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
+    if target.grouped and pattern.ordered and not pattern.loops and not target.loops:
+        same_memory(setting, here, pattern, target)
+        return
     lists = setting.widest_lists()
     never = smt.Or(*(x.never for x in pattern.loops))
     kept = [] if target.count.known == 0 else _kept(setting, pattern.loops, target)
@@ -84,7 +75,7 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
     for one, other, e, back in ((pattern, target, here, False), (target, pattern, there, True)):
         if one.count.known == 0:
             continue
-        lane = setting.unknown("lane")
+        lane = setting.probe("lane")
         setting.guard.append(setting.below(lane, one.count))
         wanted = one.effect(e, lane)
         found = []
@@ -100,6 +91,63 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
         setting.claim(smt.Or(*found))
         setting.guard.pop()
     setting.guard.pop()
+
+
+def same_memory(setting: Setting, here: Expr, pattern: Statement, target: Statement) -> None:
+    """Claim that two statements leave the same in memory.
+
+    A value stays where the statement stores nothing more to its place. What stays of the one, the other stores too, and it stays.
+    Where nothing orders what the other stores, all of it must be what stays: then the order means nothing.
+    """
+    for one, other in ((pattern, target), (target, pattern)):
+        lane = setting.probe("lane")
+        setting.guard.append(setting.below(lane, one.count))
+        setting.lanes.append(lane)
+        place, value = one.effect(here, lane)
+        if one.ordered:
+            setting.guard.append(_last(setting, one, here, lane, place))
+        missing = smt.Bool(setting.symbol("missing"))
+        no_match = _no_match(setting, other, here, place, value)
+        setting.for_all(other.count, no_match, missing, _places(other, here), _items(other))
+        setting.claim(smt.Not(missing))
+        if one.ordered:
+            setting.guard.pop()
+        setting.guard.pop()
+
+
+def _last(setting: Setting, s: Statement, here: Expr, lane: Integer, place: Expr) -> Expr:
+    """A truth from which follows that a statement stores nothing to a place behind this lane."""
+    last = smt.Bool(setting.symbol("last"))
+
+    def elsewhere(k: Integer) -> Expr:
+        return smt.Implies(k.term > lane.term, smt.Not(s.effect(here, k)[0] == place))
+
+    setting.for_all(s.count, elsewhere, last, _places(s, here), _items(s))
+    return last
+
+
+def _items(s: Statement) -> AtItems:
+    return "lanes" if s.ordered else "places"
+
+
+def _places(s: Statement, here: Expr) -> Callable[[Integer], Expr]:
+    return lambda k: s.effect(here, k)[0]
+
+
+def _no_match(setting: Setting, s: Statement, here: Expr, place: Expr, value: Expr) -> Callable[[Integer], Expr]:
+    """The condition that a lane does not store this value to this place, or that it does not stay."""
+
+    def holds(k: Integer) -> Expr:
+        its_place, its_value = s.effect(here, k)
+        match = smt.And(its_place == place, its_value == value)
+        if not s.ordered:
+            return smt.Not(match)
+        later = setting.witness("later")
+        setting.lanes.append(later)
+        again = smt.And(within(later, 0, s.count), later.term > k.term, s.effect(here, later)[0] == place)
+        return smt.Or(smt.Not(match), again)
+
+    return holds
 
 
 def _kept(setting: Setting, of: Sequence[Loops], target: Statement) -> list[Loops]:
@@ -128,4 +176,4 @@ def _candidates(
     return found
 
 
-__all__ = ["Statement", "end", "nothing", "opaque", "same", "statement", "store", "within_loops"]
+__all__ = ["Statement", "end", "nothing", "opaque", "same", "statement", "within_loops"]

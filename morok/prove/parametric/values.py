@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from morok.prove import smt
 from morok.prove.parametric.integers import Integer, integer
+from morok.prove.parametric.laws import VALUE
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
+from morok.prove.symbol import Symbol
 
 Lane = Callable[[Expr, Integer], Expr]
 
@@ -82,12 +85,20 @@ class Loops:
 class Statement:
     """The effects of a statement: at every iteration of the axes around it, so many, each a few terms, within loops.
 
-    Nothing orders the effects of different iterations and lanes: a statement is the set of them.
+    Nothing orders the effects of different iterations: a statement is the set of them. Of lanes that are stored to one place the
+    last one stays, where these are the lanes of one store.
+
+    ordered   the effects are the values of lanes with their places, and what is stored to one place last stays
+    grouped   it is several statements
+    behind    the statement that is done before
     """
 
     count: Integer
     effect: Callable[[Expr, Integer], tuple[Expr, ...]]
     loops: tuple[Loops, ...] = ()
+    ordered: bool = False
+    grouped: bool = False
+    behind: Statement | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +111,22 @@ class Fold:
     source: Vector
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A node as contracts see it: itself, and the numbers or truths that its lanes are at an iteration."""
+
+    node: Vector
+    lane: Callable[[Integer], Integer | Datum]
+
+
 def vector(value: Any) -> Vector:
     """A value in the place of a node; Unsupported for what is none."""
     if isinstance(value, Vector):
         return value
     if isinstance(value, Datum):
         return splat(value.term)
+    if isinstance(value, Seen):
+        return value.node
     raise Unsupported(f"{type(value).__name__} where a node is read")
 
 
@@ -113,13 +134,22 @@ def splat(value: Expr) -> Vector:
     return Vector(integer(1), lambda e, lane: value, uniform=True)
 
 
+def zero(dtype: str) -> Vector:
+    """The number 0 of a dtype, in any number of lanes."""
+    return splat(smt.Const(Symbol("fixed", "zero", dtype), VALUE))
+
+
 def items(value: Any) -> Items:
     if isinstance(value, Items):
         return value
+    if isinstance(value, Seen):
+        return Items(value.node.count, value.lane)
     raise Unsupported(f"{type(value).__name__} where a sequence is read")
 
 
 def number(value: Any) -> Integer:
+    if isinstance(value, Seen):
+        value = value.lane(integer(0))
     if isinstance(value, Integer):
         return value
     raise Unsupported(f"{type(value).__name__} where an integer is read")
