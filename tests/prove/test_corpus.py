@@ -227,6 +227,21 @@ r: Reduce {{ src: x: {dtype}, ranges: [r @ Range {{ end: @const(n): index, axis,
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
+@pytest.mark.parametrize(
+    ("guard", "target"),
+    [
+        ("", "Reduce { src: Reduce { src: x, ranges: [s], op: Add }, ranges: [r], op: Add }"),
+        ("if free_of(r, s)", "Reduce { src: x, ranges: [s, r], op: Add }"),
+        ("if free_of(r, s) and free_of(s, r)", "Reduce { src: x, ranges: [s, r, r], op: Add }"),
+    ],
+    ids=["lengths that depend on each other", "one that depends on the other", "a loop twice"],
+)
+def test_folds_of_folds_are_not_one_over_other_iterations(guard: str, target: str) -> None:
+    before = "Reduce { src: Reduce { src: x: i32, ranges: [r], op: Add }, ranges: [s], op: Add }"
+    (rule,) = check_text(f'group g "one"\nr: {before} {guard} ~> {target}\n').rules()
+    assert not judge(rule, ENCODING_BUDGET, False).usable
+
+
 def test_a_store_of_what_was_there_before_another_is_not_taken_for_none() -> None:
     first = f"Store({PLACE.format(b='b', i='i', g='None')}, _v: T x 1)"
     index = f"Index {{ buffer: After(b: ptr(T), {first}), indices: [i], gate: None }}"

@@ -24,11 +24,22 @@ class Folds(Ranges):
     """Reduce: the identity, any state of the accumulator, or the state after one more iteration."""
 
     def op_reduce(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        loops = (*self.closed_loops(parts["ranges"]), *self.side_by_side(parts["src"], at))
-        was, self.inside = self.inside, (*self.inside, *loops)
-        body = self.value_of(parts["src"])
+        was, source = self.inside, parts["src"]
+        loops = self.closed_loops(parts["ranges"])
+        self.inside = (*was, *loops)
+        while (inner := self.fold_within(source, parts, at)) is not None:
+            more = self.closed_loops(inner["ranges"])
+            if not all(self.said_free(a.name, b) and self.said_free(b.name, a) for a in loops for b in more):
+                break
+            loops, source = (*loops, *more), inner["src"]
+            self.inside = (*was, *loops)
+        loops = (*loops, *self.side_by_side(source, at))
+        self.inside = (*was, *loops)
+        body = self.value_of(source)
         self.inside = was
         op = self.reduction(parts.get("op", ANY_FOLD))
+        if self.has_no_order(at, op):
+            loops = tuple(sorted(loops, key=lambda x: x.unknown))
         if not isinstance(body, Node):
             raise Unsupported("a fold of what is no value")
         if self.lanes_of(self.rule.type_of(at)) != len(body.lanes):
@@ -41,6 +52,23 @@ class Folds(Ranges):
         if body.dtype == "bool" and op in OF_TRUTHS:
             info = self.rule.dialect.ops[OF_TRUTHS[op]]
         return Node(tuple(self.folded(op, info, Node((lane,), body.dtype), loops) for lane in body.lanes), body.dtype)
+
+    def has_no_order(self, at: S.Syntax, op: str) -> bool:
+        """True if folding by this op gives the same in any order and grouping: not where it rounds."""
+        dtype = self.dtype_of(at)
+        known = dtype in self.rule.dialect.dtypes and (op in ("Max", "Min") or not self.world.is_float(dtype))
+        return known and op in OF_TRUTHS
+
+    def fold_within(self, source: Any, parts: dict[str, Any], at: S.Syntax) -> dict[str, Any] | None:
+        """The parts of a fold that is folded by its own op: one fold over the loops of both, and lanes that become one."""
+        name = source.op if isinstance(source, (S.PStruct, S.EStruct)) else getattr(source, "name", "")
+        if name != "Reduce" or not isinstance(source, (S.PStruct, S.EStruct, S.ECall)) or self.type_or_none(at) is None:
+            return None
+        inner = self.parts("Reduce", source)
+        op = _op_named(parts.get("op"))
+        if not op or op != _op_named(inner.get("op")) or op not in OF_TRUTHS or not self.has_no_order(at, op):
+            return None
+        return dict(inner)
 
     def side_by_side(self, source: Any, at: S.Syntax) -> tuple[Loops, ...]:
         """The loop over neighbouring lanes that become one, unless the types say that a Reduce has the lanes of its source.
@@ -150,6 +178,11 @@ class Folds(Ranges):
             n = self.world.arithmetic(self.world.dtype(dtype))
             self.world.assume(value >= n.low, value <= n.high)
         return Term(value, smt.Bool(Symbol("defined", unknown)))
+
+
+def _op_named(part: Any) -> str:
+    part = part.value if isinstance(part, S.PExpr) else part
+    return part.name if isinstance(part, S.EName) else ""
 
 
 def lanes_in(rule: CheckedRule, source: Any) -> int | str:
