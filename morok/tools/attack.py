@@ -3,7 +3,7 @@
 Equal seeds give equal rules and equal findings. A finding is a rule that the prover calls usable and that changes a value: it is
 made as small as it can be, and printed as rules are written, with a graph and values that show it. Ctrl-C ends with the summary.
 
-Exit status: 0 no finding; 1 findings; 2 usage error.
+Exit status: 0 no finding; 1 findings, or with --quotas something that rules are too seldom about; 2 usage error.
 """
 
 from __future__ import annotations
@@ -29,11 +29,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=at_least(1), metavar="N", help="worker processes (default: one a core)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="add the findings to a .rules file of rules that must not fire")
+    parser.add_argument(
+        "--quotas",
+        action="store_true",
+        help="an op, function, dtype or class in fewer than 100 of 100,000 rules fails the command",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     from morok.prove.api import default_jobs
     from morok.prove.attack import campaign, corpus
+    from morok.prove.attack.features import KINDS
 
     rules = args.rules if args.rules is not None or args.time is not None else RULES
     report = campaign.run(args.seed, rules, args.time, args.jobs or default_jobs(), _progress(rules))
@@ -45,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         emit_json(report.json())
     else:
         print("\n".join(lines(report)))
-    return 1 if report.findings else 0
+    return 1 if report.findings or (args.quotas and any(map(report.rare, KINDS))) else 0
 
 
 def _progress(rules: int | None) -> Callable[[Report], None] | None:

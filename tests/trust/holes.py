@@ -12,10 +12,12 @@ from typing import Final
 import pytest
 
 from morok.dsl import check, emit_extents, emit_values, matching, resolve, slots, tree, values
+from morok.dsl.instance import Instance
 from morok.ir.dialect import MOROK
 from morok.prove import foreign, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
-from morok.prove.encoding import reading, unrolling
+from morok.prove.encoding import monoid, reading, unrolling
+from morok.prove.parametric import folds
 from morok.prove.semantics import ops
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats
@@ -174,6 +176,17 @@ def folds_of_floats_are_exact(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MorokTheory, "attempts", exact)
 
 
+def items_of_folds_regrouped(patch: pytest.MonkeyPatch) -> None:
+    """To the prover a sum of sums of floats is one sum, in any order."""
+    patch.setattr(monoid.MonoidEncoder, "regroups", lambda self: True)
+    patch.setattr(folds, "may_regroup", lambda r: True)
+
+
+def folds_of_floats_in_any_firing(patch: pytest.MonkeyPatch) -> None:
+    """Beyond the extents of a proof folds of floats are compared as if they were of integers."""
+    patch.setattr(Instance, "is_integer", lambda self, d: True)
+
+
 def divisors_of_infinity(patch: pytest.MonkeyPatch) -> None:
     """The matcher takes an infinite bound for a multiple of every number."""
 
@@ -213,6 +226,8 @@ HOLES: Final[dict[str, Hole]] = {
     "zeros read alike": zeros_read_alike,
     "any index fits": any_index_fits,
     "folds of floats are exact": folds_of_floats_are_exact,
+    "items of folds regrouped": items_of_folds_regrouped,
+    "folds of floats in any firing": folds_of_floats_in_any_firing,
     "divisors of infinity": divisors_of_infinity,
     "divided by infinity": divided_by_infinity,
 }

@@ -16,7 +16,7 @@ from morok.errors import RuleError
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.prove.attack import campaign, compiled, corpus, minimize, promised, trial
+from morok.prove.attack import campaign, compiled, corpus, features, minimize, promised, trial
 from morok.prove.attack.candidates import SCHEDULE, candidate
 from morok.tools import cli
 
@@ -69,17 +69,20 @@ def test_nearly_all_rules_are_well_typed() -> None:
 def test_helpers_that_keep_their_contracts_are_called_and_no_others() -> None:
     """A rule over each kind: the module of the helper is there for the trial alone."""
 
-    def fared(body: str) -> str:
+    def fared(body: str, group: str = "") -> str:
         said = "".join(f"{promised.COMMENT}{line}\n" for line in body.split("; "))
         rule = "r: Add(Add(x: index, @const(a)), @const(b)) let r = f(a, b) ~> Add(x, r)"
         extern = "extern f(a: int, b: int) -> (r: int)\n    ensures r == a + b"
         name = f"attacked_helper_{len(body)}"
-        return promised.put(f'{said}\nhelpers "{name}"\n\n{extern}\n\ngroup attack "one"\n\n{rule}\n', "one").state
+        return promised.put(f'{said}\nhelpers "{name}"\n\n{extern}\n\ngroup attack "one"\n{group}\n{rule}\n', "one").state
 
     assert fared("return a + b") == "usable"
     assert fared("return a + b + 1") == "broken"
     assert fared("return a + b if a != b else 7") == "broken"
     assert fared("return (a + b) // (a - a)") == "broken"
+    around = f"@context {promised.CONTEXT};\n"
+    assert fared("return b + a", around) == "usable"
+    assert fared("return a + b if around.nodes < 3 else 7", around) == "broken"  # with the context of a graph, none made up
     assert not [name for name in sys.modules if name.startswith("attacked_helper_")]
 
 
@@ -113,6 +116,28 @@ def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
     assert not report["findings"]
     assert cli.main(["attack", "--rules", "3", "--jobs", "1"]) == 0
     assert "0 findings" in capsys.readouterr().out
+
+
+def test_quotas_fail_where_something_is_rare(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Counted are usable rules that fired with two sides that differ, at the rate of 100 in 100,000."""
+
+    def reported(less: str) -> int:
+        report = campaign.Report(14, 2400, counted=2400)
+        report.seen.update({(kind, name): 3 - (name == less) for kind, names in features.KINDS.items() for name in names})
+        monkeypatch.setattr(campaign, "run", lambda *_: report)
+        return cli.main(["attack", "--quotas", "--jobs", "1"])
+
+    assert reported("") == 0
+    for less in ("Load", "subst", "bf16", "contexts"):
+        assert reported(less) == 1
+        assert f"{less} 83" in capsys.readouterr().out
+
+
+def test_what_was_rare_is_in_usable_rules() -> None:
+    """Of the templates of rare rules, each at its first numbers: what no other theme has is in some that count."""
+    seen = {f for n in range(SCHEDULE.index("rare"), 60 * len(SCHEDULE), len(SCHEDULE)) for f in campaign.tried(SEED, n).features}
+    assert {("op", op) for op in ("Load", "Group", "If", "EndIf", "End", "Flip")} <= seen
+    assert {("function", name) for name in ("inside", "subst", "|")} <= seen
 
 
 def test_findings_of_earlier_runs_are_not_usable() -> None:

@@ -114,7 +114,8 @@ def tried(seed: int, number: int, small: bool = True) -> Tried:
         if made.theme in OWN_TRIALS:
             fared = OWN_TRIALS[made.theme](made.text, name)
             finding = Finding(number, made.theme, made.text, fared.shown, fared.message) if fared.state == "false" else None
-            return Tried(number, made.theme, fared, [], finding, made.text)
+            counted = promised.exercised(made.text) if fared.counts and made.theme == "promised" else []
+            return Tried(number, made.theme, fared, counted, finding, made.text)
         rule = checked(made.text)
         outcome = put(rule, name)
     except RuleError as why:

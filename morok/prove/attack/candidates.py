@@ -26,9 +26,9 @@ from morok.prove.trust.mutants import mutants
 # The theme of each candidate, in turn: what finds most is tried most.
 SCHEDULE: Final = (
     "algebra", "conditional", "law", "lanes", "structure", "expanded", "conditional", "law", "dropped", "mutant",
-    "nearly", "law", "lanes", "library", "folds", "conjecture", "conditional", "conditional", "structure", "dropped",
+    "nearly", "law", "lanes", "library", "folds", "conditional", "conditional", "folds", "rare", "dropped",
     "foreign", "expanded", "alike", "rare", "conditional", "conjecture", "lanes", "algebra", "anything", "foreign",
-    "through", "elsewhere", "law", "promised", "conditional", "rare", "assumed", "conjecture", "folds", "library",
+    "through", "elsewhere", "rare", "promised", "conditional", "rare", "assumed", "conjecture", "folds", "library",
 )  # fmt: skip
 
 # What rules may assume that evaluation can judge.

@@ -10,6 +10,8 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, SPECIAL, UNARY
 from morok.ir.dialect import MOROK
 from morok.prove.attack.terms import DOMAINS
+from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.encoding.unrolling import Reading
 from morok.prove.rule_syntax import ops_of
 
 CLASSES: Final[Mapping[str, frozenset[str]]] = {
@@ -21,11 +23,22 @@ CLASSES: Final[Mapping[str, frozenset[str]]] = {
     "products": frozenset({"Wmma"}),
     "movement": frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"}),
 }
+
+
+def _read() -> frozenset[str]:
+    """The ops that a usable rule may have: of another (a copy between devices, a kernel, what is launched) no rule is."""
+    return frozenset(
+        name
+        for name, info in MOROK.ops.items()
+        if info.params or info.solver or any(hasattr(reader, f"op_{name.lower()}") for reader in (StructureEncoder, Reading))
+    )
+
+
 KINDS: Final[Mapping[str, frozenset[str]]] = {
-    "op": frozenset(MOROK.ops),
+    "op": _read(),
     "function": frozenset((*(f"unary {n}" for n in UNARY), *BINARY, *COMPARISONS, *FUNCTIONS, *SPECIAL)),
     "dtype": frozenset(DOMAINS["any"]),
-    "class": frozenset((*CLASSES, "lanewise")),
+    "class": frozenset((*CLASSES, "lanewise", "helpers", "contexts")),
 }
 
 
@@ -40,6 +53,10 @@ def features(rule: CheckedRule) -> list[tuple[str, str]]:
     found |= {("class", name) for name, some in CLASSES.items() if ops & some}
     if rule.pointwise:
         found.add(("class", "lanewise"))
+    if rule.externs:
+        found.add(("class", "helpers"))
+    if rule.context is not None:
+        found.add(("class", "contexts"))
     return sorted((kind, name) for kind, name in found if name in KINDS[kind])
 
 

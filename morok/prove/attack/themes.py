@@ -7,12 +7,14 @@ first, OP1 and OP2 ops; in contexts HOLE is a value; in those of places E is the
 
 from __future__ import annotations
 
+import functools
 import random
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from morok.prove.attack import conjectures, expansions, identities, laws
+from morok.prove.attack.features import KINDS
 from morok.prove.attack.guards import Clauses, Rephrased, holding
 from morok.prove.attack.templates import templates
 from morok.prove.attack.terms import DOMAINS, FLOATS, INTS, TYPINGS, Printer, Term, Terms, substituted, walk
@@ -204,16 +206,36 @@ def nearly(rng: random.Random) -> str:
     return text.replace(": F", f": {rng.choice((*FLOATS, 'f16', 'f16', 'f16', 'f16'))}")
 
 
+FEW: Final = 9  # templates that a word is in: what is in more is not rare
+
+
 def rare(rng: random.Random) -> str:
     """A rule over ops, and functions, that the other themes seldom have."""
-    domain, _, text = rng.choice(templates()["rare"]).partition(": ")
-    text = re.sub(r"\bD\b", rng.choice(DOMAINS[domain]), text).replace(
-        "INEXACT", rng.choice(sorted(identities.INEXACT - {"Pow"}))
-    )
+    about = _about()
+    word = rng.choice(sorted(about))
+    domain, _, text = rng.choice(about[word]).partition(": ")
+    inexact = word if word in INEXACT else rng.choice(INEXACT)
+    text = re.sub(r"\bD\b", rng.choice(DOMAINS[domain]), text).replace("INEXACT", inexact)
     if rng.random() < 0.7:
         return text
     pattern, _, rest = _parts(text)
     return f"{pattern} {holding(rng)} {rest}"
+
+
+INEXACT: Final = sorted(identities.INEXACT - {"Pow"})
+
+
+@functools.cache
+def _about() -> Mapping[str, Sequence[str]]:
+    """The templates of rare rules by what is rare in them: each op that random terms seldom have, each function and operator."""
+    common = {t.op for typings in TYPINGS.values() for t in typings}.difference(INEXACT)
+    words = (KINDS["op"] | KINDS["function"]) - common
+    found: dict[str, list[str]] = {}
+    for line in templates()["rare"]:
+        said = set(re.findall(r"\w+(?=[({[]| {)|<<|>>|[|&^]", line))
+        for word in words & (said | set(INEXACT if "INEXACT" in line else ())):
+            found.setdefault(word, []).append(line)
+    return {word: lines for word, lines in found.items() if len(lines) <= FEW}
 
 
 def place(rng: random.Random, length: str) -> str:
