@@ -232,6 +232,36 @@ def _ragged(r: Reading, sequence: Items) -> Vector:
     return Vector(s.count(count), at)
 
 
+# tensors
+
+
+def _reshape(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """The elements of a tensor in row-major order, in a shape."""
+    x, shape = r.one(parts["src"]), r.many(parts["shape"])
+    if x.uniform or any(isinstance(s, Vector) and s.count.known != 1 for s in shape):
+        raise Unsupported("a shape of several lanes")
+    f = smt.Function(Symbol("op", op, r.element(parts["src"])), VALUE, *([VALUE] * len(shape)), VALUE)
+    r.setting.reshapes.add(f)
+
+    def at_lane(e: Expr, lane: Integer) -> Expr:
+        return f(_in_order(r, x.at(e, lane)), *(_size(r, s, e) for s in shape))
+
+    return Vector(x.count, at_lane)
+
+
+def _in_order(r: Reading, x: Expr) -> Expr:
+    """The elements of a tensor in row-major order."""
+    if x.head == "apply" and x.data in r.setting.reshapes:
+        return x.args[0]
+    return smt.Function(Symbol("function", "in order"), VALUE, VALUE)(x)
+
+
+def _size(r: Reading, s: Items | Vector, e: Expr) -> Expr:
+    if isinstance(s, Vector):
+        return s.at(e, integer(0))
+    return r.setting.tuple_of(s.length, lambda k: vector(s.at(k)).at(e, integer(0)))
+
+
 # axes
 
 
@@ -357,6 +387,7 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Load": memory.load,
     "After": _after,
     "Invalid": memory.invalid,
+    "Reshape": _reshape,
     "Range": _range,
     "Reduce": folds.reduce,
     "Store": memory.store,

@@ -93,6 +93,7 @@ class Setting:
         self.parts: dict[tuple[Expr, Expr], Parts] = {}
         self.nested_items: dict[Applicable, Parts] = {}
         self.places: set[Applicable] = set()
+        self.reshapes: set[Applicable] = set()
         self.of_items: list[tuple[set[Applicable], Callable[[Integer, Integer], Expr], Expr]] = []
         self.lanes: list[Integer] = []
         self.probes: list[Expr] = []
