@@ -1,13 +1,15 @@
-"""Run a program and print what each of the 22 stages did to each kernel; with --save, write every rule that fired as JSON.
+"""Run a program and print what each of the 22 stages did to each kernel, and how many firings were of proved rules; with --save,
+write every rule that fired as JSON.
 
 What the program itself prints goes to stderr: what the stages did is alone on stdout. With --json it is one document: of each
-kernel the program after each stage.
+kernel the program after each stage, and the number of firings for each verdict.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from morok import config
@@ -17,8 +19,9 @@ from morok.passes import pipeline
 from morok.passes.pipeline import Program, Stage, kernel_name
 from morok.passes.shown import showing_on
 from morok.passes.target import Target
-from morok.rewrite.trace import current
+from morok.rewrite.trace import Trace, current, tracing
 from morok.tensor.plans import forget_kernels
+from morok.tools import firings
 from morok.tools.output import emit_json
 from morok.tools.run import execute, printing
 
@@ -34,17 +37,29 @@ def run(args: argparse.Namespace) -> int:
     if args.save == "":
         raise UsageError("--save names nothing", expected="a file to write")
     with config.settings(**({} if args.json else {"debug": "ir"}), **({"trace": args.save} if args.save else {})):
-        current()  # the file is written at the end, also of a program in which no rule fires
-        if args.json:
-            forget_kernels()
-            _as_document(args)
-            return 0
-        with showing_on(sys.stdout), printing(True):
-            execute(args.file, args.args)
+        trace = current() or Trace()  # the file is written at the end, also of a program in which no rule fires
+        with tracing(trace):
+            if args.json:
+                forget_kernels()
+                _as_document(args, trace)
+            else:
+                with showing_on(sys.stdout):
+                    _execute(args, lambda: print(f"=== {firings.summary(trace.firings)}"))
     return 0
 
 
-def _as_document(args: argparse.Namespace) -> None:
+def _execute(args: argparse.Namespace, then: Callable[[], None]) -> None:
+    """Run the program, and then this, also where the program says itself how it ends."""
+    try:
+        with printing(True):
+            execute(args.file, args.args)
+    except SystemExit:
+        then()
+        raise
+    then()
+
+
+def _as_document(args: argparse.Namespace, trace: Trace) -> None:
     """Of each kernel what it was, and what each stage made of it; null where it changed nothing."""
     kernels: list[dict[str, Any]] = []
 
@@ -54,13 +69,11 @@ def _as_document(args: argparse.Namespace) -> None:
         text = None if after is before or after == before else _text(after)
         kernels[-1]["stages"].append({"stage": stage.number, "name": stage.name, "after": text})
 
-    try:
-        with printing(True), pipeline.watching(look):
-            execute(args.file, args.args)
-    except SystemExit:  # the program says itself how it ends
-        emit_json({"file": args.file, "kernels": kernels})
-        raise
-    emit_json({"file": args.file, "kernels": kernels})
+    def said() -> None:
+        emit_json({"file": args.file, "kernels": kernels, "firings": firings.by_verdict(trace.firings)})
+
+    with pipeline.watching(look):
+        _execute(args, said)
 
 
 def _text(program: Program) -> str:
