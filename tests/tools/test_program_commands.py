@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from morok.passes.pipeline import STAGES
+from morok.tensor.plans import forget_kernels
 from morok.tools.cli import main
 
 PROGRAM = """
@@ -42,14 +44,29 @@ def test_run(program: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_trace(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "--json", "--save", str(tmp_path / "trace.json"), program]) == 0
     said = capsys.readouterr()
-    (kernel,) = json.loads(said.out)["kernels"]
+    document = json.loads(said.out)
+    (kernel,) = document["kernels"]
     assert said.err == "said []\n12\n"
     assert kernel["name"] == "reduce_3"
+    saved = json.loads((tmp_path / "trace.json").read_text())["firings"]
+    assert set(document["firings"]) <= {"proved", "bounded", "defined", "approximate"}
+    assert sum(document["firings"].values()) == len(saved) > 0
     assert "Reduce" in kernel["before"]
     assert [(s["stage"], s["name"]) for s in kernel["stages"]] == [(s.number, s.name) for s in STAGES]
     changed = [s["after"] for s in kernel["stages"] if s["after"] is not None]
     assert "DefineGlobal" in changed[-1]
     assert len(changed) < len(STAGES)
+
+
+def test_trace_says_how_far_what_fired_is_proved(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    forget_kernels()
+    assert main(["trace", program]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    found = re.fullmatch(r"=== ([\d,]+) firings of (\d+) rules: (.*)", last)
+    assert found is not None, last
+    shares = [part.split(" % ") for part in found[3].split(", ")]
+    assert {verdict for _, verdict in shares} <= {"proved", "bounded", "defined", "approximate"}
+    assert sum(float(share) for share, _ in shares) == pytest.approx(100, abs=0.2)
 
 
 @pytest.mark.parametrize("command", ["run", "trace"])

@@ -136,6 +136,8 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
             return _free_of_axes(r, vector(value(r, x)), axis_list(value(r, axes)))
         case S.ECall(name="free_of", args=(x, other)):
             return loops.free(_loops(value(r, x)), _loops(value(r, other)))
+        case S.ECall(name="counts", args=(index, x, *step)):
+            return _counts(r, vector(value(r, index)), vector(value(r, x)), [number(value(r, s)) for s in step])
         case S.ECall(name="launched", args=(x,)):
             return loops.launched(_loops(value(r, x)).name)
     found = value(r, e)
@@ -206,6 +208,18 @@ _OF_NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+
+
+def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
+    """An index of the hardware is the number of a range, or has it for a digit whose iterations are so far apart."""
+    told = index.at(r.here, integer(0))
+    for k in step:
+        end = r.setting.ends.get(x.at)
+        if end is None:
+            raise Unsupported("a digit of a range without its end")
+        quotient, remainder = (function(r, op, ["index", "index"]) for op in ("Idiv", "Mod"))
+        told = remainder(quotient(told, laws.NUMBER(k.term)), end.at(r.here, integer(0)))
+    return x.at(r.here, integer(0)) == told
 
 
 def _in_full(r: Reading, e: S.Expr) -> Expr:
@@ -449,7 +463,7 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return r.result(r.rule.externs[e.name], [value(r, a) for a in e.args])
     if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
         return _zero(r, e.args[0])
-    if e.name in ("all", "any", "free_of_axes", "free_of", "launched"):
+    if e.name in ("all", "any", "free_of_axes", "free_of", "launched", "counts"):
         return truth(r, e)
     if e.name == "eval":
         return _evaluated(r, e)

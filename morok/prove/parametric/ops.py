@@ -353,11 +353,18 @@ VECTOR_AXES: Final = ("Upcast", "Unroll")
 
 
 def _range(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """A range that is vectorized: the place of its axis."""
-    kind, end, label = parts.get("axis"), parts["end"], parts["id"]
+    """A range: one that is vectorized is the place of its axis, of any other nothing is known."""
+    kind, end, label = parts.get("axis"), parts["end"], parts.get("id")
+    if r.part != "pattern":
+        raise Unsupported("a range that is made")
+    if kind is None and label is None:
+        last = r.one(end)
+        made = r.opaque(r.setting.symbol("range"), integer(1))
+        r.setting.ends[made.at] = last
+        return made
     if getattr(kind, "name", "") not in VECTOR_AXES or not isinstance(end, S.PConst) or not isinstance(label, S.PVar):
         raise Unsupported("a range that is not vectorized")
-    if r.part != "pattern" or end.bound is None or label.ignored:
+    if end.bound is None or label.ignored:
         raise Unsupported("a range without names")
     n, i = (r.bind(name, integer(smt.Int(Symbol("variable", name)))) for name in (end.bound, label.name))
     r.setting.count(n)

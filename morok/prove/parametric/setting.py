@@ -11,7 +11,7 @@ from typing import Final, Literal
 from morok.prove import smt
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
-from morok.prove.parametric.values import Vector
+from morok.prove.parametric.values import Lane, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.smt.graph import subterms
@@ -75,6 +75,7 @@ class Setting:
     guard       what holds wherever the part that is being read is reached: a claim about it is made there alone
     iterations  those that axes are moved to and from
     counts      how many lanes or items there are of what is gone through: quotients are compared with them
+    ends        the ends of ranges, by what these are at an iteration
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
     """
@@ -94,6 +95,7 @@ class Setting:
         self.nested_items: dict[Applicable, Parts] = {}
         self.places: set[Applicable] = set()
         self.reshapes: set[Applicable] = set()
+        self.ends: dict[Lane, Vector] = {}
         self.of_items: list[tuple[set[Applicable], Callable[[Integer, Integer], Expr], Expr]] = []
         self.lanes: list[Integer] = []
         self.probes: list[Expr] = []
