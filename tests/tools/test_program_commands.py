@@ -48,9 +48,8 @@ def test_trace(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     (kernel,) = document["kernels"]
     assert said.err == "said []\n12\n"
     assert kernel["name"] == "reduce_3"
-    saved = json.loads((tmp_path / "trace.json").read_text())["firings"]
     assert set(document["firings"]) <= {"proved", "bounded", "defined", "approximate"}
-    assert sum(document["firings"].values()) == len(saved) > 0
+    assert document["firings"]["proved"] > 0
     assert "Reduce" in kernel["before"]
     assert [(s["stage"], s["name"]) for s in kernel["stages"]] == [(s.number, s.name) for s in STAGES]
     changed = [s["after"] for s in kernel["stages"] if s["after"] is not None]
