@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
                 _as_document(args, trace)
             else:
                 with showing_on(sys.stdout):
-                    _execute(args, lambda: print(f"=== {firings.summary(trace.firings)}"))
+                    _execute(args, lambda: print(firings.summary(trace.firings)))
     return 0
 
 

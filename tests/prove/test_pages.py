@@ -282,20 +282,20 @@ def test_the_seal_breaks_with_the_file_the_page_and_the_sources(copied: Path, mo
 
 
 def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path) -> None:
-    file = copied.parent / "dead.rules"
-    file.write_bytes((library.rules_dir() / "loops" / "dead.rules").read_bytes())
-    (folders.proofs_folder() / "dead.json").write_bytes((library.proofs_dir() / "loops" / "dead.json").read_bytes())
+    file = copied.parent / "movement.rules"
+    file.write_bytes((library.rules_dir() / "tensor" / "movement.rules").read_bytes())
+    (folders.proofs_folder() / "movement.json").write_bytes((library.proofs_dir() / "tensor" / "movement.json").read_bytes())
     bounded = {n for n, r in saved(file).records.items() if r.verdict == "bounded"}
-    assert "dead_loop.end_once" in bounded
+    assert "nested_index.nested" in bounded
     seal_now(file)
     limits = ledger.sealed(file, file.read_bytes())
     assert limits is not None
     assert set(limits) == bounded
-    (folders.proofs_folder() / ledger.BEYOND).write_text("\n".join(bounded - {"dead_loop.end_once"}))
+    (folders.proofs_folder() / ledger.BEYOND).write_text("\n".join(bounded - {"nested_index.nested"}))
     ledger._beyond.cache_clear()
     assert ledger.sealed(file, file.read_bytes()) is None, "the seal is of another list"
     seal_now(file)
-    assert set(ledger.sealed(file, file.read_bytes()) or ()) == {"dead_loop.end_once"}
+    assert set(ledger.sealed(file, file.read_bytes()) or ()) == {"nested_index.nested"}
 
 
 def test_a_page_that_lacks_a_rule_is_not_sealed(copied: Path) -> None:

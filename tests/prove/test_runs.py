@@ -21,7 +21,7 @@ from morok.tools.cli import main
 
 TRUE = "double: Add(x: i32, x) ~> Mul(x, 2)"
 FALSE = "wrong: Sub(x: i32, y) ~> Sub(y, x)"
-HARD = "cubes: Mul(x: u64, Mul(y, Add(x, y))) ~> Add(Mul(x, Mul(x, y)), Mul(x, Mul(y, y)))"
+HARD = "quotients: Idiv(Idiv(x: u64, y), z) ~> Idiv(Idiv(x, z), y)"
 TEXT = f'group g "some"\n\n{TRUE}\n{FALSE}\n{HARD}\n'
 ANSWERS = ["proved", "refuted", "unknown"]
 
@@ -76,7 +76,7 @@ def test_a_rule_keeps_its_verdict_under_another_name(pack: Path, asked: list[str
     found = api.prove(pack, jobs=1, budget=1, write=True)
     assert len(asked) == 3
     assert [(v.name, v.verdict) for v in found] == list(
-        zip(("pack.h.twice", "pack.h.turned", "pack.h.cubes"), ANSWERS, strict=True)
+        zip(("pack.h.twice", "pack.h.turned", "pack.h.quotients"), ANSWERS, strict=True)
     )
     page = json.loads(ledger.page_path(pack).read_text())
     assert [r["name"] for r in page["rules"]] == ["h.twice"]
@@ -140,12 +140,12 @@ def test_a_limit_of_time_makes_unknown_what_it_ends_and_nothing_is_recorded(
     judge = workers.judge
 
     def slow(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
-        if rule.own == "g.cubes":
+        if rule.own == "g.quotients":
             time.sleep(60)
         return judge(rule, budget, keep)
 
     monkeypatch.setattr(workers, "judge", slow)
-    found = api.prove(pack, jobs=2, budget=1, rule_limit=10.0, only="*.cubes")
+    found = api.prove(pack, jobs=2, budget=1, rule_limit=10.0, only="*.quotients")
     assert [v.verdict for v in found] == ["unknown"]
     assert "10 s" in found[0].message
     found = api.prove(pack, jobs=1, budget=1, time_limit=1e-9)

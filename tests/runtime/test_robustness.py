@@ -122,28 +122,24 @@ def test_a_cache_folder_that_nobody_can_write() -> None:
 def test_a_process_killed_while_it_writes_leaves_caches_that_work(tmp_path: Path) -> None:
     """The process ends at once, as by kill -9, in the middle of the first write to each of the two caches."""
     dying = f"""
-        import os, pathlib
-        whole = pathlib.Path.write_bytes
-        def half(path, data):
-            whole(path, data[: len(data) // 2])
-            os._exit(9)
-        if {{matchers}}:
-            pathlib.Path.write_bytes = half
-        else:
-            real = os.fdopen
-            class Half:
-                def __init__(self, handle): self.file = real(handle, "wb")
-                def __enter__(self): return self
-                def __exit__(self, *_): pass
-                def write(self, data):
-                    self.file.write(data[: len(data) // 2])
-                    self.file.flush()
-                    os._exit(9)
-            os.fdopen = lambda handle, mode: Half(handle)
-        {textwrap.indent(PROGRAM, " " * 8).strip()}
+        import os
+        real = os.fdopen
+        class Half:
+            def __init__(self, file): self.file = file
+            def __enter__(self): return self
+            def __exit__(self, *_): pass
+            def write(self, data):
+                self.file.write(data[: len(data) // 2])
+                self.file.flush()
+                os._exit(9)
+        def opened(handle, mode):
+            of_rules = "/rules/" in os.readlink(f"/proc/self/fd/{{handle}}")
+            return Half(real(handle, mode)) if of_rules == {matchers} else real(handle, mode)
+        os.fdopen = opened
+{textwrap.indent(textwrap.dedent(PROGRAM), " " * 8)}
     """
     for matchers in (True, False):
-        done = program(dying.format(matchers=matchers), MOROK_CACHE_DIR=str(tmp_path))
+        done = program(textwrap.dedent(dying.replace("{matchers}", str(matchers))), MOROK_CACHE_DIR=str(tmp_path))
         assert (done.returncode, done.stdout) == (9, ""), done.stderr
     assert [p for p in tmp_path.rglob("*") if p.is_file()]
     done = program(PROGRAM, MOROK_CACHE_DIR=str(tmp_path))

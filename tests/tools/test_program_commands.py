@@ -61,7 +61,7 @@ def test_trace_says_how_far_what_fired_is_proved(program: str, capsys: pytest.Ca
     forget_kernels()
     assert main(["trace", program]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
-    found = re.fullmatch(r"=== ([\d,]+) firings of (\d+) rules: (.*)", last)
+    found = re.fullmatch(r"([\d,]+) firings of (\d+) rules: (.*)", last)
     assert found is not None, last
     shares = [part.split(" % ") for part in found[3].split(", ")]
     assert {verdict for _, verdict in shares} <= {"proved", "bounded", "defined", "approximate"}
