@@ -134,7 +134,7 @@ def test_a_process_killed_while_it_writes_leaves_caches_that_work(tmp_path: Path
                 os._exit(9)
         def opened(handle, mode):
             of_rules = "/rules/" in os.readlink(f"/proc/self/fd/{{handle}}")
-            return Half(real(handle, mode)) if of_rules == {matchers} else real(handle, mode)
+            return Half(real(handle, mode)) if of_rules == {{matchers}} else real(handle, mode)
         os.fdopen = opened
 {textwrap.indent(textwrap.dedent(PROGRAM), " " * 8)}
     """
