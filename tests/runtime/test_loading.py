@@ -27,7 +27,7 @@ PROGRAMS = """
     x = Tensor(np.arange(8, dtype=np.float32)).realize()
     def work(k):
         assert (x * float(k) + 1.5).max().item() == 7 * k + 1.5
-    warm, many = 200, 1200  # Python takes memory a megabyte at a time: of few programs that says little
+    warm, many = 200, 500
 """
 MEASURED = """
     import json, os
