@@ -43,13 +43,16 @@ MEASURED = """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-@pytest.mark.parametrize("program", [LOADS, PROGRAMS], ids=["libraries", "programs"])
-def test_memory_stays_on_a_plateau(program: str) -> None:
-    """Bytes that each leaves behind; of a library 9000 if one loader loads them all. Programs still fill caches, a little."""
+@pytest.mark.parametrize(("program", "most"), [(LOADS, 6000), (PROGRAMS, 10_000)], ids=["libraries", "programs"])
+def test_memory_stays_on_a_plateau(program: str, most: int) -> None:
+    """Bytes that each leaves behind: of a library 9000 if one loader loads them all, of a program 15,000 and more if all is kept.
+
+    Programs still fill caches, and Python takes memory a megabyte at a time, which are 2000 bytes for each of 500.
+    """
     text = textwrap.dedent(program).replace("{{", "{").replace("}}", "}") + textwrap.dedent(MEASURED)
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) < 6000
+    assert json.loads(done.stdout) < most
 
 
 def test_code_is_there_as_long_as_somebody_has_it() -> None:
