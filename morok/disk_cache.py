@@ -1,4 +1,4 @@
-"""What this machine has made, on disk: one file an entry, so that processes need not talk to each other.
+"""A cache of what this machine has made, on disk: one file an entry, so that processes need not talk to each other.
 
 A file is written beside its place and renamed, so that a reader sees all of it or nothing, whatever kills the writer; its
 contents carry their own digest, because a power failure may leave a renamed file without its data. A folder that cannot be
@@ -35,7 +35,7 @@ class DiskCache:
         return self.folder / key[:2] / f"{key}.o"
 
     def get(self, key: str) -> bytes | None:
-        """What was put under `key`; None if nothing was, or it cannot be read, or it is damaged."""
+        """The bytes that were put under `key`; None if nothing was, or it cannot be read, or it is damaged."""
         path = self.path(key)
         try:
             data = path.read_bytes()

@@ -13,31 +13,19 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
-from morok.prove.answers import Result
 from morok.prove.encoding.obligation import Choices
 from morok.prove.obligations import Progress, prove_instances, theory_of
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, TIMES, Integer, integer
 from morok.prove.parametric.lane_by_lane import lane_by_lane
-from morok.prove.parametric.proof import parametric_proof, question
+from morok.prove.parametric.proof import question
 from morok.prove.parametric.setting import TooMany
 from morok.prove.smt import Expr
 from morok.prove.solve import ask
 from morok.prove.symbol import Symbol
 from morok.prove.trust.mutants import mutants
 from morok.rewrite.library import rules_dir
-
-BUDGET = 400_000
-
-
-def asked(name: str, conditions: list[Expr], share: float, model: bool = True) -> Result:
-    return ask(conditions, BUDGET, None, model)
-
-
-def shown(rule: CheckedRule) -> bool:
-    smt.forget()
-    return parametric_proof(rule, asked).holds
-
+from tests.prove.every_size import BUDGET, shown
 
 # The laws, in the model of axes as pairs of an id and a length, and of iterations as one number for every id.
 

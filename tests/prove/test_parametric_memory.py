@@ -6,27 +6,14 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
-from morok.prove import smt
-from morok.prove.answers import Result
-from morok.prove.parametric.proof import parametric_proof
-from morok.prove.smt import Expr
-from morok.prove.solve import ask
 from morok.rewrite.library import rules_dir
+from tests.prove.every_size import shown
 
 TEXT = (rules_dir() / "vector" / "devectorize.rules").read_text()
 
 
-def asked(name: str, conditions: list[Expr], share: float, model: bool = True) -> Result:
-    return ask(conditions, 1_000_000, None, model)
-
-
 def rule(name: str, text: str = TEXT) -> CheckedRule:
     return next(r for r in check_text(text).rules() if r.name == f"wide_accesses.{name}")
-
-
-def shown(r: CheckedRule) -> bool:
-    smt.forget()
-    return parametric_proof(r, asked).holds
 
 
 def changed(*changes: tuple[str, str]) -> str:

@@ -86,7 +86,7 @@ def put(text: str, name: str) -> Outcome:
 
 
 def exercised(text: str) -> list[tuple[str, str]]:
-    """What a rule that calls a helper exercises, as morok.prove.attack.features says it."""
+    """The features of a rule that calls a helper, as morok.prove.attack.features names them."""
     with module_of(text):
         return features(rule_of(text))
 

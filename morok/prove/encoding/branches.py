@@ -50,9 +50,12 @@ class Branches(Memory):
         return node
 
     def op_group(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        """What its statements do, one after the other. Of several in a pattern, where they have no order, nothing is known."""
+        """The effects of its statements, one after the other where an If says that they are a list of instructions: others, and
+        those of a pattern, have no order, and nothing is known of several.
+        """
         sources = self.many(parts.get("sources"))
-        if len(sources) > 1 and self.side != "target" and not isinstance(at, S.Expr):
+        in_order = isinstance(at, S.Expr) and any(id(n) in self.branches for n in sources)
+        if len(sources) > 1 and not in_order:
             raise Unsupported("statements without an order")
         open_: list[int] = []
         done: list[Expr] = []

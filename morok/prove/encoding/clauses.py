@@ -43,7 +43,7 @@ class Clauses(Patterns):
         self.names[clause.names[0]] = result
 
     def made(self, make: Callable[[], Any]) -> Any:
-        """What a rule makes of a match. That it cannot be made is no reason to pass the match over, if there is one."""
+        """The nodes that a rule makes of a match. That it cannot be made is no reason to pass the match over, if there is one."""
         try:
             return make()
         except Inapplicable:

@@ -38,7 +38,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a statement does to storage.
+    """The effect of a statement on storage.
 
     before  the storage as it is without
     places  of each lane, and values; of none where nothing is known of the statement but its effects

@@ -342,7 +342,7 @@ class Setting:
                 self.law(laws.part_of_lane(lane, k, p.length, p.total, p.count(k), told))
 
     def _at_items_of_lanes(self) -> None:
-        """What is said of the lanes of a statement is used at the item of a sequence of sequences that a lane is of."""
+        """Use conditions on the lanes of a statement at the item of a sequence of sequences that a lane is of."""
         for f, p in self.nested_items.items():
             for lane in list(self.lanes):
                 k, j = p.part(lane.term), lane - integer(p.start(lane.term))

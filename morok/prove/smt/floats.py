@@ -31,7 +31,7 @@ def _neg(a: Expr) -> Expr:
 
 
 def _size(a: Expr) -> tuple[bool, Expr]:
-    """Whether a term is a negation, and what it negates."""
+    """The truth of a term having a sign before it, and the term without it."""
     form = form_of(a.sort)
     negative = form.negative(a.data) and not form.is_nan(a.data) if a.head == "value" else a.head == "fp.neg"
     return negative, _neg(a) if negative else a

@@ -67,7 +67,7 @@ def _by_numeral(shift: Callable[[Expr, int], Expr]) -> Rule:
 
 
 def exponent(a: Expr) -> int | None:
-    """Of which power a numeral is the power of two; None of any other term."""
+    """The exponent of a numeral that is a power of two; None of any other term."""
     return a.data.bit_length() - 1 if a.head == "value" and a.data and not a.data & (a.data - 1) else None
 
 
