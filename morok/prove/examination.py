@@ -174,7 +174,7 @@ class Examination:
                 return
 
     def matched(self) -> Iterator[tuple[tuple[Any, ...], Make]]:
-        """The arguments that its rules call it with, on graphs that their patterns match; there the context is the graph's, if it can be."""
+        """The arguments of calls by its rules, on graphs that they match; there the context is the graph's, if it can be."""
         from morok.dsl.compile import compile_rules
         from morok.dsl.compiled import link
         from morok.prove.trust.graphs import Unmakeable

@@ -100,7 +100,7 @@ class Memory(Movement):
         return Term(choose(p.valid, cell.value, otherwise), both(p.defined, choose(p.valid, cell.defined, otherwise_defined)))
 
     def cell(self, p: Place, dtype: str) -> Term:
-        """The element that storage holds at a place: of a tensor in some shape the element of that number, behind a store what it stores."""
+        """The element at a place: of a tensor in some shape that of its number, behind a store what this stores."""
         there = p.buffer.behind
         if there is None:
             name, indices = p.buffer.name, p.indices

@@ -90,7 +90,7 @@ class ReindexingEncoder(StructureEncoder):
         return OF_TRUTHS[fold] if self.element(found) == "bool" else fold
 
     def closings(self, op: str, joins: str, target: S.Expr) -> list[S.ECall | S.EStruct]:
-        """The ops that close the body in the target: the same op, several Ends in a Group, several folds and iterations joined."""
+        """The ops that close the body in the target: the same one, several Ends in a Group, folds and iterations joined."""
         name = target.name if isinstance(target, S.ECall) else target.op if isinstance(target, S.EStruct) else ""
         if name == op or (name == "subst" and joins):
             assert isinstance(target, (S.ECall, S.EStruct))

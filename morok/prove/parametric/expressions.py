@@ -1,15 +1,15 @@
-"""Compile-time expressions at every size: integers as polynomials, sequences as functions of a place, quantifiers as unknowns."""
+"""Compile-time expressions at every size: integers as polynomials, sequences as functions of a place."""
 
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws, loops
+from morok.prove.parametric import axis_conditions, laws
+from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
@@ -21,7 +21,6 @@ from morok.prove.parametric.values import (
     Items,
     Loops,
     Vector,
-    axis_list,
     items,
     number,
     splat,
@@ -29,7 +28,6 @@ from morok.prove.parametric.values import (
     zero,
 )
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Expr
 
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
@@ -51,7 +49,7 @@ def value(r: Reading, e: S.Expr) -> Any:
                 r.setting.numbers.add(e.value)
             return integer(e.value)
         case S.EBinary(op="and" | "or") | S.ECompare() | S.EUnary(op="not"):
-            return truth(r, e)
+            return r.truth(e)
         case S.EBinary():
             return _arithmetic(r, e)
         case S.EUnary(op="-"):
@@ -98,272 +96,6 @@ def _arithmetic(r: Reading, e: S.EBinary) -> Integer:
         case "%":
             return r.setting.divided(a, b)[1]
     raise Unsupported(f"{e.op} at every size")
-
-
-def truth(r: Reading, e: S.Expr) -> Expr:
-    """The condition that an expression is."""
-    was, r.guarding = r.guarding, True  # an operand need have a value only where those before it leave the condition open
-    try:
-        return _condition(r, e)
-    finally:
-        r.guarding = was
-
-
-def _condition(r: Reading, e: S.Expr) -> Expr:
-    match e:
-        case S.EBinary(op="and"):
-            return smt.And(truth(r, e.left), truth(r, e.right))
-        case S.EBinary(op="or"):
-            left = truth(r, e.left)
-            return left if left is smt.TRUE else smt.Or(left, truth(r, e.right))
-        case S.EUnary(op="not"):
-            return smt.Not(_in_full(r, e.operand))
-        case S.ECompare():
-            if (found := loops.bounded(e)) is not None:
-                return found
-            if (only := _only_one(r, e)) is not None:
-                return only
-            operands = [value(r, o) for o in e.operands]
-            compared = [_compared(r, op, a, b) for op, a, b in zip(e.ops, operands, operands[1:], strict=False)]
-            return compared[0] if len(compared) == 1 else smt.And(*compared)
-        case S.ECall(name="all" | "any", args=(over,)):
-            if (about := about_axes(r, e)) is not None:
-                return about
-            if e.name == "all" and isinstance(over, S.EComprehension) and isinstance(several := _over(r, over), Loops):
-                return _of_each_loop(r, over, several)
-            return _quantified(r, over, e.name == "all")
-        case S.ECall(name="free_of_axes", args=(x, axes)):
-            return _free_of_axes(r, vector(value(r, x)), axis_list(value(r, axes)))
-        case S.ECall(name="free_of", args=(x, other)):
-            return loops.free(_loops(value(r, x)), _loops(value(r, other)))
-        case S.ECall(name="counts", args=(index, x, *step)):
-            return _counts(r, vector(value(r, index)), vector(value(r, x)), [number(value(r, s)) for s in step])
-        case S.ECall(name="launched", args=(x,)):
-            return loops.launched(_loops(value(r, x)).name)
-    found = value(r, e)
-    if isinstance(found, Expr) and found.sort is laws.BOOL:
-        return found
-    raise Unsupported("a condition at every size")
-
-
-def about_axes(r: Reading, e: S.Expr) -> Expr | None:
-    """The condition on whole lists of axes that a loop over axes is; None of any other condition."""
-    if (c := axis_conditions.distinct(e)) is not None:
-        return smt.And(*(laws.DISTINCT(a) for a in axes(r, c).parts))
-    if (found := axis_conditions.apart(e)) is not None:
-        some, others = (axes(r, f).parts for f in found)
-        return smt.And(*(smt.And(laws.APART(a, b), laws.APART(b, a)) for a in some for b in others))
-    if (found := axis_conditions.among(e)) is not None:
-        a, b = (axes(r, f) for f in found)
-        return among(r, a, b)
-    if (found := axis_conditions.all_among(e)) is not None:
-        return _all_among(r, value(r, found[0]), axes(r, found[1]))
-    return None
-
-
-def among(r: Reading, a: AxisList, b: AxisList) -> Expr:
-    """Every axis of a is one of b's."""
-    if not a.parts:
-        return smt.TRUE
-    if not b.parts:
-        raise Unsupported("axes among none")
-    return smt.And(*(laws.AMONG(p, r.setting.together(b.parts)) for p in a.parts))
-
-
-def _all_among(r: Reading, parts: Any, c: AxisList) -> Expr:
-    """Every axis of each of these lists is one of c's."""
-    found: list[Expr] = []
-    for part in parts if isinstance(parts, list) else [parts]:
-        if isinstance(part, AxisList):
-            found.append(among(r, part, c))
-        elif isinstance(part, Items) and part.length.known is not None:
-            found += [among(r, axis_list_or_none(part.at(integer(k))), c) for k in range(part.length.known)]
-        else:
-            found.append(_each_among(r, items(part), c))
-    return smt.And(*found)
-
-
-def _each_among(r: Reading, lists: Items, c: AxisList) -> Expr:
-    """The truth of every axis of each list of a sequence being one of c's: an unknown."""
-    so = smt.Bool(r.setting.symbol("among"))
-    r.setting.for_all(lists.length, lambda k: among(r, axis_list_or_none(lists.at(k)), c), only_if=so)
-    return so
-
-
-_COMPARISONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: smt.Not(a == b),
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
-_OF_NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
-
-def _counts(r: Reading, index: Vector, x: Vector, step: list[Integer]) -> Expr:
-    """An index of the hardware is the number of a range, or has it for a digit whose iterations are so far apart."""
-    told = index.at(r.here, integer(0))
-    for k in step:
-        end = r.setting.ends.get(x.at)
-        if end is None:
-            raise Unsupported("a digit of a range without its end")
-        quotient, remainder = (function(r, op, ["index", "index"]) for op in ("Idiv", "Mod"))
-        told = remainder(quotient(told, laws.NUMBER(k.term)), end.at(r.here, integer(0)))
-    return x.at(r.here, integer(0)) == told
-
-
-def _in_full(r: Reading, e: S.Expr) -> Expr:
-    """A condition as it is, also where only what follows from another is asked."""
-    was, r.premising = r.premising, False
-    try:
-        return truth(r, e)
-    finally:
-        r.premising = was
-
-
-def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
-    if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
-        return _COMPARISONS[op](a.term, b.term)
-    x, y = number(a), number(b)
-    if x.known is not None and y.known is not None:
-        return smt.BoolVal(_OF_NUMBERS[op](x.known, y.known))
-    r.setting.compared(number(a), number(b))
-    return _COMPARISONS[op](number(a).term, number(b).term)
-
-
-def _quantified(r: Reading, over: S.Expr, every: bool) -> Expr:
-    """An unknown truth: where it is so, the condition holds at every place; where not, there is a place at which it does not.
-
-    Where only what follows is asked, one of these is enough.
-    """
-    found, known = items(value(r, over)), r.premising
-
-    def holds(k: Integer, so: bool = every) -> Expr:
-        was, r.premising = r.premising, known and so == every
-        try:
-            condition = found.at(k)
-        finally:
-            r.premising = was
-        if not isinstance(condition, Expr) or condition.sort is not laws.BOOL:
-            raise Unsupported("a quantifier over no conditions")
-        return condition if so else smt.Not(condition)
-
-    if r.setting.trying:
-        if not (known and every):
-            r.setting.witness("exception")
-        return holds(r.setting.unknown("place"))
-    there = r.setting.witness("exception")
-    if known and not every:
-        return smt.And(within(there, 0, found.length), holds(there, True))
-    so = smt.Bool(r.setting.symbol("all"))
-    r.setting.for_all(found.length, holds, only_if=so)
-    if not known:
-        r.setting.premise(smt.Or(so, smt.And(within(there, 0, found.length), smt.Not(holds(there)))))
-    return so if every else smt.Not(so)
-
-
-def _only_one(r: Reading, e: S.ECompare) -> Expr | None:
-    """`sum(sum(1 for x in xs if c) for xs in xss) == 1`, where only what follows is asked: there is one x, and no other."""
-    match e:
-        case S.ECompare(
-            ops=("==",),
-            operands=(
-                S.ECall(
-                    name="sum",
-                    args=(
-                        S.EComprehension(
-                            body=S.ECall(
-                                name="sum",
-                                args=(
-                                    S.EComprehension(
-                                        body=S.ENumber(value=1), names=(x,), sequence=S.EName(name=inner), condition=S.Expr() as c
-                                    ),
-                                ),
-                            ),
-                            names=(xs,),
-                            sequence=outer,
-                            condition=None,
-                        ),
-                    ),
-                ),
-                S.ENumber(value=1),
-            ),
-        ) if r.premising and inner == xs:
-            return _one_of_all(r, items(value(r, outer)), (xs, x), c)
-    return None
-
-
-def _one_of_all(r: Reading, sequences: Items, names: tuple[str, str], condition: S.Expr) -> Expr:
-    """A truth from which follows that one item of one of these sequences meets a condition, and no other."""
-    before = dict(r.names)
-
-    def meets(k: Integer, j: Integer) -> Expr:
-        its = items(sequences.at(k))
-        was, r.names = r.names, {**before, names[0]: its, names[1]: its.at(j)}
-        known, r.premising = r.premising, False
-        try:
-            return smt.And(within(k, 0, sequences.length), within(j, 0, its.length), truth(r, condition))
-        finally:
-            r.names, r.premising = was, known
-
-    k, j = r.setting.witness("the one"), r.setting.witness("the one")
-    if r.setting.trying:
-        return meets(k, j)
-    so = smt.Bool(r.setting.symbol("only one"))
-    r.setting.for_all_items(lambda a, b: smt.Implies(meets(a, b), smt.And(a.term == k.term, b.term == j.term)), only_if=so)
-    return smt.And(so, meets(k, j))
-
-
-def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:
-    """x is the same wherever the axes are moved to: an unknown truth, used where x is asked at an iteration so moved."""
-    if not axes.parts:
-        return smt.TRUE
-    moved = r.setting.together(axes.parts)
-    so = smt.Bool(r.setting.symbol("free"))
-    r.setting.free_of(x, moved, so)
-    return so
-
-
-def _over(r: Reading, e: S.EComprehension) -> Any:
-    """The value of a name that is gone over; nothing where no name is."""
-    return r.names.get(e.sequence.name) if isinstance(e.sequence, S.EName) else None
-
-
-def _loops(value: Any) -> Loops:
-    if isinstance(value, Loops):
-        return value
-    raise Unsupported(f"{type(value).__name__} where loops are read")
-
-
-def _of_each_loop(r: Reading, e: S.EComprehension, several: Loops) -> Expr:
-    """A condition on each of several loops: what they are free of."""
-    match e:
-        case S.EComprehension(
-            body=S.ECall(name=("free_of_axes" | "free_of") as which, args=(S.EName(name=one), of)), names=(name,), condition=None
-        ) if one == name and one not in {at.name for at in S.walk(of) if isinstance(at, S.EName)}:
-            return (
-                loops.free(several, _loops(value(r, of))) if which == "free_of" else _loops_free_of_axes(r, several, axes(r, of))
-            )
-    raise Unsupported("a condition about loops")
-
-
-def _loops_free_of_axes(r: Reading, several: Loops, moved: AxisList) -> Expr:
-    """`all(free_of_axes(r, c) for r in loops)`: where the loops are is the same wherever the axes are moved to."""
-    if not moved.parts:
-        return smt.TRUE
-    so = smt.Bool(r.setting.symbol("free"))
-    r.setting.free.append((several.function, r.setting.together(moved.parts), so))
-    return so
 
 
 def item(r: Reading, sequence: Any, k: Integer) -> Any:
@@ -464,7 +196,7 @@ def _call(r: Reading, e: S.ECall) -> Any:
     if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
         return _zero(r, e.args[0])
     if e.name in ("all", "any", "free_of_axes", "free_of", "launched", "counts"):
-        return truth(r, e)
+        return r.truth(e)
     if e.name == "eval":
         return _evaluated(r, e)
     if e.name == "sum" and len(e.args) == 1:
@@ -593,10 +325,6 @@ def _inside(r: Reading, of: Any) -> Vector:
 
 def _width(r: Reading, of: Any) -> Integer:
     return width(r.setting, axis_list_or_none(of))
-
-
-def axes(r: Reading, e: S.Expr) -> AxisList:
-    return axis_list_or_none(value(r, e))
 
 
 def _zip(r: Reading, *of: Any) -> Items:

@@ -9,6 +9,7 @@ from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
+from morok.prove.parametric.instances import close
 from morok.prove.parametric.integers import integer, within
 from morok.prove.parametric.reading import Reading
 from morok.prove.parametric.setting import Setting, TooMany
@@ -110,7 +111,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None) -> Qu
     if only is not None:
         setting.only(claims[only])
     claim = smt.And(*setting.claims)
-    setting.close()
+    close(setting)
     return Question([*setting.premises, *setting.laws], claim, len(claims))
 
 

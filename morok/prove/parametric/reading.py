@@ -12,7 +12,7 @@ from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices
 from morok.prove.encoding.unrolled_reading import asks_for_axes
 from morok.prove.kinds import Parts
-from morok.prove.parametric import contracts, expressions, laws, ops, statements
+from morok.prove.parametric import conditions, contracts, expressions, laws, ops, statements
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
@@ -128,13 +128,13 @@ class Reading:
 
     def truth(self, e: S.Expr) -> Expr:
         """The condition that an expression is."""
-        return expressions.truth(self, e)
+        return conditions.truth(self, e)
 
     def known(self, e: S.Expr) -> Expr:
         """A condition that is known: what follows from it, and perhaps less than it says."""
         was, self.premising = self.premising, True
         try:
-            return expressions.truth(self, e)
+            return conditions.truth(self, e)
         finally:
             self.premising = was
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,9 +16,6 @@ from morok.prove.smt import Applicable, Expr
 from morok.prove.smt.graph import subterms
 from morok.prove.symbol import Symbol
 
-ROUNDS: Final = 6  # of looking for terms that instances brought
-COMPARING: Final = 3  # of these rounds, those that compare sequences
-MOST_TUPLES: Final = 60
 MOST_INSTANCES: Final = 1200
 DEEPEST: Final = 3  # products of so many factors are taken apart
 
@@ -49,7 +45,7 @@ class ForAll:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Joined:
     """Vectors behind one another.
 
     total         the number of lanes of all
@@ -91,8 +87,8 @@ class Setting:
         self.free: list[tuple[Applicable, Expr, Expr]] = []
         self.tuples: dict[tuple[Expr, Expr], Expr] = {}
         self.sequences: dict[Expr, tuple[Integer, Callable[[Integer], Expr]]] = {}
-        self.parts: dict[tuple[Expr, Expr], Parts] = {}
-        self.nested_items: dict[Applicable, Parts] = {}
+        self.parts: dict[tuple[Expr, Expr], Joined] = {}
+        self.nested_items: dict[Applicable, Joined] = {}
         self.places: set[Applicable] = set()
         self.reshapes: set[Applicable] = set()
         self.ends: dict[Lane, Vector] = {}
@@ -146,7 +142,7 @@ class Setting:
         self.origins[made.term] = self.bringing
         return made
 
-    def _origin(self, t: Expr) -> tuple[ForAll, ...]:
+    def origin(self, t: Expr) -> tuple[ForAll, ...]:
         """The conditions whose instances brought the unknowns of a term: the longest row of them."""
         return max((self.origins.get(a, ()) for a in subterms([t]) if a.head == "const"), default=(), key=len)
 
@@ -191,7 +187,7 @@ class Setting:
         q, r = t.divided_by(n)
         if not r.terms:
             return q, r
-        self._digits(r, n, DEEPEST)
+        self.digits(r, n, DEEPEST)
         if r.terms.get((), 0) < 0:  # n - 1 divided by n is -1 + n
             self.law(laws.quotient_of_sum(integer(-1), n, r + n))
             self.law(laws.small(r + n, n))
@@ -212,10 +208,10 @@ class Setting:
 
     def below(self, t: Integer, n: Integer) -> Expr:
         """The condition 0 <= t < n; how a number of several digits is below a product is shown by its digits."""
-        self._digits(t, n, DEEPEST)
+        self.digits(t, n, DEEPEST)
         return within(t, 0, n)
 
-    def _digits(self, t: Integer, n: Integer, depth: int) -> None:
+    def digits(self, t: Integer, n: Integer, depth: int) -> None:
         factors = n.product
         if factors is None or len(factors) < 2 or not depth:
             return
@@ -225,18 +221,7 @@ class Setting:
             if r.terms.get((), 0) < 0:  # q * f - 1 is (q - 1) * f + (f - 1)
                 q, r = q - 1, r + integer(f)
             self.law(laws.parts_below(q, m, r, integer(f)))
-            self._digits(q, m, depth - 1)
-
-    def among_counts(self) -> None:
-        """Every quotient by n, compared with every count that is a multiple of n."""
-        for made in list(self._terms()):
-            if made.head == "apply" and made.data is laws.QUOTIENT:
-                t, n = (self.polynomial(a) for a in made.args)
-                for c in self.counts:
-                    m, r = c.divided_by(n)
-                    if m.terms and not r.terms:
-                        self.law(laws.quotient_below(t, m, n))
-                        self._digits(t, c, DEEPEST)
+            self.digits(q, m, depth - 1)
 
     def polynomial(self, t: Expr) -> Integer:
         """The polynomial that a term was made of."""
@@ -269,7 +254,7 @@ class Setting:
 
     def widest_lists(self) -> list[Expr]:
         """The lists of axes that are not said to be among others."""
-        lists = dict.fromkeys(t for t in self._terms() if t.sort is laws.AXES)
+        lists = dict.fromkeys(t for t in self.terms() if t.sort is laws.AXES)
         among = (t.args for t in subterms(self.premises) if t.head == "apply" and t.data is laws.AMONG)
         parts = {a for a, b in among if a is not b}
         return [a for a in lists if a not in parts]
@@ -293,17 +278,6 @@ class Setting:
         self.sequences[made] = (length, at)
         return made
 
-    def _about_tuples(self) -> None:
-        """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
-        if len(self.sequences) > MOST_TUPLES:
-            raise Unsupported("more sequences than can be compared")
-        for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(list(self.sequences.items()), 2):
-            if (one, other) not in self.compared_tuples:
-                self.compared_tuples.add((one, other))
-                k = self.unknown("difference")
-                alike = smt.Implies(self.below(k, length), item(k) == its_item(k))
-                self.law(smt.Implies(smt.And(length.term == its_length.term, alike), one == other))
-
     def parts_of(
         self, length: Integer, count: Callable[[Integer], Integer], matched: bool
     ) -> tuple[Integer, Callable[[Integer], Integer], Callable[[Integer], Integer]]:
@@ -321,34 +295,15 @@ class Setting:
 
         return found.total, of, lambda lane: integer(found.start(lane.term))
 
-    def parts_behind_one_another(self, length: Integer, count: Callable[[Integer], Integer]) -> Parts:
+    def parts_behind_one_another(self, length: Integer, count: Callable[[Integer], Integer]) -> Joined:
         with self.tried():
             key = (length.term, count(integer(smt.Int(Symbol("fixed", "place")))).term)
         if key not in self.parts:
             total = self.unknown("lanes of all")
             part, start, first = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start", "first"))
-            self.parts[key] = Parts(length, count, total, part, start, first)
+            self.parts[key] = Joined(length, count, total, part, start, first)
             self.premises += [smt.Implies(length.term == 0, total.term == 0), total.term >= 0]
         return self.parts[key]
-
-    def _about_parts(self, terms: list[Expr]) -> None:
-        """The vector that a lane is of, wherever the first lane of a vector is spoken of."""
-        applied = [t for t in terms if t.head == "apply"]
-        for p in self.parts.values():
-            lanes = [self.polynomial(t.args[0]) for t in applied if t.data is p.part]
-            vectors = [self.polynomial(t.args[0]) for t in applied if t.data is p.first]
-            for lane, k in itertools.product(lanes, vectors):
-                told = (integer(p.part(lane.term)), integer(p.start(lane.term)), integer(p.first(k.term)))
-                self.law(laws.part_of_lane(lane, k, p.length, p.total, p.count(k), told))
-
-    def _at_items_of_lanes(self) -> None:
-        """Use conditions on the lanes of a statement at the item of a sequence of sequences that a lane is of."""
-        for f, p in self.nested_items.items():
-            for lane in list(self.lanes):
-                k, j = p.part(lane.term), lane - integer(p.start(lane.term))
-                for s in list(self.schemas):
-                    if s.at_items == "lanes":
-                        self._use(s, integer(f(k, j.term)))
 
     # what holds of all
 
@@ -398,29 +353,9 @@ class Setting:
         found = {t.data for t in subterms([tried]) if t.head == "apply" and t.data in self.nested_items}
         self.of_items.append((found, holds, only_if))
 
-    def _is_of_lanes(self, t: Expr) -> bool:
-        """Truth of a term being about no unknowns but the lanes at which sides are compared."""
-        compared = [lane.term for lane in self.lanes if lane.term not in self.origins]
-        return all(any(a is c for c in compared) for a in subterms([t]) if a.head == "const")
-
     def _is_open(self, t: Expr) -> bool:
         """Truth of a term standing for no node of the rule, as what is read while a condition is tried."""
         return any(a.head == "const" and a in self.open for a in subterms([t]))
-
-    def _use(self, s: ForAll, place: Integer) -> None:
-        """An instance of a condition. One that brings unknowns is not used at those that it brought itself, nor at far ones."""
-        if place.term in s.done:
-            return
-        s.done.add(place.term)
-        origin = self._origin(place.term)
-        generation = sum(o.at_items is None for o in origin)
-        if generation > 1 or (s.witnesses and (generation or s in origin or (s.at_items is None and place.term.head == "apply"))):
-            return
-        before, self.bringing = self.bringing, (*origin, s)
-        try:
-            self.law(smt.Implies(smt.And(within(place, 0, s.length), s.only_if), s.holds(place)))
-        finally:
-            self.bringing = before
 
     # indices
 
@@ -434,16 +369,8 @@ class Setting:
 
     # instances
 
-    def _terms(self) -> Iterator[Expr]:
+    def terms(self) -> Iterator[Expr]:
         yield from subterms([*self.premises, *self.claims, *self.laws])
-
-    def _positive(self, n: Integer, depth: int) -> None:
-        """A product is positive where its factors are."""
-        factors = n.product
-        if factors is not None and len(factors) > 1 and depth:
-            m, _ = n.split(factors[:1])
-            self.law(laws.positive_product(integer(factors[0]), m))
-            self._positive(m, depth - 1)
 
     def only(self, claim: Expr) -> None:
         """Forget the other claims, and what is known of unknowns that only they speak of."""
@@ -455,102 +382,6 @@ class Setting:
         self.schemas = [s for s in self.schemas if s.at_items is None or s.only_if in mine]
         self.lanes = [lane for lane in self.lanes if lane.term in mine]
 
-    def close(self) -> None:
-        """Add the instances of the laws at the terms that occur, and at those that these bring, so many times."""
-        for c in self.counts:
-            self._positive(c, DEEPEST)
-        self._halve_all()
-        for s in list(self.schemas):
-            self._use(s, integer(0))
-        for round_ in range(ROUNDS):
-            before = len(self.laws)
-            if round_ < COMPARING:
-                self._about_tuples()
-            self.among_counts()
-            self._about_axes(list(self._terms()))
-            self._about_parts(list(self._terms()))
-            self._at_items_of_lanes()
-            for s in list(self.schemas):
-                for lane in () if s.functions else list(self.lanes):
-                    self._use(s, lane)
-            for t in list(self._terms()):
-                if t.head == "apply":
-                    self._about(t)
-            if len(self.laws) == before:
-                return
-
-    def _about(self, t: Expr) -> None:
-        if t.data in self.commutative:
-            x, y = t.args
-            self.law(t == t.data(y, x))
-        if t.data is TIMES:
-            for n in sorted(self.numbers):
-                self.law(laws.product_with(n, *t.args))
-        for f, axes, so in self.free:
-            if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
-                self.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
-        if t.data in self.places:
-            self.law(laws.place_told(t, self.polynomial(t.args[1])))
-        of = self.nested_items.get(t.data)
-        for functions, holds, only_if in list(self.of_items):
-            if t.data in functions:
-                self.law(smt.Implies(only_if, holds(*(self.polynomial(a) for a in t.args))))
-        for s in list(self.schemas):
-            for f, k, operands in s.functions:
-                if t.data is not f or (s.at_items is not None and t.args[k].args):
-                    continue
-                if all(o is None or o is a for o, a in zip(operands, t.args, strict=True)):
-                    self._use(s, self.polynomial(t.args[k]))
-            if of is not None and s.at_items == "lanes" and (not s.witnesses or self._is_of_lanes(t)):
-                self._use(s, integer(t))
-            elif of is not None and s.at_items == "places" and t.args[0].head == "const":
-                self._use(s, integer(of.first(t.args[0])) + self.polynomial(t.args[1]))
-
-    def _halve_all(self) -> None:
-        """The folds of a rule, taken apart where others end."""
-        folds = [t for t in self._terms() if t.head == "apply" and t.data in self.regrouped]
-        lengths = [integer(1), *(self.sequences[t.args[0]][0] for t in folds)]
-        for t in folds:
-            for m in lengths:
-                self._halve(t, m)
-
-    def _about_fold(self, t: Expr) -> None:
-        """A fold of one item is that item, and a fold of what is combined a combination of folds."""
-        length, item = self.sequences[t.args[0]]
-        combine = self.regrouped[t.data]
-        self.law(smt.Implies(length.term == 1, t == item(integer(0))))
-        one = item(integer(smt.Int(Symbol("fixed", "place"))))
-        if combine is not None and one.head == "apply" and one.data is combine:
-            left = self.tuple_of(length, lambda k: item(k).args[0])
-            right = self.tuple_of(length, lambda k: item(k).args[1])
-            self.law(smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))))
-        if one.head == "apply" and one.data is not t.data and self.nested.get(one.data) == self.nested[t.data]:
-            self._fold_of_folds(t, one)
-
-    def _fold_of_folds(self, t: Expr, one: Expr) -> None:
-        """A fold of folds over loops is the fold of all that they fold."""
-        length, item = self.sequences[t.args[0]]
-        each, _ = self.sequences[one.args[0]]
-        if occurs(integer(smt.Int(Symbol("fixed", "place"))), each):
-            return
-
-        def at(p: Integer) -> Expr:
-            q, k = self.divided(p, each)
-            return self.sequences[item(q).args[0]][1](k)
-
-        self.law(smt.Implies(length.term > 0, t == one.data(self.tuple_of(length * each, at))))
-
-    def _halve(self, t: Expr, m: Integer) -> None:
-        """A fold is one of its first m items, combined with one of the others."""
-        length, item = self.sequences[t.args[0]]
-        rest = length - m
-        combine = self.regrouped[t.data]
-        if combine is None or (rest.known is not None and rest.known <= 0):
-            return
-        parts = (self.tuple_of(m, item), self.tuple_of(rest, lambda k: item(m + k)))
-        inside = smt.And(m.term > 0, m.term < length.term)
-        self.law(smt.Implies(inside, t == combine(*(t.data(p) for p in parts))))
-
     def compared(self, a: Integer, b: Integer) -> None:
         """The sign of a difference: that of its other factor, where it is a product with a positive number."""
         difference = a - b
@@ -559,66 +390,6 @@ class Setting:
             rest, others = difference.split((f,))
             if not others.terms:
                 self.law(laws.sign_of_product(integer(f), rest))
-
-    def _about_axes(self, terms: list[Expr]) -> None:
-        applied = [t for t in terms if t.head == "apply"]
-        lists = list(dict.fromkeys(a for t in terms for a in (t,) if a.sort is laws.AXES))
-        for a in lists:
-            self.law(smt.Implies(self._is_list(a), laws.positive_width(a)))
-            self.law(laws.among_itself(a))
-        for t in applied:
-            if t.data in self.regrouped:
-                self._about_fold(t)
-            if t.data is laws.SINGLE:
-                i, n = (self.polynomial(a) for a in t.args)
-                self.law(laws.single_width(i, n))
-                self.law(laws.single_distinct(i, n))
-            if t.data is laws.BLOCK:
-                self._about_block(*t.args)
-        for t in applied:
-            if t.data is laws.MOVED:
-                b, k, e = t.args
-                number = self.polynomial(k)
-                self.law(laws.there_and_back(b, number, e))
-                self._digits(number, self._polynomial_width(b), DEEPEST)
-        for b in lists:
-            for e in self.iterations:
-                self.law(smt.Implies(self._is_list(b), laws.back_and_there(b, e)))
-        self._about_sets(terms)
-
-    def _is_list(self, a: Expr) -> Expr:
-        """The condition that an axis which a rule writes has iterations: until that is shown it is no axis."""
-        written = [p for p in self.joined.get(a, (a,)) if p.head == "apply" and p.data is laws.SINGLE]
-        return smt.And(*(p.args[1] > 0 for p in written)) if written else smt.TRUE
-
-    def _polynomial_width(self, a: Expr) -> Integer:
-        product = integer(1)
-        for p in self.joined.get(a, (a,)):
-            product = product * laws.width(p)
-        return product
-
-    def _about_block(self, a: Expr, e: Expr) -> None:
-        self.law(smt.Implies(self._is_list(a), laws.block_in_range(a, e)))
-        parts = self.joined.get(a)
-        if parts is not None:
-            self.law(laws.joined_block(parts, a, e))
-        if e.head == "apply" and e.data is laws.MOVED:
-            b, k, f = e.args
-            number = self.polynomial(k)
-            self.law(laws.unmoved(a, b, number, f))
-            for g in self.iterations:
-                self.law(laws.moved_wholly(a, b, number, f, g))
-
-    def _about_sets(self, terms: list[Expr]) -> None:
-        among = [t.args for t in terms if t.head == "apply" and t.data is laws.AMONG]
-        apart = [t.args for t in terms if t.head == "apply" and t.data is laws.APART]
-        for a, b in among:
-            for c, d in among:
-                if b is c and a is not b and c is not d:
-                    self.law(laws.among_through(a, b, d))
-            for c, d in apart:
-                if b is c and a is not b:
-                    self.law(laws.apart_through(a, b, d))
 
 
 def occurs(unknown: Integer, where: Integer) -> bool:

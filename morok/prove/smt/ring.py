@@ -126,7 +126,7 @@ class Polynomials:
         return found
 
     def computed(self, e: Expr, args: tuple[Expr, ...]) -> Polynomial | None:
-        """The polynomial that a function of the ring makes of others; None of another function, and of a product that is too long."""
+        """The polynomial that a function of the ring makes; None of another function, and of a product that is too long."""
         match e.head:
             case "bvadd":
                 return self.of(args[0]).plus(self.of(args[1]))

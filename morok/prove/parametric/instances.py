@@ -1,0 +1,263 @@
+"""The instances of laws, and of conditions on all places, at the terms that a question speaks of."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Final
+
+from morok.prove import smt
+from morok.prove.parametric import laws
+from morok.prove.parametric.integers import TIMES, Integer, integer, within
+from morok.prove.parametric.setting import DEEPEST, ForAll, Setting, occurs
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.smt.graph import subterms
+from morok.prove.symbol import Symbol
+
+ROUNDS: Final = 6  # of looking for terms that instances brought
+COMPARING: Final = 3  # of these rounds, those that compare sequences
+MOST_TUPLES: Final = 60
+
+
+def close(s: Setting) -> None:
+    """Add the instances of the laws at the terms that occur, and at those that these bring, so many times."""
+    for c in s.counts:
+        _positive(s, c, DEEPEST)
+    _halve_all(s)
+    for q in list(s.schemas):
+        _use(s, q, integer(0))
+    for round_ in range(ROUNDS):
+        before = len(s.laws)
+        if round_ < COMPARING:
+            _about_tuples(s)
+        _among_counts(s)
+        _about_axes(s, list(s.terms()))
+        _about_parts(s, list(s.terms()))
+        _at_items_of_lanes(s)
+        for q in list(s.schemas):
+            for lane in () if q.functions else list(s.lanes):
+                _use(s, q, lane)
+        for t in list(s.terms()):
+            if t.head == "apply":
+                _about(s, t)
+        if len(s.laws) == before:
+            return
+
+
+def _among_counts(s: Setting) -> None:
+    """Every quotient by n, compared with every count that is a multiple of n."""
+    for made in list(s.terms()):
+        if made.head == "apply" and made.data is laws.QUOTIENT:
+            t, n = (s.polynomial(a) for a in made.args)
+            for c in s.counts:
+                m, r = c.divided_by(n)
+                if m.terms and not r.terms:
+                    s.law(laws.quotient_below(t, m, n))
+                    s.digits(t, c, DEEPEST)
+
+
+def _positive(s: Setting, n: Integer, depth: int) -> None:
+    """A product is positive where its factors are."""
+    factors = n.product
+    if factors is not None and len(factors) > 1 and depth:
+        m, _ = n.split(factors[:1])
+        s.law(laws.positive_product(integer(factors[0]), m))
+        _positive(s, m, depth - 1)
+
+
+def _about(s: Setting, t: Expr) -> None:
+    """Add the instances at one term."""
+    if t.data in s.commutative:
+        x, y = t.args
+        s.law(t == t.data(y, x))
+    if t.data is TIMES:
+        for n in sorted(s.numbers):
+            s.law(laws.product_with(n, *t.args))
+    for f, axes, so in s.free:
+        if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
+            s.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
+    if t.data in s.places:
+        s.law(laws.place_told(t, s.polynomial(t.args[1])))
+    of = s.nested_items.get(t.data)
+    for functions, holds, only_if in list(s.of_items):
+        if t.data in functions:
+            s.law(smt.Implies(only_if, holds(*(s.polynomial(a) for a in t.args))))
+    for q in list(s.schemas):
+        for f, k, operands in q.functions:
+            if t.data is not f or (q.at_items is not None and t.args[k].args):
+                continue
+            if all(o is None or o is a for o, a in zip(operands, t.args, strict=True)):
+                _use(s, q, s.polynomial(t.args[k]))
+        if of is not None and q.at_items == "lanes" and (not q.witnesses or _is_of_lanes(s, t)):
+            _use(s, q, integer(t))
+        elif of is not None and q.at_items == "places" and t.args[0].head == "const":
+            _use(s, q, integer(of.first(t.args[0])) + s.polynomial(t.args[1]))
+
+
+def _is_of_lanes(s: Setting, t: Expr) -> bool:
+    """Truth of a term being about no unknowns but the lanes at which sides are compared."""
+    compared = [lane.term for lane in s.lanes if lane.term not in s.origins]
+    return all(any(a is c for c in compared) for a in subterms([t]) if a.head == "const")
+
+
+def _use(s: Setting, q: ForAll, place: Integer) -> None:
+    """An instance of a condition. One that brings unknowns is not used at those that it brought itself, nor at far ones."""
+    if place.term in q.done:
+        return
+    q.done.add(place.term)
+    origin = s.origin(place.term)
+    generation = sum(o.at_items is None for o in origin)
+    if generation > 1 or (q.witnesses and (generation or q in origin or (q.at_items is None and place.term.head == "apply"))):
+        return
+    before, s.bringing = s.bringing, (*origin, q)
+    try:
+        s.law(smt.Implies(smt.And(within(place, 0, q.length), q.only_if), q.holds(place)))
+    finally:
+        s.bringing = before
+
+
+def _at_items_of_lanes(s: Setting) -> None:
+    """Use conditions on the lanes of a statement at the item of a sequence of sequences that a lane is of."""
+    for f, p in s.nested_items.items():
+        for lane in list(s.lanes):
+            k, j = p.part(lane.term), lane - integer(p.start(lane.term))
+            for q in list(s.schemas):
+                if q.at_items == "lanes":
+                    _use(s, q, integer(f(k, j.term)))
+
+
+def _about_tuples(s: Setting) -> None:
+    """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
+    if len(s.sequences) > MOST_TUPLES:
+        raise Unsupported("more sequences than can be compared")
+    for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(list(s.sequences.items()), 2):
+        if (one, other) not in s.compared_tuples:
+            s.compared_tuples.add((one, other))
+            k = s.unknown("difference")
+            alike = smt.Implies(s.below(k, length), item(k) == its_item(k))
+            s.law(smt.Implies(smt.And(length.term == its_length.term, alike), one == other))
+
+
+def _about_parts(s: Setting, terms: list[Expr]) -> None:
+    """The vector that a lane is of, wherever the first lane of a vector is spoken of."""
+    applied = [t for t in terms if t.head == "apply"]
+    for p in s.parts.values():
+        lanes = [s.polynomial(t.args[0]) for t in applied if t.data is p.part]
+        vectors = [s.polynomial(t.args[0]) for t in applied if t.data is p.first]
+        for lane, k in itertools.product(lanes, vectors):
+            told = (integer(p.part(lane.term)), integer(p.start(lane.term)), integer(p.first(k.term)))
+            s.law(laws.part_of_lane(lane, k, p.length, p.total, p.count(k), told))
+
+
+def _halve_all(s: Setting) -> None:
+    """The folds of a rule, taken apart where others end."""
+    folds = [t for t in s.terms() if t.head == "apply" and t.data in s.regrouped]
+    lengths = [integer(1), *(s.sequences[t.args[0]][0] for t in folds)]
+    for t in folds:
+        for m in lengths:
+            _halve(s, t, m)
+
+
+def _about_fold(s: Setting, t: Expr) -> None:
+    """A fold of one item is that item, and a fold of what is combined a combination of folds."""
+    length, item = s.sequences[t.args[0]]
+    combine = s.regrouped[t.data]
+    s.law(smt.Implies(length.term == 1, t == item(integer(0))))
+    one = item(integer(smt.Int(Symbol("fixed", "place"))))
+    if combine is not None and one.head == "apply" and one.data is combine:
+        left = s.tuple_of(length, lambda k: item(k).args[0])
+        right = s.tuple_of(length, lambda k: item(k).args[1])
+        s.law(smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))))
+    if one.head == "apply" and one.data is not t.data and s.nested.get(one.data) == s.nested[t.data]:
+        _fold_of_folds(s, t, one)
+
+
+def _fold_of_folds(s: Setting, t: Expr, one: Expr) -> None:
+    """A fold of folds over loops is the fold of all that they fold."""
+    length, item = s.sequences[t.args[0]]
+    each, _ = s.sequences[one.args[0]]
+    if occurs(integer(smt.Int(Symbol("fixed", "place"))), each):
+        return
+
+    def at(p: Integer) -> Expr:
+        q, k = s.divided(p, each)
+        return s.sequences[item(q).args[0]][1](k)
+
+    s.law(smt.Implies(length.term > 0, t == one.data(s.tuple_of(length * each, at))))
+
+
+def _halve(s: Setting, t: Expr, m: Integer) -> None:
+    """A fold is one of its first m items, combined with one of the others."""
+    length, item = s.sequences[t.args[0]]
+    rest = length - m
+    combine = s.regrouped[t.data]
+    if combine is None or (rest.known is not None and rest.known <= 0):
+        return
+    parts = (s.tuple_of(m, item), s.tuple_of(rest, lambda k: item(m + k)))
+    inside = smt.And(m.term > 0, m.term < length.term)
+    s.law(smt.Implies(inside, t == combine(*(t.data(p) for p in parts))))
+
+
+def _about_axes(s: Setting, terms: list[Expr]) -> None:
+    applied = [t for t in terms if t.head == "apply"]
+    lists = list(dict.fromkeys(a for t in terms for a in (t,) if a.sort is laws.AXES))
+    for a in lists:
+        s.law(smt.Implies(_is_list(s, a), laws.positive_width(a)))
+        s.law(laws.among_itself(a))
+    for t in applied:
+        if t.data in s.regrouped:
+            _about_fold(s, t)
+        if t.data is laws.SINGLE:
+            i, n = (s.polynomial(a) for a in t.args)
+            s.law(laws.single_width(i, n))
+            s.law(laws.single_distinct(i, n))
+        if t.data is laws.BLOCK:
+            _about_block(s, *t.args)
+    for t in applied:
+        if t.data is laws.MOVED:
+            b, k, e = t.args
+            number = s.polynomial(k)
+            s.law(laws.there_and_back(b, number, e))
+            s.digits(number, _polynomial_width(s, b), DEEPEST)
+    for b in lists:
+        for e in s.iterations:
+            s.law(smt.Implies(_is_list(s, b), laws.back_and_there(b, e)))
+    _about_sets(s, terms)
+
+
+def _is_list(s: Setting, a: Expr) -> Expr:
+    """The condition that an axis which a rule writes has iterations: until that is shown it is no axis."""
+    written = [p for p in s.joined.get(a, (a,)) if p.head == "apply" and p.data is laws.SINGLE]
+    return smt.And(*(p.args[1] > 0 for p in written)) if written else smt.TRUE
+
+
+def _polynomial_width(s: Setting, a: Expr) -> Integer:
+    product = integer(1)
+    for p in s.joined.get(a, (a,)):
+        product = product * laws.width(p)
+    return product
+
+
+def _about_block(s: Setting, a: Expr, e: Expr) -> None:
+    s.law(smt.Implies(_is_list(s, a), laws.block_in_range(a, e)))
+    parts = s.joined.get(a)
+    if parts is not None:
+        s.law(laws.joined_block(parts, a, e))
+    if e.head == "apply" and e.data is laws.MOVED:
+        b, k, f = e.args
+        number = s.polynomial(k)
+        s.law(laws.unmoved(a, b, number, f))
+        for g in s.iterations:
+            s.law(laws.moved_wholly(a, b, number, f, g))
+
+
+def _about_sets(s: Setting, terms: list[Expr]) -> None:
+    among = [t.args for t in terms if t.head == "apply" and t.data is laws.AMONG]
+    apart = [t.args for t in terms if t.head == "apply" and t.data is laws.APART]
+    for a, b in among:
+        for c, d in among:
+            if b is c and a is not b and c is not d:
+                s.law(laws.among_through(a, b, d))
+        for c, d in apart:
+            if b is c and a is not b:
+                s.law(laws.apart_through(a, b, d))
