@@ -14,12 +14,13 @@ from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
-from morok.prove.obligations import Progress, prove_instances, theory_of
+from morok.prove.obligations import prove_instances, theory_of
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, TIMES, Integer, integer
 from morok.prove.parametric.lane_by_lane import lane_by_lane
 from morok.prove.parametric.proof import question
 from morok.prove.parametric.setting import TooMany
+from morok.prove.progress import Progress
 from morok.prove.smt import Expr
 from morok.prove.solve import ask
 from morok.prove.symbol import Symbol

@@ -19,7 +19,8 @@ from morok.prove.attack import compiled, orders, tolerance
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.encoding.obligation import OutOfSteps
-from morok.prove.obligations import Progress, conclude, is_definition, prove_beyond, prove_instances, scope, theory_of
+from morok.prove.obligations import conclude, is_definition, prove_beyond, prove_instances, scope, theory_of
+from morok.prove.progress import Progress
 from morok.prove.rule_syntax import canonical
 from morok.prove.smt.session import Died
 from morok.prove.trust import sieve
