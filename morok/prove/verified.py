@@ -47,6 +47,7 @@ def _apart(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
     """What trying finds, and whether all came to an end. Each op is tried in a process of its own: a dialect's code may end it,
     and the solver is to know nothing of it here.
     """
+    from morok.prove import dialect_meanings, dialect_nodes, dialect_values  # noqa: F401 - once, before processes are forked
 
     def died(task: str, why: str) -> list[Mistake] | None:
         return None

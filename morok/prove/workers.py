@@ -102,6 +102,6 @@ def load_solver(rules: Iterable[CheckedRule]) -> None:
             module, _, name = place.partition(":")
             with contextlib.suppress(*(() if built_in(dialect) else (Exception,))):  # its verification says what is wrong
                 getattr(importlib.import_module(module), name)
-    if any(map(built_in, dialects.values())):  # what other dialects have no use for
-        for name in ("monoid", "structure", "reindexing", "counting"):
-            importlib.import_module(f"morok.prove.encoding.{name}")
+    own = any(map(built_in, dialects.values()))  # other dialects have no use for what is about our nodes
+    for name in ("structure", *(("monoid", "reindexing", "chosen", "counting") if own else ())):
+        importlib.import_module(f"morok.prove.encoding.{name}")

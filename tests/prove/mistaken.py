@@ -7,6 +7,8 @@ import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import z3
+
 from morok.dialect import NOT_CONST, OperandInfo, OpInfo, register
 from morok.prove.semantics.plain import IntegerTheory
 from morok.prove.semantics.term import Term as Meaning
@@ -26,8 +28,6 @@ class Theory(IntegerTheory):
 
 
 def _clipped(value: Any, *operands: Any) -> Any:
-    import z3
-
     return strict(z3.If(value > HIGH, HIGH, z3.If(value < LOW, LOW, value)), *operands)
 
 
@@ -44,8 +44,6 @@ def solve_neg(w: Any, d: Any, a: Any) -> Any:
 
 
 def solve_max(w: Any, d: Any, a: Any, b: Any) -> Any:
-    import z3
-
     return strict(z3.If(a.value > b.value, a.value, b.value), a, b)
 
 
@@ -59,8 +57,6 @@ def solve_xor(w: Any, d: Any, a: Any, b: Any) -> Any:
 
 def solve_idiv(w: Any, d: Any, a: Any, b: Any) -> Any:
     """Toward minus infinity."""
-    import z3
-
     quotient = z3.If(b.value > 0, a.value / b.value, (-a.value) / (-b.value))
     return strict(z3.If(quotient > HIGH, HIGH, quotient), a, b, when=b.value != 0)
 

@@ -10,7 +10,7 @@ import z3
 from morok.prove.smt.build import Const, Function, fpBVToFP
 from morok.prove.smt.ieee import Format
 from morok.prove.smt.sorts import BOOL, INT, REAL, BitVecSort, DeclareSort, FPSort, Sort
-from morok.prove.smt.terms import FALSE, TRUE, Expr, SortError, make, numeral
+from morok.prove.smt.terms import FALSE, TRUE, Expr, SortError, at_forgetting, make, numeral
 from morok.prove.symbol import Symbol
 
 # Functions that SMT-LIB spells as here, by the library's number for each
@@ -44,6 +44,26 @@ _MODES: Final = {
     z3.Z3_OP_FPA_RM_TOWARD_NEGATIVE: "RTN",
 }  # fmt: skip
 _WIDER: Final = {z3.Z3_OP_ZERO_EXT: "zero_extend", z3.Z3_OP_SIGN_EXT: "sign_extend"}
+_MOST: Final = 10_000  # expressions whose terms are known
+
+
+class _Translated:
+    """Expressions that were translated, by number, with their terms; a number is an expression's while that is kept."""
+
+    def __init__(self) -> None:
+        self.contexts: dict[Any, dict[int, tuple[Any, Expr]]] = {}
+
+    def of(self, context: Any) -> dict[int, tuple[Any, Expr]]:
+        if len(known := self.contexts.setdefault(context, {})) > _MOST:
+            known = self.contexts[context] = {}
+        return known
+
+    def forget(self) -> None:
+        self.contexts = {}
+
+
+_translated: Final = _Translated()
+at_forgetting(_translated.forget)
 
 
 def sort_of(ref: Any) -> Sort:
@@ -85,7 +105,7 @@ def taken(value: Any) -> Expr | None:
 
 def term_of(expression: Any) -> Expr:
     """An expression of the library as a term. SortError for what terms have no function for."""
-    done: dict[int, Expr] = {}
+    done = _translated.of(expression.ctx)
     todo = [expression]
     while todo:
         at = todo[-1]
@@ -99,8 +119,8 @@ def term_of(expression: Any) -> Expr:
             todo.extend(waiting)
             continue
         todo.pop()
-        done[at.get_id()] = _term(at, tuple([done[c.get_id()] for c in children]))
-    return done[expression.get_id()]
+        done[at.get_id()] = at, _term(at, tuple([done[c.get_id()][1] for c in children]))
+    return done[expression.get_id()][1]
 
 
 def _term(e: Any, args: tuple[Expr, ...]) -> Expr:
