@@ -11,8 +11,9 @@ import contextlib
 import functools
 import hashlib
 import os
-import stat
 import time
+from array import array
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -74,29 +75,53 @@ class DiskCache:
         return True
 
     def prune(self) -> None:
-        """Remove what killed writers left behind, and the oldest entries beyond the limit."""
-        entries: list[tuple[float, int, Path]] = []
+        """Remove what killed writers left behind, and the oldest entries beyond the limit.
+
+        Of each entry only numbers are kept in memory: there may be hundreds of thousands.
+        """
+        times, sizes = array("d"), array("q")
+        for used, size, _ in self._entries():
+            times.append(used)
+            sizes.append(size)
+        beyond = sum(sizes) - self.limit
+        if beyond <= 0:
+            return
+        for k in sorted(range(len(times)), key=times.__getitem__):
+            beyond -= sizes[k]
+            if beyond <= 0:
+                self._remove_until(times[k])
+                return
+
+    def _remove_until(self, time_of_use: float) -> None:
+        """Remove the entries that have not been used since."""
+        for used, _, path in self._entries():
+            if used <= time_of_use:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+
+    def _entries(self) -> Iterator[tuple[float, int, str]]:
+        """The time of use, the bytes and the path of each entry. What was abandoned is removed."""
         now = time.time()
-        for path in self.folder.rglob("*"):
+        for file in _files(self.folder):
             try:
-                status = path.stat()
+                status = file.stat(follow_symlinks=False)
             except OSError:
                 continue  # another process removed it
-            if stat.S_ISDIR(status.st_mode):
-                continue
-            if path.name.startswith(".new-"):
-                if now - status.st_mtime > _ABANDONED_SECONDS:
-                    with contextlib.suppress(OSError):
-                        path.unlink()
+            if not file.name.startswith(".new-"):
+                yield status.st_mtime, status.st_size, file.path
+            elif now - status.st_mtime > _ABANDONED_SECONDS:
+                with contextlib.suppress(OSError):
+                    os.unlink(file.path)
+
+
+def _files(folder: os.DirEntry[str] | Path) -> Iterator[os.DirEntry[str]]:
+    """The files in a folder and in those below it, as far as they can be read."""
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry)
             else:
-                entries.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in entries)
-        for _, size, path in sorted(entries, key=lambda e: e[0]):
-            if total <= self.limit:
-                break
-            with contextlib.suppress(OSError):
-                path.unlink()
-                total -= size
+                yield entry
 
 
 def cache_of(name: str, limit: int = LIMIT) -> DiskCache | None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +178,19 @@ def test_pruning_removes_the_longest_unused_and_abandoned_files(tmp_path: Path) 
     assert cache.get("0000") is not None
     assert cache.get("0004") is not None
     assert cache.get("0001") is None
+
+
+def test_pruning_keeps_few_bytes_an_entry_in_memory(tmp_path: Path) -> None:
+    """A process that compiles again and again prunes again and again: a list of all paths would be its peak of memory."""
+    cache = DiskCache(tmp_path)
+    (tmp_path / "00").mkdir()
+    for i in range(3000):
+        (tmp_path / "00" / f"00{i:040}.o").write_bytes(b"x")
+    tracemalloc.start()
+    cache.prune()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 3000 * 100
 
 
 def test_kernels_stay_loaded_while_they_are_used(cache: Path) -> None:
