@@ -54,12 +54,15 @@ def judge(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any
 
 def at_length(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world: Any, progress: Progress) -> tuple[Answer, Any]:
     """A question that is not answered soon is put to a few values, and where the encoding knows too little the rule to a few
-    graphs, before the solver has all its budget for it.
+    graphs, before the solver has all its budget for it, or is asked in another encoding.
     """
     name, conditions = f"{rule.name} {where}", [*o.premises, negation(o.claim)]
     quick = SOON / progress.budget
     if progress.unknown or attempt.share <= 2 * quick:
         result = progress.ask(name, conditions, attempt.share)
+        if result.answer is Answer.UNKNOWN and world.exact and not progress.unknown:
+            model = probe(o, world, progress, FEW_PROBES)
+            return (Answer.UNKNOWN, None) if model is None else (Answer.SAT, model)
         return result.answer, result.model
     result = progress.ask(name, conditions, quick)
     if result.answer is not Answer.UNKNOWN:
@@ -71,7 +74,8 @@ def at_length(rule: CheckedRule, where: str, o: Obligation, attempt: Any, world:
         progress.refuted = searched(rule)
         if progress.refuted is not None:
             return Answer.UNKNOWN, None
-    result = progress.ask(name, conditions, attempt.share)
+    if not result.timed_out:  # what the clock ended would take as long with more of the budget
+        result = progress.ask(name, conditions, attempt.share)
     return result.answer, result.model
 
 
