@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from morok.dsl.check import check_file
-from morok.dsl.checked import CheckedRule
+from morok.dsl.checked import CheckedFile, CheckedRule
 from morok.ir.uop import UOp
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.library import rules_dir
@@ -14,11 +14,15 @@ from morok.rewrite.tiers import TIERS
 
 
 @lru_cache(maxsize=1)
+def checked_files() -> list[CheckedFile]:
+    return [check_file(path) for path in sorted(rules_dir().rglob("*.rules"))]
+
+
+@lru_cache(maxsize=1)
 def by_group() -> dict[str, list[CheckedRule]]:
     found: dict[str, list[CheckedRule]] = {}
-    for path in sorted(rules_dir().rglob("*.rules")):
-        for g in check_file(path).groups:
-            found.setdefault(g.name, []).extend(g.rules)
+    for g in (g for file in checked_files() for g in file.groups):
+        found.setdefault(g.name, []).extend(g.rules)
     return found
 
 

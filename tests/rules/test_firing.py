@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from rulesets import checked_files
 
-from morok.dsl.check import check_file, check_text
+from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.prove import ledger
 from morok.prove.trust.firing import Fired, fire
-from morok.rewrite.library import rules_dir
 
-RULES = [r for p in sorted(rules_dir().rglob("*.rules")) for r in check_file(p).rules()]
+RULES = [r for file in checked_files() for r in file.rules()]
 TRIES = 60  # graphs for a rule at a dtype
 MORE = 40_000  # where those were not enough
 EXCLUDED = "excluded by the guards: "

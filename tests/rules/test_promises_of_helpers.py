@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from rulesets import checked_files
 
-from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
 from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
 from morok.prove.examination import CALLS, Examination
-from morok.rewrite.library import rules_dir
 
-RULES = [r for path in sorted(rules_dir().rglob("*.rules")) for r in check_file(path).rules() if r.externs]
+RULES = [r for file in checked_files() for r in file.rules() if r.externs]
 X, Y = (UOp.var(n, dtypes.index, -20, 99) for n in "xy")
 
 
