@@ -21,12 +21,26 @@ from morok.prove.attack.candidates import SCHEDULE, candidate
 from morok.tools import cli
 
 SEED, MOST = 14, 2400  # as CI attacks
+# The candidates of that seed that show a hole. Each is tried first; where it no longer does, some other has to.
+SHOWN = {
+    "symbols coincide": 182, "infinite arithmetic": 575, "negative places": 306, "ragged pairs": 12, "exact targets": 90,
+    "extents ignored": 3, "dialects unverified": 189, "types untested": 460, "evaluators forgotten": 29,
+    "branches ahead": 85, "dtypes forgotten": 190, "axes untested": 132, "logarithms of all": 415, "nothing overflows": 81,
+    "contracts believed": 73, "shifts by any amount": 379, "NaN equals itself": 117, "zeros without signs": 2,
+    "zeros alike": 156, "zeros read alike": 2, "any index fits": 8, "folds of floats are exact": 17,
+    "items of folds regrouped": 617, "folds of floats in any firing": 1817, "divisors of infinity": 335,
+    "divided by infinity": 291,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOLES)
 def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     HOLES[name](monkeypatch)
-    report = campaign.run(SEED, MOST, None, jobs=1, enough=1, small=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(campaign, "_starts", lambda _: iter([range(SHOWN[name], SHOWN[name] + 1)]))
+        report = campaign.run(SEED, 1, None, jobs=1, small=False)
+    if not report.findings:
+        report = campaign.run(SEED, MOST, None, jobs=1, enough=1, small=False)
     assert report.findings, f"{report.rules} rules, and none of them shows it"
 
 
