@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from mistaken import HIGH, LOW, Saturating, clip, dialect, op, with_op
 
 from morok.dialect import NOT_CONST, OperandInfo, verify
 from morok.dsl.check import check_text
+from morok.dsl.checked import CheckedRule
 from morok.errors import DialectError, MorokError, RuleError
 from morok.ir.dialect import MOROK
 from morok.prove.api import prove
@@ -32,6 +33,7 @@ RULES = {
     "fold": ('Sub(@const(a), @const(b)) let v = eval(Sub, a, b) ~> v\n    "constants"', ("sub", ZERO, ZERO), ZERO),
     "quotient": ("Idiv(@zero, x) ~> zero(x)", ("idiv", ZERO, X), ZERO),
 }
+TEXTS = {name: text for name, (text, _, _) in RULES.items()}
 ALL = frozenset(RULES)
 CONSTANTS = ALL - {"max", "neg"}
 
@@ -216,15 +218,23 @@ KINDS = {
 }
 
 
+def verdicts_of(made: Saturating, texts: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """The verdict on each rule, each in a file of its own, and its message; "mistake" where it cannot even be checked."""
+    found: dict[str, tuple[str, str]] = {}
+    rules: list[CheckedRule] = []
+    for name, text in texts.items():
+        try:
+            rules += check_text(f'dialect {made.name}\n\ngroup g "g"\n\n{name}: {text}\n').rules()
+        except RuleError as refused:
+            found[name] = "mistake" if all(isinstance(e, DialectError) for e in refused.errors) else "error", str(refused)
+    for verdict in prove(rules, jobs=1, use_cache=False, contracts=False):
+        found[verdict.name.rpartition(".")[2]] = verdict.verdict, verdict.message
+    assert set(found) == set(texts)
+    return found
+
+
 def verdict_of(made: Saturating, name: str, text: str) -> tuple[str, str]:
-    """The verdict on one rule and its message; "mistake" where it cannot even be checked."""
-    source = f'dialect {made.name}\n\ngroup g "g"\n\n{name}: {text}\n'
-    try:
-        (rule,) = check_text(source).rules()
-    except RuleError as refused:
-        return "mistake" if all(isinstance(e, DialectError) for e in refused.errors) else "error", str(refused)
-    (verdict,) = prove([rule], jobs=1, use_cache=False, contracts=False)
-    return verdict.verdict, verdict.message
+    return verdicts_of(made, {name: text})[name]
 
 
 @pytest.fixture
@@ -236,8 +246,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_sound_dialect_has_no_mistakes(folder: Path) -> None:
     made = dialect()
     assert verify(made) == []
-    for name, (text, _, _) in RULES.items():
-        assert verdict_of(made, name, text)[0] in ("proved", "defined"), name
+    for name, (verdict, message) in verdicts_of(made, TEXTS).items():
+        assert verdict in ("proved", "defined"), (name, message)
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
@@ -252,8 +262,7 @@ def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind
         assert (f"op {e.op} of" in str(e)) == bool(e.op)
         assert e.field in str(e)
     sound = []
-    for name, (text, _, _) in RULES.items():
-        verdict, message = verdict_of(made, name, text)
+    for name, (verdict, message) in verdicts_of(made, TEXTS).items():
         if name in kind.spoiled:
             assert verdict in ("broken", "mistake"), (name, verdict, message)
             assert "MRK210" in message
