@@ -22,7 +22,8 @@ class Function:
     params   the kinds of the operands: "int" (a mathematical integer), "bool", "number" (an integer or an infinite bound),
              "node", "dtype"; the sequences "seq", "ints", "bools", "pairs" (a pair is an axis's id and its length); "several"
              (integers, or one sequence of them)
-    result   the kind of the result: "int", "bound" (an integer or infinite), "bool", "dtype", "tuple" (the items of a sequence)
+    result   the kind of the result: "int", "bound" (an integer or infinite), "bool", "dtype", "tuple" (the items of a sequence),
+             "ints", "sizes" (nodes of dtype index)
     value    its evaluation, which raises one of `values.FAILURES` where it has no value; of a fact about nodes or dtypes, the
              name of the dialect's function
     code     in generated code: an infix or prefix operator, the name of a function (`values.NAMES`, or one of Python's), or what
@@ -72,9 +73,11 @@ def _comparison(name: str, value: Callable[[Any, Any], Any]) -> Function:
     return Function(name, ("number", "number"), "bool", value, name, lambda d, a, b: d.compare(name, a, b))
 
 
-def _fact(name: str, params: tuple[str, ...], result: str, code: Callable[..., str] | None = None) -> Function:
+def _fact(
+    name: str, params: tuple[str, ...], result: str, code: Callable[..., str] | None = None, partial: bool = False
+) -> Function:
     """A fact: the dialect's function, and what the solver's domain knows by its name."""
-    return Function(name, params, result, name, code or (lambda g, e: g.asked(e)), lambda d, *e: d.fact(name, e))
+    return Function(name, params, result, name, code or (lambda g, e: g.asked(e)), lambda d, *e: d.fact(name, e), partial)
 
 
 def _width(d: Any, axes: Any) -> Any:
@@ -104,6 +107,18 @@ def _at(d: Any, axes: Any, axis: Any, lane: Any) -> Any:
         here = d.operation("%", d.operation("//", lane, lanes), n)
         chosen = d.either_of(d.compare("==", i, axis), here, chosen)
     return chosen
+
+
+def _inverse(d: Any, axes: Any) -> Any:
+    """For each number the place at which it is; where it is at none, no value."""
+    nothing = d.operation("//", d.constant(1), d.constant(0))
+    found = []
+    for p in range(len(axes)):
+        place = nothing
+        for k, a in enumerate(axes):
+            place = d.either_of(d.compare("==", a, d.constant(p)), d.constant(k), place)
+        found.append(place)
+    return d.in_order(found)
 
 
 UNARY: Final[Mapping[str, Function]] = {
@@ -167,6 +182,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         Function("step", ("pairs", "int"), "int", values.step, "_step", _step, True),
         Function("at", ("pairs", "int", "int"), "int", values.at, "_at", _at, True),
         Function("zip", ("seq", "seq"), "tuple", values.paired, "_paired", lambda d, *xs: d.paired(*xs), True),
+        Function("inverse", ("ints",), "ints", values.inverse, "_inverse", _inverse, True),
         _fact("vmin", ("node",), "bound", lambda g, e: g.bound(e)),
         _fact("vmax", ("node",), "bound", lambda g, e: g.bound(e)),
         _fact("lanes", ("node",), "int", lambda g, e: g.lane_count(e)),
@@ -180,6 +196,10 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         _fact("is_float", ("dtype",), "bool"),
         _fact("safe_cast", ("dtype", "dtype"), "bool"),
         _fact("free_of_axes", ("node", "seq"), "bool"),
+        _fact("known", ("node",), "int", partial=True),
+        _fact("rank", ("node",), "int", partial=True),
+        _fact("shape", ("node",), "sizes", partial=True),
+        _fact("same_shape", ("node", "node"), "bool"),
     )
 }
 # What builds nodes and constants, or looks into a node: typed by rules of their own (`value_expressions`).

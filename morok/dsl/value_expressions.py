@@ -435,6 +435,10 @@ class ValueExpressions(ABC):
             return made, Value("int", bounds=() if t is None else (t,))
         if function.result == "tuple":
             return made, Value("tuple", None, True, tuple(v.element() for v in given))
+        if function.result == "ints":
+            return made, Value("int", many=True)
+        if function.result == "sizes":
+            return made, Value("node", self.types.fixed("index", 1), many=True)
         growth = MOST_STEPS.bit_length() if e.name == "sum" else 1
         return made, Value(function.result, bits=max((v.bits for v in given), default=64) + growth)
 

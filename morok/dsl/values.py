@@ -114,6 +114,15 @@ def paired(*sequences: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
     return tuple(zip(*sequences, strict=True))
 
 
+def inverse(axes: Sequence[Any]) -> tuple[int, ...]:
+    """The permutation that undoes one: of what is none, no value."""
+    found = [integer(a) for a in axes]
+    places = {a: k for k, a in enumerate(found)}
+    if len(places) != len(found) or any(k not in places for k in range(len(found))):
+        raise NoValue
+    return tuple(places[k] for k in range(len(found)))
+
+
 def equal(a: Any, b: Any) -> bool:
     """Equality of values and of sequences of values, whatever Python calls the sequences. Sequences of other lengths differ."""
     if a.__class__ is int and b.__class__ is int:
@@ -252,6 +261,7 @@ NAMES: Final[dict[str, Any]] = {
     "_sequence": sequence,
     "_item": item,
     "_paired": paired,
+    "_inverse": inverse,
     "_equal": equal,
     "_shl": shl,
     "_shr": shr,

@@ -16,9 +16,12 @@ from morok.ir.ops.loop import identity
 from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of_axes, replace_range
+from morok.ir.shape import has_shape, shape_of
 from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled, sketch
 
 _UNROLL: Final = Op.Unroll
+_LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # whose operands say their shapes
+_ALIKE: Final = frozenset({Op.Permute, Op.Pad, Op.Flip, Op.After, Op.Barrier})  # which have one if their operand has
 _INDEX: Final = Op.Index
 _BY_NAME: Final = {e.name: e for e in TABLE.entries.values()}
 _INTERFACE: Final = frozenset({Op.DefineGlobal, Op.DefineVar, Op.Special, Op.Range})  # how a kernel is called, how often it loops
@@ -65,6 +68,27 @@ def _exact_fits(op: Op, operands: tuple[UOp, ...], arg: Any = None) -> bool:
         return False
     lo, hi = entry.bounds(dtypes.index, operands, arg)
     return d.min <= lo and hi <= d.max
+
+
+def _says_shape(node: UOp) -> bool:
+    """Truth of a node having a shape of its own, or by what it is made of."""
+    while node.op in _ALIKE:
+        node = node.src[0]
+    return node.op in _LISTED or (has_shape(node) and node.dtype is not dtypes.void)
+
+
+def _shape(node: UOp) -> tuple[UOp, ...]:
+    """The sizes of a tensor's axes, as nodes. Undefined of what has no shape of its own, as a kernel's parameter."""
+    if not _says_shape(node):
+        raise Undefined
+    return tuple(UOp.const(n, dtypes.index) if isinstance(n, int) else n for n in shape_of(node))
+
+
+def _known(node: UOp) -> int:
+    """The number that a constant of one lane is. Undefined of any other node."""
+    if node.op is not Op.Const or node.dtype.count != 1 or not node.dtype.is_integral:
+        raise Undefined
+    return int(node.arg)
 
 
 def _no_overflow(node: UOp) -> bool:
@@ -155,6 +179,10 @@ class _Morok:
         "free_of_axes": free_of_axes,
         "launched": launched,
         "counts": counts,
+        "known": _known,
+        "rank": lambda n: len(_shape(n)),
+        "shape": _shape,
+        "same_shape": lambda a, b: _says_shape(a) and _says_shape(b) and shape_of(a) == shape_of(b),
         "told_apart": told_apart,
         "renames": renames,
     }

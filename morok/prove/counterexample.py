@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from morok.dialect import built_in
 from morok.dsl.checked import CheckedRule, Instance
@@ -15,6 +15,10 @@ from morok.prove.kinds import Node
 from morok.prove.semantics.term import is_true
 from morok.prove.solve import Model
 
+if TYPE_CHECKING:
+    from morok.prove.trust.sieve import Difference
+
+GRAPHS_OF_TENSORS: Final = 250
 UNDEFINED = "undefined"
 INVALID = "Invalid"
 
@@ -140,14 +144,19 @@ def searched(rule: CheckedRule) -> Counterexample | None:
     if not built_in(rule.dialect):
         return None
     from morok.prove.trust import sieve
-    from morok.prove.trust.smallest import smallest
 
     try:
         found = sieve.counterexample(rule) or sieve.counterexample(rule, sieve.Trials(rule, rule.instances))
     except (UnknownNameError, TypeError):  # there is only what its helpers promise
         return None
-    if found is None:
-        return None
+    return None if found is None else _told(rule, found)
+
+
+def _told(rule: CheckedRule, found: Difference) -> Counterexample:
+    """A difference that trials have found, made small, as a counterexample."""
+    from morok.prove.trust import sieve
+    from morok.prove.trust.smallest import smallest
+
     found = smallest(found, nsz=bool(rule.syntax.assuming))
     bindings: dict[str, Any] = {"graph": found.before.text()}
     if found.after is not None:
@@ -155,7 +164,16 @@ def searched(rule: CheckedRule) -> Counterexample | None:
     if found.at is not None:
         bindings |= found.at.shown()
     got = found.why or (UNDEFINED if found.got is None else found.got)
-    return Counterexample(found.before.dtype.name, bindings, found.expected, got, True)
+    expected, got = (str(v) if isinstance(v, sieve.Elements) else v for v in (found.expected, got))
+    return Counterexample(found.before.dtype.name, bindings, expected, got, True)
+
+
+def evaluated(rule: CheckedRule) -> tuple[Counterexample | None, bool]:
+    """The same for a rule about tensors, and the truth of a graph having been met on which it fires and which has a value."""
+    from morok.prove.trust import sieve
+
+    found, met = sieve.tried(rule, sieve.Trials(rule, rule.instances, worlds=2), GRAPHS_OF_TENSORS)
+    return None if found is None else _told(rule, found), met
 
 
 def _number(world: Any, model: Model, number: Any) -> Any:

@@ -13,7 +13,7 @@ from morok.dsl.extent import merged, plural, texts
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
-from morok.prove.counterexample import Counterexample, read, searched
+from morok.prove.counterexample import Counterexample, evaluated, read, searched
 from morok.prove.encoding.accesses import AccessEncoder, about_lanes
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.launched import LaunchEncoder, about_launches
@@ -23,6 +23,7 @@ from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
 from morok.prove.parametric.proof import parametric_proof
+from morok.prove.parametric.tensors import about_tensors
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
 from morok.prove.semantics.term import Unsupported
@@ -48,7 +49,10 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     theory = theory_of(rule)
     asked.clear()
     try:
-        prove_instances(rule, theory, progress)
+        if about_tensors(rule):
+            prove_tensors(rule, progress)
+        else:
+            prove_instances(rule, theory, progress)
     except OutOfSteps as why:
         progress.unknown.append(str(why))
     else:
@@ -86,6 +90,23 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
         del progress.obligations[before:]
         beyond = [key for key, e in progress.extents.items() if covered(rule, e) and lane_by_lane(rule)]
     progress.everywhere = tuple(dict.fromkeys(plural(progress.extents.pop(key)) for key in beyond))
+
+
+def prove_tensors(rule: CheckedRule, progress: Progress) -> None:
+    """The proof of a rule about tensors: for all ranks and sizes at once. Graphs on which it fires are evaluated first: they
+    refute it, or show that pattern and guards can be met.
+    """
+    progress.refuted, met = evaluated(rule)
+    if progress.refuted is not None:
+        return
+    proof = parametric_proof(rule, progress.ask)
+    if not proof.holds:
+        progress.unknown.append(proof.why)
+    elif not met:
+        progress.unknown.append("of the graphs that were tried its pattern and its guards hold for none")
+    else:
+        progress.covered["tensors"] = ["every dtype"]
+        progress.everywhere = ("axes", "elements")
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:

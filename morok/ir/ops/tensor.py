@@ -167,7 +167,11 @@ _SHAPE: Final = Operand("shape", many=True)
 # Pad and Shrink: two sequences of one length, half of the operands after `src` each.
 _EDGES: Final = (Operand("begins", many=True), Operand("ends", many=True))
 
-TABLE.define(OpDef(Op.Reshape, (_SRC, _SHAPE), typing=_reshape_type, bounds=_first_bounds, types="result = src; shape in index"))
+TABLE.define(
+    OpDef(
+        Op.Reshape, (_SRC, _SHAPE), typing=_reshape_type, bounds=_first_bounds, types="result = src; shape in index; shape scalar"
+    )
+)
 TABLE.define(
     OpDef(
         Op.Permute,
@@ -179,9 +183,19 @@ TABLE.define(
         field_kinds={"axes": "ints"},
     )
 )
-TABLE.define(OpDef(Op.Expand, (_SRC, _SHAPE), typing=_expand_type, bounds=_first_bounds, types="result = src; shape in index"))
 TABLE.define(
-    OpDef(Op.Pad, (_SRC, *_EDGES), typing=_pad_type, bounds=_pad_bounds, types="result = src; begins in index; ends in index")
+    OpDef(
+        Op.Expand, (_SRC, _SHAPE), typing=_expand_type, bounds=_first_bounds, types="result = src; shape in index; shape scalar"
+    )
+)
+TABLE.define(
+    OpDef(
+        Op.Pad,
+        (_SRC, *_EDGES),
+        typing=_pad_type,
+        bounds=_pad_bounds,
+        types="result = src; begins in index; begins scalar; ends in index; ends scalar",
+    )
 )
 TABLE.define(
     OpDef(
@@ -189,7 +203,7 @@ TABLE.define(
         (_SRC, *_EDGES),
         typing=_shrink_type,
         bounds=_first_bounds,
-        types="result = src; begins in index; ends in index",
+        types="result = src; begins in index; begins scalar; ends in index; ends scalar",
     )
 )
 TABLE.define(
@@ -198,7 +212,9 @@ TABLE.define(
     )
 )
 # A tensor of shape [end] whose element i is i, of dtype index: what every arange, eye and argmax is made of.
-TABLE.define(OpDef(Op.Iota, (Operand("end"),), typing=_iota_type, bounds=_iota_bounds))
+TABLE.define(
+    OpDef(Op.Iota, (Operand("end"),), typing=_iota_type, bounds=_iota_bounds, types="end in index; end scalar; result in index")
+)
 # Tensors behind each other along an axis.
 TABLE.define(
     OpDef(
@@ -207,6 +223,7 @@ TABLE.define(
         ("axis",),
         typing=_concat_type,
         bounds=_concat_bounds,
+        types="result = sources",
         field_kinds={"axis": "int"},
     )
 )

@@ -95,6 +95,9 @@ class Sequences(Values):
             raise Inapplicable
         return Sequence(tuple(Sequence(row) for row in zip(*columns, strict=True)))
 
+    def in_order(self, items: list[Any]) -> Sequence:
+        return Sequence(tuple(items))
+
     def every(self, items: tuple[Any, ...]) -> Truth:
         truths = [self.as_truth(v) for v in items]
         return Truth(both(*(t.value for t in truths)), both(*(t.exists for t in truths)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws, loops
+from morok.prove.parametric import axis_conditions, laws, loops, numbers
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none
@@ -39,7 +39,7 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
         case S.EUnary(op="not"):
             return smt.Not(_in_full(r, e.operand))
         case S.ECompare():
-            if (found := loops.bounded(e)) is not None:
+            if not r.tensors and (found := loops.bounded(e)) is not None:
                 return found
             if (only := _only_one(r, e)) is not None:
                 return only
@@ -58,6 +58,12 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
             return loops.free(_loops(r.value(x)), _loops(r.value(other)))
         case S.ECall(name="counts", args=(index, x, *step)):
             return _counts(r, vector(r.value(index)), vector(r.value(x)), [number(r.value(s)) for s in step])
+        case S.ECall(name="same" | "same_shape") if not r.premising:
+            raise Unsupported("nodes that are not one, or of other shapes")
+        case S.ECall(name="same", args=(x, y)):
+            return _one_node(r, vector(r.value(x)), vector(r.value(y)))
+        case S.ECall(name="same_shape"):
+            return smt.TRUE  # where these are variables, `Shapes` has read it
         case S.ECall(name="launched", args=(x,)):
             return loops.launched(_loops(r.value(x)).name)
     found = r.value(e)
@@ -154,6 +160,8 @@ def _in_full(r: Reading, e: S.Expr) -> Expr:
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
         return _COMPARISONS[op](a.term, b.term)
+    if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):
+        return _COMPARISONS[op](a, b)
     x, y = number(a), number(b)
     if x.known is not None and y.known is not None:
         return smt.BoolVal(_OF_NUMBERS[op](x.known, y.known))
@@ -242,6 +250,14 @@ def _one_of_all(r: Reading, sequences: Items, names: tuple[str, str], condition:
     so = smt.Bool(r.setting.symbol("only one"))
     r.setting.for_all_items(lambda a, b: smt.Implies(meets(a, b), smt.And(a.term == k.term, b.term == j.term)), only_if=so)
     return smt.And(so, meets(k, j))
+
+
+def _one_node(r: Reading, x: Vector, y: Vector) -> Expr:
+    """Two nodes being one: what follows is that they have one value."""
+    if x.count.known != 1 or y.count.known != 1:
+        raise Unsupported("vectors that are one")
+    a, b = x.at(r.here, integer(0)), y.at(r.here, integer(0))
+    return smt.And(a == b, numbers.number(r.setting, a).term == numbers.number(r.setting, b).term)
 
 
 def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:

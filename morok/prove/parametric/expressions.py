@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws
+from morok.prove.parametric import axis_conditions, laws, numbers, tensors
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.numbers import LEAST, MOST, has_value
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.values import (
@@ -28,6 +29,7 @@ from morok.prove.parametric.values import (
     zero,
 )
 from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Applicable, Expr
 
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
@@ -43,7 +45,9 @@ def value(r: Reading, e: S.Expr) -> Any:
                 return r.names[e.name]
             raise Unsupported(f"the name {e.name}")
         case S.ENumber():
-            if isinstance(e.value, bool) or not isinstance(e.value, int):
+            if isinstance(e.value, bool):
+                return smt.BoolVal(e.value)
+            if not isinstance(e.value, int):
                 raise Unsupported("a number that is no integer")
             if abs(e.value) <= LARGEST_FACTOR:
                 r.setting.numbers.add(e.value)
@@ -195,7 +199,7 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return r.result(r.rule.externs[e.name], [value(r, a) for a in e.args])
     if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
         return _zero(r, e.args[0])
-    if e.name in ("all", "any", "free_of_axes", "free_of", "launched", "counts"):
+    if e.name in ("all", "any", "free_of_axes", "free_of", "launched", "counts", "same", "same_shape"):
         return r.truth(e)
     if e.name == "eval":
         return _evaluated(r, e)
@@ -203,6 +207,8 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return _sum(r, e.args[0])
     if e.name == "dtype":
         return _dtype(r, *e.args)
+    if e.name == "zip":
+        return _zip(r, id(e) in r.sure, *(value(r, a) for a in e.args))
     found = _FUNCTIONS.get(e.name)
     if found is None:
         raise Unsupported(f"the function {e.name}")
@@ -327,12 +333,12 @@ def _width(r: Reading, of: Any) -> Integer:
     return width(r.setting, axis_list_or_none(of))
 
 
-def _zip(r: Reading, *of: Any) -> Items:
-    """Sequences of one length, item by item: of others it has no value."""
+def _zip(r: Reading, sure: bool, *of: Any) -> Items:
+    """Sequences of one length, item by item: of others it has no value. `sure`: the rule does not fire where it has none."""
     sequences = [items(o) for o in of]
     for s in sequences[1:]:
         if not s.length.same(sequences[0].length):
-            if r.guarding or r.setting.guard:
+            if not sure and (r.guarding or r.setting.guard):
                 raise Unsupported("sequences that may not be of one length")
             r.setting.premise(s.length.term == sequences[0].length.term)
     return Items(sequences[0].length, lambda k: tuple(s.at(k) for s in sequences))
@@ -349,7 +355,47 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
         made = v.term
     else:
         raise Unsupported("a constant at another dtype")
-    return Vector(dtype.lanes, lambda e, lane: made)
+    return Vector(dtype.lanes, lambda e, lane: made, tensor=tensors.scalar(made))
+
+
+def _inverse(r: Reading, of: Any) -> Items:
+    """The permutation that undoes one: of what is none the rule does not fire."""
+    axes = items(of)
+    back = tensors.inverse(r.setting, axes.length, lambda k: number(axes.at(k)))
+    return Items(axes.length, lambda k: integer(back(k.term)))
+
+
+def _known(r: Reading, of: Any) -> Integer:
+    """The number that an index is, where it is a constant: of any other the rule does not fire."""
+    return numbers.number(r.setting, vector(of).at(r.here, integer(0)))
+
+
+def _least(r: Reading, of: Any) -> Integer:
+    """The lower bound of an index: a number that is not above it, where it has a value. Infinity is like a number far below."""
+    return _bound(r, of, LEAST, lambda bound, n: bound <= n)
+
+
+def _most(r: Reading, of: Any) -> Integer:
+    return _bound(r, of, MOST, lambda bound, n: bound >= n)
+
+
+def _bound(r: Reading, of: Any, which: Applicable, holds: Callable[[Expr, Expr], Expr]) -> Integer:
+    if not r.tensors:
+        raise Unsupported("bounds at every size")
+    found = vector(of)
+    t = found.at(r.here, integer(0))
+    bound = which(t)
+    r.setting.law(smt.Implies(has_value(r.setting, t), holds(bound, numbers.number(r.setting, t).term)))
+    return integer(bound)
+
+
+def _rank(r: Reading, of: Any) -> Integer:
+    return tensors.of(vector(of)).rank
+
+
+def _shape(r: Reading, of: Any) -> Items:
+    found = tensors.of(vector(of))
+    return Items(found.rank, lambda k: splat(laws.NUMBER(found.size(k).term)))
 
 
 def _smaller(r: Reading, *of: Any) -> Integer:
@@ -368,11 +414,16 @@ def _several(of: Sequence[Any]) -> list[Integer]:
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "len": _length,
+    "inverse": _inverse,
+    "known": _known,
+    "vmin": _least,
+    "vmax": _most,
+    "rank": _rank,
+    "shape": _shape,
     "lanes": _lanes,
     "axes": _axes,
     "inside": _inside,
     "width": _width,
-    "zip": _zip,
     "const": _constant,
     "min": _smaller,
     "max": _greater,

@@ -8,11 +8,12 @@ from typing import Final
 from morok.prove import smt
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import TIMES, Integer, integer, within
+from morok.prove.parametric.numbers import has_value, truth
+from morok.prove.parametric.quantified import every
 from morok.prove.parametric.setting import DEEPEST, ForAll, Setting, occurs
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.smt.graph import subterms
-from morok.prove.symbol import Symbol
 
 ROUNDS: Final = 6  # of looking for terms that instances brought
 COMPARING: Final = 3  # of these rounds, those that compare sequences
@@ -76,6 +77,13 @@ def _about(s: Setting, t: Expr) -> None:
     for f, axes, so in s.free:
         if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
             s.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
+    if t.data in s.selections:
+        condition, yes, no = t.args
+        s.law(smt.Implies(has_value(s, condition), t == smt.If(truth(s, condition), yes, no)))
+    if t.data is laws.FLAT:
+        _about_place_of(s, t)
+    if t.data is laws.DIGIT:
+        _about_digit(s, t)
     if t.data in s.places:
         s.law(laws.place_told(t, s.polynomial(t.args[1])))
     of = s.nested_items.get(t.data)
@@ -94,6 +102,37 @@ def _about(s: Setting, t: Expr) -> None:
             _use(s, q, integer(of.first(t.args[0])) + s.polynomial(t.args[1]))
 
 
+def _about_place_of(s: Setting, t: Expr) -> None:
+    """The row-major place of an index vector: below the number of elements, and of the digits of a place that place."""
+    shape, vector = t.args
+    (rank, size), (_, index) = s.sequences[shape], s.sequences[vector]
+
+    def i(k: Integer) -> Integer:
+        return s.number_of(index(k))
+
+    inside = every(s, rank, lambda k: within(i(k), 0, s.number_of(size(k))))
+    s.law(smt.Implies(inside, within(integer(t), 0, integer(laws.SIZE(shape)))))
+    with s.anywhere() as place:
+        digit = i(place).term
+    if digit.head == "apply" and digit.data is laws.DIGIT and digit.args[2] is place.term:
+        other, whole, _ = digit.args
+        s.law(smt.Implies(smt.And(other == shape, within(s.polynomial(whole), 0, integer(laws.SIZE(shape)))), t == whole))
+
+
+def _about_digit(s: Setting, t: Expr) -> None:
+    """A digit of a place: within its axis, and of the place of an index vector that index."""
+    shape, whole, axis = t.args
+    rank, size = s.sequences[shape]
+    k, n = s.polynomial(axis), s.polynomial(whole)
+    there = within(k, 0, rank)
+    s.law(smt.Implies(smt.And(there, within(n, 0, integer(laws.SIZE(shape)))), within(integer(t), 0, s.number_of(size(k)))))
+    if whole.head == "apply" and whole.data is laws.FLAT:
+        other, vector = whole.args
+        _, index = s.sequences[vector]
+        inside = every(s, rank, lambda j: within(s.number_of(index(j)), 0, s.number_of(size(j))))
+        s.law(smt.Implies(smt.And(other == shape, there, inside), t == s.number_of(index(k)).term))
+
+
 def _is_of_lanes(s: Setting, t: Expr) -> bool:
     """Truth of a term being about no unknowns but the lanes at which sides are compared."""
     compared = [lane.term for lane in s.lanes if lane.term not in s.origins]
@@ -102,7 +141,7 @@ def _is_of_lanes(s: Setting, t: Expr) -> bool:
 
 def _use(s: Setting, q: ForAll, place: Integer) -> None:
     """An instance of a condition. One that brings unknowns is not used at those that it brought itself, nor at far ones."""
-    if place.term in q.done:
+    if place.term in q.done or (q.unless is not None and place.term.head == "apply" and place.term.data is q.unless):
         return
     q.done.add(place.term)
     origin = s.origin(place.term)
@@ -133,8 +172,11 @@ def _about_tuples(s: Setting) -> None:
     for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(list(s.sequences.items()), 2):
         if (one, other) not in s.compared_tuples:
             s.compared_tuples.add((one, other))
-            k = s.unknown("difference")
-            alike = smt.Implies(s.below(k, length), item(k) == its_item(k))
+            if length.known is not None and length.same(its_length):
+                alike = smt.And(*(item(k) == its_item(k) for k in map(integer, range(length.known))))
+            else:
+                k = s.unknown("difference")
+                alike = smt.Implies(s.below(k, length), item(k) == its_item(k))
             s.law(smt.Implies(smt.And(length.term == its_length.term, alike), one == other))
 
 
@@ -163,20 +205,21 @@ def _about_fold(s: Setting, t: Expr) -> None:
     length, item = s.sequences[t.args[0]]
     combine = s.regrouped[t.data]
     s.law(smt.Implies(length.term == 1, t == item(integer(0))))
-    one = item(integer(smt.Int(Symbol("fixed", "place"))))
+    with s.anywhere() as place:
+        one = item(place)
     if combine is not None and one.head == "apply" and one.data is combine:
         left = s.tuple_of(length, lambda k: item(k).args[0])
         right = s.tuple_of(length, lambda k: item(k).args[1])
         s.law(smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))))
     if one.head == "apply" and one.data is not t.data and s.nested.get(one.data) == s.nested[t.data]:
-        _fold_of_folds(s, t, one)
+        _fold_of_folds(s, t, one, place)
 
 
-def _fold_of_folds(s: Setting, t: Expr, one: Expr) -> None:
+def _fold_of_folds(s: Setting, t: Expr, one: Expr, place: Integer) -> None:
     """A fold of folds over loops is the fold of all that they fold."""
     length, item = s.sequences[t.args[0]]
     each, _ = s.sequences[one.args[0]]
-    if occurs(integer(smt.Int(Symbol("fixed", "place"))), each):
+    if occurs(place, each):
         return
 
     def at(p: Integer) -> Expr:

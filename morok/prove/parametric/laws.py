@@ -21,6 +21,7 @@ ITERATION: Final = smt.DeclareSort("Iteration")
 BOOL: Final = smt.BoolSort()
 
 QUOTIENT: Final = smt.Function(Symbol("function", "quotient"), INT, INT, INT)  # rounded down
+QUOTIENT_BY_NEGATIVE: Final = smt.Function(Symbol("function", "quotient by a negative number"), INT, INT, INT)
 REMAINDER: Final = smt.Function(Symbol("function", "remainder"), INT, INT, INT)
 WIDTH: Final = smt.Function(Symbol("function", "width"), AXES, INT)
 SINGLE: Final = smt.Function(Symbol("function", "axis"), INT, INT, AXES)  # one axis, by its id and its length
@@ -32,8 +33,12 @@ APART: Final = smt.Function(Symbol("function", "apart"), AXES, AXES, BOOL)  # no
 DISTINCT: Final = smt.Function(Symbol("function", "distinct"), AXES, BOOL)  # no axis is in it twice
 
 NUMBER: Final = smt.Function(Symbol("function", "number", "index"), INT, VALUE)  # an integer as a value of dtype index
+TRUTH: Final = smt.Function(Symbol("function", "truth", "bool"), BOOL, VALUE)  # a truth as a value of dtype bool
 INDEX_OF: Final = smt.Function(Symbol("function", "index of"), VALUE, INT)  # the integer that such a value is
 SUM: Final = smt.Function(Symbol("op", "Add", "index", "index"), VALUE, VALUE, VALUE)
+FLAT: Final = smt.Function(Symbol("function", "flat"), VALUE, VALUE, INT)  # the place, in row-major order, of an index vector
+DIGIT: Final = smt.Function(Symbol("function", "digit"), VALUE, INT, INT, INT)  # the index, along an axis, of such a place
+SIZE: Final = smt.Function(Symbol("function", "elements"), VALUE, INT)  # how many elements a shape has
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
 
 

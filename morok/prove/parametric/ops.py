@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import folds, laws, loops, memory, sequences, statements
+from morok.prove.parametric import folds, laws, loops, memory, sequences, statements, tensors
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
@@ -27,6 +27,8 @@ VALUE: Final = laws.VALUE
 def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     """A node of an op."""
     info = r.rule.dialect.ops[op]
+    if r.tensors and (op in tensors.OPS or op == "Index"):
+        return tensors.index(r, op, parts, at) if op == "Index" else tensors.made(r, op, parts, at)
     meaning = _ROLES.get(info.role) or (_NAMED.get(op) if r.built_in else None)
     if meaning is not None:
         return meaning(r, op, parts, at)
@@ -36,7 +38,8 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     dtypes = [r.element(parts[o.name]) for o in info.operands]
     f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None)
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
-    return lanewise(r, f, operands, scalars)
+    node = lanewise(r, f, operands, scalars)
+    return tensors.with_elements(r, op, node, f, operands) if r.tensors else node
 
 
 # what is taken from vectors, and joined
@@ -232,36 +235,6 @@ def _ragged(r: Reading, sequence: Items) -> Vector:
     return Vector(s.count(count), at)
 
 
-# tensors
-
-
-def _reshape(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    """The elements of a tensor in row-major order, in a shape."""
-    x, shape = r.one(parts["src"]), r.many(parts["shape"])
-    if x.uniform or any(isinstance(s, Vector) and s.count.known != 1 for s in shape):
-        raise Unsupported("a shape of several lanes")
-    f = smt.Function(Symbol("op", op, r.element(parts["src"])), VALUE, *([VALUE] * len(shape)), VALUE)
-    r.setting.reshapes.add(f)
-
-    def at_lane(e: Expr, lane: Integer) -> Expr:
-        return f(_in_order(r, x.at(e, lane)), *(_size(r, s, e) for s in shape))
-
-    return Vector(x.count, at_lane)
-
-
-def _in_order(r: Reading, x: Expr) -> Expr:
-    """The elements of a tensor in row-major order."""
-    if x.head == "apply" and x.data in r.setting.reshapes:
-        return x.args[0]
-    return smt.Function(Symbol("function", "in order"), VALUE, VALUE)(x)
-
-
-def _size(r: Reading, s: Items | Vector, e: Expr) -> Expr:
-    if isinstance(s, Vector):
-        return s.at(e, integer(0))
-    return r.setting.tuple_of(s.length, lambda k: vector(s.at(k)).at(e, integer(0)))
-
-
 # axes
 
 
@@ -394,7 +367,6 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Load": memory.load,
     "After": _after,
     "Invalid": memory.invalid,
-    "Reshape": _reshape,
     "Range": _range,
     "Reduce": folds.reduce,
     "Store": memory.store,

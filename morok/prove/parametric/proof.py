@@ -9,6 +9,7 @@ from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
+from morok.prove.parametric import tensors
 from morok.prove.parametric.instances import close
 from morok.prove.parametric.integers import integer, within
 from morok.prove.parametric.reading import Reading
@@ -105,6 +106,8 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None) -> Qu
     pattern, target = reading.sides()
     if isinstance(pattern, Statement):
         same(setting, reading.here, pattern, statement(target))
+    elif reading.tensors and tensors.is_tensor(pattern):
+        tensors.same(setting, tensors.of(vector(pattern)), tensors.of(vector(target)), reading.element(rule.syntax.pattern))
     else:
         _same_lane(setting, reading.here, vector(pattern), vector(target))
     claims = setting.claims
@@ -125,9 +128,10 @@ def _same_lane(setting: Setting, here: Expr, pattern: Vector, target: Vector) ->
         if not target.count.same(pattern.count):
             setting.claim(target.count.term == pattern.count.term)
     setting.below(lane, pattern.count)
-    setting.guard.append(inside)
-    setting.claim(pattern.at(here, lane) == target.at(here, lane))
-    setting.guard.pop()
+    wanted = pattern.at(here, lane)
+    setting.guard += [inside, *setting.defined]
+    setting.claim(wanted == target.at(here, lane))
+    setting.guard.clear()
 
 
 __all__ = ["Proof", "parametric_proof", "question"]

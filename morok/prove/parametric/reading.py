@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 from morok.dialect import built_in
 from morok.dsl import syntax as S
@@ -12,11 +13,12 @@ from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices
 from morok.prove.encoding.unrolled_reading import asks_for_axes
 from morok.prove.kinds import Parts
-from morok.prove.parametric import conditions, contracts, expressions, laws, ops, statements
+from morok.prove.parametric import conditions, contracts, expressions, laws, ops, statements, tensors
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.shapes import Shapes, evaluated
 from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Statement, Vector, splat, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -25,17 +27,23 @@ from morok.prove.symbol import Symbol
 VALUE, AXES, ITERATION = laws.VALUE, laws.AXES, laws.ITERATION
 
 
+_NUMBERS: Final = {"zero": 0, "one": 1}
+
+
 class Reading:
     """One rule, with one choice among the alternatives of its pattern.
 
     names      what each name stands for
     guards     the conditions of each guard, with one case of those that have several
     part       of the rule, that is being read
+    sure       the expressions of guards, by their identities, without a value of which the rule does not fire
+    shapes     the variables that guards say are of one shape
     wanted     how many lanes the result has
     fixed      the dtypes that it names
     guarding   truth of a guard being read: what is not known of it is left open
     premising  truth of a condition being read of which only what follows from it is asked
     here       the iteration at which the sides are compared
+    numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
     """
 
@@ -46,7 +54,11 @@ class Reading:
         self.names: dict[str, Any] = {}
         guards = [c for c in rule.syntax.clauses if isinstance(c, S.If)]
         self.guards = {id(g): [self._case(c) for c in conjuncts(g.condition)] for g in guards}
-        self.lanes = Lanes(rule, self.setting, (c for g in guards for c in self.guards[id(g)]))
+        conditions = [c for g in guards for c in self.guards[id(g)]]
+        self.sure = {id(at) for c in conditions for at in evaluated(c)}
+        self.shapes = Shapes(conditions)
+        self.tensors = tensors.about_tensors(rule)
+        self.lanes = Lanes(rule, self.setting, conditions, self.tensors and tensors.result_is_one(rule))
         self.asks = asks_for_axes(rule.syntax)
         self.built_in = built_in(rule.dialect)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
@@ -54,6 +66,7 @@ class Reading:
         self.guarding = False
         self.probing = 0
         self.premising = False
+        self.numbers = False
         self.here = self.setting.iteration(smt.Const(Symbol("fixed", "here"), ITERATION))
         self.wanted = integer(1)
 
@@ -208,6 +221,8 @@ class Reading:
         return made
 
     def literal(self, text: str, dtype: str) -> Expr:
+        if dtype == "index":
+            return laws.NUMBER(smt.IntVal(int(text, 0)))
         return smt.Const(Symbol("fixed", "literal", text, dtype), VALUE)
 
     def constant(self, p: S.PConst) -> Vector:
@@ -218,10 +233,15 @@ class Reading:
             if p.bound is not None:
                 self.bind(p.bound, Items(self.setting.count(count), lambda k: Datum(f(k.term), dtype)))
             return Vector(count, lambda e, lane: f(lane.term))
-        value = smt.Const(self.setting.symbol(p.kind) if p.bound is None else Symbol("value", p.bound), VALUE)
+        name = self.setting.symbol(p.kind) if p.bound is None else Symbol("value", p.bound)
+        value = smt.Const(name, VALUE)
+        if dtype == "index" and p.kind in _NUMBERS:
+            value = laws.NUMBER(smt.IntVal(_NUMBERS[p.kind]))
+        elif dtype == "index":
+            value = laws.NUMBER(smt.Int(name))
         if p.bound is not None:
             self.bind(p.bound, Datum(value, dtype))
-        return Vector(count, lambda e, lane: value)
+        return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value))
 
     def variable(self, name: Symbol, ty: Ty | None) -> Vector | Statement:
         """A statement, or a node of which nothing is known but its lanes; where the rule asks for its axes, what is inside."""
@@ -230,9 +250,11 @@ class Reading:
         if ty.element == "void":
             return statements.opaque(name)
         count = integer(1) if ty.place else self.lanes.of(ty)
-        if ty.pointer or ty.place:
-            return self.opaque(name, count)
-        if not self.asks:
+        if self.tensors:
+            made = self.opaque(name, count)
+            as_tensor = tensors.scalar(made.at(self.here, integer(0))) if self.numbers else tensors.opaque(self, name)
+            return replace(made, tensor=as_tensor)
+        if ty.pointer or ty.place or not self.asks:
             return self.opaque(name, count)
         axes = smt.Const(Symbol("unrolled", name), AXES)
         self.setting.premise(laws.DISTINCT(axes))
@@ -326,6 +348,8 @@ class Reading:
         value = self.value(e)
         if isinstance(value, Integer):
             return splat(constant(value, self.element(e)))
+        if isinstance(value, Expr) and value.sort is laws.BOOL:
+            return splat(laws.TRUTH(value))
         return value
 
     def one(self, part: Any) -> Vector:
@@ -366,6 +390,14 @@ class Reading:
             else:
                 out.append(self.one(item))
         return out
+
+    def numbered(self, part: Any) -> list[Items | Vector]:
+        """Operands that are sizes, or indices."""
+        was, self.numbers = self.numbers, True
+        try:
+            return self.many(part)
+        finally:
+            self.numbers = was
 
     def axes(self, part: Any) -> AxisList:
         """The axes of an op: in a target they must be distinct."""

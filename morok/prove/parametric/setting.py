@@ -32,6 +32,7 @@ class ForAll:
     witnesses   an instance may speak of new unknowns
     at_items    it is used at the items of sequences of sequences, too, as "lanes", or at their "places" behind one another: it
                 is about what a statement does
+    unless      it is not used at places that this function gives: of two functions that undo each other
     done        the places at which it has been used
     """
 
@@ -41,6 +42,7 @@ class ForAll:
     only_if: Expr
     witnesses: bool
     at_items: AtItems | None
+    unless: Applicable | None
     done: set[Expr] = field(default_factory=set)
 
 
@@ -61,6 +63,14 @@ class Joined:
     first: Applicable
 
 
+@dataclass(slots=True)
+class Quantified:
+    """The truth of a condition holding at every place, and whether what it means has been said."""
+
+    truth: Expr
+    defined: bool = False
+
+
 class TooMany(Unsupported):
     """More instances of laws than a question may have."""
 
@@ -68,6 +78,7 @@ class TooMany(Unsupported):
 class Setting:
     """The premises and claims of one rule.
 
+    defined     what holds where the pattern has a value
     guard       what holds wherever the part that is being read is reached: a claim about it is made there alone
     iterations  those that axes are moved to and from
     counts      how many lanes or items there are of what is gone through: quotients are compared with them
@@ -79,6 +90,7 @@ class Setting:
     def __init__(self) -> None:
         self.premises: list[Expr] = []
         self.claims: list[Expr] = []
+        self.defined: list[Expr] = []
         self.guard: list[Expr] = []
         self.counts: list[Integer] = []
         self.iterations: list[Expr] = []
@@ -90,12 +102,15 @@ class Setting:
         self.parts: dict[tuple[Expr, Expr], Joined] = {}
         self.nested_items: dict[Applicable, Joined] = {}
         self.places: set[Applicable] = set()
-        self.reshapes: set[Applicable] = set()
+        self.inverses: dict[tuple[Expr, Expr], Applicable] = {}
+        self.selections: set[Applicable] = set()
         self.ends: dict[Lane, Vector] = {}
         self.of_items: list[tuple[set[Applicable], Callable[[Integer, Integer], Expr], Expr]] = []
         self.lanes: list[Integer] = []
         self.probes: list[Expr] = []
         self.trying = False
+        self.depth = 0
+        self.quantified: dict[tuple[Expr, Expr], Quantified] = {}
         self.bringing: tuple[ForAll, ...] = ()  # the conditions of which instances bring the unknowns that come up
         self.origins: dict[Expr, tuple[ForAll, ...]] = {}
         self.witnessed = False
@@ -117,6 +132,18 @@ class Setting:
             yield
         finally:
             self.trying = was
+
+    @contextmanager
+    def anywhere(self) -> Iterator[Integer]:
+        """A place that stands for any: by what a sequence has there, it is told from others. Within what it has, for the items of
+        sequences there, another place does.
+        """
+        self.depth += 1
+        try:
+            with self.tried():
+                yield integer(smt.Int(Symbol("fixed", "place", self.depth)))
+        finally:
+            self.depth -= 1
 
     def symbol(self, what: str) -> Symbol:
         """The name of an unknown that nothing else has."""
@@ -268,8 +295,8 @@ class Setting:
 
     def tuple_of(self, length: Integer, at: Callable[[Integer], Expr]) -> Expr:
         """A sequence of values as one: the same one for the same items."""
-        with self.tried():
-            key = (length.term, at(integer(smt.Int(Symbol("fixed", "place")))))
+        with self.anywhere() as place:
+            key = (length.term, at(place))
         found = self.tuples.get(key)
         if found is not None:
             return found
@@ -296,8 +323,8 @@ class Setting:
         return found.total, of, lambda lane: integer(found.start(lane.term))
 
     def parts_behind_one_another(self, length: Integer, count: Callable[[Integer], Integer]) -> Joined:
-        with self.tried():
-            key = (length.term, count(integer(smt.Int(Symbol("fixed", "place")))).term)
+        with self.anywhere() as place:
+            key = (length.term, count(place).term)
         if key not in self.parts:
             total = self.unknown("lanes of all")
             part, start, first = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start", "first"))
@@ -325,6 +352,7 @@ class Setting:
         only_if: Expr,
         asked: Callable[[Integer], Expr] | None = None,
         at_items: AtItems | None = None,
+        unless: Applicable | None = None,
     ) -> None:
         """A premise at every place below a length, where `only_if` holds. It is used where its functions, or those that are said
         to be asked, occur with the same other operands.
@@ -342,7 +370,7 @@ class Setting:
             for k, a in enumerate(t.args)
             if a is place
         }
-        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if, self.witnessed, at_items))
+        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if, self.witnessed, at_items, unless))
 
     def for_all_items(self, holds: Callable[[Integer, Integer], Expr], only_if: Expr) -> None:
         """A premise on every item of sequences of sequences, by its two places, where `only_if` holds."""

@@ -8,12 +8,27 @@ from typing import Any
 
 from morok.prove import smt
 from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.laws import VALUE
+from morok.prove.parametric.laws import NUMBER, VALUE
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
 
 Lane = Callable[[Expr, Integer], Expr]
+
+
+Indices = Callable[[Integer], Integer]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A node as a tensor: of so many axes, each of a size, with an element at every index vector.
+
+    element   given the indices, by the number of the axis, and what stands where a padded tensor has no element
+    """
+
+    rank: Integer
+    size: Callable[[Integer], Integer]
+    element: Callable[[Indices, Expr], Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +38,7 @@ class Vector:
     uniform   every lane is the same, and any number of lanes may be meant
     axes, inside   what it is unrolled over, and what is unrolled; None where the rule does not ask for that
     fold      the fold over loops, lane by lane, that it is
+    tensor    what it is as a tensor; None where the rule does not ask for that
     """
 
     count: Integer
@@ -31,6 +47,7 @@ class Vector:
     axes: tuple[Expr, ...] = ()
     inside: Vector | None = None
     fold: Fold | None = None
+    tensor: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +169,8 @@ def number(value: Any) -> Integer:
         value = value.lane(integer(0))
     if isinstance(value, Integer):
         return value
+    if isinstance(value, Datum) and value.term.head == "apply" and value.term.data is NUMBER:
+        return integer(value.term.args[0])
     raise Unsupported(f"{type(value).__name__} where an integer is read")
 
 

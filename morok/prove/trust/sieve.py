@@ -26,20 +26,24 @@ from morok.ir.interpret.places import MOVEMENT
 from morok.ir.launch import launched
 from morok.ir.op import Op
 from morok.ir.ranges import open_axes
+from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.marks import trusted
 from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.launched import about_launches
 from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
+from morok.prove.parametric.tensors import about_tensors
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment, large_numbers
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
+from morok.prove.trust.tensors import TensorMaker
 from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
 from morok.rewrite.parts import Listed, Standing
 from morok.rewrite.ruleset import RuleSet
 
+TENSORS: Final = MOVEMENT | {Op.Concat, Op.Iota}
 NARROW: Final = frozenset({"i8", "u8", "f16", "bool", "index"})
 TRIES: Final = 400  # graphs made for a rule
 FURTHER: Final = 4 * TRIES  # where more depends on it
@@ -56,6 +60,9 @@ def same(d: DType, a: Any, b: Any) -> bool:
     """Whether two values of a dtype are one: lane by lane, by bits, NaNs alike, Invalid only itself."""
     if a is INVALID or b is INVALID:
         return a is b
+    if isinstance(a, Elements) or isinstance(b, Elements):
+        alike = isinstance(a, Elements) and isinstance(b, Elements) and a.shape == b.shape
+        return alike and all(same(d, x, y) for x, y in zip(a.flat, b.flat, strict=True))
     if isinstance(a, tuple) or isinstance(b, tuple):  # lanes; one value is not a vector of one
         both = isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)
         return both and all(same(d, x, y) for x, y in zip(a, b, strict=True))
@@ -64,6 +71,8 @@ def same(d: DType, a: Any, b: Any) -> bool:
 
 def unsigned(v: Any) -> Any:
     """A value with -0.0 made 0.0."""
+    if isinstance(v, Elements):
+        return Elements(v.shape, tuple(map(unsigned, v.flat)))
     return tuple(map(unsigned, v)) if isinstance(v, tuple) else v + 0.0 if isinstance(v, float) else v
 
 
@@ -117,6 +126,30 @@ def world(node: UOp, rng: random.Random) -> World | None:
     return World(variables, {n: [element(n.dtype, rng) for _ in range(size(n))] for n in stored})
 
 
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """The value of a tensor."""
+
+    shape: tuple[int, ...]
+    flat: tuple[Any, ...]
+
+    def __str__(self) -> str:
+        return f"{list(self.flat)} of shape {self.shape}"
+
+
+def is_tensor(node: UOp) -> bool:
+    """Truth of a graph being read as a whole: a view, or what is made of tensors element by element."""
+    todo, seen = [node], {node}
+    while todo:
+        at = todo.pop()
+        if at.op in TENSORS or shape_of(at):
+            return True
+        if at.op is not Op.Index:
+            todo += (s for s in at.src if s not in seen)
+            seen.update(at.src)
+    return False
+
+
 def size(storage: UOp) -> int:
     d = storage.dtype
     return int(storage.arg) if not isinstance(d, PtrType) else int(d.size)
@@ -151,9 +184,9 @@ def value(node: UOp, at: World) -> Any:
             return tuple(x for v in buffers.values() for x in v)
         if node.dtype.is_ptr:
             return tuple(evaluate(node.index(i), variables, buffers) for i in range(2))
-        if node.op in MOVEMENT:
-            elements, _ = tensor(node, buffers, variables)
-            return tuple(elements)
+        if is_tensor(node):
+            elements, shape = tensor(node, buffers, variables)
+            return Elements(shape, tuple(elements)) if shape else elements[0]
         return evaluate(node, variables, buffers)
     except UndefinedError:
         return None
@@ -168,7 +201,12 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
     vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
         n in named for n, info in rule.dialect.ops.items() if not info.params
     )
-    made_for = (about_launches(rule), LaunchMaker), (about_axes(rule), UnrolledMaker), (about_lanes(rule), LaneMaker)
+    made_for = (
+        (about_tensors(rule), TensorMaker),
+        (about_launches(rule), LaunchMaker),
+        (about_axes(rule), UnrolledMaker),
+        (about_lanes(rule), LaneMaker),
+    )
     special = next((maker for about, maker in made_for if about), None)
     limits = large_numbers(rule)
     for _ in range(tries):
@@ -227,10 +265,11 @@ def _counted(before: UOp, after: UOp) -> Difference | None:
 class Trial:
     """A graph, and what it is at a few choices of values; these are made when they are first asked for, and kept."""
 
-    __slots__ = ("_found", "_outcomes", "_rng", "_tried", "graph")
+    __slots__ = ("_found", "_most", "_outcomes", "_rng", "_tried", "graph")
 
-    def __init__(self, graph: UOp, rng: random.Random) -> None:
+    def __init__(self, graph: UOp, rng: random.Random, worlds: int = ENVIRONMENTS) -> None:
         self.graph = graph
+        self._most = worlds
         self._rng = rng
         self._tried = 0
         self._outcomes: list[tuple[World, Any]] = []
@@ -239,7 +278,7 @@ class Trial:
     def outcomes(self) -> Iterator[tuple[World, Any]]:
         """Values of the graph's variables, and the graph's own value there, where it has one."""
         yield from self._outcomes
-        while self._tried < ENVIRONMENTS:
+        while self._tried < self._most:
             self._tried += 1
             at = world(self.graph, self._rng)
             expected = None if at is None else value(self.graph, at)
@@ -268,7 +307,7 @@ class Trial:
         for at, expected in self.outcomes():
             try:
                 got = value(after, at)
-            except (IRError, ValueError) as why:  # a place of too few indices, say
+            except (IRError, ValueError, LookupError) as why:  # a place of too few indices, or outside, say
                 return Difference(before, after, at, expected, None, f"has no meaning: {why}")
             if got is not None and nsz:
                 expected, got = unsigned(expected), unsigned(got)
@@ -308,8 +347,9 @@ class Rewriter:
 class Trials:
     """The graphs that a rule's pattern matches, in one order; what is found out about them serves every rule of this pattern."""
 
-    def __init__(self, rule: CheckedRule, instances: tuple[Instance, ...] | None = None) -> None:
-        """`instances`: those to make graphs at; by default the narrow ones."""
+    def __init__(self, rule: CheckedRule, instances: tuple[Instance, ...] | None = None, worlds: int = ENVIRONMENTS) -> None:
+        """`instances`: those to make graphs at; by default the narrow ones. `worlds`: choices of values for each graph."""
+        self._worlds = worlds
         self._made: list[Trial] = []
         self._more = enumerate(graphs_at(rule, FURTHER, narrow(rule) if instances is None else instances))
         self._name = rule.name
@@ -322,7 +362,7 @@ class Trials:
                     at, (graph, _, _) = next(self._more)
                 except (StopIteration, Unmakeable):
                     return
-                self._made.append(Trial(graph, random.Random(f"{self._name} {at}")))
+                self._made.append(Trial(graph, random.Random(f"{self._name} {at}"), self._worlds))
             yield self._made[i]
 
 
@@ -357,6 +397,30 @@ def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[Diff
     Where both make the same, nothing is evaluated: the original is known to hold.
     """
     return _search(mutant, original, original.trials, FURTHER if guard else TRIES)
+
+
+def tried(rule: CheckedRule, trials: Trials, tries: int) -> tuple[Difference | None, bool]:
+    """A graph and values at which a rule is false; and the truth of it having fired on a graph that has a value."""
+    with config.settings(fast_math=frozenset(rule.syntax.assuming)):
+        return _tried(rule, trials, tries)
+
+
+def _tried(rule: CheckedRule, trials: Trials, tries: int) -> tuple[Difference | None, bool]:
+    apply = Rewriter(rule)
+    met = False
+    equal = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None  # else evaluation does not judge it
+    for trial in trials.first(tries):
+        try:
+            made = apply(trial.graph)
+        except (ArithmeticError, LookupError):
+            continue
+        except IRError as why:
+            return Difference(trial.graph, None, why=f"becomes what is no node: {why.message}"), met
+        if made is not None:
+            if equal and (found := trial.differs(made, nsz=bool(rule.syntax.assuming))) is not None:
+                return found, True
+            met = met or trial.has_value()
+    return None, met
 
 
 def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int) -> tuple[Difference | None, str | None]:

@@ -1,0 +1,72 @@
+"""What guards say of tensors as a whole: which are of one shape, and what they surely evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from morok.dsl import syntax as S
+
+
+class Shapes:
+    """Variables of one rank, and of one shape, each by the first of them."""
+
+    def __init__(self, conditions: Iterable[S.Expr]) -> None:
+        self._ranks: dict[str, str] = {}
+        self._shapes: dict[str, str] = {}
+        for condition in conditions:
+            match condition:
+                case S.ECall(name="same_shape", args=(S.EName(name=x), S.EName(name=y))):
+                    _join(self._shapes, x, y)
+                    _join(self._ranks, x, y)
+                case S.ECompare(
+                    ops=("==",),
+                    operands=(S.ECall(name="rank", args=(S.EName(name=x),)), S.ECall(name="rank", args=(S.EName(name=y),))),
+                ):
+                    _join(self._ranks, x, y)
+
+    def of_rank(self, name: str) -> str:
+        """The variable that stands for all of the same rank."""
+        return _first(self._ranks, name)
+
+    def of_shape(self, name: str) -> str:
+        """The variable that stands for all of the same shape."""
+        return _first(self._shapes, name)
+
+
+def _first(of: dict[str, str], name: str) -> str:
+    while name in of:
+        name = of[name]
+    return name
+
+
+def _join(of: dict[str, str], x: str, y: str) -> None:
+    x, y = _first(of, x), _first(of, y)
+    if x != y:
+        of[y] = x
+
+
+def evaluated(condition: S.Expr) -> Iterator[S.Expr]:
+    """The expressions that a condition evaluates whatever they are: not the bodies of loops, nor what follows in an `or`."""
+    yield condition
+    match condition:
+        case S.EBinary(op="and" | "or", left=left):
+            yield from evaluated(left)
+        case S.EUnary(operand=operand):
+            yield from evaluated(operand)
+        case S.EBinary(left=left, right=right):
+            yield from evaluated(left)
+            yield from evaluated(right)
+        case S.ECompare(operands=(first, second, *_)):
+            yield from evaluated(first)
+            yield from evaluated(second)
+        case S.ECall(args=args):
+            for a in args:
+                yield from evaluated(a)
+        case S.EIndex(sequence=sequence, index=index):
+            yield from evaluated(sequence)
+            yield from evaluated(index)
+        case S.EComprehension(sequence=sequence):
+            yield from evaluated(sequence)
+        case S.EList(items=items):
+            for i in items:
+                yield from evaluated(i)

@@ -1,0 +1,312 @@
+"""Random graphs for patterns about tensors: of any rank, with axes of any size, 0 and 1 among them."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any, Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Instance
+from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.op import TABLE, Op
+from morok.ir.shape import shape_of
+from morok.ir.uop import UOp
+from morok.prove.trust.graphs import Maker, Unmakeable, operands
+
+RANKS: Final = (0, 1, 1, 2, 2, 2, 3, 3, 4, 5)
+SIZES: Final = (0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5)
+ATTEMPTS: Final = 30  # to choose what fits what was chosen before
+MOST: Final = 200  # elements of the result
+LARGEST: Final = 1000  # of an operand
+Shape = tuple[int, ...]
+
+
+class Misfit(Exception):
+    """What was chosen does not fit what a name stands for already."""
+
+
+class TensorMaker(Maker):
+    """Makes a graph for a pattern of views, and of what makes tensors, from the outside in: each node gets the shape that it is
+    to have, and chooses one for its operand.
+    """
+
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int] = ()) -> None:
+        super().__init__(rule, instance, rng, limits)
+        self.fields: dict[str, Any] = {}
+        self.buffers = 0
+        self.any = BY_NAME[rng.choice(("i32", "f32"))]
+
+    def make(self, p: S.Pattern) -> UOp:
+        for _ in range(ATTEMPTS):
+            self.nodes.clear()
+            self.fields.clear()
+            try:
+                return self.place(p) if _op(p) == "Index" else self.tensor(p, self.shape())
+            except Misfit:
+                continue
+        raise ValueError("no graph whose parts fit each other")
+
+    def scalar(self, node: S.Syntax) -> DType:
+        ty = self.rule.types.get(id(node))
+        bound = self.rule.bindings.get(getattr(node, "name", ""))
+        if ty is None and bound is not None:
+            ty = bound.type
+        name = "any" if ty is None else self.instance.element(ty)
+        return BY_NAME.get(name, self.any)
+
+    def shape(self) -> Shape:
+        while True:
+            found = tuple(self.rng.choice(SIZES) for _ in range(self.rng.choice(RANKS)))
+            if math.prod(found) <= MOST and (0 not in found or self.rng.random() < 0.6):
+                return found
+
+    # tensors of a given shape
+
+    def tensor(self, p: Any, shape: Shape) -> UOp:
+        match p:
+            case S.PVar(name=name):
+                return self.named(name, lambda: self.leaf(self.scalar(p), shape), shape)
+            case S.PBind(name=name, inner=inner):
+                return self.named(name, lambda: self.tensor(inner, shape), shape)
+            case S.PAlternatives(options=options):
+                return self.tensor(self.rng.choice(options), shape)
+            case S.PConst() | S.PLiteral():
+                if shape:
+                    raise Misfit
+                return super().make(p)
+            case S.POp(ops=ops, args=args):
+                op = self.rng.choice(ops)
+                given = [a for a in args if not isinstance(a, S.PType)]
+                return self.node(op, operands_of(op, given), p, shape)
+            case S.PStruct(op=op, fields=fields):
+                return self.node(op, {f.name: f.value or S.PVar(f.name) for f in fields}, p, shape)
+        raise Unmakeable(type(p).__name__)
+
+    def named(self, name: str, make: Any, shape: Shape) -> UOp:
+        found = self.nodes.get(name)
+        if math.prod(shape) > LARGEST:
+            raise Misfit
+        if found is None:
+            found = make()
+            if not name.startswith("_"):
+                self.nodes[name] = found
+        elif tuple(shape_of(found)) != shape:
+            raise Misfit
+        return found
+
+    def leaf(self, d: DType, shape: Shape) -> UOp:
+        """A tensor in memory; a number is a variable. At dtypes that memory has not, one made of such."""
+        if not shape:
+            return super().variable(d)
+        if d.is_index:
+            return UOp.new(Op.Cast, (self.leaf(dtypes.i32, shape),), dtype=d)
+        self.buffers += 1
+        unique = UOp.new(Op.Unique, (), self.buffers)
+        base = UOp.new(Op.Buffer, (unique, UOp.new(Op.Device, (), "CPU")), math.prod(shape), d)
+        return UOp.new(Op.Reshape, (base, *map(UOp.const, shape)))
+
+    def node(self, op: str, parts: dict[str, Any], p: S.Pattern, shape: Shape) -> UOp:
+        made = getattr(self, f"of_{op.lower()}", None)
+        if made is not None:
+            found: UOp = made(parts, shape)
+            return found
+        entry = TABLE[Op[op]]
+        if not entry.pointwise:
+            raise Unmakeable(f"a tensor made by {op}")
+        sources = [parts[o.name] for o in entry.operands]
+        whole = self.rng.randrange(len(sources))  # one at least has the shape; a number serves all elements
+        found_shapes = [shape if k == whole or self.rng.random() < 0.8 else () for k in range(len(sources))]
+        dtype = self.scalar(p) if op in ("Cast", "Bitcast") else None
+        return UOp.new(Op[op], tuple(self.tensor(s, n) for s, n in zip(sources, found_shapes, strict=True)), dtype=dtype)
+
+    # numbers and fields
+
+    def sizes(self, part: Any, wanted: Sequence[int | None]) -> list[int]:
+        """Sizes for a list of operands: those that are wanted, where anything is; any, where None is."""
+        part = list(part.items) if isinstance(part, S.PList) else part
+        if isinstance(part, list) and len(part) == 1 and isinstance(part[0], S.PSequence):
+            part = part[0]
+        if not isinstance(part, list):
+            name = part.name
+            kept = self.fields.get(name)
+            chosen = tuple(self.rng.randrange(4) if w is None else w for w in wanted) if kept is None else kept
+            if len(chosen) != len(wanted) or any(w is not None and w != c for w, c in zip(wanted, chosen, strict=True)):
+                raise Misfit
+            if not name.startswith("_"):
+                self.fields[name] = chosen
+            return list(chosen)
+        if len(part) != len(wanted):
+            raise Misfit
+        return [self.size(q, w) for q, w in zip(part, wanted, strict=True)]
+
+    def size(self, p: Any, wanted: int | None) -> int:
+        match p:
+            case S.PConst(kind="zero" | "one" as kind):
+                return self._is(wanted, int(kind == "one"))
+            case S.PLiteral(value=v):
+                return self._is(wanted, int(v))
+            case S.PConst(bound=name) if name is not None:
+                value = self.values.setdefault(name, self.rng.randrange(4) if wanted is None else wanted)
+                return self._is(wanted, value)
+        name = getattr(p, "name", "_")
+        value = self.fields.get(name)
+        if value is None:
+            value = self.rng.randrange(4) if wanted is None else wanted
+            if not name.startswith("_"):
+                self.fields[name] = value
+                self.nodes[name] = UOp.const(value)
+        return self._is(wanted, value)
+
+    @staticmethod
+    def _is(wanted: int | None, value: int) -> int:
+        if wanted is not None and wanted != value:
+            raise Misfit
+        return value
+
+    def field(self, part: Any, choose: Any) -> Any:
+        """A static field: as it is written, as its name stands for, or chosen."""
+        part = part.value if isinstance(part, S.PExpr) else part
+        match part:
+            case S.PList(items=items) | S.EList(items=items):
+                return tuple(getattr(i.value if isinstance(i, S.PExpr) else i, "value", None) for i in items)
+            case S.PLiteral(value=v) | S.ENumber(value=v):
+                return v
+        name = part.name
+        if name.startswith("_"):
+            return choose()
+        return self.fields.setdefault(name, choose())
+
+    # views
+
+    def of_reshape(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        self.sizes(parts["shape"], shape)
+        total = math.prod(shape)
+        below: list[int] = []
+        while total > 1 and self.rng.random() < 0.8:
+            below.append(self.rng.choice([n for n in range(1, total + 1) if total % n == 0]))
+            total //= below[-1]
+        below.insert(self.rng.randrange(len(below) + 1), total)
+        wanted = _sizes_written(parts["src"])
+        if wanted is not None:
+            below = self._of_rank(math.prod(shape), wanted)
+        return UOp.new(Op.Reshape, (self.tensor(parts["src"], tuple(below)), *map(UOp.const, shape)))
+
+    def _of_rank(self, total: int, rank: int) -> list[int]:
+        """So many sizes with a product."""
+        found: list[int] = []
+        for _ in range(rank - 1):
+            found.append(self.rng.choice([n for n in range(1, total + 1) if total % n == 0]) if total else self.rng.choice(SIZES))
+            total //= found[-1] or 1
+        return [*found, total]
+
+    def of_permute(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        axes = self.field(parts["axes"], lambda: tuple(self.rng.sample(range(len(shape)), len(shape))))
+        if sorted(axes) != list(range(len(shape))):
+            raise Misfit
+        below = tuple(shape[axes.index(a)] for a in range(len(shape)))
+        return UOp.new(Op.Permute, (self.tensor(parts["src"], below),), axes)
+
+    def of_expand(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        self.sizes(parts["shape"], shape)
+        below = tuple(1 if self.rng.random() < 0.4 else n for n in shape)
+        return UOp.new(Op.Expand, (self.tensor(parts["src"], below), *map(UOp.const, shape)))
+
+    def edges(self, parts: dict[str, Any], rank: int) -> tuple[list[int | None], list[int | None], Any, Any]:
+        begins, ends = parts["begins"], parts["ends"]
+        if isinstance(begins, list) and ends == []:
+            begins, ends = begins[: len(begins) // 2], begins[len(begins) // 2 :]
+        return [None] * rank, [None] * rank, begins, ends
+
+    def of_shrink(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        free, _, begins, ends = self.edges(parts, len(shape))
+        b = self.sizes(begins, free)
+        e = self.sizes(ends, [i + n for i, n in zip(b, shape, strict=True)])
+        below = tuple(n + self.rng.choice((0, 0, 1, 2)) for n in e)
+        return UOp.new(Op.Shrink, (self.tensor(parts["src"], below), *map(UOp.const, (*b, *e))))
+
+    def of_pad(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        free, _, begins, ends = self.edges(parts, len(shape))
+        if not isinstance(begins, list) and getattr(begins, "name", "") not in self.fields:
+            free = [self.rng.randrange(n + 1) for n in shape]
+        b = self.sizes(begins, free)
+        rest = [n - i for n, i in zip(shape, b, strict=True)]
+        if min(rest, default=0) < 0:
+            raise Misfit
+        known = isinstance(ends, list) or getattr(ends, "name", "") in self.fields
+        e = self.sizes(ends, [None] * len(shape) if known else [self.rng.randrange(n + 1) for n in rest])
+        below = tuple(n - i for n, i in zip(rest, e, strict=True))
+        if min(below, default=0) < 0:
+            raise Misfit
+        return UOp.new(Op.Pad, (self.tensor(parts["src"], below), *map(UOp.const, (*b, *e))))
+
+    def of_flip(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        flags = self.field(parts["axes"], lambda: tuple(self.rng.random() < 0.5 for _ in shape))
+        if len(flags) != len(shape):
+            raise Misfit
+        return UOp.new(Op.Flip, (self.tensor(parts["src"], shape),), tuple(map(bool, flags)))
+
+    def of_iota(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        if len(shape) != 1:
+            raise Misfit
+        return UOp.new(Op.Iota, (UOp.const(self.size(parts["end"], shape[0])),))
+
+    def of_concat(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        if not shape:
+            raise Misfit
+        axis = self.field(parts["axis"], lambda: self.rng.randrange(len(shape)))
+        if not 0 <= axis < len(shape):
+            raise Misfit
+        sources = parts["sources"].items if isinstance(parts["sources"], S.PList) else parts["sources"]
+        if not isinstance(sources, (list, tuple)) or any(isinstance(s, S.PSequence) for s in sources):
+            raise Unmakeable("any number of tensors")
+        cuts = sorted(self.rng.randrange(shape[axis] + 1) for _ in sources[1:])
+        sizes = [b - a for a, b in zip((0, *cuts), (*cuts, shape[axis]), strict=True)]
+        made = [self.tensor(s, (*shape[:axis], n, *shape[axis + 1 :])) for s, n in zip(sources, sizes, strict=True)]
+        return UOp.new(Op.Concat, tuple(made), axis)
+
+    # places
+
+    def place(self, p: Any) -> UOp:
+        """An element of a view."""
+        parts = operands_of("Index", p.args) if isinstance(p, S.POp) else {f.name: f.value or S.PVar(f.name) for f in p.fields}
+        indices = parts["indices"].items if isinstance(parts["indices"], S.PList) else parts["indices"]
+        shape = self.shape()
+        if isinstance(indices, (list, tuple)) and not any(isinstance(i, S.PSequence) for i in indices):
+            shape = tuple(self.rng.choice((1, 1, 2, 3, 4)) for _ in indices)
+        if 0 in shape or not shape:
+            raise Misfit
+        buffer = self.tensor(parts["buffer"], shape)
+        found = [UOp.var(f"i{k}", dtypes.index, 0, n - 1) for k, n in enumerate(shape)]
+        for i, node in zip(indices if isinstance(indices, (list, tuple)) else (), found, strict=False):
+            if isinstance(i, S.PVar):
+                self.nodes[i.name] = node
+        return buffer.index(*found)
+
+
+def _op(p: Any) -> str:
+    while isinstance(p, S.PBind):
+        p = p.inner
+    return p.op if isinstance(p, S.PStruct) else p.ops[0] if isinstance(p, S.POp) else ""
+
+
+def _sizes_written(p: Any) -> int | None:
+    """The rank that a pattern gives a tensor, if it does."""
+    while isinstance(p, S.PBind):
+        p = p.inner
+    if isinstance(p, S.POp) and p.ops[0] in ("Reshape", "Expand") and not any(isinstance(a, S.PSequence) for a in p.args):
+        return len(p.args) - 1
+    return None
+
+
+def operands_of(op: str, given: Sequence[Any]) -> dict[str, Any]:
+    """What a pattern gives an op, by the names of its operands and fields."""
+    entry = TABLE[Op[op]]
+    found = operands(op, given)
+    for o in entry.operands:
+        found.setdefault(o.name, [])
+    if not any(o.many for o in entry.operands):
+        for name, value in zip(entry.fields, given[len(entry.operands) :], strict=False):
+            found[name] = value
+    return found

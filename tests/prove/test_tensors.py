@@ -1,0 +1,167 @@
+"""Rules about tensors: proved at any rank and size, or refuted by graphs; never both."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+
+from morok.dsl import values
+from morok.dsl.check import check_file, check_text
+from morok.dsl.checked import CheckedRule
+from morok.ir.dtype import dtypes
+from morok.ir.interpret import evaluate
+from morok.ir.op import Op
+from morok.ir.text import load
+from morok.ir.uop import UOp
+from morok.prove import smt
+from morok.prove.answers import DEFAULT_BUDGET, Answer
+from morok.prove.parametric import laws, numbers
+from morok.prove.parametric.integers import TIMES
+from morok.prove.parametric.proof import parametric_proof
+from morok.prove.parametric.setting import Setting
+from morok.prove.progress import Progress
+from morok.prove.smt.graph import subterms
+from morok.prove.symbol import Symbol
+from morok.prove.trust import sieve
+from morok.prove.workers import judge
+from morok.rewrite.ruleset import RuleSet
+
+A, B = Symbol("variable", "a"), Symbol("variable", "b")
+HERE = Path(__file__).parent
+# Beyond what graphs are tried at: nothing refutes these, and nothing may show them.
+BEYOND = frozenset({"views.first_axes", "views.not_six", "numbers.up_to_two"})
+
+
+def rules(name: str) -> list[CheckedRule]:
+    return list(check_file(HERE / f"tensors_{name}.rules").rules())
+
+
+def rule(text: str) -> CheckedRule:
+    (found,) = check_text(f'group g "tensors"\n\nr: {text}\n', "<test>").rules()
+    return found
+
+
+def holds(of: CheckedRule) -> bool:
+    smt.forget()
+    return parametric_proof(of, Progress(DEFAULT_BUDGET, False).ask).holds
+
+
+@pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
+def test_what_holds_at_any_rank_is_proved_without_an_extent(of: CheckedRule) -> None:
+    found = judge(of, DEFAULT_BUDGET, False)
+    assert found.verdict == "proved", found.message
+    assert not found.extents
+
+
+@pytest.mark.parametrize("of", rules("false"), ids=lambda r: r.name)
+def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of: CheckedRule) -> None:
+    assert not holds(of)
+    found = judge(of, DEFAULT_BUDGET, False)
+    assert found.verdict == ("unknown" if of.name in BEYOND else "refuted"), found.message
+    if found.verdict == "refuted":
+        assert found.counterexample is not None
+        assert found.counterexample["confirmed"]
+
+
+@pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
+def test_graphs_of_several_ranks_are_met_and_agree(of: CheckedRule) -> None:
+    """A second opinion: the rule's own matcher and the interpreter."""
+    apply = sieve.Rewriter(of)
+    ranks, fired = set(), 0
+    for trial in sieve.Trials(of, of.instances, worlds=1).first(120):
+        made = apply(trial.graph)
+        if made is not None:
+            assert trial.differs(made) is None
+            fired += trial.has_value()
+            ranks.add(len(trial.graph.shape))
+    assert fired > 5
+    assert len(ranks) > 1 or "numbers" in of.name
+
+
+@pytest.mark.parametrize(
+    ("text", "sound"),
+    [
+        ("Permute { src: x, axes: a } if len(a) == 1 ~> x", True),
+        ("Permute { src: x, axes: a } if len(a) == 2 ~> x", False),
+        ("Permute { src: x, axes: a } if rank(x) <= 1 ~> x", True),
+        ("Permute { src: x, axes: a } if rank(x) <= 2 ~> x", False),
+        ("Flip { src: x, axes: a } if all(vmax(n) <= 1 for n in shape(x)) ~> x", True),
+        ("Flip { src: x, axes: a } if all(vmax(n) <= 2 for n in shape(x)) ~> x", False),
+        ("Flip { src: x, axes: a } if any(vmax(n) == 0 for n in shape(x)) ~> x", True),
+        ("Flip { src: x, axes: a } if any(vmax(n) == 1 for n in shape(x)) ~> x", False),
+        ("Shrink { src: x, begins: b, ends: e } if same_shape(x, x) ~> x", False),
+    ],
+)
+def test_conditions_on_ranks_and_sizes(text: str, sound: bool) -> None:
+    used = text.replace("axes: a }", "axes: _a }") if "(a)" not in text else text
+    used = used.replace("begins: b, ends: e", "begins: _b, ends: _e")
+    assert holds(rule(used)) is sound
+
+
+def test_what_graphs_say_of_their_shapes() -> None:
+    """`rank`, `shape`, `known` have no value of what has no shape of its own, and `inverse` none of what is no permutation."""
+    one = "group g\nr: Detach(x: i32) if rank(x) == 2 and known(shape(x)[1]) == 3 ~> x\n"
+    fires = RuleSet.of(list(check_text(one, "<test>").rules()), unproved=True)["g.r"].apply
+    assert fires(load("Detach(Reshape(Buffer(Unique(1), Device('CPU'), 6): i32, 2, 3))".replace("'", '"'))) is not None
+    assert fires(load("Detach(Reshape(Buffer(Unique(1), Device('CPU'), 6): i32, 3, 2))".replace("'", '"'))) is None
+    assert fires(load("Detach(Reshape(Param(0): i32, 2, 3))")) is not None
+    assert fires(load("Detach(Param(0): i32)")) is None
+
+
+@pytest.mark.parametrize("rank", range(5))
+def test_the_inverse_of_a_permutation(rank: int) -> None:
+    for axes in itertools.product(range(-1, rank + 1), repeat=rank):
+        if sorted(axes) == list(range(rank)):
+            back = values.inverse(axes)
+            assert [axes[k] for k in back] == list(range(rank))
+        else:
+            with pytest.raises(values.NoValue):
+                values.inverse(axes)
+
+
+def test_the_laws_of_row_major_places() -> None:
+    """What proofs take for granted of places and their digits, at all shapes of small sizes."""
+    for rank in range(4):
+        for shape in itertools.product(range(4), repeat=rank):
+            elements = math.prod(shape)
+            vectors = list(itertools.product(*(range(n) for n in shape)))
+            places = [_flat(shape, i) for i in vectors]
+            assert sorted(places) == list(range(elements))
+            for place, i in zip(places, vectors, strict=True):
+                digits = _digits(shape, place)
+                assert digits == i
+                assert _flat(shape, digits) == place
+
+
+def _flat(shape: tuple[int, ...], i: tuple[int, ...]) -> int:
+    place = 0
+    for n, k in zip(shape, i, strict=True):
+        place = place * n + k
+    return place
+
+
+def _digits(shape: tuple[int, ...], place: int) -> tuple[int, ...]:
+    found = []
+    for n in reversed(shape):
+        found.append(place % n)
+        place //= n
+    return tuple(reversed(found))
+
+
+@pytest.mark.parametrize("name", ["Add", "Sub", "Mul", "Max", "Min", "Idiv", "Mod", "FloorDiv", "FloorMod"])
+def test_proofs_and_the_interpreter_calculate_alike_with_indices(name: str) -> None:
+    x, y = UOp.var("x", dtypes.index, -9, 9), UOp.var("y", dtypes.index, -9, 9)
+    ask = Progress(DEFAULT_BUDGET, False).ask
+    for a, b in itertools.product((-7, -1, 0, 1, 2, 3, 8), repeat=2):
+        if b <= 0 and name in ("Idiv", "Mod", "FloorDiv", "FloorMod"):
+            continue  # of such divisors proofs know nothing
+        s = Setting()
+        term = numbers.op(name, "index", "index")(laws.NUMBER(smt.Int(A)), laws.NUMBER(smt.Int(B)))
+        found = numbers.number(s, term).term
+        products = [t for t in subterms([found, *s.laws]) if t.data is TIMES]
+        given = [smt.Int(A) == a, smt.Int(B) == b, *s.laws, *(laws.product_with(b, *t.args) for t in products)]
+        expected = evaluate(UOp.new(Op[name], (x, y)), {"x": a, "y": b})
+        assert ask("number", [*given, smt.Not(found == expected)], 1.0).answer is Answer.UNSAT, (a, b)
