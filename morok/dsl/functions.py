@@ -196,7 +196,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         _fact("is_float", ("dtype",), "bool"),
         _fact("safe_cast", ("dtype", "dtype"), "bool"),
         _fact("free_of_axes", ("node", "seq"), "bool"),
-        _fact("known", ("node",), "int", partial=True),
+        _fact("constant", ("node",), "int", partial=True),
         _fact("rank", ("node",), "int", partial=True),
         _fact("shape", ("node",), "sizes", partial=True),
         _fact("same_shape", ("node", "node"), "bool"),

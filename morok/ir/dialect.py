@@ -84,7 +84,7 @@ def _shape(node: UOp) -> tuple[UOp, ...]:
     return tuple(UOp.const(n, dtypes.index) if isinstance(n, int) else n for n in shape_of(node))
 
 
-def _known(node: UOp) -> int:
+def _constant_of(node: UOp) -> int:
     """The number that a constant of one lane is. Undefined of any other node."""
     if node.op is not Op.Const or node.dtype.count != 1 or not node.dtype.is_integral:
         raise Undefined
@@ -179,7 +179,7 @@ class _Morok:
         "free_of_axes": free_of_axes,
         "launched": launched,
         "counts": counts,
-        "known": _known,
+        "constant": _constant_of,
         "rank": lambda n: len(_shape(n)),
         "shape": _shape,
         "same_shape": lambda a, b: _says_shape(a) and _says_shape(b) and shape_of(a) == shape_of(b),

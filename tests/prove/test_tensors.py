@@ -102,8 +102,8 @@ def test_conditions_on_ranks_and_sizes(text: str, sound: bool) -> None:
 
 
 def test_what_graphs_say_of_their_shapes() -> None:
-    """`rank`, `shape`, `known` have no value of what has no shape of its own, and `inverse` none of what is no permutation."""
-    one = "group g\nr: Detach(x: i32) if rank(x) == 2 and known(shape(x)[1]) == 3 ~> x\n"
+    """`rank`, `shape`, `constant` have no value of what has no shape of its own, and `inverse` none of what is no permutation."""
+    one = "group g\nr: Detach(x: i32) if rank(x) == 2 and constant(shape(x)[1]) == 3 ~> x\n"
     fires = RuleSet.of(list(check_text(one, "<test>").rules()), unproved=True)["g.r"].apply
     assert fires(load("Detach(Reshape(Buffer(Unique(1), Device('CPU'), 6): i32, 2, 3))".replace("'", '"'))) is not None
     assert fires(load("Detach(Reshape(Buffer(Unique(1), Device('CPU'), 6): i32, 3, 2))".replace("'", '"'))) is None

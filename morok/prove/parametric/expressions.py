@@ -415,7 +415,7 @@ def _several(of: Sequence[Any]) -> list[Integer]:
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "len": _length,
     "inverse": _inverse,
-    "known": _known,
+    "constant": _known,
     "vmin": _least,
     "vmax": _most,
     "rank": _rank,

@@ -373,6 +373,8 @@ class Reading:
 
     def many(self, part: Any) -> list[Items | Vector]:
         """Operands, one by one and by sequences."""
+        if isinstance(part, (S.PSequence, S.ESpread)):
+            part = [part]
         if isinstance(part, S.PVar) and not isinstance(self.names.get(part.name), Vector):
             return [self.sequence(part)]
         if isinstance(part, S.PList):

@@ -32,7 +32,7 @@ from morok.marks import trusted
 from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.launched import about_launches
 from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
-from morok.prove.parametric.tensors import about_tensors
+from morok.prove.parametric.tensors import OPS as TENSOR_OPS
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment, large_numbers
@@ -202,7 +202,7 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
         n in named for n, info in rule.dialect.ops.items() if not info.params
     )
     made_for = (
-        (about_tensors(rule), TensorMaker),
+        (not named.isdisjoint(TENSOR_OPS), TensorMaker),
         (about_launches(rule), LaunchMaker),
         (about_axes(rule), UnrolledMaker),
         (about_lanes(rule), LaneMaker),
