@@ -294,11 +294,14 @@ def test_rules_of_a_sealed_file_have_limits_unless_they_are_listed(copied: Path)
     limits = ledger.sealed(file, file.read_bytes())
     assert limits is not None
     assert set(limits) == bounded
-    (folders.proofs_folder() / ledger.BEYOND).write_text("\n".join(bounded - {"nested_index.nested"}))
-    ledger._beyond.cache_clear()
-    assert ledger.sealed(file, file.read_bytes()) is None, "the seal is of another list"
-    seal_now(file)
-    assert set(ledger.sealed(file, file.read_bytes()) or ()) == {"nested_index.nested"}
+    for listed in ("another.rule", *bounded):
+        (folders.proofs_folder() / ledger.BEYOND).write_text(listed)
+        ledger._beyond.cache_clear()
+        assert ledger.sealed(file, file.read_bytes()) is None, "the seal is of another list"
+        seal_now(file)
+        limits = ledger.sealed(file, file.read_bytes())
+        assert limits is not None
+        assert set(limits) == bounded - {listed}
 
 
 def test_a_page_that_lacks_a_rule_is_not_sealed(copied: Path) -> None:
