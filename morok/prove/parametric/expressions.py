@@ -11,7 +11,7 @@ from morok.prove import smt
 from morok.prove.parametric import axis_conditions, laws, numbers, tensors
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.functions import dtype_named, function, result_dtype
-from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.numbers import LEAST, MOST, has_value
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
@@ -30,6 +30,8 @@ from morok.prove.parametric.values import (
 )
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
+from morok.prove.smt.graph import subterms
+from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
@@ -62,6 +64,12 @@ def value(r: Reading, e: S.Expr) -> Any:
             return _call(r, e)
         case S.EStruct():
             return r.made(e.op, r.parts(e.op, e), e)
+        case S.EIndex(sequence=S.EComprehension(condition=S.Expr()) as found, index=S.ENumber(value=0)) if r.tensors:
+            return _first(r, found)
+        case S.EIndex(sequence=S.EList(items=(S.EComprehension(condition=S.Expr()) as found,)), index=S.ENumber(value=0)) if (
+            r.tensors
+        ):
+            return _first(r, found)
         case S.EIndex():
             return item(r, value(r, e.sequence), number(value(r, e.index)))
         case S.ERange():
@@ -152,6 +160,37 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
     if not r.guarding and not r.probing:
         at(r.setting.probe("anywhere"))  # what it says at any place must be well-formed
     return Items(sequence.length, _quietly(r, at))
+
+
+def _first(r: Reading, e: S.EComprehension) -> Any:
+    """The value of `[body for x in xs if condition][0]`: of any item that meets the condition. If none does, the rule does not
+    fire.
+    """
+    if r.guarding or e.condition is None:
+        raise Unsupported("the first item that meets a condition, in a guard")
+    s = r.setting
+    sequence, condition = items(value(r, e.sequence)), e.condition
+    outer = dict(r.names)
+
+    def named(k: Integer, what: S.Expr, truth: bool) -> Any:
+        before, was = r.names, r.premising
+        r.names, r.premising = {**before, **outer, **_named(e.names, sequence.at(k))}, False
+        try:
+            return r.truth(what) if truth else value(r, what)
+        finally:
+            r.names, r.premising = before, was
+
+    with s.anywhere() as place:
+        asked = named(place, condition, True)
+    free = [t for t in subterms([sequence.length.term, asked]) if t.head == "const" and t.sort is INT and t is not place.term]
+    there = smt.Substitution((t, smt.Int(Symbol("fixed", "free", k))) for k, t in enumerate(free))
+    f = s.firsts.setdefault((there(sequence.length.term), there(asked)), s.symbol("first"))
+    first = integer(smt.Function(f, *([INT] * len(free)), INT)(*free) if free else smt.Int(f))  # seen to depend on these
+    if not s.trying and (first.term, *s.guard) not in s.said:
+        s.said.add((first.term, *s.guard))
+        found = smt.And(within(first, 0, sequence.length), named(first, condition, True))
+        s.premise(smt.Implies(smt.And(*s.guard), found))
+    return named(first, e.body, False)
 
 
 def _quietly(r: Reading, at: Callable[[Integer], Any]) -> Callable[[Integer], Any]:

@@ -102,6 +102,8 @@ class Setting:
         self.parts: dict[tuple[Expr, Expr], Joined] = {}
         self.nested_items: dict[Applicable, Joined] = {}
         self.places: set[Applicable] = set()
+        self.said: set[tuple[Expr, ...]] = set()  # of which first items it has been said what they are, and where
+        self.firsts: dict[tuple[Expr, Expr], Symbol] = {}
         self.inverses: dict[tuple[Expr, Expr], Applicable] = {}
         self.selections: set[Applicable] = set()
         self.ends: dict[Lane, Vector] = {}

@@ -525,7 +525,8 @@ def _lanes_of_indices(r: Reading, indices: Items, buffer: Tensor) -> Integer:
     else:
         count = r.wanted
         narrow = smt.Bool(s.symbol("narrow"))
-        s.for_all(length, lambda k: smt.Not(own(k).term == count.term), narrow)
+        at_sizes = lambda k: smt.And(own(k).term > 0, buffer.size(k).term >= 0)  # noqa: E731
+        s.for_all(length, lambda k: smt.Not(own(k).term == count.term), narrow, at_sizes)
         r.claim(smt.Or(count.term == 1, smt.Not(narrow)))
     _of_each(s, r.part == "pattern", length, lambda k: smt.Or(own(k).term == 1, own(k).term == count.term), smt.TRUE)
     return count
