@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
-from morok.errors import IRError
+from morok.errors import IRError, ShapeError
 from morok.ir.interpret.loops import Frame, Loops, Task
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.interpret.values import INVALID, Pointer, Poison, known, lane
 from morok.ir.op import Op
-from morok.ir.shape import edges
+from morok.ir.shape import edges, has_shape
 from morok.ir.uop import UOp
 
 THROUGH: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy})
@@ -179,8 +180,10 @@ class Places(Loops):
         _one_an_axis(at, node)
         below = yield self.shape(node.src[0])
         if op is Op.Reshape:
-            flat = 0
-            for i, n in zip(at, (yield self.shape(node)), strict=True):
+            flat, shape = 0, (yield self.shape(node))
+            if has_shape(node.src[0]) and math.prod(shape) != math.prod(below):
+                raise ShapeError(f"Reshape of {tuple(below)} to {tuple(shape)}")
+            for i, n in zip(at, shape, strict=True):
                 if not 0 <= i < n:
                     return [Poison(f"index {i} of {n}", node)]
                 flat = flat * n + i

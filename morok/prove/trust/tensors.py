@@ -278,11 +278,17 @@ class TensorMaker(Maker):
         if 0 in shape or not shape:
             raise Misfit
         buffer = self.tensor(parts["buffer"], shape)
-        found = [UOp.var(f"i{k}", dtypes.index, 0, n - 1) for k, n in enumerate(shape)]
+        found = [self.index(k, n) for k, n in enumerate(shape)]
         for i, node in zip(indices if isinstance(indices, (list, tuple)) else (), found, strict=False):
             if isinstance(i, S.PVar):
                 self.nodes[i.name] = node
         return buffer.index(*found)
+
+    def index(self, k: int, size: int) -> UOp:
+        """An index below a size: a number, or a variable."""
+        if self.rng.random() < 0.5:
+            return UOp.const(self.rng.randrange(size))
+        return UOp.var(f"i{k}", dtypes.index, 0, size - 1)
 
 
 def _op(p: Any) -> str:
