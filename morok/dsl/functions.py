@@ -182,6 +182,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         Function("step", ("pairs", "int"), "int", values.step, "_step", _step, True),
         Function("at", ("pairs", "int", "int"), "int", values.at, "_at", _at, True),
         Function("zip", ("seq", "seq"), "tuple", values.paired, "_paired", lambda d, *xs: d.paired(*xs), True),
+        Function("where", ("bool", "int", "int"), "int", values.where, "_where", lambda d, c, a, b: d.either_of(c, a, b), True),
         Function("inverse", ("ints",), "ints", values.inverse, "_inverse", _inverse, True),
         _fact("vmin", ("node",), "bound", lambda g, e: g.bound(e)),
         _fact("vmax", ("node",), "bound", lambda g, e: g.bound(e)),

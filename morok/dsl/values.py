@@ -114,6 +114,12 @@ def paired(*sequences: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
     return tuple(zip(*sequences, strict=True))
 
 
+def where(condition: Any, yes: Any, no: Any) -> int:
+    """One of two integers; both must have a value."""
+    a, b = integer(yes), integer(no)
+    return a if truth(condition) else b
+
+
 def inverse(axes: Sequence[Any]) -> tuple[int, ...]:
     """The permutation that undoes one: of what is none, no value."""
     found = [integer(a) for a in axes]
@@ -262,6 +268,7 @@ NAMES: Final[dict[str, Any]] = {
     "_item": item,
     "_paired": paired,
     "_inverse": inverse,
+    "_where": where,
     "_equal": equal,
     "_shl": shl,
     "_shr": shr,

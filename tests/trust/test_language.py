@@ -61,3 +61,24 @@ def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
     except RuleLimitError:
         return  # numbers that may become too large
     agree(lets, guard, a, b, *bounds)
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "inverse([a, b])[0] == 1",
+        "inverse([a, b, 2])[1] == a",
+        "inverse(inverse([a, b, 0])) == [a, b, 0]",
+        "len(inverse([a])) == b",
+        "len(inverse([a for a in 0..b])) == b",
+        "where(a < b, a, b) == min(a, b, 2)",
+        "where(a // b > 0, a, b) > 1",
+        "where(a > b, a // b, 3) > 2",
+        "where(vmax(x) > a, b, a) < 2",
+        "sum(where(k == a, b, 1) for k in 0..4) > 4",
+    ],
+)
+@pytest.mark.parametrize("bounds", BOUNDS[:5])
+def test_permutations_and_choices_mean_one_thing(guard, bounds):
+    outcomes = {repr(agree([], guard, a, b, *bounds)["evaluation"]) for a in (-1, 0, 1, 2, 3, 7) for b in (-2, 0, 1, 2, 5)}
+    assert len(outcomes) > 1

@@ -96,6 +96,8 @@ class Sequences(Values):
         return Sequence(tuple(Sequence(row) for row in zip(*columns, strict=True)))
 
     def in_order(self, items: list[Any]) -> Sequence:
+        """A sequence of numbers: it has a value where all of them have one."""
+        self.need(*(n.exists for n in items))
         return Sequence(tuple(items))
 
     def every(self, items: tuple[Any, ...]) -> Truth:
