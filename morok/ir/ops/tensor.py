@@ -188,24 +188,9 @@ TABLE.define(
         Op.Expand, (_SRC, _SHAPE), typing=_expand_type, bounds=_first_bounds, types="result = src; shape in index; shape scalar"
     )
 )
-TABLE.define(
-    OpDef(
-        Op.Pad,
-        (_SRC, *_EDGES),
-        typing=_pad_type,
-        bounds=_pad_bounds,
-        types="result = src; begins in index; begins scalar; ends in index; ends scalar",
-    )
-)
-TABLE.define(
-    OpDef(
-        Op.Shrink,
-        (_SRC, *_EDGES),
-        typing=_shrink_type,
-        bounds=_first_bounds,
-        types="result = src; begins in index; begins scalar; ends in index; ends scalar",
-    )
-)
+_EDGED: Final = "result = src; begins in index; begins scalar; ends in index; ends scalar"
+TABLE.define(OpDef(Op.Pad, (_SRC, *_EDGES), typing=_pad_type, bounds=_pad_bounds, types=_EDGED))
+TABLE.define(OpDef(Op.Shrink, (_SRC, *_EDGES), typing=_shrink_type, bounds=_first_bounds, types=_EDGED))
 TABLE.define(
     OpDef(
         Op.Flip, (_SRC,), ("axes",), typing=_axes_type, bounds=_first_bounds, types="result = src", field_kinds={"axes": "bools"}
