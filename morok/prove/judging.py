@@ -97,7 +97,7 @@ def by_flags(
 
 
 def probe(o: Obligation, world: Any, progress: Progress, most: int = MOST_PROBES) -> Any:
-    """Where the solver gives up, try a few values by substitution: a rule that is false at 0 or NaN need not stay unknown.
+    """A counterexample among a few plain values, where the solver gives up: what is false at 0 or NaN need not stay unknown.
 
     A model of the premises and the negated claim; None if none of the values makes one.
     """

@@ -23,7 +23,7 @@ from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
 from morok.prove.parametric.proof import parametric_proof
-from morok.prove.parametric.tensors import about_tensors
+from morok.prove.parametric.tensor_rules import about_tensors
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
 from morok.prove.semantics.term import Unsupported
@@ -49,10 +49,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
     theory = theory_of(rule)
     asked.clear()
     try:
-        if about_tensors(rule):
-            prove_tensors(rule, progress)
-        else:
-            prove_instances(rule, theory, progress)
+        prove_any(rule, theory, progress)
     except OutOfSteps as why:
         progress.unknown.append(str(why))
     else:
@@ -92,21 +89,26 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
     progress.everywhere = tuple(dict.fromkeys(plural(progress.extents.pop(key)) for key in beyond))
 
 
-def prove_tensors(rule: CheckedRule, progress: Progress) -> None:
-    """The proof of a rule about tensors: for all ranks and sizes at once. Graphs on which it fires are evaluated first: they
-    refute it, or show that pattern and guards can be met.
+def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
+    """The proof of a rule: of one about tensors for all ranks and sizes at once where that can be, else instance by instance."""
+    if not (about_tensors(rule) and decided_at_any_rank(rule, progress)):
+        prove_instances(rule, theory, progress)
+
+
+def decided_at_any_rank(rule: CheckedRule, progress: Progress) -> bool:
+    """Truth of a rule about tensors being refuted by one of a few hundred graphs; or proved, where some of these are met: nothing
+    else shows that its pattern and its guards can hold together.
     """
     progress.refuted, met = evaluated(rule)
     if progress.refuted is not None:
-        return
-    proof = parametric_proof(rule, progress.ask)
-    if not proof.holds:
-        progress.unknown.append(proof.why)
-    elif not met:
-        progress.unknown.append("of the graphs that were tried its pattern and its guards hold for none")
-    else:
-        progress.covered["tensors"] = ["every dtype"]
-        progress.everywhere = ("axes", "elements")
+        return True
+    before = len(progress.obligations)
+    if not met or not parametric_proof(rule, progress.ask).holds:
+        del progress.obligations[before:]
+        return False
+    progress.covered["tensors"] = ["every dtype"]
+    progress.everywhere = ("axes", "elements")
+    return True
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:

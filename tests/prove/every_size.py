@@ -1,4 +1,4 @@
-"""What proofs at every size show, for tests."""
+"""Proofs at every size, for tests."""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ from morok.rewrite.ruleset import RuleSet
 A, B = Symbol("variable", "a"), Symbol("variable", "b")
 HERE = Path(__file__).parent
 # Beyond what graphs are tried at: nothing refutes these, and nothing may show them.
-BEYOND = frozenset({"views.first_axes", "views.not_six", "numbers.up_to_two"})
+BEYOND = frozenset(
+    {"views.first_axes", "views.not_six", "views.six_axes", "views.no_inverse", "places.nowhere", "numbers.up_to_two"}
+)
 
 
 def rules(name: str) -> list[CheckedRule]:
@@ -60,7 +62,8 @@ def test_what_holds_at_any_rank_is_proved_without_an_extent(of: CheckedRule) -> 
 def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of: CheckedRule) -> None:
     assert not holds(of)
     found = judge(of, DEFAULT_BUDGET, False)
-    assert found.verdict == ("unknown" if of.name in BEYOND else "refuted"), found.message
+    # `bounded` is true as far as it goes: a matcher keeps to ranks that were tried
+    assert found.verdict in (("unknown", "bounded") if of.name in BEYOND else ("refuted",)), found.message
     if found.verdict == "refuted":
         assert found.counterexample is not None
         assert found.counterexample["confirmed"]
@@ -78,7 +81,7 @@ def test_graphs_of_several_ranks_are_met_and_agree(of: CheckedRule) -> None:
             fired += trial.has_value()
             ranks.add(len(trial.graph.shape))
     assert fired > 5
-    assert len(ranks) > 1 or of.name.split(".")[0] in ("numbers", "places")
+    assert len(ranks) > 1 or of.name.split(".")[0] in ("numbers", "places", "marks")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,7 @@ def test_the_inverse_of_a_permutation(rank: int) -> None:
 
 
 def test_the_laws_of_row_major_places() -> None:
-    """What proofs take for granted of places and their digits, at all shapes of small sizes."""
+    """The assumptions of proofs about places and their digits, at all shapes of small sizes."""
     for rank in range(4):
         for shape in itertools.product(range(4), repeat=rank):
             elements = math.prod(shape)

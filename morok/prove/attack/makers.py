@@ -25,6 +25,7 @@ from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, large_numbers, numbers
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import FOLDS, StructureMaker
+from morok.prove.trust.tensors import TensorMaker, about_tensors_alone
 from morok.prove.trust.unrolled import UnrolledMaker
 
 MOST: Final = 64
@@ -229,6 +230,8 @@ class Graphs:
 
     def maker(self, large: bool) -> Any:
         rule, instance, rng = self.rule, self.instance, self.rng
+        if about_tensors_alone(rule):
+            return TensorMaker(rule, instance, rng)
         if about_launches(rule):
             return LaunchMaker(rule, instance, rng)
         if about_axes(rule):

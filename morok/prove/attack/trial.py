@@ -19,7 +19,7 @@ from morok.prove.attack import compiled, orders, tolerance
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.encoding.obligation import OutOfSteps
-from morok.prove.obligations import conclude, is_definition, prove_beyond, prove_instances, scope, theory_of
+from morok.prove.obligations import conclude, is_definition, prove_any, prove_beyond, scope, theory_of
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import canonical
 from morok.prove.smt.session import Died
@@ -91,7 +91,7 @@ def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
     """The prover's verdict. Unlike `morok prove` no values are tried where it is unsure: firing the rule does that."""
     progress = Progress(budget, keep=False)
     try:
-        prove_instances(rule, theory_of(rule), progress)
+        prove_any(rule, theory_of(rule), progress)
         if progress.extents and progress.refuted is None and not progress.unknown:
             prove_beyond(rule, progress)
     except (OutOfSteps, Died) as why:

@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric import axis_conditions, laws, loops, numbers
 from morok.prove.parametric.functions import function
-from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.integers import COMPARISONS, Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none
 from morok.prove.parametric.values import AxisList, Datum, Items, Loops, Vector, axis_list, items, number, vector
 from morok.prove.semantics.term import Unsupported
@@ -116,16 +116,6 @@ def _each_among(r: Reading, lists: Items, c: AxisList) -> Expr:
     return so
 
 
-_COMPARISONS: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: smt.Not(a == b),
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-
-
 _OF_NUMBERS: Final[dict[str, Callable[[int, int], bool]]] = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -159,14 +149,14 @@ def _in_full(r: Reading, e: S.Expr) -> Expr:
 
 def _compared(r: Reading, op: str, a: Any, b: Any) -> Expr:
     if isinstance(a, Datum) and isinstance(b, Datum) and a.dtype == b.dtype and op in ("==", "!="):
-        return _COMPARISONS[op](a.term, b.term)
+        return COMPARISONS[op](a.term, b.term)
     if isinstance(a, Expr) and isinstance(b, Expr) and a.sort is b.sort is laws.BOOL and op in ("==", "!="):
-        return _COMPARISONS[op](a, b)
+        return COMPARISONS[op](a, b)
     x, y = number(a), number(b)
     if x.known is not None and y.known is not None:
         return smt.BoolVal(_OF_NUMBERS[op](x.known, y.known))
     r.setting.compared(number(a), number(b))
-    return _COMPARISONS[op](number(a).term, number(b).term)
+    return COMPARISONS[op](number(a).term, number(b).term)
 
 
 def _quantified(r: Reading, over: S.Expr, every: bool) -> Expr:
@@ -256,8 +246,9 @@ def _one_node(r: Reading, x: Vector, y: Vector) -> Expr:
     """Two nodes being one: what follows is that they have one value."""
     if x.count.known != 1 or y.count.known != 1:
         raise Unsupported("vectors that are one")
-    a, b = x.at(r.here, integer(0)), y.at(r.here, integer(0))
-    return smt.And(a == b, numbers.number(r.setting, a).term == numbers.number(r.setting, b).term)
+    s, a, b = r.setting, x.at(r.here, integer(0)), y.at(r.here, integer(0))
+    numbers_are = numbers.number(s, a).term == numbers.number(s, b).term
+    return smt.And(a == b, smt.Implies(smt.And(numbers.is_valid(s, a), numbers.is_valid(s, b)), numbers_are))
 
 
 def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws, numbers, tensors
+from morok.prove.parametric import axis_conditions, laws, numbers, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.functions import dtype_named, function, result_dtype
 from morok.prove.parametric.integers import INT, Integer, integer, within
@@ -246,6 +246,10 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return _sum(r, e.args[0])
     if e.name == "dtype":
         return _dtype(r, *e.args)
+    if e.name == "where":
+        return _where(r, *e.args)
+    if e.name == "inverse":
+        return _inverse(r, id(e) in r.sure, value(r, e.args[0]))
     if e.name == "zip":
         return _zip(r, id(e) in r.sure, *(value(r, a) for a in e.args))
     found = _FUNCTIONS.get(e.name)
@@ -254,9 +258,21 @@ def _call(r: Reading, e: S.ECall) -> Any:
     return found(r, *(value(r, a) for a in e.args))
 
 
+def _where(r: Reading, condition: S.Expr, yes: S.Expr, no: S.Expr) -> Integer:
+    """One of two integers, both of which must have a value."""
+    was, r.premising = r.premising, False
+    try:
+        chosen = r.truth(condition)
+    finally:
+        r.premising = was
+    a, b = number(value(r, yes)), number(value(r, no))
+    return a if a.same(b) else integer(smt.If(chosen, a.term, b.term))
+
+
 def _zero(r: Reading, of: S.Expr) -> Vector:
     """The number 0, of the dtype and lanes of a node."""
-    return Vector(vector(value(r, of)).count, zero(r.element(of)).at)
+    made = zero(r.element(of))
+    return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made))
 
 
 def _evaluated(r: Reading, e: S.ECall) -> Datum:
@@ -397,10 +413,12 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
     return Vector(dtype.lanes, lambda e, lane: made, tensor=tensors.scalar(made))
 
 
-def _inverse(r: Reading, of: Any) -> Items:
-    """The permutation that undoes one: of what is none the rule does not fire."""
+def _inverse(r: Reading, sure: bool, of: Any) -> Items:
+    """The permutation that undoes one: of what is none it has no value. `sure`: the rule does not fire where it has none."""
     axes = items(of)
-    back = tensors.inverse(r.setting, axes.length, lambda k: number(axes.at(k)))
+    if not sure and (r.guarding or r.setting.guard) and not views.is_permutation(r.setting, axes):
+        raise Unsupported("the inverse of what may be no permutation")
+    back = views.inverse(r.setting, axes)
     return Items(axes.length, lambda k: integer(back(k.term)))
 
 
@@ -424,7 +442,8 @@ def _bound(r: Reading, of: Any, which: Applicable, holds: Callable[[Expr, Expr],
     found = vector(of)
     t = found.at(r.here, integer(0))
     bound = which(t)
-    r.setting.law(smt.Implies(has_value(r.setting, t), holds(bound, numbers.number(r.setting, t).term)))
+    there = smt.And(has_value(r.setting, t), numbers.is_valid(r.setting, t))
+    r.setting.law(smt.Implies(there, holds(bound, numbers.number(r.setting, t).term)))
     return integer(bound)
 
 
@@ -453,7 +472,6 @@ def _several(of: Sequence[Any]) -> list[Integer]:
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "len": _length,
-    "inverse": _inverse,
     "constant": _known,
     "vmin": _least,
     "vmax": _most,

@@ -19,7 +19,7 @@ from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.values import Fold, Loops, Vector
-from morok.prove.rule_syntax import ops_of
+from morok.prove.rule_syntax import ops_at, ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable
 from morok.prove.symbol import Symbol
@@ -122,8 +122,7 @@ def one_fold(r: Reading) -> bool:
 
 def _matched(r: Reading) -> list[str]:
     """The ops of a rule's pattern."""
-    found = S.walk(r.rule.syntax.pattern)
-    return [op for p in found for op in (getattr(p, "ops", ()) or ((p.op,) if isinstance(p, S.PStruct) else ()))]
+    return [op for p in S.walk(r.rule.syntax.pattern) for op in ops_at(p)]
 
 
 def _loops(r: Reading, part: Any) -> list[Loops]:

@@ -80,6 +80,9 @@ def _about(s: Setting, t: Expr) -> None:
     if t.data in s.selections:
         condition, yes, no = t.args
         s.law(smt.Implies(has_value(s, condition), t == smt.If(truth(s, condition), yes, no)))
+    if t.data is laws.SIZE:
+        rank, size = s.sequences[t.args[0]]
+        s.law(smt.Implies(every(s, rank, lambda k: s.number_of(size(k)).term == 1), t == 1))
     if t.data is laws.FLAT:
         _about_place_of(s, t)
     if t.data is laws.DIGIT:

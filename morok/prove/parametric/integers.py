@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from morok.prove import smt
@@ -12,6 +12,14 @@ from morok.prove.symbol import Symbol
 INT: Final = smt.IntSort()
 TIMES: Final = smt.Function(Symbol("function", "times"), INT, INT, INT)
 
+COMPARISONS: Final[Mapping[str, Callable[[Expr, Expr], Expr]]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: smt.Not(a == b),
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
 DIVISIONS: Final = 3  # of a polynomial by another, at most: by one monomial more would not come to an end
 Monomial = tuple[Expr, ...]
 

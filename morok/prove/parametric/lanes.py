@@ -14,12 +14,12 @@ from morok.prove.symbol import Symbol
 
 
 class Lanes:
-    """The lanes of nodes, by the names that their types have for them. Elements of tensors have one."""
+    """The lanes of nodes, by the names that their types have for them. `one_lane`: all have one, as elements of tensors do."""
 
-    def __init__(self, rule: CheckedRule, setting: Setting, conditions: Iterable[S.Expr], elements: bool) -> None:
+    def __init__(self, rule: CheckedRule, setting: Setting, conditions: Iterable[S.Expr], one_lane: bool) -> None:
         self.rule = rule
         self.setting = setting
-        self.elements = elements
+        self.one_lane = one_lane
         self.known: dict[str, Integer] = {}
         self.stands: dict[str, str | int] = {}
         self.each: dict[str, S.Expr] = {}
@@ -28,7 +28,7 @@ class Lanes:
 
     def of(self, ty: Ty) -> Integer:
         """The number of lanes of a node of this type: at least one."""
-        if self.elements:
+        if self.one_lane:
             return integer(1)
         name = ty.lanes
         while isinstance(name, str) and name in self.stands:
@@ -49,7 +49,7 @@ class Lanes:
 
     def of_items(self, name: str, symbol: Symbol, ty: Ty, length: Integer) -> Callable[[Integer], Integer]:
         """The number of lanes of each item of a sequence: all the same, or each its own."""
-        if self.elements or not self.rule.own_lanes(ty.lanes):
+        if self.one_lane or not self.rule.own_lanes(ty.lanes):
             count = self.of(ty)
             return lambda k: count
         if name in self.each:

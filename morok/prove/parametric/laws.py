@@ -39,6 +39,8 @@ SUM: Final = smt.Function(Symbol("op", "Add", "index", "index"), VALUE, VALUE, V
 FLAT: Final = smt.Function(Symbol("function", "flat"), VALUE, VALUE, INT)  # the place, in row-major order, of an index vector
 DIGIT: Final = smt.Function(Symbol("function", "digit"), VALUE, INT, INT, INT)  # the index, along an axis, of such a place
 SIZE: Final = smt.Function(Symbol("function", "elements"), VALUE, INT)  # how many elements a shape has
+INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
+NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at Invalid
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
 
 

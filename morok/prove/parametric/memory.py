@@ -26,12 +26,10 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 VALUE: Final = laws.VALUE
-INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
-NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at Invalid
 
 
 def invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
-    return splat(INVALID)
+    return splat(laws.INVALID)
 
 
 # places
@@ -48,8 +46,8 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
             raise Unsupported("several sequences of indices")
         return _index_of_any_rank(r, kind, buffer, items(found[0]), rest)
     indices = [vector(i) for i in found]
-    if any(i.uniform and i.at(r.setting.zero, integer(0)) is INVALID for i in indices):
-        return splat(NOWHERE)
+    if any(i.uniform and i.at(r.setting.zero, integer(0)) is laws.INVALID for i in indices):
+        return splat(laws.NOWHERE)
     operands = [buffer, *indices, *rest]
     every = set(range(len(operands)))
     if len(indices) == 1 and _are_numbers(r, parts["indices"]):
@@ -115,7 +113,7 @@ def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     place, alt = r.one(parts["index"]), r.optional(parts.get("alt"))
     count = _loaded(r, parts, at)
     if place.uniform:
-        if place.at(r.setting.zero, integer(0)) is not NOWHERE:
+        if place.at(r.setting.zero, integer(0)) is not laws.NOWHERE:
             raise Unsupported("a load at a place of any number of lanes")
         absent = alt or zero(r.element(at))
         return Vector(count or integer(1), absent.at, uniform=absent.uniform and count is None)
@@ -144,8 +142,8 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """An effect for every lane: the value of the lane to its place."""
     part, behind = _without_wait(r, parts["index"])
     place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.one(part), r.one(parts["value"])
-    if place.uniform and place.at(r.setting.zero, integer(0)) is NOWHERE:
-        return Statement(integer(0), lambda e, lane: (NOWHERE, NOWHERE))
+    if place.uniform and place.at(r.setting.zero, integer(0)) is laws.NOWHERE:
+        return Statement(integer(0), lambda e, lane: (laws.NOWHERE, laws.NOWHERE))
     if place.uniform or value.uniform:
         raise Unsupported("a store of any number of lanes")
     count = place.count

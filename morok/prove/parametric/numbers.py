@@ -1,7 +1,8 @@
 """Values as numbers and truths: what the ops of indices, and of truths, make of them.
 
 An op has a value where its operands have one (a quotient where the divisor is not 0; of a choice only the branch that is taken
-need have one). Of anything else there is an unknown: the number or truth that it is, if it has a value.
+need have one), and is Invalid where one of them is. Of anything else there is an unknown: the number or truth that it is, if it
+has a value. A number means something only where the value is valid: those who ask for it see to that.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import INT, Integer, integer
+from morok.prove.parametric.integers import COMPARISONS, INT, Integer, integer
+from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
-from morok.prove.semantics.term import Unsupported
+from morok.prove.semantics.term import Unsupported, both, is_true
 from morok.prove.smt import Applicable, Expr
-from morok.prove.smt.graph import subterms
 from morok.prove.symbol import Symbol
 
 VALUE: Final = laws.VALUE
@@ -23,7 +24,6 @@ HAS_VALUE: Final = smt.Function(Symbol("function", "has a value"), VALUE, laws.B
 TRUTH_OF: Final = smt.Function(Symbol("function", "truth of"), VALUE, laws.BOOL)
 LEAST: Final = smt.Function(Symbol("function", "least"), VALUE, INT)
 MOST: Final = smt.Function(Symbol("function", "most"), VALUE, INT)
-INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
 
 
 def op(name: str, *dtypes: str) -> Applicable:
@@ -37,35 +37,27 @@ def _truncated(s: Setting, a: Integer, b: Integer) -> Integer:
         return -_truncated(s, a, -b)
     down = s.divided(a, b)[0]
     up = -s.divided(-a, b)[0]
-    towards = integer(smt.If(a.term >= 0, down.term, up.term))
+    towards: Integer = chosen(a.term >= 0, down, up)
     if b.known is not None:
         return towards
     return integer(smt.If(b.term > 0, towards.term, laws.QUOTIENT_BY_NEGATIVE(a.term, b.term)))
-
-
-def _chosen(condition: Expr, a: Integer, b: Integer) -> Integer:
-    return a if a.same(b) else integer(smt.If(condition, a.term, b.term))
 
 
 _NUMBERS: Final[dict[Applicable, Callable[[Setting, Integer, Integer], Integer]]] = {
     op("Add", "index", "index"): lambda s, a, b: a + b,
     op("Sub", "index", "index"): lambda s, a, b: a - b,
     op("Mul", "index", "index"): lambda s, a, b: a * b,
-    op("Max", "index", "index"): lambda s, a, b: _chosen(a.term >= b.term, a, b),
-    op("Min", "index", "index"): lambda s, a, b: _chosen(a.term <= b.term, a, b),
+    op("Max", "index", "index"): lambda s, a, b: chosen(a.term >= b.term, a, b),
+    op("Min", "index", "index"): lambda s, a, b: chosen(a.term <= b.term, a, b),
     op("Idiv", "index", "index"): _truncated,
     op("Mod", "index", "index"): lambda s, a, b: a - b * _truncated(s, a, b),
     op("FloorDiv", "index", "index"): lambda s, a, b: s.divided(a, b)[0],
     op("FloorMod", "index", "index"): lambda s, a, b: s.divided(a, b)[1],
 }
 _DIVISIONS: Final = frozenset(op(name, "index", "index") for name in ("Idiv", "Mod", "FloorDiv", "FloorMod"))
-_COMPARISONS: Final[dict[Applicable, Callable[[Expr, Expr], Expr]]] = {
-    op("Lt", "index", "index"): lambda a, b: a < b,
-    op("Le", "index", "index"): lambda a, b: a <= b,
-    op("Gt", "index", "index"): lambda a, b: a > b,
-    op("Ge", "index", "index"): lambda a, b: a >= b,
-    op("Eq", "index", "index"): lambda a, b: a == b,
-    op("Ne", "index", "index"): lambda a, b: smt.Not(a == b),
+_COMPARED: Final = {
+    op(name, "index", "index"): COMPARISONS[sign]
+    for name, sign in (("Lt", "<"), ("Le", "<="), ("Gt", ">"), ("Ge", ">="), ("Eq", "=="), ("Ne", "!="))
 }
 _TRUTHS: Final[dict[Applicable, Callable[..., Expr]]] = {
     op("And", "bool", "bool"): lambda a, b: smt.And(a, b),
@@ -77,10 +69,11 @@ _NEG: Final = op("Neg", "index")
 
 
 def number(s: Setting, t: Expr) -> Integer:
-    """The integer that a value of dtype index is, where it has a value and is not Invalid."""
+    """The integer that a value of dtype index is, where it has a value and is valid."""
     if t.head == "ite":
         condition, yes, no = t.args
-        return _chosen(condition, number(s, yes), number(s, no))
+        found: Integer = chosen(condition, number(s, yes), number(s, no))
+        return found
     if t.head == "apply":
         if t.data is laws.NUMBER:
             return s.polynomial(t.args[0])
@@ -88,9 +81,10 @@ def number(s: Setting, t: Expr) -> Integer:
             return -number(s, t.args[0])
         if t.data is _WHERE:
             condition, yes, no = t.args
-            if yes is INVALID or no is INVALID:
-                return number(s, no if yes is INVALID else yes)
-            return _chosen(truth(s, condition), number(s, yes), number(s, no))
+            if yes is laws.INVALID or no is laws.INVALID:
+                return number(s, no if yes is laws.INVALID else yes)
+            taken: Integer = chosen(truth(s, condition), number(s, yes), number(s, no))
+            return taken
         if (calculate := _NUMBERS.get(t.data)) is not None:
             a, b = (number(s, x) for x in t.args)
             return calculate(s, a, b)
@@ -98,7 +92,7 @@ def number(s: Setting, t: Expr) -> Integer:
 
 
 def truth(s: Setting, t: Expr) -> Expr:
-    """The truth that a value of dtype bool is, where it has a value."""
+    """The truth that a value of dtype bool is, where it has a value. Unsupported where it compares what may be Invalid."""
     if _is_false(t):
         return smt.FALSE
     if t.head == "ite":
@@ -107,7 +101,9 @@ def truth(s: Setting, t: Expr) -> Expr:
     if t.head == "apply":
         if t.data is laws.TRUTH:
             return t.args[0]
-        if (compare := _COMPARISONS.get(t.data)) is not None:
+        if (compare := _COMPARED.get(t.data)) is not None:
+            if not all(is_true(is_valid(s, x)) for x in t.args):
+                raise Unsupported("a comparison with what may be Invalid")
             a, b = (number(s, x) for x in t.args)
             s.compared(a, b)
             return compare(a.term, b.term)
@@ -122,7 +118,7 @@ def _is_false(t: Expr) -> bool:
 
 def has_value(s: Setting, t: Expr) -> Expr:
     """The condition that an index, or a truth, has a value. Invalid is one."""
-    if t is INVALID or _is_false(t):
+    if t is laws.INVALID or _is_false(t):
         return smt.TRUE
     if t.head == "ite":
         condition, yes, no = t.args
@@ -133,7 +129,7 @@ def has_value(s: Setting, t: Expr) -> Expr:
         if t.data is _WHERE:
             condition, yes, no = t.args
             return smt.And(has_value(s, condition), smt.If(truth(s, condition), has_value(s, yes), has_value(s, no)))
-        if t.data is _NEG or t.data in _NUMBERS or t.data in _COMPARISONS or t.data in _TRUTHS:
+        if t.data is _NEG or t.data in _NUMBERS or t.data in _COMPARED or t.data in _TRUTHS:
             every = [has_value(s, x) for x in t.args]
             if t.data in _DIVISIONS:
                 every.append(smt.Not(number(s, t.args[1]).term == 0))
@@ -142,15 +138,19 @@ def has_value(s: Setting, t: Expr) -> Expr:
 
 
 def is_valid(s: Setting, t: Expr) -> Expr:
-    """The condition that an index is not Invalid. Operands of arithmetic must not be what is."""
-    if t is INVALID:
+    """The condition that an index is not Invalid. No variable is: rules about tensors with others are not read."""
+    if t is laws.INVALID:
         return smt.FALSE
     if t.head == "ite":
         condition, yes, no = t.args
-        return smt.If(condition, is_valid(s, yes), is_valid(s, no))
+        return _either(condition, is_valid(s, yes), is_valid(s, no))
     if t.head == "apply" and t.data is _WHERE:
         condition, yes, no = t.args
-        return smt.If(truth(s, condition), is_valid(s, yes), is_valid(s, no))
-    if any(x is INVALID for x in subterms([t])):
-        raise Unsupported("arithmetic with what may be Invalid")
+        return _either(truth(s, condition), is_valid(s, yes), is_valid(s, no))
+    if t.head == "apply" and (t.data is _NEG or t.data in _NUMBERS):
+        return both(*(is_valid(s, x) for x in t.args))
     return smt.TRUE
+
+
+def _either(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    return yes if yes is no else smt.If(condition, yes, no)

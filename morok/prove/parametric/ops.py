@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import folds, laws, loops, memory, sequences, statements, tensors
+from morok.prove.parametric import folds, laws, loops, memory, sequences, statements, tensors, view_places, views
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
@@ -27,8 +27,8 @@ VALUE: Final = laws.VALUE
 def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     """A node of an op."""
     info = r.rule.dialect.ops[op]
-    if r.tensors and (op in tensors.OPS or op == "Index"):
-        return tensors.index(r, op, parts, at) if op == "Index" else tensors.made(r, op, parts, at)
+    if r.tensors and (own := _OF_TENSORS.get(op)) is not None:
+        return own(r, op, parts, at)
     meaning = _ROLES.get(info.role) or (_NAMED.get(op) if r.built_in else None)
     if meaning is not None:
         return meaning(r, op, parts, at)
@@ -374,3 +374,4 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Group": memory.group,
     "Noop": statements.nothing,
 }
+_OF_TENSORS: Final[dict[str, Meaning]] = {**views.MEANINGS, "Index": view_places.index}

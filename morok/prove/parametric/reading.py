@@ -13,7 +13,7 @@ from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices
 from morok.prove.encoding.unrolled_reading import asks_for_axes
 from morok.prove.kinds import Parts
-from morok.prove.parametric import conditions, contracts, expressions, laws, ops, statements, tensors
+from morok.prove.parametric import conditions, contracts, expressions, laws, ops, statements, tensor_rules, tensors
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
@@ -28,6 +28,7 @@ VALUE, AXES, ITERATION = laws.VALUE, laws.AXES, laws.ITERATION
 
 
 _NUMBERS: Final = {"zero": 0, "one": 1}
+_TRUTHS: Final = {"true": True, "false": False}
 
 
 class Reading:
@@ -43,6 +44,8 @@ class Reading:
     guarding   truth of a guard being read: what is not known of it is left open
     premising  truth of a condition being read of which only what follows from it is asked
     here       the iteration at which the sides are compared
+    one_lane   truth of every node having one lane, as elements of tensors have
+    met_tensors  truth of the pattern having something that only tensors have
     numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
     """
@@ -57,8 +60,10 @@ class Reading:
         conditions = [c for g in guards for c in self.guards[id(g)]]
         self.sure = {id(at) for c in conditions for at in evaluated(c)}
         self.shapes = Shapes(conditions)
-        self.tensors = tensors.about_tensors(rule)
-        self.lanes = Lanes(rule, self.setting, conditions, self.tensors and tensors.result_is_one(rule))
+        self.tensors = tensor_rules.about_tensors(rule)
+        self.one_lane = self.tensors and tensor_rules.has_one_lane(rule)
+        self.met_tensors = False
+        self.lanes = Lanes(rule, self.setting, conditions, self.one_lane)
         self.asks = asks_for_axes(rule.syntax)
         self.built_in = built_in(rule.dialect)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
@@ -81,7 +86,11 @@ class Reading:
 
     def sides(self) -> tuple[Any, Any]:
         """Pattern and target: two nodes, or two statements."""
+        if self.tensors and tensor_rules.may_be_invalid(self.rule):
+            raise Unsupported("indices that may be Invalid")
         pattern = self.pattern(self.rule.syntax.pattern)
+        if self.one_lane and not self.met_tensors:
+            raise Unsupported("a pattern without tensors, whose nodes may be vectors")
         self.wanted = pattern.count if isinstance(pattern, Vector) else integer(1)
         self.part = "clauses"
         for clause in self.rule.syntax.clauses:
@@ -200,6 +209,8 @@ class Reading:
                 return self.bind(p.name, self.pattern(p.inner))
             case S.PConst():
                 return self.constant(p)
+            case S.PLiteral() if self.tensors and self.element(p) == "index":
+                return splat(laws.NUMBER(smt.IntVal(int(p.value))))
             case S.PLiteral():
                 return splat(smt.Const(self.setting.symbol("literal"), VALUE))  # of zeros it may match both
             case S.POp():
@@ -239,6 +250,8 @@ class Reading:
             value = laws.NUMBER(smt.IntVal(_NUMBERS[p.kind]))
         elif dtype == "index":
             value = laws.NUMBER(smt.Int(name))
+        elif dtype == "bool" and p.kind in _TRUTHS:
+            value = laws.TRUTH(smt.BoolVal(_TRUTHS[p.kind]))
         if p.bound is not None:
             self.bind(p.bound, Datum(value, dtype))
         return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value))

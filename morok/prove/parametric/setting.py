@@ -79,6 +79,7 @@ class Setting:
     """The premises and claims of one rule.
 
     defined     what holds where the pattern has a value
+    supposed    what is claimed first, and then supposed by all further claims
     guard       what holds wherever the part that is being read is reached: a claim about it is made there alone
     iterations  those that axes are moved to and from
     counts      how many lanes or items there are of what is gone through: quotients are compared with them
@@ -91,6 +92,7 @@ class Setting:
         self.premises: list[Expr] = []
         self.claims: list[Expr] = []
         self.defined: list[Expr] = []
+        self.supposed: list[Expr] = []
         self.guard: list[Expr] = []
         self.counts: list[Integer] = []
         self.iterations: list[Expr] = []
@@ -182,7 +184,8 @@ class Setting:
     def claim(self, condition: Expr) -> None:
         """A condition that must be shown, where the part that is being read is reached."""
         if not self.trying:
-            self.claims.append(smt.Implies(smt.And(*self.guard), condition) if self.guard else condition)
+            where = [*self.supposed, *self.guard]
+            self.claims.append(smt.Implies(smt.And(*where), condition) if where else condition)
 
     def law(self, instance: Expr) -> None:
         if self.trying:

@@ -1,4 +1,4 @@
-"""What guards say of tensors as a whole: which are of one shape, and what they surely evaluate."""
+"""Guards about tensors as a whole: the variables that are of one shape, and the expressions that are evaluated in any case."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from morok import config
@@ -32,13 +32,12 @@ from morok.marks import trusted
 from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.launched import about_launches
 from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
-from morok.prove.parametric.tensors import OPS as TENSOR_OPS
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment, large_numbers
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
-from morok.prove.trust.tensors import TensorMaker
+from morok.prove.trust.tensors import TensorMaker, about_tensors_alone
 from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
 from morok.rewrite.parts import Listed, Standing
 from morok.rewrite.ruleset import RuleSet
@@ -202,7 +201,7 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
         n in named for n, info in rule.dialect.ops.items() if not info.params
     )
     made_for = (
-        (not named.isdisjoint(TENSOR_OPS), TensorMaker),
+        (about_tensors_alone(rule), TensorMaker),
         (about_launches(rule), LaunchMaker),
         (about_axes(rule), UnrolledMaker),
         (about_lanes(rule), LaneMaker),
@@ -387,7 +386,7 @@ class Original:
 
 def counterexample(rule: CheckedRule, trials: Trials | None = None, tries: int = TRIES) -> Difference | None:
     """A graph and values at which the rule, as its matcher applies it, is false; None if a few hundred trials found none."""
-    return _search(rule, None, trials or Trials(rule), tries)[0]
+    return _search(rule, None, trials or Trials(rule), tries).difference
 
 
 def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[Difference | None, str | None]:
@@ -396,47 +395,37 @@ def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[Diff
 
     Where both make the same, nothing is evaluated: the original is known to hold.
     """
-    return _search(mutant, original, original.trials, FURTHER if guard else TRIES)
+    found = _search(mutant, original, original.trials, FURTHER if guard else TRIES)
+    return found.difference, found.further
 
 
 def tried(rule: CheckedRule, trials: Trials, tries: int) -> tuple[Difference | None, bool]:
     """A graph and values at which a rule is false; and the truth of it having fired on a graph that has a value."""
-    with config.settings(fast_math=frozenset(rule.syntax.assuming)):
-        return _tried(rule, trials, tries)
+    found = _search(rule, None, trials, tries)
+    return found.difference, found.met
 
 
-def _tried(rule: CheckedRule, trials: Trials, tries: int) -> tuple[Difference | None, bool]:
-    apply = Rewriter(rule)
-    met = False
-    equal = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None  # else evaluation does not judge it
-    for trial in trials.first(tries):
-        try:
-            made = apply(trial.graph)
-        except (ArithmeticError, LookupError):
-            continue
-        except IRError as why:
-            return Difference(trial.graph, None, why=f"becomes what is no node: {why.message}"), met
-        if made is not None:
-            if equal and (found := trial.differs(made, nsz=bool(rule.syntax.assuming))) is not None:
-                return found, True
-            met = met or trial.has_value()
-    return None, met
+class _Searched(NamedTuple):
+    """The outcome of trials: a counterexample; a graph with a value on which only the mutant fires; truth of firing on one."""
+
+    difference: Difference | None = None
+    further: str | None = None
+    met: bool = False
 
 
-def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int) -> tuple[Difference | None, str | None]:
+def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int) -> _Searched:
     # where a rule claims much less than equality of bits, evaluation does not judge it
     strict = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None
     if original is None and not strict:
-        return None, None
+        return _Searched()
     with config.settings(fast_math=frozenset(rule.syntax.assuming)):
         return _compare(rule, original, trials.first(tries), strict)
 
 
-def _compare(
-    rule: CheckedRule, original: Original | None, trials: Iterator[Trial], strict: bool
-) -> tuple[Difference | None, str | None]:
+def _compare(rule: CheckedRule, original: Original | None, trials: Iterator[Trial], strict: bool) -> _Searched:
     apply = Rewriter(rule)
     further: str | None = None
+    met = False
     for trial in trials:
         try:
             made = apply(trial.graph)
@@ -445,12 +434,14 @@ def _compare(
             continue
         except IRError as why:
             if strict:
-                return Difference(trial.graph, None, why=f"becomes what is no node: {why.message}"), None
+                return _Searched(Difference(trial.graph, None, why=f"becomes what is no node: {why.message}"), met=met)
             continue
         if made is None or made is known:
             continue
         if strict and (found := trial.differs(made, nsz=bool(rule.syntax.assuming))) is not None:
-            return found, None
-        if original is not None and known is None and further is None and trial.has_value():
+            return _Searched(found, met=True)
+        if original is None:
+            met = met or trial.has_value()
+        elif known is None and further is None and trial.has_value():
             further = trial.graph.text()
-    return None, further
+    return _Searched(None, further, met)

@@ -10,9 +10,13 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType, dtypes
+from morok.ir.interpret import evaluate
 from morok.ir.op import TABLE, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
+from morok.prove.encoding.obligation import mentions_maybe_invalid
+from morok.prove.parametric.tensor_rules import MARKS, OPS, has_one_lane
+from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import Maker, Unmakeable, operands
 
 RANKS: Final = (0, 1, 1, 2, 2, 2, 3, 3, 4, 5)
@@ -24,7 +28,13 @@ Shape = tuple[int, ...]
 
 
 class Misfit(Exception):
-    """What was chosen does not fit what a name stands for already."""
+    """A choice that does not fit what a name stands for already."""
+
+
+def about_tensors_alone(rule: CheckedRule) -> bool:
+    """Truth of a pattern being a tensor made of views, or an element of one: of these this maker makes graphs."""
+    pattern = rule.syntax.pattern
+    return not OPS.isdisjoint(names_in(pattern)) and (_op(pattern) == "Index" or has_one_lane(rule))
 
 
 class TensorMaker(Maker):
@@ -108,6 +118,9 @@ class TensorMaker(Maker):
         return UOp.new(Op.Reshape, (base, *map(UOp.const, shape)))
 
     def node(self, op: str, parts: dict[str, Any], p: S.Pattern, shape: Shape) -> UOp:
+        if op in MARKS:
+            opts = {"arg": None} if op == "Contiguous" else {}
+            return UOp.new(Op[op], (self.tensor(parts["src"], shape),), **opts)
         made = getattr(self, f"of_{op.lower()}", None)
         if made is not None:
             found: UOp = made(parts, shape)
@@ -123,33 +136,38 @@ class TensorMaker(Maker):
 
     # numbers and fields
 
-    def sizes(self, part: Any, wanted: Sequence[int | None]) -> list[int]:
+    def sizes(self, part: Any, wanted: Sequence[int | None]) -> list[UOp]:
         """Sizes for a list of operands: those that are wanted, where anything is; any, where None is."""
         part = list(part.items) if isinstance(part, S.PList) else part
         if isinstance(part, list) and len(part) == 1 and isinstance(part[0], S.PSequence):
             part = part[0]
-        if not isinstance(part, list):
-            name = part.name
-            kept = self.fields.get(name)
-            chosen = tuple(self.rng.randrange(4) if w is None else w for w in wanted) if kept is None else kept
-            if len(chosen) != len(wanted) or any(w is not None and w != c for w, c in zip(wanted, chosen, strict=True)):
+        if isinstance(part, list):
+            if len(part) != len(wanted):
                 raise Misfit
-            if not name.startswith("_"):
-                self.fields[name] = chosen
-            return list(chosen)
-        if len(part) != len(wanted):
+            return [self.size(q, w) for q, w in zip(part, wanted, strict=True)]
+        kept = self.fields.get(part.name)
+        chosen = tuple(self.rng.randrange(4) if w is None else w for w in wanted) if kept is None else kept
+        if len(chosen) != len(wanted) or any(w is not None and w != c for w, c in zip(wanted, chosen, strict=True)):
             raise Misfit
-        return [self.size(q, w) for q, w in zip(part, wanted, strict=True)]
+        if not part.name.startswith("_"):
+            self.fields[part.name] = chosen
+        return [UOp.const(n) for n in chosen]
 
-    def size(self, p: Any, wanted: int | None) -> int:
+    def size(self, p: Any, wanted: int | None) -> UOp:
+        """A node for one size: what a pattern computes is made of sizes that it names."""
         match p:
+            case S.POp(ops=("Add", *_), args=(known, open_)) if wanted is not None:
+                first = self.size(known, self.fields.get(getattr(known, "name", "")))
+                return first + self.size(open_, wanted - number(first))
+            case S.POp(ops=(op, *_), args=args):
+                return self._is(wanted, UOp.new(Op[op], tuple(self.size(a, None) for a in args)))
             case S.PConst(kind="zero" | "one" as kind):
-                return self._is(wanted, int(kind == "one"))
+                return self._is(wanted, UOp.const(int(kind == "one")))
             case S.PLiteral(value=v):
-                return self._is(wanted, int(v))
-            case S.PConst(bound=name) if name is not None:
+                return self._is(wanted, UOp.const(int(v)))
+            case S.PConst(bound=str(name)):
                 value = self.values.setdefault(name, self.rng.randrange(4) if wanted is None else wanted)
-                return self._is(wanted, value)
+                return self._is(wanted, UOp.const(value))
         name = getattr(p, "name", "_")
         value = self.fields.get(name)
         if value is None:
@@ -157,13 +175,13 @@ class TensorMaker(Maker):
             if not name.startswith("_"):
                 self.fields[name] = value
                 self.nodes[name] = UOp.const(value)
-        return self._is(wanted, value)
+        return self._is(wanted, UOp.const(value))
 
     @staticmethod
-    def _is(wanted: int | None, value: int) -> int:
-        if wanted is not None and wanted != value:
+    def _is(wanted: int | None, made: UOp) -> UOp:
+        if number(made) < 0 or (wanted is not None and wanted != number(made)):
             raise Misfit
-        return value
+        return made
 
     def field(self, part: Any, choose: Any) -> Any:
         """A static field: as it is written, as its name stands for, or chosen."""
@@ -181,17 +199,18 @@ class TensorMaker(Maker):
     # views
 
     def of_reshape(self, parts: dict[str, Any], shape: Shape) -> UOp:
-        self.sizes(parts["shape"], shape)
+        sizes = self.sizes(parts["shape"], shape)
         total = math.prod(shape)
-        below: list[int] = []
-        while total > 1 and self.rng.random() < 0.8:
-            below.append(self.rng.choice([n for n in range(1, total + 1) if total % n == 0]))
-            total //= below[-1]
-        below.insert(self.rng.randrange(len(below) + 1), total)
         wanted = _sizes_written(parts["src"])
+        below: list[int] = []
         if wanted is not None:
-            below = self._of_rank(math.prod(shape), wanted)
-        return UOp.new(Op.Reshape, (self.tensor(parts["src"], tuple(below)), *map(UOp.const, shape)))
+            below = self._of_rank(total, wanted)
+        else:
+            while total > 1 and self.rng.random() < 0.8:
+                below.append(self.rng.choice([n for n in range(1, total + 1) if total % n == 0]))
+                total //= below[-1]
+            below.insert(self.rng.randrange(len(below) + 1), total)
+        return UOp.new(Op.Reshape, (self.tensor(parts["src"], tuple(below)), *sizes))
 
     def _of_rank(self, total: int, rank: int) -> list[int]:
         """So many sizes with a product."""
@@ -209,37 +228,31 @@ class TensorMaker(Maker):
         return UOp.new(Op.Permute, (self.tensor(parts["src"], below),), axes)
 
     def of_expand(self, parts: dict[str, Any], shape: Shape) -> UOp:
-        self.sizes(parts["shape"], shape)
+        sizes = self.sizes(parts["shape"], shape)
         below = tuple(1 if self.rng.random() < 0.4 else n for n in shape)
-        return UOp.new(Op.Expand, (self.tensor(parts["src"], below), *map(UOp.const, shape)))
-
-    def edges(self, parts: dict[str, Any], rank: int) -> tuple[list[int | None], list[int | None], Any, Any]:
-        begins, ends = parts["begins"], parts["ends"]
-        if isinstance(begins, list) and ends == []:
-            begins, ends = begins[: len(begins) // 2], begins[len(begins) // 2 :]
-        return [None] * rank, [None] * rank, begins, ends
+        return UOp.new(Op.Expand, (self.tensor(parts["src"], below), *sizes))
 
     def of_shrink(self, parts: dict[str, Any], shape: Shape) -> UOp:
-        free, _, begins, ends = self.edges(parts, len(shape))
-        b = self.sizes(begins, free)
-        e = self.sizes(ends, [i + n for i, n in zip(b, shape, strict=True)])
-        below = tuple(n + self.rng.choice((0, 0, 1, 2)) for n in e)
-        return UOp.new(Op.Shrink, (self.tensor(parts["src"], below), *map(UOp.const, (*b, *e))))
+        begins, ends = _edges(parts)
+        first = self.sizes(begins, [None] * len(shape))
+        last = self.sizes(ends, [number(b) + n for b, n in zip(first, shape, strict=True)])
+        below = tuple(number(e) + self.rng.choice((0, 0, 1, 2)) for e in last)
+        return UOp.new(Op.Shrink, (self.tensor(parts["src"], below), *first, *last))
 
     def of_pad(self, parts: dict[str, Any], shape: Shape) -> UOp:
-        free, _, begins, ends = self.edges(parts, len(shape))
-        if not isinstance(begins, list) and getattr(begins, "name", "") not in self.fields:
-            free = [self.rng.randrange(n + 1) for n in shape]
-        b = self.sizes(begins, free)
-        rest = [n - i for n, i in zip(shape, b, strict=True)]
+        begins, ends = _edges(parts)
+        first, rest = self._cut(begins, shape)
+        last, below = self._cut(ends, rest)
+        return UOp.new(Op.Pad, (self.tensor(parts["src"], below), *first, *last))
+
+    def _cut(self, part: Any, shape: Shape) -> tuple[list[UOp], Shape]:
+        """Sizes that a shape can lose, and what it is without."""
+        named = isinstance(part, list) or getattr(part, "name", "") in self.fields
+        sizes = self.sizes(part, [None if named else self.rng.randrange(n + 1) for n in shape])
+        rest = tuple(n - number(k) for n, k in zip(shape, sizes, strict=True))
         if min(rest, default=0) < 0:
             raise Misfit
-        known = isinstance(ends, list) or getattr(ends, "name", "") in self.fields
-        e = self.sizes(ends, [None] * len(shape) if known else [self.rng.randrange(n + 1) for n in rest])
-        below = tuple(n - i for n, i in zip(rest, e, strict=True))
-        if min(below, default=0) < 0:
-            raise Misfit
-        return UOp.new(Op.Pad, (self.tensor(parts["src"], below), *map(UOp.const, (*b, *e))))
+        return sizes, rest
 
     def of_flip(self, parts: dict[str, Any], shape: Shape) -> UOp:
         flags = self.field(parts["axes"], lambda: tuple(self.rng.random() < 0.5 for _ in shape))
@@ -250,7 +263,7 @@ class TensorMaker(Maker):
     def of_iota(self, parts: dict[str, Any], shape: Shape) -> UOp:
         if len(shape) != 1:
             raise Misfit
-        return UOp.new(Op.Iota, (UOp.const(self.size(parts["end"], shape[0])),))
+        return UOp.new(Op.Iota, (self.size(parts["end"], shape[0]),))
 
     def of_concat(self, parts: dict[str, Any], shape: Shape) -> UOp:
         if not shape:
@@ -278,17 +291,49 @@ class TensorMaker(Maker):
         if 0 in shape or not shape:
             raise Misfit
         buffer = self.tensor(parts["buffer"], shape)
-        found = [self.index(k, n) for k, n in enumerate(shape)]
-        for i, node in zip(indices if isinstance(indices, (list, tuple)) else (), found, strict=False):
-            if isinstance(i, S.PVar):
-                self.nodes[i.name] = node
-        return buffer.index(*found)
+        written = list(indices) if isinstance(indices, (list, tuple)) else []
+        if len(written) != len(shape) or any(isinstance(i, S.PSequence) for i in written):
+            written = [S.PVar("_")] * len(shape)
+        return buffer.index(*(self.index(p, n) for p, n in zip(written, shape, strict=True)))
 
-    def index(self, k: int, size: int) -> UOp:
-        """An index below a size: a number, or a variable."""
-        if self.rng.random() < 0.5:
-            return UOp.const(self.rng.randrange(size))
-        return UOp.var(f"i{k}", dtypes.index, 0, size - 1)
+    def index(self, p: Any, size: int) -> UOp:
+        """An index, which may be below a size: a number, or a variable; or what a pattern makes of such."""
+        match p:
+            case S.PBind(name=name, inner=inner):
+                return self.nodes.setdefault(name, self.index(inner, size))
+            case S.POp(ops=ops, args=args):
+                return UOp.new(Op[self.rng.choice(ops)], tuple(self.index(a, size) for a in args))
+            case S.PVar(name=name) if p.ignored or name not in self.nodes:
+                self.count += 1
+                found = UOp.var(f"v{self.count}", dtypes.index, 0, size - 1)
+                if self.rng.random() < 0.5:
+                    found = UOp.const(self.rng.randrange(size))
+                if mentions_maybe_invalid(p.type) and self.rng.random() < 0.3:
+                    found = UOp.invalid_at(dtypes.index)
+                self.nodes[name] = found
+                return found
+            case S.PVar(name=name):
+                if shape_of(self.nodes[name]):
+                    raise Misfit
+                return self.nodes[name]
+        return super().make(p)
+
+
+def number(node: UOp) -> int:
+    """The number that a size made of numbers is."""
+    found = evaluate(node)
+    if not isinstance(found, int):
+        raise Misfit
+    return found
+
+
+def _edges(parts: dict[str, Any]) -> tuple[Any, Any]:
+    """The begins and the ends of a Pad or Shrink: of a list of both, half each."""
+    begins, ends = parts["begins"], parts["ends"]
+    if isinstance(begins, list) and ends == []:
+        half = len(begins) // 2
+        return begins[:half], begins[half:]
+    return begins, ends
 
 
 def _op(p: Any) -> str:
@@ -307,7 +352,7 @@ def _sizes_written(p: Any) -> int | None:
 
 
 def operands_of(op: str, given: Sequence[Any]) -> dict[str, Any]:
-    """What a pattern gives an op, by the names of its operands and fields."""
+    """The operands and fields that a pattern gives an op, by their names."""
     entry = TABLE[Op[op]]
     found = operands(op, given)
     for o in entry.operands:

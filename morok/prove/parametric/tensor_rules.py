@@ -1,0 +1,50 @@
+"""Rules about tensors, told by their syntax."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.dialect import built_in
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
+from morok.prove.encoding.obligation import mentions_maybe_invalid
+from morok.prove.rule_syntax import ops_at, ops_of
+
+VIEWS: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
+OPS: Final = VIEWS | {"Concat", "Iota"}
+MARKS: Final = frozenset({"Detach", "ContiguousBackward", "Contiguous"})  # which change no value
+
+
+def about_tensors(rule: CheckedRule) -> bool:
+    """Truth of a rule speaking of views, or of what makes tensors."""
+    return built_in(rule.dialect) and not OPS.isdisjoint(ops_of(rule))
+
+
+def has_one_lane(rule: CheckedRule) -> bool:
+    """Truth of a rule being about tensors alone: elements have one lane. Indices, and values that are read, may have more."""
+    ops = rule.dialect.ops
+    matched = {op for p in S.walk(rule.syntax.pattern) for op in ops_at(p)}
+    return all(op in OPS or op in MARKS or op == "Const" or ops[op].params for op in matched)
+
+
+def may_be_invalid(rule: CheckedRule) -> bool:
+    """Truth of a pattern admitting Invalid for a variable."""
+    return any(mentions_maybe_invalid(getattr(at, "type", None)) for at in S.walk(rule.syntax.pattern))
+
+
+def always_read(rule: CheckedRule) -> bool:
+    """Truth of every place in a pattern being read whenever the pattern has a value: in no branch, and in no loop."""
+    ops, todo, reached = rule.dialect.ops, [rule.syntax.pattern], 0
+    while todo:
+        match todo.pop():
+            case S.PBind(inner=inner) | S.PSome(inner=inner):
+                todo.append(inner)
+            case S.POp(ops=(op,), args=args):
+                reached += op == "Index"
+                if op == "Load" or op in MARKS or (ops[op].params and op != "Where"):
+                    todo += [a for a in args if isinstance(a, S.Pattern)]
+            case S.PStruct(op=op, fields=fields):
+                reached += op == "Index"
+                if op == "Load" or op in MARKS:
+                    todo += [f.value for f in fields if isinstance(f.value, S.Pattern)]
+    return reached == sum("Index" in ops_at(p) for p in S.walk(rule.syntax.pattern))

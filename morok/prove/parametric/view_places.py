@@ -1,0 +1,92 @@
+"""Places in views: elements by index vectors of any rank, for every lane of the indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from morok.prove import smt
+from morok.prove.kinds import Parts
+from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.numbers import has_value, is_valid, number
+from morok.prove.parametric.quantified import every
+from morok.prove.parametric.setting import occurs
+from morok.prove.parametric.tensor_rules import always_read
+from morok.prove.parametric.tensors import NOWHERE, of, of_each
+from morok.prove.parametric.values import Items, Tensor, Vector, vector
+from morok.prove.parametric.views import behind, is_rank
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+
+def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """The place of an element of a view, for every lane of the indices."""
+    if r.optional(parts.get("gate")) is not None:
+        raise Unsupported("a gated place of a view")
+    if r.part == "pattern" and not always_read(r.rule):
+        raise Unsupported("a place that may not be read")
+    s = r.setting
+    buffer = of(r.one(parts["buffer"]))
+    found = r.numbered(parts["indices"])
+    sequence = behind(r, found)
+    is_rank(r, sequence.length, buffer.rank)
+    length = sequence.length
+    premised = r.part == "pattern"
+    count = _lanes_of_indices(r, sequence, buffer)
+
+    def place(e: Expr, lane: Integer) -> Expr:
+        def value(k: Integer) -> Expr:
+            one = vector(sequence.at(k))
+            if one.count.known == 1:
+                return one.at(e, integer(0))
+            if one.uniform or one.count.same(count):
+                return one.at(e, lane)
+            return smt.If(one.count.term == 1, one.at(e, integer(0)), one.at(e, lane))
+
+        there = every(s, length, lambda k: is_valid(s, value(k)))
+        defined = smt.TRUE
+        if premised:
+            defined = smt.Bool(s.symbol("defined"))
+            s.defined.append(defined)
+        of_each(s, premised, length, lambda k: has_value(s, value(k)), defined)
+        of_each(s, premised, length, lambda k: within(number(s, value(k)), 0, buffer.size(k)), smt.And(defined, there))
+        return smt.If(there, buffer.element(lambda k: number(s, value(k)), NOWHERE), NOWHERE)
+
+    return Vector(count, place)
+
+
+def _lanes_of_indices(r: Reading, indices: Items, buffer: Tensor) -> Integer:
+    """The lanes of a place: of its indices each has as many, or one, which serves all."""
+    s, length = r.setting, indices.length
+
+    def own(k: Integer) -> Integer:
+        one = vector(indices.at(k))
+        return integer(1) if one.uniform else one.count
+
+    with s.anywhere() as place:
+        each = own(place)
+    if not occurs(place, each):
+        return each
+    if length.known is not None:
+        counts = [own(integer(k)) for k in range(length.known)]
+        if any(not c.same(counts[0]) for c in counts):
+            raise Unsupported("indices of different lanes")
+        return counts[0]
+    if r.part == "pattern":
+        count, widest = s.unknown("lanes of places"), s.unknown("widest")
+        s.premise(count.term > 0)
+        s.premise(smt.Or(count.term == 1, smt.And(within(widest, 0, length), own(widest).term == count.term)))
+        s.premise(smt.Implies(within(widest, 0, length), buffer.size(widest).term >= 0))
+    else:
+        count = r.wanted
+        narrow = smt.Bool(s.symbol("narrow"))
+
+        def asked(k: Integer) -> Expr:
+            return smt.And(own(k).term > 0, buffer.size(k).term >= 0)
+
+        s.for_all(length, lambda k: smt.Not(own(k).term == count.term), narrow, asked)
+        r.claim(smt.Or(count.term == 1, smt.Not(narrow)))
+    of_each(s, r.part == "pattern", length, lambda k: smt.Or(own(k).term == 1, own(k).term == count.term), smt.TRUE)
+    return count

@@ -1,0 +1,375 @@
+"""Views, and ops that make tensors of several or of nothing, as maps of index vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.kinds import Parts
+from morok.prove.parametric import laws
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.numbers import has_value, is_valid, number
+from morok.prove.parametric.quantified import every
+from morok.prove.parametric.sequences import chosen, listed
+from morok.prove.parametric.setting import DEEPEST, Setting
+from morok.prove.parametric.tensor_rules import MARKS, OPS
+from morok.prove.parametric.tensors import NOWHERE, alike, at_indices, each, of
+from morok.prove.parametric.values import Indices, Items, Tensor, Vector, items, vector, zero
+from morok.prove.parametric.values import number as as_number
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Applicable, Expr
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+# operands and fields
+
+
+def behind(r: Reading, found: Sequence[Items | Vector]) -> Items:
+    """Operands behind one another, each a value."""
+    parts = [p if isinstance(p, Items) else listed([p]) for p in found]
+    if not parts:
+        return listed([])
+    starts, total = [], integer(0)
+    for p in parts:
+        starts.append(total)
+        total = total + p.length
+
+    def at(k: Integer) -> Any:
+        if k.known is not None:
+            for p, start in zip(parts, starts, strict=True):
+                if p.length.known is None or start.known is None:
+                    break
+                if start.known <= k.known < start.known + p.length.known:
+                    return p.at(k - start)
+        one = parts[-1].at(k - starts[-1])
+        for p, start in list(zip(parts, starts, strict=True))[-2::-1]:
+            if p.length.known != 0:
+                one = chosen(k.term < (start + p.length).term, p.at(k - start), one)
+        return one
+
+    return Items(total, at)
+
+
+def values(r: Reading, found: Sequence[Items | Vector]) -> tuple[Integer, Callable[[Integer], Expr]]:
+    """Operands that are single numbers: how many, and the value of each."""
+    sequence = behind(r, found)
+
+    def at(k: Integer) -> Expr:
+        found = sequence.at(k)
+        return laws.NUMBER(found.term) if isinstance(found, Integer) else vector(found).at(r.here, integer(0))
+
+    return sequence.length, at
+
+
+def sizes(r: Reading, found: Sequence[Items | Vector]) -> tuple[Integer, Indices]:
+    """Operands that are sizes, or numbers of elements: how many, and the integers that they are, not negative."""
+    s = r.setting
+    length, at = values(r, found)
+
+    def good(k: Integer) -> Expr:
+        return smt.And(has_value(s, at(k)), is_valid(s, at(k)), number(s, at(k)).term >= 0)
+
+    each(r, length, good)
+    return length, lambda k: number(s, at(k))
+
+
+def is_rank(r: Reading, length: Integer, rank: Integer) -> None:
+    """A list has an item for every axis."""
+    if not length.same(rank):
+        r.exists(length.term == rank.term)
+
+
+def field(r: Reading, part: Any, length: Integer, sort: smt.Sort) -> Items:
+    """A list of numbers, or of truths, of so many items: of a pattern any, as far as it names none."""
+    if isinstance(part, S.PVar) and part.name not in r.names:
+        f = smt.Function(r.symbol(part.name), INT, sort)
+        made = Items(length, lambda k: f(k.term) if sort is laws.BOOL else integer(f(k.term)))
+        return made if part.ignored else r.bind(part.name, made)
+    if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
+        return listed([_written(i) for i in part.items])
+    value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+    found = behind(r, value) if isinstance(value, list) else items(value)
+    return Items(found.length, lambda k: _of_sort(found.at(k), sort))
+
+
+def _of_sort(value: Any, sort: smt.Sort) -> Any:
+    """An item of a static field: a truth, or a number."""
+    if sort is laws.BOOL:
+        if isinstance(value, Expr) and value.sort is sort:
+            return value
+        raise Unsupported("a truth where there is none")
+    return as_number(value)
+
+
+def _written(item: Any) -> Any:
+    """A number, or a truth, that a pattern writes."""
+    item = item.value if isinstance(item, S.PExpr) else item
+    match item:
+        case S.ENumber(value=known) | S.PLiteral(value=known):
+            return smt.BoolVal(known) if isinstance(known, bool) else integer(int(known))
+    raise Unsupported("a static field of which a part is named")
+
+
+def _mark(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A node that says something of another one, and has its value."""
+    return r.one(parts["src"])
+
+
+# views
+
+
+def _made(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A view, or what makes a tensor of several, or of nothing."""
+    r.met_tensors = r.met_tensors or r.part == "pattern"
+    tensor = _OPS[op](r, parts, r.element(at) if op == "Pad" else "")
+    return Vector(integer(1), _no_lane, tensor=tensor)
+
+
+def _no_lane(e: Expr, lane: Integer) -> Expr:
+    raise Unsupported("a tensor where a number is read")
+
+
+def _source(r: Reading, parts: Parts) -> Tensor:
+    return of(r.one(parts["src"]))
+
+
+def _reshape(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    s = r.setting
+    x = _source(r, parts)
+    rank, size = sizes(r, r.numbered(parts["shape"]))
+    r.exists(_elements(s, x.rank, x.size) == _elements(s, rank, size))
+
+    def element(i: Indices, absent: Expr) -> Expr:
+        place = _flat(s, rank, size, i)
+        return x.element(_digits(s, x.rank, x.size, place), absent)
+
+    return Tensor(rank, size, element)
+
+
+def _elements(s: Setting, rank: Integer, size: Indices) -> Expr:
+    """The number of elements that a shape has."""
+    if rank.known is None:
+        return laws.SIZE(at_indices(s, rank, size))
+    product = integer(1)
+    for k in range(rank.known):
+        product = product * size(integer(k))
+    return s.count(product).term
+
+
+def _flat(s: Setting, rank: Integer, size: Indices, i: Indices) -> Integer:
+    """The place of an index vector in row-major order."""
+    if rank.known is None:
+        return integer(laws.FLAT(at_indices(s, rank, size), at_indices(s, rank, i)))
+    place, product = integer(0), integer(1)
+    for axis in map(integer, range(rank.known)):
+        place, product = place * size(axis) + i(axis), product * size(axis)
+    s.digits(place, product, DEEPEST)
+    return place
+
+
+def _digits(s: Setting, rank: Integer, size: Indices, place: Integer) -> Indices:
+    """The index vector of a place in row-major order."""
+    if rank.known is None:
+        shape = at_indices(s, rank, size)
+        return lambda k: integer(laws.DIGIT(shape, place.term, k.term))
+    found: list[Integer] = []
+    for k in range(rank.known - 1, 0, -1):
+        place, digit = s.divided(place, size(integer(k)))
+        found.insert(0, digit)
+    found = [place, *found][: rank.known]
+    return lambda k: listed(list(found)).at(k)
+
+
+def _permute(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    s = r.setting
+    x = _source(r, parts)
+    axes = field(r, parts["axes"], x.rank, INT)
+    is_rank(r, axes.length, x.rank)
+    each(r, x.rank, lambda k: within(axes.at(k), 0, x.rank))
+    permutes = smt.TRUE
+    if r.part != "pattern" and not is_permutation(s, axes):  # what is built must name every axis once
+        if r.probing:
+            raise Unsupported("a permutation for every item of a sequence")
+        j, k = s.probe("axis"), s.probe("axis")
+        s.guard += [s.below(j, x.rank), s.below(k, x.rank)]
+        r.claim(smt.Implies(axes.at(j).term == axes.at(k).term, j.term == k.term))
+        del s.guard[-2:]
+        permutes = smt.Bool(s.symbol("permutes"))
+    back = inverse(s, axes, permutes)
+    if permutes is not smt.TRUE:  # an inverse there is only if the claims hold that were made so far
+        s.supposed.append(permutes)
+    return Tensor(
+        x.rank,
+        lambda k: x.size(axes.at(k)),
+        lambda i, absent: x.element(lambda p: i(integer(back(p.term))), absent),
+    )
+
+
+def _key(s: Setting, axes: Items) -> tuple[Expr, Expr]:
+    """A list of axes, by what it has at any place."""
+    with s.anywhere() as place:
+        return axes.length.term, as_number(axes.at(place)).term
+
+
+def is_permutation(s: Setting, axes: Items) -> bool:
+    """Truth of axes being known to name every axis once."""
+    return _key(s, axes) in s.inverses
+
+
+def inverse(s: Setting, axes: Items, only_if: Expr = smt.TRUE) -> Applicable:
+    """The function from an axis of what is permuted to the axis of the result that it is. Where `only_if` holds, `axes` name each
+    of them once.
+    """
+    key, rank = _key(s, axes), axes.length
+    if key in s.inverses:
+        return s.inverses[key]
+    back = s.inverses[key] = smt.Function(s.symbol("axis of"), INT, INT)
+    with s.anywhere() as place:
+        direct = key[1].data if key[1].head == "apply" and key[1].args == (place.term,) else None
+
+    def name(k: Integer) -> Expr:
+        return as_number(axes.at(k)).term
+
+    def returns(k: Integer) -> Expr:
+        return back(name(k)) == k.term
+
+    def found(p: Integer) -> Expr:
+        k = integer(back(p.term))
+        return smt.And(within(k, 0, rank), name(k) == p.term)
+
+    if rank.known is not None:
+        for k in map(integer, range(rank.known)):
+            s.premise(smt.Implies(only_if, smt.And(returns(k), found(k))))
+        return back
+    s.for_all(rank, found, only_if, lambda p: back(p.term) == p.term, unless=direct)
+    if direct is not None:
+        s.for_all(rank, returns, only_if, lambda k: name(k) == k.term, unless=back)
+    return back
+
+
+def _expand(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    x = _source(r, parts)
+    rank, size = sizes(r, r.numbered(parts["shape"]))
+    is_rank(r, rank, x.rank)
+    each(r, x.rank, lambda k: smt.Or(x.size(k).term == 1, x.size(k).term == size(k).term))
+
+    def element(i: Indices, absent: Expr) -> Expr:
+        return x.element(lambda k: chosen(x.size(k).term == 1, integer(0), i(k)), absent)
+
+    return Tensor(x.rank, size, element)
+
+
+def _edges(r: Reading, parts: Parts, x: Tensor) -> tuple[Indices, Indices]:
+    """The begins and the ends of a Pad or Shrink: of a list of both, half each."""
+    begins, ends = parts["begins"], parts["ends"]
+    if isinstance(begins, list) and isinstance(ends, list) and not ends:
+        half, odd = divmod(len(begins), 2)
+        if odd:
+            raise Unsupported("edges of which half are begins")
+        begins, ends = begins[:half], begins[half:]
+    found = []
+    for part in (begins, ends):
+        length, at = sizes(r, r.numbered(part))
+        is_rank(r, length, x.rank)
+        found.append(at)
+    return found[0], found[1]
+
+
+def _shrink(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    x = _source(r, parts)
+    begin, end = _edges(r, parts, x)
+    each(r, x.rank, lambda k: smt.And(begin(k).term <= end(k).term, end(k).term <= x.size(k).term))
+    return Tensor(x.rank, lambda k: end(k) - begin(k), lambda i, absent: x.element(lambda k: i(k) + begin(k), absent))
+
+
+def _pad(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    s = r.setting
+    x = _source(r, parts)
+    begin, end = _edges(r, parts, x)
+    filled = zero(dtype).at(s.zero, integer(0))
+
+    def element(i: Indices, absent: Expr) -> Expr:
+        nothing = absent if absent is NOWHERE else filled
+        inside = every(s, x.rank, lambda k: within(i(k) - begin(k), 0, x.size(k)))
+        return smt.If(inside, x.element(lambda k: i(k) - begin(k), absent), nothing)
+
+    return Tensor(x.rank, lambda k: begin(k) + x.size(k) + end(k), element)
+
+
+def _flip(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    x = _source(r, parts)
+    flags = field(r, parts["axes"], x.rank, laws.BOOL)
+    is_rank(r, flags.length, x.rank)
+
+    def element(i: Indices, absent: Expr) -> Expr:
+        return x.element(lambda k: chosen(flags.at(k), x.size(k) - 1 - i(k), i(k)), absent)
+
+    return Tensor(x.rank, x.size, element)
+
+
+def _iota(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    _, size = sizes(r, r.numbered([parts["end"]]))
+    return Tensor(integer(1), lambda k: size(integer(0)), lambda i, absent: laws.NUMBER(i(integer(0)).term))
+
+
+def _concat(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    """Tensors behind each other along an axis: the place along it tells which of them an element is of."""
+    found = r.many(parts["sources"])
+    if not found or any(isinstance(f, Items) for f in found):
+        raise Unsupported("any number of tensors behind each other")
+    tensors = [of(vector(f)) for f in found]
+    first = tensors[0]
+    axis = _axis(r, parts["axis"], first.rank)
+    r.exists(within(axis, 0, first.rank))
+    for t in tensors[1:]:
+        is_rank(r, t.rank, first.rank)
+        alike(r, t, first, smt.FALSE, but=axis)
+    starts, total = [], integer(0)
+    for t in tensors:
+        starts.append(total)
+        total = total + t.size(axis)
+
+    def element(i: Indices, absent: Expr) -> Expr:
+        def of_part(t: Tensor, start: Integer) -> Expr:
+            return t.element(lambda k: chosen(k.term == axis.term, i(k) - start, i(k)), absent)
+
+        at = of_part(tensors[-1], starts[-1])
+        for t, start in list(zip(tensors, starts, strict=True))[-2::-1]:
+            at = smt.If(i(axis).term < (start + t.size(axis)).term, of_part(t, start), at)
+        return at
+
+    return Tensor(first.rank, lambda k: chosen(k.term == axis.term, total, first.size(k)), element)
+
+
+def _axis(r: Reading, part: Any, rank: Integer) -> Integer:
+    """The number of an axis."""
+    if isinstance(part, S.PVar) and part.name not in r.names:
+        made = integer(smt.Int(r.symbol(part.name)))
+        return made if part.ignored else r.bind(part.name, made)
+    if isinstance(part, S.PLiteral):
+        return integer(int(part.value))
+    value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+    if not isinstance(value, Integer):
+        raise Unsupported("an axis that is no number")
+    return value
+
+
+_OPS: Final[dict[str, Callable[[Any, Parts, str], Tensor]]] = {
+    "Reshape": _reshape,
+    "Permute": _permute,
+    "Expand": _expand,
+    "Shrink": _shrink,
+    "Pad": _pad,
+    "Flip": _flip,
+    "Iota": _iota,
+    "Concat": _concat,
+}
+
+
+MEANINGS: Final[dict[str, Callable[[Any, str, Parts, Any], Vector]]] = {
+    **dict.fromkeys(OPS, _made),
+    **dict.fromkeys(MARKS, _mark),
+}
