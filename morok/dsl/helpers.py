@@ -222,6 +222,11 @@ def outline(module: str) -> Outline:
     return _outline(module, *source(module))
 
 
+def forget_outlines() -> None:
+    """Let go of the syntax of modules, which is parsed again if somebody asks."""
+    _outline.cache_clear()
+
+
 @functools.lru_cache(maxsize=64)
 def _outline(module: str, file: str, text: str) -> Outline:
     try:

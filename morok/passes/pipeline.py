@@ -23,6 +23,7 @@ from morok.passes.appended import admit, appended_to, joined
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
 from morok.rewrite.engine import Known
+from morok.rewrite.files import forget_syntax
 from morok.rewrite.lines import line_rewrite
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
@@ -232,6 +233,9 @@ def prepare(target: Target) -> None:
             if groups:
                 with contextlib.suppress(UnprovedRuleError):  # the stage says so, if it is to use them
                     _ = library.groups(*groups).matcher
+    if target.vector_bytes:
+        _ = library.groups(*steps.ONE_PLACE).matcher
+    forget_syntax()
 
 
 def apply_to_lines(stage: Stage, program: list[UOp], target: Target) -> list[UOp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from morok import config
 from morok.errors import OptError
@@ -26,6 +26,8 @@ from morok.rewrite import library
 from morok.rewrite.engine import Known, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
+
+ONE_PLACE: Final = ("lower_gates", "wide_accesses", "gep_pushing", "take_lanes")
 
 
 def rewrite(
@@ -135,8 +137,7 @@ def split_accesses(ast: UOp, target: Target) -> UOp:
     """Accesses of one place each: arithmetic over them then stays as it is, so that who wants it whole can be known."""
     if not target.vector_bytes:  # nothing is computed whole
         return ast
-    groups = ("lower_gates", "wide_accesses", "gep_pushing", "take_lanes")
-    return rewrite(ast, groups, 14, bottom_up=True, context=widths(ast, target))
+    return rewrite(ast, ONE_PLACE, 14, bottom_up=True, context=widths(ast, target))
 
 
 def widths(ast: UOp, target: Target) -> Widths:

@@ -144,12 +144,14 @@ class RuleFile:
 
     @property
     def checked(self) -> CheckedFile:
-        """Parsed and checked; RuleError with every mistake in it."""
-        if self._checked is None:
+        """Parsed and checked; RuleError with every mistake in it. It is kept until `forget_syntax`."""
+        found = self._checked
+        if found is None:
             from morok.dsl.check import check_bytes
 
-            self._checked = check_bytes(self.content, str(self.path), pack=self.pack)
-        return self._checked
+            found = self._checked = check_bytes(self.content, str(self.path), pack=self.pack)
+            _parsed.append(self)
+        return found
 
     @property
     def dialect(self) -> Dialect:
@@ -161,6 +163,24 @@ class RuleFile:
 
     def parts(self) -> list[GroupPart]:
         return [GroupPart(self, g) for g in self.index.groups if g.rules]
+
+
+_parsed: list[RuleFile] = []
+
+
+def forget_syntax() -> None:
+    """Let go of what rule files were parsed into, which is parsed again if somebody asks: once the matchers are made, its
+    150,000 objects are only in the way of the garbage collector.
+    """
+    if not _parsed:
+        return
+    from morok.dsl import helpers
+
+    done = _parsed[:]
+    del _parsed[: len(done)]
+    for file in done:
+        file._checked = None
+    helpers.forget_outlines()
 
 
 class GroupPart:
