@@ -1,7 +1,8 @@
-"""Explain a rule: its text, what it says, its verdict and what that covers, what its proof takes for granted, and where it
-runs; or an error code.
+"""Explain a rule: its text, what it says, its verdict and for which sizes it holds, what its proof takes for granted, by which
+laws it holds at every size and from what, and where it runs; or an error code.
 
 morok explain add_zero
+morok explain movement.permute --smt2
 morok explain shifts.halve --rules shifts.rules
 morok explain MRK201
 
@@ -22,11 +23,13 @@ from morok.tools.output import emit_json, packed_files
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
+    from morok.prove.verdict import Verdict
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="RULE|CODE", help="group.rule, a rule's own name, or a code such as MRK201")
     parser.add_argument("--rules", nargs="+", default=[], metavar="PATH", help="where the rule is (default: the built-in rules)")
+    parser.add_argument("--smt2", action="store_true", help="print what the solver was asked to prove it, as SMT-LIB")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -99,15 +102,28 @@ def _whose(rule: CheckedRule, variable: str) -> str:
     return ", ".join(nodes) or variable
 
 
+def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
+    """The questions of a proof at every size, without what it does not need: the laws, what is known, and what follows."""
+    from morok.prove.answers import DEFAULT_BUDGET
+    from morok.prove.progress import Progress
+    from morok.tools.grounds import grounds
+    from morok.tools.infix import conjuncts, infix
+
+    return [
+        {"laws": list(g.laws), "known": [infix(c) for c in g.known], "claims": conjuncts(g.claim)}
+        for g in grounds(rule, Progress(DEFAULT_BUDGET, keep=False).ask)
+    ]
+
+
 def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
     from morok.dsl.format import format_rule
     from morok.prove import ledger
-    from morok.prove.verdict import Verdict
+    from morok.prove import verdict as verdicts
     from morok.tools import describe
 
     record = ledger.recorded(rule)
     if record is not None:
-        verdict: Verdict | None = Verdict.recorded(record, rule.name, str(file), rule.line)
+        verdict: Verdict | None = verdicts.Verdict.recorded(record, rule.name, str(file), rule.line)
     elif built_in:
         verdict = None
     else:
@@ -119,6 +135,8 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
 
         verdict = verdict.with_contracts(promises.of_rules([rule], trust_helpers=False).get(id(rule)))
     syntax = rule.syntax
+    everywhere = verdict is not None and any(line.startswith("any number of") for line in verdict.scope)
+    proofs = _proofs(rule) if everywhere else []
     return {
         "name": rule.name,
         "text": format_rule(syntax),
@@ -135,10 +153,22 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
         "solver": "" if verdict is None else verdict.solver,
         "premises": describe.premises(rule),
         "lemmas": describe.lemmas(rule),
+        "proofs": proofs,
+        "lane_by_lane": everywhere and not proofs,
         "sources": _sources(rule.name) if built_in else [],
         "tiers": describe.tiers(rule.name.split(".")[0]) if built_in else [],
         "stages": describe.stages(rule.name.split(".")[0]) if built_in else [],
     }
+
+
+def _script(rule: CheckedRule) -> str:
+    """What the solver was asked to prove a rule, each question answered `unsat`."""
+    from morok.prove.answers import DEFAULT_BUDGET
+    from morok.prove.obligation_store import script
+    from morok.prove.obligations import prove_rule
+
+    verdict = prove_rule(rule, DEFAULT_BUDGET, keep=True)
+    return f"; {rule.name}: {verdict.verdict}\n{script(verdict.obligations)}"
 
 
 def _show(row: dict[str, Any]) -> None:
@@ -158,6 +188,15 @@ def _show(row: dict[str, Any]) -> None:
         lines += ["  the proof takes for granted that", *(f"    {line}" for line in row["premises"])]
     if row["lemmas"]:
         lines += ["  and proves besides that", *(f"    {line}" for line in row["lemmas"])]
+    if laws := dict.fromkeys(law for proof in row["proofs"] for law in proof["laws"]):
+        lines += ["  at every size by the laws", *(f"    {law}" for law in laws)]
+    if row["lane_by_lane"]:
+        lines.append("  at any number of lanes, as it holds lane by lane")
+    for proof in row["proofs"][:1]:
+        lines += ["  where", *(f"    {c}" for c in proof["known"])] if proof["known"] else []
+        lines += ["  it follows that", *(f"    {c}" for c in proof["claims"])]
+    if len(row["proofs"]) > 1:
+        lines.append(f"  and so on in {len(row['proofs']) - 1} more questions: --json and --smt2 have them all")
     for said in row["sources"]:
         lines.append(f"  {said['decision']} from the texts' {said['id']}: {said['text']}")
         lines += [f"    {said['reason']}"] * bool(said["reason"])
@@ -176,9 +215,14 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(f"{row['code']} {row['error']}\n{row['meaning']}")
         return 0
-    rows = [_rule(file, rule, not args.rules) for file, rule in _find(what, args.rules)]
-    if not rows:
+    found = list(_find(what, args.rules))
+    if not found:
         raise UsageError(f"there is no rule {what!r}", hint=_near(what, args.rules))
+    if args.smt2:
+        for _, rule in found:
+            print(_script(rule), end="")
+        return 0
+    rows = [_rule(file, rule, not args.rules) for file, rule in found]
     if args.json:
         emit_json({"rules": rows})
         return 0

@@ -110,7 +110,7 @@ def _sequences(r: Reading, what: str) -> Items:
 
     def item(k: Integer) -> Items:
         its = integer(lengths(k.term))
-        s.law(smt.Implies(within(k, 0, length), its.term >= 0))
+        s.instance("A sequence has no negative length.", smt.Implies(within(k, 0, length), its.term >= 0))
         return Items(its, lambda j: integer(f(k.term, j.term)))
 
     s.nested_items[f] = s.parts_behind_one_another(length, lambda k: item(k).length)

@@ -443,7 +443,9 @@ def _bound(r: Reading, of: Any, which: Applicable, holds: Callable[[Expr, Expr],
     t = found.at(r.here, integer(0))
     bound = which(t)
     there = smt.And(has_value(r.setting, t), numbers.is_valid(r.setting, t))
-    r.setting.law(smt.Implies(there, holds(bound, numbers.number(r.setting, t).term)))
+    r.setting.instance(
+        "Bounds of a value are on both sides of it.", smt.Implies(there, holds(bound, numbers.number(r.setting, t).term))
+    )
     return integer(bound)
 
 

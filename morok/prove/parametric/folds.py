@@ -82,7 +82,7 @@ def _each(r: Reading, lanes: Integer, count: Integer) -> Integer:
         return integer(1)
     each, rest = r.setting.divided(lanes, count)
     r.exists(rest.term == 0)
-    r.setting.law(laws.sign_of_product(count, each))
+    r.setting.law(laws.sign_of_product, count, each)
     return each
 
 

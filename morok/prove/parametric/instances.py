@@ -15,6 +15,7 @@ from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.smt.graph import subterms
 
+CONDITION: Final = "A condition on all places holds at each."
 ROUNDS: Final = 6  # of looking for terms that instances brought
 COMPARING: Final = 3  # of these rounds, those that compare sequences
 MOST_TUPLES: Final = 60
@@ -53,7 +54,7 @@ def _among_counts(s: Setting) -> None:
             for c in s.counts:
                 m, r = c.divided_by(n)
                 if m.terms and not r.terms:
-                    s.law(laws.quotient_below(t, m, n))
+                    s.law(laws.quotient_below, t, m, n)
                     s.digits(t, c, DEEPEST)
 
 
@@ -62,7 +63,7 @@ def _positive(s: Setting, n: Integer, depth: int) -> None:
     factors = n.product
     if factors is not None and len(factors) > 1 and depth:
         m, _ = n.split(factors[:1])
-        s.law(laws.positive_product(integer(factors[0]), m))
+        s.law(laws.positive_product, integer(factors[0]), m)
         _positive(s, m, depth - 1)
 
 
@@ -70,29 +71,37 @@ def _about(s: Setting, t: Expr) -> None:
     """Add the instances at one term."""
     if t.data in s.commutative:
         x, y = t.args
-        s.law(t == t.data(y, x))
+        s.instance("A commutative op does not depend on the order of its operands.", t == t.data(y, x))
     if t.data is TIMES:
         for n in sorted(s.numbers):
-            s.law(laws.product_with(n, *t.args))
+            s.law(laws.product_with, n, *t.args)
     for f, axes, so in s.free:
         if t.data is f and t.args[-2].head == "apply" and t.args[-2].data is laws.MOVED and t.args[-2].args[0] is axes:
-            s.law(smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])))
+            s.instance(
+                "What is free of axes is the same wherever these are moved to.",
+                smt.Implies(so, t == f(*t.args[:-2], t.args[-2].args[2], t.args[-1])),
+            )
     if t.data in s.selections:
         condition, yes, no = t.args
-        s.law(smt.Implies(has_value(s, condition), t == smt.If(truth(s, condition), yes, no)))
+        s.instance(
+            "A selection is one of its two, as its condition says.",
+            smt.Implies(has_value(s, condition), t == smt.If(truth(s, condition), yes, no)),
+        )
     if t.data is laws.SIZE:
         rank, size = s.sequences[t.args[0]]
-        s.law(smt.Implies(every(s, rank, lambda k: s.number_of(size(k)).term == 1), t == 1))
+        s.instance(
+            "A shape of ones has one element.", smt.Implies(every(s, rank, lambda k: s.number_of(size(k)).term == 1), t == 1)
+        )
     if t.data is laws.FLAT:
         _about_place_of(s, t)
     if t.data is laws.DIGIT:
         _about_digit(s, t)
     if t.data in s.places:
-        s.law(laws.place_told(t, s.polynomial(t.args[1])))
+        s.law(laws.place_told, t, s.polynomial(t.args[1]))
     of = s.nested_items.get(t.data)
     for functions, holds, only_if in list(s.of_items):
         if t.data in functions:
-            s.law(smt.Implies(only_if, holds(*(s.polynomial(a) for a in t.args))))
+            s.instance(CONDITION, smt.Implies(only_if, holds(*(s.polynomial(a) for a in t.args))))
     for q in list(s.schemas):
         for f, k, operands in q.functions:
             if t.data is not f or (q.at_items is not None and t.args[k].args):
@@ -114,12 +123,18 @@ def _about_place_of(s: Setting, t: Expr) -> None:
         return s.number_of(index(k))
 
     inside = every(s, rank, lambda k: within(i(k), 0, s.number_of(size(k))))
-    s.law(smt.Implies(inside, within(integer(t), 0, integer(laws.SIZE(shape)))))
+    s.instance(
+        "The row-major place of an index vector is below the number of elements.",
+        smt.Implies(inside, within(integer(t), 0, integer(laws.SIZE(shape)))),
+    )
     with s.anywhere() as place:
         digit = i(place).term
     if digit.head == "apply" and digit.data is laws.DIGIT and digit.args[2] is place.term:
         other, whole, _ = digit.args
-        s.law(smt.Implies(smt.And(other == shape, within(s.polynomial(whole), 0, integer(laws.SIZE(shape)))), t == whole))
+        s.instance(
+            "The place of the digits of a place is that place.",
+            smt.Implies(smt.And(other == shape, within(s.polynomial(whole), 0, integer(laws.SIZE(shape)))), t == whole),
+        )
 
 
 def _about_digit(s: Setting, t: Expr) -> None:
@@ -128,12 +143,18 @@ def _about_digit(s: Setting, t: Expr) -> None:
     rank, size = s.sequences[shape]
     k, n = s.polynomial(axis), s.polynomial(whole)
     there = within(k, 0, rank)
-    s.law(smt.Implies(smt.And(there, within(n, 0, integer(laws.SIZE(shape)))), within(integer(t), 0, s.number_of(size(k)))))
+    s.instance(
+        "The digits of a place are within their axes.",
+        smt.Implies(smt.And(there, within(n, 0, integer(laws.SIZE(shape)))), within(integer(t), 0, s.number_of(size(k)))),
+    )
     if whole.head == "apply" and whole.data is laws.FLAT:
         other, vector = whole.args
         _, index = s.sequences[vector]
         inside = every(s, rank, lambda j: within(s.number_of(index(j)), 0, s.number_of(size(j))))
-        s.law(smt.Implies(smt.And(other == shape, there, inside), t == s.number_of(index(k)).term))
+        s.instance(
+            "The digits of the place of an index vector are its indices.",
+            smt.Implies(smt.And(other == shape, there, inside), t == s.number_of(index(k)).term),
+        )
 
 
 def _is_of_lanes(s: Setting, t: Expr) -> bool:
@@ -153,7 +174,7 @@ def _use(s: Setting, q: ForAll, place: Integer) -> None:
         return
     before, s.bringing = s.bringing, (*origin, q)
     try:
-        s.law(smt.Implies(smt.And(within(place, 0, q.length), q.only_if), q.holds(place)))
+        s.instance(CONDITION, smt.Implies(smt.And(within(place, 0, q.length), q.only_if), q.holds(place)))
     finally:
         s.bringing = before
 
@@ -180,7 +201,10 @@ def _about_tuples(s: Setting) -> None:
             else:
                 k = s.unknown("difference")
                 alike = smt.Implies(s.below(k, length), item(k) == its_item(k))
-            s.law(smt.Implies(smt.And(length.term == its_length.term, alike), one == other))
+            s.instance(
+                "Sequences of one length and of the same items are one.",
+                smt.Implies(smt.And(length.term == its_length.term, alike), one == other),
+            )
 
 
 def _about_parts(s: Setting, terms: list[Expr]) -> None:
@@ -191,7 +215,7 @@ def _about_parts(s: Setting, terms: list[Expr]) -> None:
         vectors = [s.polynomial(t.args[0]) for t in applied if t.data is p.first]
         for lane, k in itertools.product(lanes, vectors):
             told = (integer(p.part(lane.term)), integer(p.start(lane.term)), integer(p.first(k.term)))
-            s.law(laws.part_of_lane(lane, k, p.length, p.total, p.count(k), told))
+            s.law(laws.part_of_lane, lane, k, p.length, p.total, p.count(k), told)
 
 
 def _halve_all(s: Setting) -> None:
@@ -207,13 +231,16 @@ def _about_fold(s: Setting, t: Expr) -> None:
     """A fold of one item is that item, and a fold of what is combined a combination of folds."""
     length, item = s.sequences[t.args[0]]
     combine = s.regrouped[t.data]
-    s.law(smt.Implies(length.term == 1, t == item(integer(0))))
+    s.instance("A fold of one item is that item.", smt.Implies(length.term == 1, t == item(integer(0))))
     with s.anywhere() as place:
         one = item(place)
     if combine is not None and one.head == "apply" and one.data is combine:
         left = s.tuple_of(length, lambda k: item(k).args[0])
         right = s.tuple_of(length, lambda k: item(k).args[1])
-        s.law(smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))))
+        s.instance(
+            "A fold of combinations is the combination of the folds.",
+            smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))),
+        )
     if one.head == "apply" and one.data is not t.data and s.nested.get(one.data) == s.nested[t.data]:
         _fold_of_folds(s, t, one, place)
 
@@ -229,7 +256,10 @@ def _fold_of_folds(s: Setting, t: Expr, one: Expr, place: Integer) -> None:
         q, k = s.divided(p, each)
         return s.sequences[item(q).args[0]][1](k)
 
-    s.law(smt.Implies(length.term > 0, t == one.data(s.tuple_of(length * each, at))))
+    s.instance(
+        "A fold of folds is the fold of all that they fold.",
+        smt.Implies(length.term > 0, t == one.data(s.tuple_of(length * each, at))),
+    )
 
 
 def _halve(s: Setting, t: Expr, m: Integer) -> None:
@@ -241,33 +271,36 @@ def _halve(s: Setting, t: Expr, m: Integer) -> None:
         return
     parts = (s.tuple_of(m, item), s.tuple_of(rest, lambda k: item(m + k)))
     inside = smt.And(m.term > 0, m.term < length.term)
-    s.law(smt.Implies(inside, t == combine(*(t.data(p) for p in parts))))
+    s.instance(
+        "A fold is that of its first items, combined with that of the others.",
+        smt.Implies(inside, t == combine(*(t.data(p) for p in parts))),
+    )
 
 
 def _about_axes(s: Setting, terms: list[Expr]) -> None:
     applied = [t for t in terms if t.head == "apply"]
     lists = list(dict.fromkeys(a for t in terms for a in (t,) if a.sort is laws.AXES))
     for a in lists:
-        s.law(smt.Implies(_is_list(s, a), laws.positive_width(a)))
-        s.law(laws.among_itself(a))
+        s.law(laws.positive_width, a, where=_is_list(s, a))
+        s.law(laws.among_itself, a)
     for t in applied:
         if t.data in s.regrouped:
             _about_fold(s, t)
         if t.data is laws.SINGLE:
             i, n = (s.polynomial(a) for a in t.args)
-            s.law(laws.single_width(i, n))
-            s.law(laws.single_distinct(i, n))
+            s.law(laws.single_width, i, n)
+            s.law(laws.single_distinct, i, n)
         if t.data is laws.BLOCK:
             _about_block(s, *t.args)
     for t in applied:
         if t.data is laws.MOVED:
             b, k, e = t.args
             number = s.polynomial(k)
-            s.law(laws.there_and_back(b, number, e))
+            s.law(laws.there_and_back, b, number, e)
             s.digits(number, _polynomial_width(s, b), DEEPEST)
     for b in lists:
         for e in s.iterations:
-            s.law(smt.Implies(_is_list(s, b), laws.back_and_there(b, e)))
+            s.law(laws.back_and_there, b, e, where=_is_list(s, b))
     _about_sets(s, terms)
 
 
@@ -285,16 +318,16 @@ def _polynomial_width(s: Setting, a: Expr) -> Integer:
 
 
 def _about_block(s: Setting, a: Expr, e: Expr) -> None:
-    s.law(smt.Implies(_is_list(s, a), laws.block_in_range(a, e)))
+    s.law(laws.block_in_range, a, e, where=_is_list(s, a))
     parts = s.joined.get(a)
     if parts is not None:
-        s.law(laws.joined_block(parts, a, e))
+        s.law(laws.joined_block, parts, a, e)
     if e.head == "apply" and e.data is laws.MOVED:
         b, k, f = e.args
         number = s.polynomial(k)
-        s.law(laws.unmoved(a, b, number, f))
+        s.law(laws.unmoved, a, b, number, f)
         for g in s.iterations:
-            s.law(laws.moved_wholly(a, b, number, f, g))
+            s.law(laws.moved_wholly, a, b, number, f, g)
 
 
 def _about_sets(s: Setting, terms: list[Expr]) -> None:
@@ -303,7 +336,7 @@ def _about_sets(s: Setting, terms: list[Expr]) -> None:
     for a, b in among:
         for c, d in among:
             if b is c and a is not b and c is not d:
-                s.law(laws.among_through(a, b, d))
+                s.law(laws.among_through, a, b, d)
         for c, d in apart:
             if b is c and a is not b:
-                s.law(laws.apart_through(a, b, d))
+                s.law(laws.apart_through, a, b, d)

@@ -59,7 +59,7 @@ class Lanes:
 
         def count_of(k: Integer) -> Integer:
             found = integer(own(k.term))
-            self.setting.law(smt.Implies(within(k, 0, length), found.term > 0))
+            self.setting.instance("A vector has a lane.", smt.Implies(within(k, 0, length), found.term > 0))
             return found
 
         return count_of

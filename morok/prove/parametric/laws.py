@@ -102,7 +102,7 @@ def sign_of_product(m: Integer, d: Integer) -> Expr:
 
 
 def product_with(n: int, a: Expr, b: Expr) -> Expr:
-    """The product of a and b where one of them is the number n."""
+    """A product with a number is that multiple."""
     product = TIMES(a, b)
     return smt.And(*(smt.Implies(x == n, product == smt.IntVal(n) * y) for x, y in ((a, b), (b, a))))
 
@@ -136,10 +136,12 @@ def place_told(place: Expr, i: Integer) -> Expr:
 
 
 def positive_width(a: Expr) -> Expr:
+    """A list of axes has an iteration."""
     return width(a).term > 0
 
 
 def block_in_range(a: Expr, e: Expr) -> Expr:
+    """A block is one of as many as the width of its axes."""
     return within(block(a, e), 0, width(a))
 
 
@@ -149,11 +151,12 @@ def single_width(i: Integer, n: Integer) -> Expr:
 
 
 def single_distinct(i: Integer, n: Integer) -> Expr:
+    """One axis is no other."""
     return DISTINCT(SINGLE(i.term, n.term))
 
 
 def joined_width(parts: tuple[Expr, ...], a: Expr) -> Expr:
-    """The width of a list of lists."""
+    """The width of a list of lists is the product of theirs."""
     product = integer(1)
     for p in parts:
         product = product * width(p)
@@ -161,7 +164,7 @@ def joined_width(parts: tuple[Expr, ...], a: Expr) -> Expr:
 
 
 def joined_block(parts: tuple[Expr, ...], a: Expr, e: Expr) -> Expr:
-    """The block of a list of lists: the last one runs fastest."""
+    """The block of a list of lists is the number that theirs are the digits of, the last one fastest."""
     number = integer(0)
     for p in parts:
         number = number * width(p) + block(p, e)
@@ -195,10 +198,12 @@ def unmoved(a: Expr, b: Expr, k: Integer, e: Expr) -> Expr:
 
 
 def among_itself(a: Expr) -> Expr:
+    """A list of axes is among itself."""
     return AMONG(a, a)
 
 
 def among_through(a: Expr, b: Expr, c: Expr) -> Expr:
+    """A list among those that are among c is among c."""
     return smt.Implies(smt.And(AMONG(a, b), AMONG(b, c)), AMONG(a, c))
 
 

@@ -86,7 +86,10 @@ def _places(r: Reading, part: Any, x: Vector) -> Items:
         def place(k: Integer) -> Integer:
             found = integer(f(k.term))
             inside = r.setting.below(found, x.count)
-            r.setting.law(smt.Implies(smt.And(k.term >= 0, k.term < length.term), inside))
+            r.setting.instance(
+                "The lanes that a Gep takes are lanes of its operand.",
+                smt.Implies(smt.And(k.term >= 0, k.term < length.term), inside),
+            )
             return found
 
         place(integer(0))  # there is a first one
@@ -214,7 +217,7 @@ def _flattened(r: Reading, sequence: Items, single: bool) -> Vector:
     if occurs(anywhere, each.count):
         return _ragged(r, sequence)
     n = each.count
-    r.setting.law(laws.positive_product(sequence.length, n))
+    r.setting.law(laws.positive_product, sequence.length, n)
 
     def at(e: Expr, lane: Integer) -> Expr:
         q, k = r.setting.divided(lane, n)
@@ -255,7 +258,7 @@ def _open(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         count = r.lanes.of(r.rule.type_of(at))
         if not count.same(own):
             r.setting.premise(count.term == own.term)
-    r.setting.law(laws.positive_product(width, own))
+    r.setting.law(laws.positive_product, width, own)
 
     def lane_of(e: Expr, lane: Integer) -> Expr:
         number = integer(0)

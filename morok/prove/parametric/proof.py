@@ -56,34 +56,47 @@ def parametric_proof(rule: CheckedRule, ask: Asks) -> Proof:
 
 
 def _shown(rule: CheckedRule, choices: Choices, ask: Asks) -> str:
-    """Why one choice among the alternatives is not shown to be right; nothing where it is.
+    """Why one choice among the alternatives is not shown to be right; nothing where it is."""
+    try:
+        found = questions(rule, choices, ask)
+    except NotShown:
+        return "not shown"
+    known = (ask(f"{rule.name}: what is known", q.known, SHARE, model=False).answer for q in found)
+    return "what is known is a contradiction" if Answer.UNSAT in known else ""
 
-    All claims are asked together; where that is more than the solver can do, one by one.
+
+class NotShown(Exception):
+    """A claim that does not follow, as far as the solver can tell."""
+
+
+def questions(rule: CheckedRule, choices: Choices, ask: Asks) -> list[Question]:
+    """The questions that show one choice among the alternatives to be right: one of all claims together; where that is more than
+    the solver can do, one of each. NotShown where they do not.
     """
 
     def follows(asked: Question) -> bool:
         if not asked.claims:  # both sides do nothing
             return True
-        return ask(f"{rule.name} at every size", [*asked.known, smt.Not(asked.claim)], SHARE, model=False).answer is Answer.UNSAT
+        return ask(f"{rule.name} at every size", asked.conditions, SHARE, model=False).answer is Answer.UNSAT
 
     choices.restart()
     claims = None
+    found: list[Question] = []
     try:
         whole = question(rule, choices)
-        questions = [whole] if follows(whole) else []
+        if follows(whole):
+            return [whole]
         claims = whole.claims
     except TooMany:
-        questions = []
-    if not questions:
-        while claims is None or len(questions) < claims:
-            choices.restart()
-            one = question(rule, choices, only=len(questions))
-            if one.claims == 1 or not follows(one):
-                return "not shown"
-            questions.append(one)
-            claims = one.claims
-    known = (ask(f"{rule.name}: what is known", q.known, SHARE, model=False).answer for q in questions)
-    return "what is known is a contradiction" if Answer.UNSAT in known else ""
+        pass
+    while claims is None or len(found) < claims:
+        choices.restart()
+        one = question(rule, choices, only=len(found))
+        if one.claims == 1 or not follows(one):
+            raise NotShown
+        found.append(one)
+        claims = one.claims
+    return found
 
 
 def within_reach(rule: CheckedRule) -> bool:
@@ -92,11 +105,21 @@ def within_reach(rule: CheckedRule) -> bool:
 
 
 class Question(NamedTuple):
-    """Premises about one lane of a rule's result, and the claim that must follow: one of so many, or all."""
+    """Premises about one lane of a rule's result, instances of laws, and the claim that must follow: one of so many, or all."""
 
-    known: list[Expr]
+    premises: list[Expr]
+    laws: dict[Expr, str]  # with the law in words
     claim: Expr
     claims: int
+
+    @property
+    def known(self) -> list[Expr]:
+        return [*self.premises, *self.laws]
+
+    @property
+    def conditions(self) -> list[Expr]:
+        """What cannot be together where the claim follows."""
+        return [*self.known, smt.Not(self.claim)]
 
 
 def question(rule: CheckedRule, choices: Choices, only: int | None = None) -> Question:
@@ -115,7 +138,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None) -> Qu
         setting.only(claims[only])
     claim = smt.And(*setting.claims)
     close(setting)
-    return Question([*setting.premises, *setting.laws], claim, len(claims))
+    return Question(setting.premises, setting.laws, claim, len(claims))
 
 
 def _same_lane(setting: Setting, here: Expr, pattern: Vector, target: Vector) -> None:

@@ -303,7 +303,9 @@ class Reading:
             if axes is None:
                 return Vector(n, lambda e, lane: f(k.term, e, lane.term))
             a = axes(k.term)
-            self.setting.law(smt.Implies(within(k, 0, length), laws.DISTINCT(a)))
+            self.setting.instance(
+                "Axes that are opened together are different ones.", smt.Implies(within(k, 0, length), laws.DISTINCT(a))
+            )
             return self.unrolled(Vector(laws.width(a) * n, lambda e, lane: f(k.term, e, lane.term)), a, n)
 
         made = Items(length, item)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from morok.prove import smt
 from morok.prove.parametric import laws
@@ -84,6 +84,7 @@ class Setting:
     iterations  those that axes are moved to and from
     counts      how many lanes or items there are of what is gone through: quotients are compared with them
     ends        the ends of ranges, by what these are at an iteration
+    laws        the instances of laws, each with the law in words
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
     """
@@ -124,7 +125,7 @@ class Setting:
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()
         self.commutative: set[Applicable] = set()
-        self.laws: dict[Expr, None] = {}
+        self.laws: dict[Expr, str] = {}
         self.unnamed = 0
         self.zero = smt.Const(Symbol("fixed", "zero"), laws.ITERATION)
 
@@ -187,12 +188,18 @@ class Setting:
             where = [*self.supposed, *self.guard]
             self.claims.append(smt.Implies(smt.And(*where), condition) if where else condition)
 
-    def law(self, instance: Expr) -> None:
+    def law(self, law: Callable[..., Expr], *terms: Any, where: Expr | None = None) -> None:
+        """Add the instance of a law at terms, there alone where a condition holds."""
+        found = law(*terms)
+        self.instance(law.__doc__ or "", found if where is None else smt.Implies(where, found))
+
+    def instance(self, said: str, instance: Expr) -> None:
+        """Add an instance of the law that these words say."""
         if self.trying:
             return
         if len(self.laws) > MOST_INSTANCES:
             raise TooMany("more instances of laws than a question may have")
-        self.laws[instance] = None
+        self.laws.setdefault(instance, said)
 
     def count(self, number: Integer) -> Integer:
         """A number of lanes or items, with which quotients are compared."""
@@ -221,10 +228,10 @@ class Setting:
             return q, r
         self.digits(r, n, DEEPEST)
         if r.terms.get((), 0) < 0:  # n - 1 divided by n is -1 + n
-            self.law(laws.quotient_of_sum(integer(-1), n, r + n))
-            self.law(laws.small(r + n, n))
-        self.law(laws.small(r, n))
-        self.law(laws.division(r, n))
+            self.law(laws.quotient_of_sum, integer(-1), n, r + n)
+            self.law(laws.small, r + n, n)
+        self.law(laws.small, r, n)
+        self.law(laws.division, r, n)
         self._of_a_remainder(r, n)
         return q + integer(laws.QUOTIENT(r.term, n.term)), integer(laws.REMAINDER(r.term, n.term))
 
@@ -235,8 +242,8 @@ class Setting:
             return
         q, rest = self.polynomial(atom[0].args[0]).divided_by(n)
         if q.terms:
-            self.law(laws.quotient_of_sum(q, n, rest))
-            self.law(laws.small(rest, n))
+            self.law(laws.quotient_of_sum, q, n, rest)
+            self.law(laws.small, rest, n)
 
     def below(self, t: Integer, n: Integer) -> Expr:
         """The condition 0 <= t < n; how a number of several digits is below a product is shown by its digits."""
@@ -252,7 +259,7 @@ class Setting:
             (m, _) = n.split((f,))
             if r.terms.get((), 0) < 0:  # q * f - 1 is (q - 1) * f + (f - 1)
                 q, r = q - 1, r + integer(f)
-            self.law(laws.parts_below(q, m, r, integer(f)))
+            self.law(laws.parts_below, q, m, r, integer(f))
             self.digits(q, m, depth - 1)
 
     def polynomial(self, t: Expr) -> Integer:
@@ -278,8 +285,8 @@ class Setting:
         if found is None:
             found = smt.Const(self.symbol("axes"), laws.AXES)
             self.joined[found] = parts
-            self.law(laws.joined_width(parts, found))
-            self.law(laws.joined_distinct(parts, found))
+            self.law(laws.joined_width, parts, found)
+            self.law(laws.joined_distinct, parts, found)
             for p in parts:
                 self.premise(laws.AMONG(p, found))
         return found
@@ -294,7 +301,7 @@ class Setting:
     def number_of_axes(self, parts: tuple[Expr, ...]) -> Integer:
         total = integer(0)
         for p in parts:
-            self.law(laws.LENGTH(p) >= 0)
+            self.instance("A sequence has no negative length.", laws.LENGTH(p) >= 0)
             total = total + integer(laws.LENGTH(p))
         return total
 
@@ -322,7 +329,7 @@ class Setting:
 
         def of(lane: Integer) -> Integer:
             k, begin = integer(found.part(lane.term)), integer(found.start(lane.term))
-            self.law(laws.inside_its_part(lane, length, found.total, k, begin, count(k)))
+            self.law(laws.inside_its_part, lane, length, found.total, k, begin, count(k))
             return k
 
         return found.total, of, lambda lane: integer(found.start(lane.term))
@@ -411,7 +418,7 @@ class Setting:
         others = {p for p in self.probes if p not in mine}
         self.claims = [claim]
         self.premises = [c for c in self.premises if others.isdisjoint(subterms([c]))]
-        self.laws = {c: None for c in self.laws if others.isdisjoint(subterms([c]))}
+        self.laws = {c: said for c, said in self.laws.items() if others.isdisjoint(subterms([c]))}
         self.schemas = [s for s in self.schemas if s.at_items is None or s.only_if in mine]
         self.lanes = [lane for lane in self.lanes if lane.term in mine]
 
@@ -422,7 +429,7 @@ class Setting:
         for f in dict.fromkeys(monomials[0]) if monomials else ():
             rest, others = difference.split((f,))
             if not others.terms:
-                self.law(laws.sign_of_product(integer(f), rest))
+                self.law(laws.sign_of_product, integer(f), rest)
 
 
 def occurs(unknown: Integer, where: Integer) -> bool:

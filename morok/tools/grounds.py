@@ -1,0 +1,80 @@
+"""What a proof at every size rests on: of all that it could have used, the laws and premises that it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from morok.dsl.checked import CheckedRule
+from morok.prove import smt
+from morok.prove.answers import Answer
+from morok.prove.encoding.obligation import Choices, OutOfSteps
+from morok.prove.parametric.proof import Asks, NotShown, Question, questions, within_reach
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+
+SHARE: Final = 0.05  # of a rule's budget, for each question that leaves something out
+MOST_ASKED: Final = 150  # of these, for each rule: then what is left is told whole
+
+
+class Ground(NamedTuple):
+    """What one question of a proof needs.
+
+    laws   in words, each once
+    known  instances of these laws, and premises
+    claim  what follows from them
+    """
+
+    laws: tuple[str, ...]
+    known: tuple[Expr, ...]
+    claim: Expr
+
+
+@dataclass(slots=True)
+class Asked:
+    """How many questions may still be asked."""
+
+    left: int
+
+
+def grounds(rule: CheckedRule, ask: Asks) -> list[Ground]:
+    """What the questions of a rule's proof at every size need, for each choice among its alternatives; nothing where there is no
+    such proof.
+    """
+    if not within_reach(rule):
+        return []
+    found: list[Ground] = []
+    choices, left = Choices(), Asked(MOST_ASKED)
+    try:
+        while True:
+            found += [needed(q, ask, left) for q in questions(rule, choices, ask) if q.claims]
+            if not choices.advance():
+                return found
+    except (NotShown, Unsupported, OutOfSteps):
+        return []
+
+
+def needed(asked: Question, ask: Asks, most: Asked) -> Ground:
+    """A question without what it can do without: whole laws are left out, then halves of what is known, quarters, and so on."""
+    kept = asked.known
+    claim = smt.Not(asked.claim)
+
+    def enough(some: list[Expr]) -> bool:
+        most.left -= 1
+        return ask("of less", [*some, claim], SHARE, model=False).answer is Answer.UNSAT
+
+    for law in dict.fromkeys(asked.laws.values()):
+        less = [c for c in kept if asked.laws.get(c) != law]
+        if most.left > 0 and enough(less):
+            kept = less
+    size = len(kept) // 2
+    while size:
+        at = 0
+        while at < len(kept) and most.left > 0:
+            less = kept[:at] + kept[at + size :]
+            if enough(less):
+                kept = less
+            else:
+                at += size
+        size //= 2
+    return Ground(tuple(dict.fromkeys(asked.laws[c] for c in kept if c in asked.laws)), tuple(kept), asked.claim)

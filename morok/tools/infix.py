@@ -1,0 +1,94 @@
+"""Terms as a reader writes them: `a <= b and f(a) == c`, with the labels of the unknowns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.prove.smt.terms import Expr
+from morok.prove.symbol import Symbol
+
+_INFIX: Final = {  # how tightly each binds, and how it is written
+    "=>": (1, " implies "),
+    "or": (2, " or "),
+    "and": (3, " and "),
+    "=": (5, " == "),
+    "distinct": (5, " != "),
+    "<=": (5, " <= "),
+    "<": (5, " < "),
+    ">=": (5, " >= "),
+    ">": (5, " > "),
+    "+": (6, " + "),
+    "-": (6, " - "),
+    "*": (7, " * "),
+}
+_NOT: Final = 4
+_ATOM: Final = 9
+_OPPOSITE: Final = {"=": " != ", "<": " >= ", "<=": " > ", ">": " <= ", ">=": " < "}
+
+
+def infix(e: Expr) -> str:
+    """A term in infix notation; what is true adds nothing to a conjunction, and is not written."""
+    return _text(e)[1]
+
+
+def conjuncts(e: Expr) -> list[str]:
+    """The parts of a conjunction, in infix notation."""
+    return [infix(a) for a in e.args if not _is_true(a)] or [infix(e)] if e.head == "and" else [infix(e)]
+
+
+def _text(e: Expr) -> tuple[int, str]:
+    """How tightly a term binds, and its text."""
+    if e.head == "not":
+        inner = e.args[0]
+        if inner.head in _OPPOSITE:
+            return 5, _joined(inner, 5, _OPPOSITE[inner.head])
+        return _NOT, f"not {_within(inner, _NOT)}"
+    if e.head == "and":
+        args = [a for a in e.args if not _is_true(a)]
+        if len(args) < 2:
+            return _text(args[0]) if args else (_ATOM, "true")
+        return 3, " and ".join(_conjuncts(args))
+    if e.head == "=>" and _is_true(e.args[0]):
+        return _text(e.args[1])
+    if e.head in _INFIX and len(e.args) > 1:
+        binds, word = _INFIX[e.head]
+        return binds, _joined(e, binds, word)
+    if e.head == "ite" and _is_true(e.args[0]):
+        return _text(e.args[1])
+    if e.head == "ite":
+        condition, yes, no = (_within(a, 1) for a in e.args)
+        return 0, f"{yes} if {condition} else {no}"
+    if e.head in ("const", "apply"):
+        name = e.data if e.head == "const" else e.data.name
+        said = (name.label if isinstance(name, Symbol) else str(name)).replace(" ", "_")
+        return _ATOM, f"{said}({', '.join(infix(a) for a in e.args)})" if e.args else said
+    if e.head == "value":
+        return _ATOM, str(e.data).lower() if isinstance(e.data, bool) else str(e.data)
+    return _ATOM, f"{e.head}({', '.join(infix(a) for a in e.args)})"
+
+
+def _joined(e: Expr, binds: int, word: str) -> str:
+    return word.join(_within(a, binds + 1 if binds in (1, 5) or (word == " - " and k) else binds) for k, a in enumerate(e.args))
+
+
+def _conjuncts(args: list[Expr]) -> list[str]:
+    """The parts of a conjunction, with `a <= b and b < c` as `a <= b < c`."""
+    out: list[str] = []
+    before: Expr | None = None
+    for a in args:
+        if before is not None and a.head in ("<", "<=") and before.head in ("<", "<=") and before.args[1] is a.args[0]:
+            out[-1] += f"{_INFIX[a.head][1]}{_within(a.args[1], 6)}"
+        else:
+            out.append(_within(a, 3))
+        before = a
+    return out
+
+
+def _within(e: Expr, least: int) -> str:
+    binds, text = _text(e)
+    return text if binds >= least else f"({text})"
+
+
+def _is_true(e: Expr) -> bool:
+    """Truth of a term being `true`, or a conjunction of nothing else."""
+    return (e.head == "value" and e.data is True) or (e.head == "and" and all(_is_true(a) for a in e.args))
