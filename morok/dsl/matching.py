@@ -309,7 +309,12 @@ class _Walker:
     def listed(
         self, op: str, info: OpInfo, items: S.PList, index: int, path: Path, row: Variant
     ) -> tuple[Variant, list[tuple[int, S.Pattern]]]:
-        """These operands in the place of a sequence."""
+        """These operands in the place of a sequence; where two sequences of equal length end the operands, in that of half."""
+        if sum(1 for o in info.operands if o.many) == 2:
+            singles, count = sum(1 for o in info.operands if not o.many), len(items.items)
+            row = row.plus(CodeTest((path,), f"len({self.access.operands('{0}')}) == {singles + 2 * count}"))
+            start = singles if index == singles else singles + count
+            return row, [(start + i, item) for i, item in enumerate(items.items)]
         single = sum(1 for i in items.items if not isinstance(i, S.PSequence))
         after = [i for i, o in enumerate(info.operands) if o.optional and i > index]
         end = f"len({self.access.operands('{0}')})" + (f" - bool({self.presence(op, info, after[0])})" if after else "")

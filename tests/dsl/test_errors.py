@@ -113,6 +113,9 @@ MISTAKES = {
     "a: Neg(x) ~> eval(Neg, x)": ["MRK102", "the value of a constant"],
     "a: Load(i) ~> eval(Load, 1)": ["MRK102", "cannot be evaluated"],
     "for op in binary [Add, Neg] {\n    a: op(x, y) ~> op(x, y)\n}": ["MRK102", "Neg is no binary op"],
+    "a: Shrink { src: x, begins: [b, bs..], ends: es } ~> x": ["MRK102", "begins of Shrink has a sequence among its items"],
+    "a: Pad { src: x, begins: bs, ends: [e, es..] } ~> x": ["MRK102", "ends of Pad has a sequence among its items"],
+    "a: Pad { src: x, begins: [a, b], ends: [c] } ~> x": ["MRK102", "begins and ends of Pad are equally long"],
     # duplicates
     "a: Neg(Neg(x)) ~> x\na: Not(Not(x)) ~> x": ["MRK106", "a second rule `a`", "the first is at line 3"],
     "a: Neg(Neg(x)) ~> x\ngroup g\n\nb: Not(Not(x)) ~> x": ["MRK106", "a second group `g`"],

@@ -209,7 +209,8 @@ class TensorMaker(Maker):
             while total > 1 and self.rng.random() < 0.8:
                 below.append(self.rng.choice([n for n in range(1, total + 1) if total % n == 0]))
                 total //= below[-1]
-            below.insert(self.rng.randrange(len(below) + 1), total)
+            if below or total != 1 or self.rng.random() < 0.7:  # else a number
+                below.insert(self.rng.randrange(len(below) + 1), total)
         return UOp.new(Op.Reshape, (self.tensor(parts["src"], tuple(below)), *sizes))
 
     def _of_rank(self, total: int, rank: int) -> list[int]:

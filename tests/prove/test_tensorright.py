@@ -1,0 +1,65 @@
+"""The rules of XLA that TensorRight states: proved at every rank and size, each with a change that makes it false."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from morok.dsl.check import check_file, check_text
+from morok.dsl.checked import CheckedRule
+from morok.dsl.format import format_rule
+from morok.errors import RuleError
+from morok.prove.answers import DEFAULT_BUDGET
+from morok.prove.trust.mutants import mutants, recheck
+from morok.prove.workers import judge
+
+RULES = list(check_file(Path(__file__).with_name("tensorright.rules")).rules())
+# Changes of rules that no change in one place makes false, or none that `mutants` makes: by what text becomes another.
+TWINS = {
+    "broadcast.rule07": ("~> i", "~> Flip { src: i, axes: [true] }"),
+    "concat.rule02": ("sources: [a, b], axis: k }, c]", "sources: [b, a], axis: k }, c]"),
+    "concat.rule07": ("[a, b, c]", "[a, c, b]"),
+    "dyslice.rule03": ("== 1, 0, constant(i))", "== 2, 0, constant(i))"),
+    "dyslice.rule04": ("b[k] for k in inverse(a)", "b[k] for k in a"),
+    "mul.rule05_float": ("Mul(c, e)) assuming", "Mul(c, c)) assuming"),
+    "mul.rule06_float": ("Mul(c, e)) assuming", "Mul(c, c)) assuming"),
+    "inverses.rule01": ("~> a", "~> Not(a)"),
+    "reverse.rule03": ("f != g", "f or g"),
+    "slice.rule02": ("Sub(j, i)", "Sub(j, 0)"),
+    "slice.rule07": ("Add(i, j) for i, j in zip(b, c)", "Add(i, i) for i, j in zip(b, c)"),
+    "slice.rule13": ("constant(n) - constant(j), constant(i)", "constant(n) - constant(i), constant(i)"),
+}
+
+
+def test_how_many_are_stated() -> None:
+    """Of the 121; a rule for floats counts with that for integers."""
+    assert len({r.name.removesuffix("_float") for r in RULES}) == 60
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
+def test_it_is_proved_at_every_size(rule: CheckedRule) -> None:
+    found = judge(rule, DEFAULT_BUDGET, False)
+    assert found.verdict == "proved", found.message
+    assert not found.extents
+    assert any(line.startswith("any number of") for line in found.scope)
+
+
+def near(rule: CheckedRule) -> Iterator[CheckedRule]:
+    """Rules that are written almost like this one."""
+    twin = TWINS.get(rule.name)
+    if twin is not None:
+        text = format_rule(rule.syntax)
+        assert text.count(twin[0]) == 1
+        yield from check_text(f"group near\n\n{text.replace(*twin)}\n").rules()
+        return
+    for mutant in mutants(rule.syntax, rule.dialect):
+        with contextlib.suppress(RuleError):  # which makes no sense
+            yield recheck(rule, mutant.rule)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
+def test_something_near_it_is_refuted(rule: CheckedRule) -> None:
+    assert any(judge(changed, DEFAULT_BUDGET, False).verdict == "refuted" for changed in near(rule))
