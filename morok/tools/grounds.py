@@ -67,7 +67,7 @@ def needed(asked: Question, ask: Asks, most: Asked) -> Ground:
         less = [c for c in kept if asked.laws.get(c) != law]
         if most.left > 0 and enough(less):
             kept = less
-    size = len(kept) // 2
+    size = (len(kept) + 1) // 2
     while size:
         at = 0
         while at < len(kept) and most.left > 0:
@@ -76,5 +76,5 @@ def needed(asked: Question, ask: Asks, most: Asked) -> Ground:
                 kept = less
             else:
                 at += size
-        size //= 2
+        size = (size + 1) // 2 if size > 1 else 0
     return Ground(tuple(dict.fromkeys(asked.laws[c] for c in kept if c in asked.laws)), tuple(kept), asked.claim)
