@@ -120,6 +120,11 @@ class OpInfo:
         object.__setattr__(self, "field_kinds", kinds)
         object.__setattr__(self, "dtype_given", flag(self.dtype_given, f"dtype_given {of}"))
 
+    @property
+    def in_halves(self) -> bool:
+        """Truth of two sequences of equal length ending the operands."""
+        return sum(o.many for o in self.operands) == 2
+
     def field_kind(self, name: str) -> str:
         """The kind of value that the static field of that name holds."""
         return self.field_kinds.get(name, "other").removesuffix("?")

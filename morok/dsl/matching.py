@@ -310,7 +310,7 @@ class _Walker:
         self, op: str, info: OpInfo, items: S.PList, index: int, path: Path, row: Variant
     ) -> tuple[Variant, list[tuple[int, S.Pattern]]]:
         """These operands in the place of a sequence; where two sequences of equal length end the operands, in that of half."""
-        if sum(1 for o in info.operands if o.many) == 2:
+        if info.in_halves:
             singles, count = sum(1 for o in info.operands if not o.many), len(items.items)
             row = row.plus(CodeTest((path,), f"len({self.access.operands('{0}')}) == {singles + 2 * count}"))
             start = singles if index == singles else singles + count
@@ -324,8 +324,7 @@ class _Walker:
     def many(self, op: str, info: OpInfo, f: S.PField, index: int, path: Path, row: Variant) -> Variant:
         p = S.PVar(f.name) if f.value is None else _as_sequence(f.value)
         after = [i for i, o in enumerate(info.operands) if o.optional and i > index]
-        several = sum(1 for o in info.operands if o.many)
-        if several == 2:  # two sequences of equal length end the list
+        if info.in_halves:
             singles = sum(1 for o in info.operands if not o.many)
             half = f"(len({self.access.operands('{0}')}) - {singles}) // 2"
             first = index == singles

@@ -104,7 +104,7 @@ class Patterns:
             self.r.annotate(t, p.type, "this operation")
         for i in infos:
             self.r.operand_types(i, slots, t, p)
-        if any(isinstance(a, S.PSequence) for a in args) and sum(o.many for o in first.operands) == 2:
+        if any(isinstance(a, S.PSequence) for a in args) and first.in_halves:
             return self._halves(p, infos, args, fields)
         if not fields:
             return replace(p, args=args)
@@ -273,24 +273,26 @@ class Patterns:
             missing += [n for n in info.required if n not in given]
             if missing:
                 self.r.fail(f"{info.name} has more fields: {', '.join(missing)}", p, hint="end with `..` to ignore the rest")
-        if sum(o.many for o in info.operands) == 2:
-            self._equal_lists(info, fields)
+        if info.in_halves:
+            self._equal_lists(p, info, fields)
         self.r.operand_types(info, slots, t, p)
         return replace(p, fields=tuple(fields))
 
-    def _equal_lists(self, info: OpInfo, fields: Sequence[S.PField]) -> None:
+    def _equal_lists(self, p: S.PStruct, info: OpInfo, fields: Sequence[S.PField]) -> None:
         """Check what is written for two sequences of equal length: a name for all of one, or as many items as for the other."""
-        written = [f for f in fields if isinstance(f.value, S.PList)]
-        for f in written:
-            assert isinstance(f.value, S.PList)
-            if any(isinstance(i, S.PSequence) for i in f.value.items):
+        halves = [o.name for o in info.operands if o.many]
+        if not p.rest and sum(f.name in halves for f in fields) == 1:
+            self.r.fail(f"{' and '.join(halves)} of {info.name} are equally long", p, "both", "end with `..` to ignore the other")
+        written = [(f, f.value.items) for f in fields if isinstance(f.value, S.PList)]
+        for f, items in written:
+            if any(isinstance(i, S.PSequence) for i in items):
                 what = f"{f.name} of {info.name} has a sequence among its items, and is as long as another sequence"
                 self.r.fail(
                     what, f, "a name for all of it, or all its items", f"{f.name}: {f.name}, and items by [..] in the guard"
                 )
-        if len({len(f.value.items) for f in written if isinstance(f.value, S.PList)}) > 1:
-            names = " and ".join(f.name for f in written)
-            self.r.fail(f"{names} of {info.name} are equally long", written[1], "as many items for each")
+        if len({len(items) for _, items in written}) > 1:
+            names = " and ".join(f.name for f, _ in written)
+            self.r.fail(f"{names} of {info.name} are equally long", written[1][0], "as many items for each")
 
     def _operand_field(self, info: OpInfo, o: OperandInfo, f: S.PField, slots: dict[str, list[T]]) -> S.PField:
         value = S.PVar(f.name, span=f.span) if f.value is None else f.value

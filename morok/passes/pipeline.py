@@ -226,15 +226,14 @@ def prepare(target: Target) -> None:
     """
     for rules in target.own_rules:
         admit(rules)
+    together: list[tuple[str, ...]] = [steps.ONE_PLACE] if target.vector_bytes else []
     for stage in STAGES:
         if stage.context is steps.launch and not target.has_local:
             continue  # what hardware runs in parallel
-        for groups in (_groups(stage, target), *((name,) for name in _wanted(stage.first, target))):
-            if groups:
-                with contextlib.suppress(UnprovedRuleError):  # the stage says so, if it is to use them
-                    _ = library.groups(*groups).matcher
-    if target.vector_bytes:
-        _ = library.groups(*steps.ONE_PLACE).matcher
+        together += [_groups(stage, target), *((name,) for name in _wanted(stage.first, target))]
+    for groups in filter(None, together):
+        with contextlib.suppress(UnprovedRuleError):  # the stage says so, if it is to use them
+            _ = library.groups(*groups).matcher
     forget_syntax()
 
 

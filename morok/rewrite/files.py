@@ -169,8 +169,8 @@ _parsed: list[RuleFile] = []
 
 
 def forget_syntax() -> None:
-    """Let go of what rule files were parsed into, which is parsed again if somebody asks: once the matchers are made, its
-    150,000 objects are only in the way of the garbage collector.
+    """Let go of what rule files were parsed into: once the matchers are made, hardly anybody asks for it, and then it is parsed
+    again. With cold caches it is four fifths of all objects of a process.
     """
     if not _parsed:
         return

@@ -121,9 +121,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-        # Where what was interrupted was text that Python executed (as when a dataclass is made), `python -m` would end by the
-        # signal and not with this status: that it keeps in mind until it executes text again.
-        exec("")
         return 130
 
 

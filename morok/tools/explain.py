@@ -23,14 +23,14 @@ from morok.tools.output import emit_json, packed_files
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-    from morok.prove.verdict import Verdict
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="RULE|CODE", help="group.rule, a rule's own name, or a code such as MRK201")
     parser.add_argument("--rules", nargs="+", default=[], metavar="PATH", help="where the rule is (default: the built-in rules)")
-    parser.add_argument("--smt2", action="store_true", help="print what the solver was asked to prove it, as SMT-LIB")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--smt2", action="store_true", help="print what the solver was asked to prove it, as SMT-LIB")
+    form.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _codes() -> dict[str, type[MorokError]]:
@@ -118,12 +118,12 @@ def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
 def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
     from morok.dsl.format import format_rule
     from morok.prove import ledger
-    from morok.prove import verdict as verdicts
+    from morok.prove.verdict import Verdict
     from morok.tools import describe
 
     record = ledger.recorded(rule)
     if record is not None:
-        verdict: Verdict | None = verdicts.Verdict.recorded(record, rule.name, str(file), rule.line)
+        verdict: Verdict | None = Verdict.recorded(record, rule.name, str(file), rule.line)
     elif built_in:
         verdict = None
     else:
@@ -162,7 +162,7 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
 
 
 def _script(rule: CheckedRule) -> str:
-    """What the solver was asked to prove a rule, each question answered `unsat`."""
+    """The questions that prove a rule, as SMT-LIB: each was answered `unsat`."""
     from morok.prove.answers import DEFAULT_BUDGET
     from morok.prove.obligation_store import script
     from morok.prove.obligations import prove_rule

@@ -1,4 +1,4 @@
-"""What a proof at every size rests on: of all that it could have used, the laws and premises that it needs."""
+"""The grounds of a proof at every size: of all that it could have used, the laws and premises that it needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_ASKED: Final = 150  # of these, for each rule: then what is left is told wh
 
 
 class Ground(NamedTuple):
-    """What one question of a proof needs.
+    """The part of one question that its proof needs.
 
     laws   in words, each once
     known  instances of these laws, and premises
@@ -32,14 +32,14 @@ class Ground(NamedTuple):
 
 @dataclass(slots=True)
 class Asked:
-    """How many questions may still be asked."""
+    """The number of questions that may still be asked."""
 
     left: int
 
 
 def grounds(rule: CheckedRule, ask: Asks) -> list[Ground]:
-    """What the questions of a rule's proof at every size need, for each choice among its alternatives; nothing where there is no
-    such proof.
+    """The grounds of each question of a rule's proof at every size, for each choice among its alternatives; none where there is
+    no such proof.
     """
     if not within_reach(rule):
         return []

@@ -37,7 +37,7 @@ def conjuncts(e: Expr) -> list[str]:
 
 
 def _text(e: Expr) -> tuple[int, str]:
-    """How tightly a term binds, and its text."""
+    """The tightness with which a term binds, and its text."""
     if e.head == "not":
         inner = e.args[0]
         if inner.head in _OPPOSITE:

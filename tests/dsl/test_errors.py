@@ -116,6 +116,7 @@ MISTAKES = {
     "a: Shrink { src: x, begins: [b, bs..], ends: es } ~> x": ["MRK102", "begins of Shrink has a sequence among its items"],
     "a: Pad { src: x, begins: bs, ends: [e, es..] } ~> x": ["MRK102", "ends of Pad has a sequence among its items"],
     "a: Pad { src: x, begins: [a, b], ends: [c] } ~> x": ["MRK102", "begins and ends of Pad are equally long"],
+    "a: Pad { src: x, begins: [b] } ~> x": ["MRK102", "begins and ends of Pad are equally long", "to ignore the other"],
     # duplicates
     "a: Neg(Neg(x)) ~> x\na: Not(Not(x)) ~> x": ["MRK106", "a second rule `a`", "the first is at line 3"],
     "a: Neg(Neg(x)) ~> x\ngroup g\n\nb: Not(Not(x)) ~> x": ["MRK106", "a second group `g`"],

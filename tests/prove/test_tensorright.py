@@ -22,7 +22,7 @@ TWINS = {
     "broadcast.rule07": ("~> i", "~> Flip { src: i, axes: [true] }"),
     "concat.rule02": ("sources: [a, b], axis: k }, c]", "sources: [b, a], axis: k }, c]"),
     "concat.rule07": ("[a, b, c]", "[a, c, b]"),
-    "dyslice.rule03": ("== 1, 0, constant(i))", "== 2, 0, constant(i))"),
+    "dyslice.rule03": ("== 1, 1, 0)", "== 1, 0, 0)"),
     "dyslice.rule04": ("b[k] for k in inverse(a)", "b[k] for k in a"),
     "mul.rule05_float": ("Mul(c, e)) assuming", "Mul(c, c)) assuming"),
     "mul.rule06_float": ("Mul(c, e)) assuming", "Mul(c, c)) assuming"),
@@ -35,8 +35,8 @@ TWINS = {
 
 
 def test_how_many_are_stated() -> None:
-    """Of the 121; a rule for floats counts with that for integers."""
-    assert len({r.name.removesuffix("_float") for r in RULES}) == 60
+    """60 of the 121 rules: one for floats, or for another op, counts once."""
+    assert len({r.name.split(".")[0] + r.name.split(".")[1].removesuffix("_float") for r in RULES}) == 60
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)

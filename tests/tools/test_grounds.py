@@ -1,4 +1,4 @@
-"""What `morok explain` says a proof at every size rests on: enough for the proof, and no more than it needs."""
+"""The grounds of a proof at every size that `morok explain` tells: enough for the proof, and no more than it needs."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Question(NamedTuple):
 
     @property
     def conditions(self) -> list[Expr]:
-        """What cannot be together where the claim follows."""
+        """Conditions that cannot be together where the claim follows."""
         return [*self.known, smt.Not(self.claim)]
 
 
