@@ -35,11 +35,7 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
         for c in conjuncts(promise):
             try:
                 premise = _under(r, seen, True, r.known, c)
-            except Unsupported as why:
-                import os
-
-                if os.environ.get("DBG"):
-                    print("DROPPED", extern.name, why)
+            except Unsupported:
                 continue
             r.setting.premise(premise)
     return made if len(made) > 1 else made[0]
