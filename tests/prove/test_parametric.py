@@ -114,7 +114,10 @@ LAWS = [
 ]  # fmt: skip
 JOINED = [laws.joined_width, laws.joined_block, laws.joined_distinct]
 NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with"}
-OF_THEIR_OWN = {"inside_its_part", "part_of_lane", "place_told"}  # with models of their own, below
+OF_THEIR_OWN = {  # with models of their own, below
+    "inside_its_part", "part_of_lane", "place_told", "part_begins", "next_begins", "ends_of_all", "behind_alike",
+    "number_of_items", "items_at_most",
+}  # fmt: skip
 
 
 def test_every_law_is_tried() -> None:
@@ -164,6 +167,75 @@ def test_where_vectors_behind_one_another_begin() -> None:
                 mine |= {told[2]: firsts[q], count: counts[q]} if 0 <= q < len(counts) else {told[2]: 97, count: 97}
                 law = laws.part_of_lane(lane, k, length, total, count, tuple(told))
                 assert valued(law, {n.term: v for n, v in (known | mine).items()}), (counts, at, q)
+
+
+def holds(instance: Expr, values: dict[Integer, int]) -> bool:
+    return bool(valued(instance, {n.term: v for n, v in values.items()}))
+
+
+def test_where_vectors_begin_behind_those_before() -> None:
+    """All rows of up to four vectors of up to three lanes. What the law says of some other vector holds of one at least."""
+    smt.forget()
+    lane, k, length, total, count, start, first, following, each, other = (
+        integer(smt.Int(Symbol("fixed", f"n{i}"))) for i in range(10)
+    )
+    for counts in (c for n in range(5) for c in itertools.product(range(4), repeat=n)):
+        firsts = dict(enumerate(itertools.accumulate(counts, initial=0)))
+        known = {length: len(counts), total: sum(counts)}
+        assert holds(laws.ends_of_all(length, total, first, following), known | {first: 0, following: firsts[len(counts)]})
+        for q in range(-1, len(counts) + 2):
+            its = known | {
+                k: q,
+                first: firsts.get(q, 97),
+                following: firsts.get(q + 1, 96),
+                count: dict(enumerate(counts)).get(q, 95),
+            }
+            assert holds(laws.next_begins(k, length, count, first, following), its), (counts, q)
+            for n in range(4):
+                law = laws.behind_alike(k, length, each, first, other, count)
+                others = range(-1, len(counts) + 1)
+                assert any(holds(law, its | {each: n, other: j, count: dict(enumerate(counts)).get(j, 95)}) for j in others), (
+                    counts,
+                    q,
+                    n,
+                )
+        for at in range(-2, sum(counts) + 2):
+            of = next((q for q, n in enumerate(counts) if firsts[q] <= at < firsts[q] + n), 99)
+            its = known | {lane: at, start: firsts.get(of, 94), first: firsts.get(of, 93)}
+            assert holds(laws.part_begins(lane, total, start, first), its)
+
+
+def test_vectors_behind_others_of_the_same_lanes_are_not_said_to_begin_elsewhere() -> None:
+    """Where no vector before has other lanes, the law leaves no way out: a wrong first lane is excluded."""
+    smt.forget()
+    k, length, first, other = (integer(smt.Int(Symbol("fixed", f"n{i}"))) for i in range(4))
+    law = laws.behind_alike(k, length, integer(3), first, other, integer(3))
+    values = {k: 2, length: 4, first: 7}
+    assert not any(holds(law, values | {other: j}) for j in range(-1, 5))
+    assert any(holds(law, values | {first: 6, other: j}) for j in range(-1, 5))
+
+
+def test_how_many_items_are_at_most_a_number() -> None:
+    """All sequences of up to four items: of an ordered one the law tells the number, of any other it says nothing."""
+    smt.forget()
+    n, count, length, last, following, other, one, next_one = (integer(smt.Int(Symbol("fixed", f"n{i}"))) for i in range(8))
+    for xs in (c for m in range(5) for c in itertools.product(range(3), repeat=m)):
+        for most in range(-1, 4):
+            true = sum(x <= most for x in xs)
+            for c in range(-1, len(xs) + 2):
+                known = {n: most, count: c, length: len(xs)}
+                known |= {last: xs[c - 1] if 0 < c <= len(xs) else 97, following: xs[c] if 0 <= c < len(xs) else -97}
+
+                def said(j: int) -> dict[Integer, int]:
+                    at = dict(enumerate(xs))
+                    return known | {other: j, one: at.get(j, 95), next_one: at.get(j + 1, 94)}
+
+                counted = holds(laws.number_of_items(count, length), known)
+                law = laws.items_at_most(n, count, length, (last, following), other, (one, next_one))
+                meets = counted and any(holds(law, said(j)) for j in range(-1, len(xs) + 1))
+                assert meets or c != true, (xs, most, c)
+                if list(xs) == sorted(xs):
+                    assert meets == (c == true), (xs, most, c)
 
 
 def test_a_place_tells_its_index() -> None:

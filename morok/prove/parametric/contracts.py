@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
-from morok.prove.parametric import laws
+from morok.prove.parametric import laws, registers
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.values import AxisList, Datum, Items, Seen, Vector
 from morok.prove.semantics.term import Unsupported
@@ -28,7 +28,7 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
     defined = _definition(extern)
     if defined is not None:
         return _under(r, given, r.guarding, r.value, defined)
-    made = tuple(_unknown(r, extern, p) for p in extern.results)
+    made = tuple(_unknown(r, extern, p, given) for p in extern.results)
     names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
     seen = _seen(r, extern, names, r.here)
     for promise in extern.ensures:
@@ -76,7 +76,9 @@ def _under(r: Reading, names: dict[str, Any], guarding: bool, read: Callable[[S.
         r.names, r.guarding = before, was
 
 
-def _unknown(r: Reading, extern: S.Extern, p: S.Param) -> Any:
+def _unknown(r: Reading, extern: S.Extern, p: S.Param, given: dict[str, Any]) -> Any:
+    if isinstance(p.type, S.TPointer):
+        return registers.register(r, extern, p.name, given)
     kind = getattr(p.type, "name", "")
     what = f"{extern.name}.{p.name}"
     if kind == "int":

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws, numbers, tensors, views
+from morok.prove.parametric import axis_conditions, folds, laws, numbers, tensors, views
 from morok.prove.parametric.conditions import axes
-from morok.prove.parametric.functions import dtype_named, function, result_dtype
-from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.functions import dtype_named, function, name_of, result_dtype
+from morok.prove.parametric.integers import INT, Integer, integer, least, within
 from morok.prove.parametric.numbers import LEAST, MOST, has_value
 from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
 from morok.prove.parametric.setting import occurs
@@ -236,6 +236,8 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return r.made(e.name, r.parts(e.name, e), e)
     if e.name in r.rule.externs:
         return r.result(r.rule.externs[e.name], [value(r, a) for a in e.args])
+    if e.name == "identity":
+        return _identity(r, *e.args)
     if e.name == "zero" and len(e.args) == 1 and not isinstance(e.args[0], S.EType):
         return _zero(r, e.args[0])
     if e.name in ("all", "any", "free_of_axes", "free_of", "launched", "counts", "same", "same_shape"):
@@ -275,6 +277,12 @@ def _zero(r: Reading, of: S.Expr) -> Vector:
     return Vector(vector(value(r, of)).count, made.at, tensor=tensors.of(made))
 
 
+def _identity(r: Reading, op: S.Expr, of: S.Expr) -> Vector:
+    """The value of a fold over no iterations, of the dtype and lanes of a node."""
+    made = folds.nothing(r, name_of(op), r.element(of))
+    return Vector(vector(value(r, of)).count, lambda e, lane: made)
+
+
 def _evaluated(r: Reading, e: S.ECall) -> Datum:
     """The result of an op on values: the same as on nodes that hold them."""
     op, *arguments = e.args
@@ -305,8 +313,8 @@ def _sum(r: Reading, of: S.Expr) -> Integer:
             return integer(0)
         if isinstance(over, AxisList):
             return _renumbered(r, of, over)
-    if (first := _first_lane(r, of)) is not None:
-        return first
+    if (total := _first_lane(r, of)) is not None or (total := _counted(r, of)) is not None:
+        return total
     found = items(value(r, of))
     place = r.setting.probe("anywhere")
     one = number(found.at(place))
@@ -318,17 +326,32 @@ def _sum(r: Reading, of: S.Expr) -> Integer:
 
 
 def _first_lane(r: Reading, of: S.Expr) -> Integer | None:
-    """`sum(len(xs[q]) for q in 0..k)`: where item k begins of sequences that are put behind one another."""
+    """`sum(len(xs[q]) for q in 0..k)`: where item k begins of sequences, or of vectors, that are put behind one another."""
     match of:
         case S.EComprehension(
-            body=S.ECall(name="len", args=(S.EIndex(sequence=S.EName(name=xs), index=S.EName(name=p)),)),
+            body=S.ECall(name=("len" | "lanes") as what, args=(S.EIndex(sequence=S.EName(name=xs), index=S.EName(name=p)),)),
             names=(q,),
             sequence=S.ERange(start=S.ENumber(value=0), stop=stop, inclusive=False),
             condition=None,
         ) if p == q and q not in (xs, *(n.name for n in S.walk(stop) if isinstance(n, S.EName))):
-            sequences = items(r.names[xs])
-            parts = r.setting.parts_behind_one_another(sequences.length, lambda k: items(sequences.at(k)).length)
-            return integer(parts.first(number(value(r, stop)).term))
+            of_items, k = items(r.names[xs]), number(value(r, stop))
+            r.reached(within(k, 0, of_items.length + 1))
+            count = _length if what == "len" else _lanes
+            return r.setting.begin_of(k, of_items.length, lambda j: count(r, of_items.at(j)))
+    return None
+
+
+def _counted(r: Reading, of: S.Expr) -> Integer | None:
+    """`sum(1 for x in xs if x <= n)`: how many numbers of a sequence are at most n."""
+    match of:
+        case S.EComprehension(
+            body=S.ENumber(value=1),
+            names=(x,),
+            sequence=sequence,
+            condition=S.ECompare(ops=("<=",), operands=(S.EName(name=y), most)),
+        ) if x == y and x not in {n.name for n in S.walk(most) if isinstance(n, S.EName)}:
+            numbered, n = items(value(r, sequence)), number(value(r, most))
+            return r.setting.items_at_most(n, numbered.length, lambda k: number(numbered.at(k)))
     return None
 
 
@@ -459,11 +482,11 @@ def _shape(r: Reading, of: Any) -> Items:
 
 
 def _smaller(r: Reading, *of: Any) -> Integer:
-    return functools.reduce(lambda x, y: integer(smt.If(x.term < y.term, x.term, y.term)), _several(of))
+    return functools.reduce(least, _several(of))
 
 
 def _greater(r: Reading, *of: Any) -> Integer:
-    return functools.reduce(lambda x, y: integer(smt.If(x.term > y.term, x.term, y.term)), _several(of))
+    return functools.reduce(lambda x, y: -least(-x, -y), _several(of))
 
 
 def _several(of: Sequence[Any]) -> list[Integer]:

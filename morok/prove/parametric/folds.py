@@ -18,10 +18,10 @@ from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.values import Fold, Loops, Vector
+from morok.prove.parametric.values import Fold, Lane, Loops, Vector
 from morok.prove.rule_syntax import ops_at, ops_of
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Applicable
+from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -45,20 +45,33 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         return x
     folding, dtype = _folding(r, parts), r.element(part)
     inner = x.fold
-    if over and inner is not None and (inner.op, inner.dtype) == (folding, dtype) and r.part != "pattern" and one_fold(r):
-        over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
-    f = _fold(r, folding, dtype, over)
-    if not over and may_regroup(r):
-        r.setting.regrouped[f] = _combining(r, parts, dtype)
-    fold = Fold(folding, dtype, tuple(over), x) if each.known == 1 else None
-    return Vector(count, lambda e, lane: f(r.setting.tuple_of(each, lambda k: x.at(e, lane * each + k))), fold=fold)
+    if over and inner is not None and inner.neighbours.known == 1 and r.part != "pattern" and one_fold(r):
+        if (inner.op, inner.dtype) == (folding, dtype):
+            over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
+    combine = _combining(r, folding, dtype)
+    at = _folded(r, folding, dtype, over, x, each, combine)
+    one = x.at if each.known == 1 else _folded(r, folding, dtype, [], x, each, combine)
+    fold = Fold(folding, dtype, tuple(over), x, each, count, at, nothing(r, folding, dtype), combine, one)
+    return Vector(count, at, fold=fold)
 
 
-def _fold(r: Reading, folding: str, dtype: str, over: Sequence[Loops]) -> Applicable:
-    """The function of a sequence that its fold over loops is, in whichever order these are named."""
+def _folded(r: Reading, folding: str, dtype: str, over: Sequence[Loops], x: Vector, each: Integer, combine: Applicable) -> Lane:
+    """Lane by lane the fold of so many neighbours over loops, in whichever order these are named: a function of a sequence."""
     f = smt.Function(Symbol("op", "fold", folding, dtype, *sorted(x.name for x in over)), laws.VALUE, laws.VALUE)
     r.setting.nested[f] = (folding, dtype)
-    return f
+    if not over and may_regroup(r):
+        r.setting.regrouped[f] = combine
+
+    def at(e: Expr, lane: Integer) -> Expr:
+        begin = integer(0) if each.same(x.count) else lane * each  # of one result there is one lane
+        return f(r.setting.tuple_of(each, lambda k: x.at(e, begin + k)))
+
+    return at
+
+
+def nothing(r: Reading, op: str, dtype: str) -> Expr:
+    """The value of a fold over no iterations."""
+    return smt.Const(Symbol("fixed", "identity", _of_values(op, dtype), dtype), laws.VALUE)
 
 
 def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
@@ -95,15 +108,20 @@ def _folding(r: Reading, parts: Parts) -> str:
     return str(op.name)
 
 
-def _combining(r: Reading, parts: Parts, dtype: str) -> Any:
-    """The function of two values that a fold combines them by; None where the rule leaves open which."""
-    name = _folding(r, parts)
-    name = OF_TRUTHS.get(name, name) if dtype == "bool" else name
-    if name not in r.rule.dialect.ops or _folding(r, parts) not in REGROUPING:
-        return None
-    f = function(r, name, [dtype, dtype])
+def _combining(r: Reading, folding: str, dtype: str) -> Applicable:
+    """The function of two values that a fold combines them by: that of an op, or of whichever op the rule means."""
+    name = _of_values(folding, dtype)
+    if name in r.rule.dialect.ops and folding in REGROUPING:
+        f = function(r, name, [dtype, dtype])
+    else:
+        f = smt.Function(Symbol("op", "combine by", folding, dtype), laws.VALUE, laws.VALUE, laws.VALUE)
     r.setting.commutative.add(f)
     return f
+
+
+def _of_values(folding: str, dtype: str) -> str:
+    """The op that combines two values of a fold."""
+    return OF_TRUTHS.get(folding, folding) if dtype == "bool" else folding
 
 
 def may_regroup(r: Reading) -> bool:

@@ -10,7 +10,7 @@ from morok.prove.parametric import laws
 from morok.prove.parametric.integers import TIMES, Integer, integer, within
 from morok.prove.parametric.numbers import has_value, truth
 from morok.prove.parametric.quantified import every
-from morok.prove.parametric.setting import DEEPEST, ForAll, Setting, occurs
+from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting, occurs
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.smt.graph import subterms
@@ -191,9 +191,14 @@ def _at_items_of_lanes(s: Setting) -> None:
 
 def _about_tuples(s: Setting) -> None:
     """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
-    if len(s.sequences) > MOST_TUPLES:
+    several = [(t, of) for t, of in s.sequences.items() if of[0].known != 1]
+    if len(several) > MOST_TUPLES:
         raise Unsupported("more sequences than can be compared")
-    for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(list(s.sequences.items()), 2):
+    for t, (length, item) in several:
+        s.instance(
+            "A sequence of one item is that of this item.", smt.Implies(length.term == 1, t == laws.ONLY(item(integer(0))))
+        )
+    for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(several, 2):
         if (one, other) not in s.compared_tuples:
             s.compared_tuples.add((one, other))
             if length.known is not None and length.same(its_length):
@@ -208,7 +213,7 @@ def _about_tuples(s: Setting) -> None:
 
 
 def _about_parts(s: Setting, terms: list[Expr]) -> None:
-    """The vector that a lane is of, wherever the first lane of a vector is spoken of."""
+    """The vector that a lane is of, wherever the first lane of a vector is spoken of; and where those of one length begin."""
     applied = [t for t in terms if t.head == "apply"]
     for p in s.parts.values():
         lanes = [s.polynomial(t.args[0]) for t in applied if t.data is p.part]
@@ -216,15 +221,44 @@ def _about_parts(s: Setting, terms: list[Expr]) -> None:
         for lane, k in itertools.product(lanes, vectors):
             told = (integer(p.part(lane.term)), integer(p.start(lane.term)), integer(p.first(k.term)))
             s.law(laws.part_of_lane, lane, k, p.length, p.total, p.count(k), told)
+        if p.alike is not None:
+            _about_alike(s, p, p.alike, lanes)
+            for t in applied:
+                if t.data is TIMES:
+                    for a, b in itertools.permutations(map(s.polynomial, t.args)):
+                        for factor in (b, p.length - 1 - b, p.length - 2 - b) if a.same(p.alike) else (b,):
+                            s.law(laws.sign_of_product, a, factor)
+
+
+def _about_alike(s: Setting, p: Joined, each: Integer, lanes: list[Integer]) -> None:
+    """Where vectors begin, of which all but the last one may have so many lanes."""
+    last = p.length - 1
+    s.law(laws.ends_of_all, p.length, p.total, p.begin(integer(0)), p.begin(p.length))
+    s.law(laws.next_begins, last, p.length, p.count(last), p.begin(last), p.begin(p.length))
+    for k in (last, *(integer(p.part(lane.term)) for lane in lanes)):
+        if k.term not in p.compared:
+            p.compared.add(k.term)
+            other = s.unknown("unlike")
+            s.law(laws.behind_alike, k, p.length, each, p.begin(k), other, p.count(other))
+    for lane in lanes:
+        s.law(laws.part_begins, lane, p.total, integer(p.start(lane.term)), p.begin(integer(p.part(lane.term))))
 
 
 def _halve_all(s: Setting) -> None:
-    """The folds of a rule, taken apart where others end."""
+    """The folds of a rule, taken apart where others end, and where vectors begin."""
     folds = [t for t in s.terms() if t.head == "apply" and t.data in s.regrouped]
-    lengths = [integer(1), *(s.sequences[t.args[0]][0] for t in folds)]
+    if not folds:
+        return
+    lengths = [s.sequences[t.args[0]][0] for t in folds]
+    ends = [m for k, m in enumerate(lengths) if m.known != 1 and not any(m.same(n) for n in lengths[:k])]
     for t in folds:
-        for m in lengths:
+        for m in () if s.boundaries else (integer(1), *ends):
             _halve(s, t, m)
+        for k, m in enumerate(s.boundaries):
+            first = _halve(s, t, m)
+            if first is not None:
+                for n in s.boundaries[:k]:
+                    _halve(s, first, n)
 
 
 def _about_fold(s: Setting, t: Expr) -> None:
@@ -234,7 +268,7 @@ def _about_fold(s: Setting, t: Expr) -> None:
     s.instance("A fold of one item is that item.", smt.Implies(length.term == 1, t == item(integer(0))))
     with s.anywhere() as place:
         one = item(place)
-    if combine is not None and one.head == "apply" and one.data is combine:
+    if one.head == "apply" and one.data is combine:
         left = s.tuple_of(length, lambda k: item(k).args[0])
         right = s.tuple_of(length, lambda k: item(k).args[1])
         s.instance(
@@ -262,19 +296,31 @@ def _fold_of_folds(s: Setting, t: Expr, one: Expr, place: Integer) -> None:
     )
 
 
-def _halve(s: Setting, t: Expr, m: Integer) -> None:
-    """A fold is one of its first m items, combined with one of the others."""
+def _halve(s: Setting, t: Expr, m: Integer) -> Expr | None:
+    """A fold is one of its first m items, combined with one of the others: the first of these, where there may be others."""
     length, item = s.sequences[t.args[0]]
     rest = length - m
     combine = s.regrouped[t.data]
-    if combine is None or (rest.known is not None and rest.known <= 0):
-        return
-    parts = (s.tuple_of(m, item), s.tuple_of(rest, lambda k: item(m + k)))
+    if rest.known is not None and rest.known <= 0:
+        return None
+    parts = (
+        s.tuple_of(m, lambda k: _chosen(item(k), k.term < m.term, True)),
+        s.tuple_of(rest, lambda k: _chosen(item(m + k), (m + k).term < m.term, False)),
+    )
     inside = smt.And(m.term > 0, m.term < length.term)
     s.instance(
         "A fold is that of its first items, combined with that of the others.",
         smt.Implies(inside, t == combine(*(t.data(p) for p in parts))),
     )
+    first: Expr = t.data(parts[0])
+    return first
+
+
+def _chosen(t: Expr, condition: Expr, holds: bool) -> Expr:
+    """A value, where this condition is known to hold, or not to."""
+    while t.head == "ite" and t.args[0] is condition:
+        t = t.args[1 if holds else 2]
+    return t
 
 
 def _about_axes(s: Setting, terms: list[Expr]) -> None:

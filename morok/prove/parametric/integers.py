@@ -63,6 +63,16 @@ class Integer:
                 terms[key] = terms.get(key, 0) + c * d
         return Integer(terms)
 
+    def where(self, unknown: Expr, value: Integer) -> Integer:
+        """The same number, where an unknown has this value."""
+        total = Integer({})
+        for factors, coefficient in self.terms.items():
+            product = integer(coefficient)
+            for f in factors:
+                product = product * (value if f is unknown else integer(f))
+            total = total + product
+        return total
+
     def same(self, other: Integer | int) -> bool:
         """Truth of both being one polynomial."""
         return self.terms == integer(other).terms
@@ -82,13 +92,14 @@ class Integer:
     def divided_by(self, n: Integer) -> tuple[Integer, Integer]:
         """(q, r) with self = q * n + r, by the greatest monomial of n; q is 0 where that is none that can be divided by."""
         lead = max(n.terms, key=len, default=())
-        if not lead or n.terms[lead] != 1 or sum(len(m) == len(lead) for m in n.terms) > 1:
+        if not lead or abs(n.terms[lead]) != 1 or sum(len(m) == len(lead) for m in n.terms) > 1:
             return Integer({}), self
         q, r = Integer({}), self
         for _ in range(DIVISIONS):
             more, _rest = r.split(lead)
             if not more.terms:
                 break
+            more = more * n.terms[lead]
             q, r = q + more, r - more * n
         return q, r
 
@@ -129,6 +140,16 @@ def integer(value: Integer | Expr | int) -> Integer:
     if isinstance(value, int):
         return Integer({(): value})
     return Integer({(): value.value}) if value.head == "value" else Integer({(value,): 1})
+
+
+def least(a: Integer, b: Integer) -> Integer:
+    """The lesser of two numbers: of numbers as far apart, by the same unknown."""
+    d = a - b
+    if d.known is not None:
+        return a if d.known < 0 else b
+    if d.terms[min(d.terms, key=lambda m: (-len(m), [_order(f) for f in m]))] < 0:
+        d, b = -d, a
+    return b + integer(smt.If(d.term < 0, d.term, 0))
 
 
 def within(t: Integer, low: Integer | int, end: Integer) -> Expr:

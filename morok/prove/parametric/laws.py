@@ -39,6 +39,7 @@ SUM: Final = smt.Function(Symbol("op", "Add", "index", "index"), VALUE, VALUE, V
 FLAT: Final = smt.Function(Symbol("function", "flat"), VALUE, VALUE, INT)  # the place, in row-major order, of an index vector
 DIGIT: Final = smt.Function(Symbol("function", "digit"), VALUE, INT, INT, INT)  # the index, along an axis, of such a place
 SIZE: Final = smt.Function(Symbol("function", "elements"), VALUE, INT)  # how many elements a shape has
+ONLY: Final = smt.Function(Symbol("op", "sequence of one"), VALUE, VALUE)  # a sequence of one item, as a value
 INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
 NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at Invalid
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
@@ -122,6 +123,47 @@ def part_of_lane(lane: Integer, k: Integer, length: Integer, total: Integer, cou
     here = smt.And(within(k, 0, length), within(lane - first, 0, count))
     found = smt.And(part.term == k.term, start.term == first.term, within(lane, 0, total))
     return smt.Implies(here, found)
+
+
+def part_begins(lane: Integer, total: Integer, start: Integer, first: Integer) -> Expr:
+    """0 <= lane < total: its vector begins where that vector does."""
+    return smt.Implies(within(lane, 0, total), start.term == first.term)
+
+
+def next_begins(k: Integer, length: Integer, count: Integer, first: Integer, following: Integer) -> Expr:
+    """0 <= k < length: the next vector begins behind the lanes of vector k."""
+    return smt.Implies(within(k, 0, length), following.term == (first + count).term)
+
+
+def ends_of_all(length: Integer, total: Integer, first: Integer, last: Integer) -> Expr:
+    """The first vector begins with lane 0, and behind the last one there are all lanes."""
+    return smt.And(first.term == 0, last.term == total.term)
+
+
+def behind_alike(k: Integer, length: Integer, each: Integer, first: Integer, other: Integer, count: Integer) -> Expr:
+    """0 <= k <= length: one of the vectors before k has not so many lanes, or it begins with lane k * so many."""
+    unlike = smt.And(within(other, 0, k), smt.Not(count.term == each.term))
+    return smt.Implies(within(k, 0, length + 1), smt.Or(unlike, first.term == (k * each).term))
+
+
+def number_of_items(count: Integer, length: Integer) -> Expr:
+    """Of a sequence no more items than it has are counted."""
+    return smt.Implies(length.term >= 0, within(count, 0, length + 1))
+
+
+def items_at_most(
+    n: Integer, count: Integer, length: Integer, around: tuple[Integer, Integer], other: Integer, less: tuple[Integer, Integer]
+) -> Expr:
+    """Items are at most n up to the number of those that are, and greater from there on; or one is less than the one before.
+
+    around   the last one that is counted, and the one behind it
+    other    an item, and `less` it and the next one
+    """
+    last, following = around
+    unlike = smt.And(within(other, 0, length - 1), less[0].term > less[1].term)
+    before = smt.Implies(smt.And(count.term > 0, count.term <= length.term), last.term <= n.term)
+    behind = smt.Implies(within(count, 0, length), following.term > n.term)
+    return smt.Or(unlike, smt.And(before, behind))
 
 
 # places

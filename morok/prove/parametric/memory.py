@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws
+from morok.prove.parametric import laws, registers
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.setting import Setting, occurs
 from morok.prove.parametric.statements import statement, within_loops
-from morok.prove.parametric.values import Items, Statement, Vector, items, splat, vector, zero
+from morok.prove.parametric.values import Items, Register, Statement, Vector, items, splat, vector, zero
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -37,7 +37,10 @@ def invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A place for every lane: of a buffer at indices, behind a gate where there is one."""
-    buffer, gate = r.one(parts["buffer"]), r.optional(parts.get("gate"))
+    found = r.one_of_any_kind(parts["buffer"])
+    if isinstance(found, Register):
+        return registers.cell(r, found, parts)
+    buffer, gate = vector(found), r.optional(parts.get("gate"))
     found = r.many(parts["indices"])
     kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
     rest = [] if gate is None else [gate]
@@ -142,6 +145,8 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """An effect for every lane: the value of the lane to its place."""
     part, behind = _without_wait(r, parts["index"])
     place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.one(part), r.one(parts["value"])
+    if place.register is not None:
+        return within_loops(r, registers.store(place, value), parts.get("ranges"))
     if place.uniform and place.at(r.setting.zero, integer(0)) is laws.NOWHERE:
         return Statement(integer(0), lambda e, lane: (laws.NOWHERE, laws.NOWHERE))
     if place.uniform or value.uniform:

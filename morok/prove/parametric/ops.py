@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import folds, laws, loops, memory, sequences, statements, tensors, view_places, views
+from morok.prove.parametric import folds, laws, loops, memory, registers, sequences, statements, tensors, view_places, views
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import Datum, Items, Lane, Loops, Statement, Vector, items, number, vector
+from morok.prove.parametric.values import Datum, Items, Lane, Loops, Register, Statement, Vector, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VALUE: Final = laws.VALUE
 
 
-def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
+def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Register:
     """A node of an op."""
     info = r.rule.dialect.ops[op]
     if r.tensors and (own := _OF_TENSORS.get(op)) is not None:
@@ -174,6 +174,7 @@ def joined(r: Reading, parts: Sequence[Items | Vector], single: bool) -> Vector:
     for x in vectors:
         starts.append(total)
         total = total + x.count
+    r.setting.boundaries += [x for x in starts[1:] if not any(x.same(y) for y in r.setting.boundaries)]
 
     def at(e: Expr, lane: Integer) -> Expr:
         found = vectors[-1].at(e, lane - starts[-1])
@@ -298,11 +299,14 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     return Vector(r.setting.count(x.count * width), lane_of)
 
 
-def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register:
     """A value behind others: which these are, and at which iteration, is all that is known of them. It need not wait for a loop
     that the hardware runs.
     """
-    x = r.one(parts["passthrough"])
+    found = r.one_of_any_kind(parts["passthrough"])
+    if isinstance(found, Register):
+        return registers.after(r, found, parts["deps"])
+    x = vector(found)
     waits = sorted(loops.closed(r, parts["deps"]), key=lambda w: w.name)
     if not waits:
         return x
@@ -355,7 +359,7 @@ def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return lanewise(r, f, [r.one(part)], set())
 
 
-Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement]
+Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement | Register]
 _ROLES: Final[dict[str, Meaning]] = {
     "take": _take,
     "join": _join,

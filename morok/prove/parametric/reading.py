@@ -19,7 +19,7 @@ from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.shapes import Shapes, evaluated
-from morok.prove.parametric.values import AxisList, Datum, Dtype, Items, Statement, Vector, splat, vector
+from morok.prove.parametric.values import AxisList, Datum, Dtype, Fold, Items, Register, Statement, Vector, splat, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -40,6 +40,7 @@ class Reading:
     sure       the expressions of guards, by their identities, without a value of which the rule does not fire
     shapes     the variables that guards say are of one shape
     wanted     how many lanes the result has
+    folded     the fold that the pattern is
     fixed      the dtypes that it names
     guarding   truth of a guard being read: what is not known of it is left open
     premising  truth of a condition being read of which only what follows from it is asked
@@ -74,6 +75,7 @@ class Reading:
         self.numbers = False
         self.here = self.setting.iteration(smt.Const(Symbol("fixed", "here"), ITERATION))
         self.wanted = integer(1)
+        self.folded: Fold | None = None
 
     def _case(self, condition: S.Expr) -> S.Expr:
         """One of two conditions on lanes of which a guard asks for either: a rule that holds under each holds under both."""
@@ -92,6 +94,7 @@ class Reading:
         if self.one_lane and not self.met_tensors:
             raise Unsupported("a pattern without tensors, whose nodes may be vectors")
         self.wanted = pattern.count if isinstance(pattern, Vector) else integer(1)
+        self.folded = pattern.fold if isinstance(pattern, Vector) else None
         self.part = "clauses"
         for clause in self.rule.syntax.clauses:
             if isinstance(clause, S.Let):
@@ -169,7 +172,7 @@ class Reading:
             raise Unsupported("a dtype that is not read")
         return found
 
-    def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement:
+    def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement | Register:
         """A node of an op."""
         return ops.made(self, op, parts, at)
 

@@ -53,6 +53,8 @@ class Joined:
     total         the number of lanes of all
     part, start   the vector that a lane is of, and the lane that this one begins with, as functions of the lane
     first         the lane that a vector begins with, as a function of its number
+    alike         how many lanes all but the last one may have; None where nothing looks like that
+    compared      the vectors of which it has been said that they are behind such, or are not
     """
 
     length: Integer
@@ -61,6 +63,11 @@ class Joined:
     part: Applicable
     start: Applicable
     first: Applicable
+    alike: Integer | None = None
+    compared: set[Expr] = field(default_factory=set)
+
+    def begin(self, k: Integer) -> Integer:
+        return integer(self.first(k.term))
 
 
 @dataclass(slots=True)
@@ -87,6 +94,7 @@ class Setting:
     laws        the instances of laws, each with the law in words
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
+    boundaries  where a vector begins behind others
     """
 
     def __init__(self) -> None:
@@ -120,7 +128,10 @@ class Setting:
         self.origins: dict[Expr, tuple[ForAll, ...]] = {}
         self.witnessed = False
         self.open: set[Expr] = set()
-        self.regrouped: dict[Applicable, Applicable | None] = {}
+        self.counted: dict[tuple[Expr, Expr], Applicable] = {}
+        self.said_of_counts: set[Expr] = set()
+        self.boundaries: list[Integer] = []
+        self.regrouped: dict[Applicable, Applicable] = {}
         self.nested: dict[Applicable, tuple[str, str]] = {}
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()
@@ -312,7 +323,7 @@ class Setting:
         found = self.tuples.get(key)
         if found is not None:
             return found
-        made = smt.Const(self.symbol("tuple"), laws.VALUE)
+        made = laws.ONLY(at(integer(0))) if length.known == 1 else smt.Const(self.symbol("tuple"), laws.VALUE)
         self.tuples[key] = made
         self.sequences[made] = (length, at)
         return made
@@ -336,13 +347,45 @@ class Setting:
 
     def parts_behind_one_another(self, length: Integer, count: Callable[[Integer], Integer]) -> Joined:
         with self.anywhere() as place:
-            key = (length.term, count(place).term)
+            one = count(place)
+            key, alike = (length.term, one.term), self._alike(place, one)
         if key not in self.parts:
             total = self.unknown("lanes of all")
             part, start, first = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start", "first"))
-            self.parts[key] = Joined(length, count, total, part, start, first)
+            self.parts[key] = Joined(length, count, total, part, start, first, alike)
             self.premises += [smt.Implies(length.term == 0, total.term == 0), total.term >= 0]
         return self.parts[key]
+
+    def begin_of(self, k: Integer, length: Integer, count: Callable[[Integer], Integer]) -> Integer:
+        """Where vector k begins behind the others, and where behind the last one there would be another."""
+        found = self.parts_behind_one_another(length, count)
+        self.law(laws.ends_of_all, length, found.total, found.begin(integer(0)), found.begin(length))
+        self.law(laws.next_begins, k - 1, length, count(k - 1), found.begin(k - 1), found.begin(k))
+        return found.begin(k)
+
+    def items_at_most(self, n: Integer, length: Integer, item: Callable[[Integer], Integer]) -> Integer:
+        """How many items of a sequence of numbers are at most n."""
+        with self.anywhere() as place:
+            key = (length.term, item(place).term)
+        f = self.counted.setdefault(key, smt.Function(self.symbol("items at most"), INT, INT))
+        count = integer(f(n.term))
+        if not self.trying and count.term not in self.said_of_counts:
+            self.said_of_counts.add(count.term)
+            other = self.unknown("less than the one before")
+            self.law(laws.number_of_items, count, length)
+            around, less = (item(count - 1), item(count)), (item(other), item(other + 1))
+            self.law(laws.items_at_most, n, count, length, around, other, less)
+        return count
+
+    def _alike(self, place: Integer, count: Integer) -> Integer | None:
+        """What a number, which the place of a vector is in, may be wherever it does not depend on that: a branch of it."""
+        if occurs(place, count):
+            for choice in {f: None for m in count.terms for f in m if f.head == "ite"}:
+                for branch in choice.args[1:]:
+                    found = count.where(choice, self.polynomial(branch))
+                    if not occurs(place, found):
+                        return found
+        return None
 
     # what holds of all
 

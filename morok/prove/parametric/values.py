@@ -39,6 +39,7 @@ class Vector:
     axes, inside   what it is unrolled over, and what is unrolled; None where the rule does not ask for that
     fold      the fold over loops, lane by lane, that it is
     tensor    what it is as a tensor; None where the rule does not ask for that
+    register  the register of which it is the element
     """
 
     count: Integer
@@ -48,6 +49,7 @@ class Vector:
     inside: Vector | None = None
     fold: Fold | None = None
     tensor: Tensor | None = None
+    register: Register | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ class Statement:
     ordered   the effects are the values of lanes with their places, and what is stored to one place last stays
     grouped   it is several statements
     behind    the statement that is done before
+    kept      what it puts into a register, where it is a store to one
     """
 
     count: Integer
@@ -116,16 +119,52 @@ class Statement:
     ordered: bool = False
     grouped: bool = False
     behind: Statement | None = None
+    kept: Kept | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Storage that a helper gives, as it is behind statements and inside of loops.
+
+    unaware   the nodes that know nothing of it
+    """
+
+    name: str
+    unaware: tuple[Vector, ...]
+    behind: tuple[Statement, ...] = ()
+    inside: tuple[Loops, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is put into a register."""
+
+    register: Register
+    value: Vector
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """The fold that a vector is: by which op, of which dtype, over which loops, of what."""
+    """The fold that a vector is: by which op, of which dtype, over which loops, of what.
+
+    neighbours   how many lanes of the source are folded to one
+    count        how many lanes it has
+    result       its value, lane by lane
+    nothing      the value of a fold over no iterations
+    combine      the function of two values that it folds by
+    one          what an iteration adds to a lane
+    """
 
     op: str
     dtype: str
     loops: tuple[Loops, ...]
     source: Vector
+    neighbours: Integer
+    count: Integer
+    result: Lane
+    nothing: Expr
+    combine: Applicable
+    one: Lane
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,135 @@
+"""Registers that loops fold into, at every size: by induction over the iterations, what they hold is the fold.
+
+A helper gives a register of its own, of which what is folded knows nothing. Where a register holds the identity before a loop, and
+each iteration puts there what it held combined with what the iteration adds, it holds the fold of the loop afterwards: in one of the
+orders that a Reduce leaves open (docs/ops.md).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.kinds import Parts
+from morok.prove.parametric import laws
+from morok.prove.parametric.functions import name_of
+from morok.prove.parametric.integers import INT, integer
+from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.values import Kept, Lane, Loops, Register, Statement, Vector
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.smt.graph import subterms
+from morok.prove.symbol import Symbol
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+_WITHOUT_MEMORY: Final = ("op", "fixed", "value")  # the kinds of symbols of what no store changes
+
+
+def register(r: Reading, extern: S.Extern, name: str, given: dict[str, Any]) -> Register:
+    """The storage that a helper gives: its own. Its contract says what knows nothing of it, `free_of(x, register)`."""
+    unaware = []
+    for e in extern.ensures:
+        match e:
+            case S.ECall(name="free_of", args=(S.EName(name=x), S.EName(name=of))) if of == name and isinstance(
+                given.get(x), Vector
+            ):
+                unaware.append(given[x])
+    return Register(r.setting.symbol(f"{extern.name}.{name}"), tuple(unaware))
+
+
+def after(r: Reading, x: Register, part: Any) -> Register:
+    """The register behind statements, or inside of loops."""
+    behind, inside = list(x.behind), list(x.inside)
+    for item in part if isinstance(part, list) else [part]:
+        found = r.names.get(name_of(item))
+        if isinstance(found, Statement):
+            behind.append(found)
+        elif isinstance(found, Loops):
+            inside.append(found)
+        else:
+            raise Unsupported("a register behind what is no statement and no loop")
+    return Register(x.name, x.unaware, tuple(behind), tuple(inside))
+
+
+def cell(r: Reading, x: Register, parts: Parts) -> Vector:
+    """The only element of a register, as a place, and as the value that it holds there."""
+    indices = parts["indices"]
+    if parts.get("gate") is not None or not isinstance(indices, list) or [getattr(i, "value", None) for i in indices] != [0]:
+        raise Unsupported("an element of a register that is not its first, or behind a gate")
+    if not x.behind:
+        return Vector(integer(1), _holds_nothing, register=x)
+    start = x.behind[0].kept
+    if start is None or start.register != Register(x.name, x.unaware) or x.behind[0].loops:
+        raise Unsupported("a register of which nothing says what it holds at first")
+    if len(x.behind) == 1:
+        return Vector(start.value.count, _held(x), register=x)
+    if len(x.behind) == 2 and not x.inside:
+        return _folded(r, x, start, x.behind[1])
+    raise Unsupported("a register behind several statements")
+
+
+def _held(x: Register) -> Lane:
+    """What a register holds inside of loops, or before them: anything."""
+    held = smt.Function(Symbol("fixed", "held", x.name, *sorted(w.name for w in x.inside)), laws.ITERATION, INT, laws.VALUE)
+    return lambda e, lane: held(e, lane.term)
+
+
+def _holds_nothing(e: Expr, lane: Any) -> Expr:
+    raise Unsupported("a register that holds nothing yet")
+
+
+def store(place: Vector, value: Vector) -> Statement:
+    """What puts a value into a register."""
+    assert place.register is not None
+
+    def effect(e: Expr, lane: Any) -> tuple[Expr, ...]:
+        raise Unsupported("a store to a register among others")
+
+    return Statement(value.count, effect, kept=Kept(place.register, value))
+
+
+def _folded(r: Reading, x: Register, start: Kept, done: Statement) -> Vector:
+    """What a register holds behind a loop: the fold that the pattern is, where the claims of the induction hold."""
+    fold, again = r.folded, done.kept
+    if fold is None or not fold.loops or again is None or r.probing:
+        raise Unsupported("a loop into a register, where the pattern is no fold over loops")
+    inside = Register(x.name, x.unaware, x.behind[:1], again.register.inside)
+    if again.register != inside or not same_loops(done.loops, fold.loops) or not same_loops(again.register.inside, fold.loops):
+        raise Unsupported("a loop into a register over other loops than those of the pattern")
+    s, e = r.setting, r.here
+    for v in (start.value, again.value):
+        if not v.uniform:
+            r.claim(v.count.term == fold.count.term)
+    lane = s.probe("lane")
+    s.guard.append(s.below(lane, fold.count))
+    first, then, held = start.value.at(e, lane), again.value.at(e, lane), _held(inside)
+    _knows_nothing(s, x, held, [first, then])
+    r.claim(first == fold.nothing)
+    r.claim(then == fold.combine(held(e, lane), fold.one(e, lane)))
+    s.guard.pop()
+    return Vector(fold.count, fold.result)
+
+
+def same_loops(some: tuple[Loops, ...], others: tuple[Loops, ...]) -> bool:
+    """Truth of loops being the same ones, in whichever order they are named."""
+    return sorted(x.name for x in some) == sorted(x.name for x in others)
+
+
+def _knows_nothing(s: Setting, x: Register, held: Lane, terms: list[Expr]) -> None:
+    """Unsupported where something stored to a register may know of it by other ways than by what it held."""
+    somewhere, place = smt.Const(Symbol("fixed", "somewhere"), laws.ITERATION), integer(smt.Int(Symbol("fixed", "somewhere")))
+    known = {t.data for at in (*(v.at for v in x.unaware), held) for t in subterms([at(somewhere, place)]) if t.head == "apply"}
+    looked_at: set[Expr] = set()
+    while terms:
+        inside = [t for t in subterms(terms) if t not in looked_at]
+        looked_at.update(inside)
+        for t in inside:
+            if t.head == "apply" and t.sort is laws.VALUE and t.data not in known and t.data.name.kind not in _WITHOUT_MEMORY:
+                raise Unsupported("a value that may know of the register")
+        terms = [s.sequences[t][1](place) for t in inside if t in s.sequences]
+
+
+__all__ = ["after", "cell", "register", "store"]
