@@ -99,6 +99,11 @@ def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "refuted", verdict(rule).message
 
 
+@pytest.mark.parametrize("rule", corpus("unread_false"), ids=lambda r: r.name)
+def test_false_rules_that_nothing_refutes_are_not_usable(rule: CheckedRule) -> None:
+    assert verdict(rule).verdict == "unknown", verdict(rule).verdict
+
+
 @pytest.mark.parametrize("rule", corpus("true"), ids=lambda r: r.name)
 def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
     found = verdict(rule)

@@ -15,7 +15,7 @@ from morok.prove import ledger
 from morok.rewrite import folders
 from morok.rewrite.library import group_names, groups
 
-MOST = 25  # rules that fire beyond their proofs: this number only gets smaller
+MOST = 9  # rules that fire beyond their proofs: this number only gets smaller
 
 
 def scalars(n: int, d: DType = dtypes.i32) -> list[UOp]:
@@ -138,14 +138,14 @@ def test_the_list_of_rules_that_fire_beyond_their_proofs_gets_shorter() -> None:
 
 
 def test_a_false_firing_of_a_built_in_rule_is_an_error_under_check() -> None:
-    rules = groups(*[g for g in group_names() if g == "render"])
-    node = UOp.new(Op.Cat, (UOp.vectorize(*scalars(8)), UOp.vectorize(*scalars(8))))
+    rules = groups(*[g for g in group_names() if g == "expander"])
+    node = UOp.new(Op.Unroll, (UOp.vectorize(*scalars(8)),), ())
     with settings(check=True):
         code = rules.code
         hit = rules.rewrite_node(node)
     assert "_not_refuted" in code
     assert hit is not None
-    assert "_not_refuted" not in groups("render").code
+    assert "_not_refuted" not in groups("expander").code
     x = vector(16)
     with pytest.raises(FalseFiringError, match=r"some\.rule"):
         Checks(MOROK).not_refuted(x.gep(*reversed(range(16))), x, "some.rule", (x,))

@@ -449,7 +449,14 @@ class MonoidEncoder(StructureEncoder):
         yield e
 
     def in_loop(self, e: Any) -> bool:
-        return any(self.names_loop(x) or (isinstance(x, S.EName) and x.name in self.bodies) for x in self.below(e))
+        """Truth of an expression depending on the loops. What depends on some of them alone is done less often: that is not read."""
+        names = {getattr(x.sequence if isinstance(x, S.ESpread) else x, "name", "") for x in self.below(e)}
+        if not names.isdisjoint(self.bodies):
+            return True
+        loops = names.intersection(self.loop_names)
+        if loops and loops != set(self.loop_names):
+            raise Unsupported("what some of the loops go around")
+        return bool(loops)
 
     def key(self, e: Any) -> str:
         """The text of an expression: nodes of one text are one node."""
