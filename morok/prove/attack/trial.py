@@ -120,6 +120,9 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
             with config.settings(fast_math=assumed):
                 after = apply(before)
         except IRError as why:
+            if next(worlds(before, rng), None) is None:
+                continue
+            found.times, found.changed = found.times + 1, True
             found.different = sieve.Difference(before, None, why=f"becomes what is no node: {why.message}")
             return found
         except MorokError:  # a helper of the library's, where its contract excludes the call

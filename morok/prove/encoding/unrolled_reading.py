@@ -28,6 +28,7 @@ class UnrolledReading(Concrete, ABC):
     sizes   where it gets them; `picks` chooses among what there is besides
     counts  how many lanes of its own a node may have
     most    how many operands a sequence may have
+    there   the axes of this choice that the pattern has
     """
 
     counts: Tried[int] = U.LANES
@@ -44,6 +45,7 @@ class UnrolledReading(Concrete, ABC):
         self.unnamed = 0
         self.asks = asks_for_axes(rule.syntax)
         self.learning = False
+        self.there: set[tuple[int, int]] = set()
 
     # clauses
 
@@ -105,7 +107,8 @@ class UnrolledReading(Concrete, ABC):
         return ty.lanes if ty is not None and isinstance(ty.lanes, int) else 1
 
     def call_const(self, v: Vector, dtype: int) -> Vector:
-        return v
+        """A constant of so many lanes."""
+        return Vector(dtype, v.compute)
 
     def helper(self, extern: S.Extern, arguments: tuple[Any, ...]) -> Any:
         key = (extern.name, arguments)
@@ -120,7 +123,7 @@ class UnrolledReading(Concrete, ABC):
         if isinstance(e, S.EStruct):
             return self.made(e.op, self.parts(e.op, e), e)
         if isinstance(e, S.EType):
-            return 1
+            return self.lanes_said(e)
         raise Unsupported(f"{type(e).__name__} among rules about axes")
 
     # patterns
@@ -190,9 +193,9 @@ class UnrolledReading(Concrete, ABC):
         if ty.element == "void":
             return Statement(lambda where: [U.constant(Symbol("at", name, *where))])
         if binder:  # a loop, or what closes axes: an Unroll of constants
-            closed = self.sizes.one("closed", name.label, U.BINDERS)
+            closed = self.axes_chosen("closed", name.label, U.BINDERS)
             return U.unroll(U.constants(range(U.width(closed))), closed) if closed else U.opaque(name, 1)
-        axes = self.sizes.one("axes", f"axes({called(name.label)})", U.ANY_AXES) if self.asks else ()
+        axes = self.axes_chosen("axes", f"axes({called(name.label)})", U.ANY_AXES) if self.asks else ()
         count = self.lane_count(ty, own)
         return U.unroll(U.opaque(Symbol("unrolled", name), U.width(axes) * count), axes) if axes else U.opaque(name, count)
 
@@ -267,14 +270,30 @@ class UnrolledReading(Concrete, ABC):
     def axes(self, part: Any) -> Axes:
         if isinstance(part, S.PVar):
             if part.name not in self.names:
-                form = self.sizes.one("axes", called(part.name), U.ANY_AXES)
+                form = self.axes_chosen("axes", called(part.name), U.ANY_AXES)
                 if part.ignored:
                     return form
                 self.names[part.name] = form
             found: Axes = self.names[part.name]
             return found
-        given: Axes = self.value(part)
-        return given
+        return self.made_axes(self.value(part))
+
+    def axes_chosen(self, kind: str, name: str, tried: Tried[Axes]) -> Axes:
+        """Some axes that the pattern has."""
+        found = self.sizes.one(kind, name, tried)
+        self.there.update(found)
+        return found
+
+    def made_axes(self, axes: Axes) -> Axes:
+        """Axes of a node that a rule makes: each once, with the length that it has everywhere, and of those that are there. Of
+        another nobody knows which length it has in the graph around.
+        """
+        lengths = dict(self.there)
+        if len({i for i, _ in axes}) < len(axes) or any(lengths.get(i, n) != n for i, n in axes):
+            raise IllFormed(f"no axes {axes}")
+        if any(i not in lengths for i, _ in axes):
+            raise Unsupported("an axis that the pattern does not have")
+        return axes
 
     # ops
 

@@ -204,6 +204,7 @@ class Reading(UnrolledReading):
         if getattr(kind, "name", "") not in VECTOR_AXES or not isinstance(end, S.PConst) or not isinstance(label, S.PVar):
             raise Unsupported("a range that is not vectorized")
         axis, length = self.sizes.one("axes", f"range {called(label.name)}", U.ONE_AXIS)
+        self.there.add((axis, length))
         if end.name is not None:
             self.bound(end.name, length)
         self.bound(label.name, axis)
