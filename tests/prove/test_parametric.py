@@ -226,13 +226,11 @@ def test_how_many_items_are_at_most_a_number() -> None:
                 known = {n: most, count: c, length: len(xs)}
                 known |= {last: xs[c - 1] if 0 < c <= len(xs) else 97, following: xs[c] if 0 <= c < len(xs) else -97}
 
-                def said(j: int) -> dict[Integer, int]:
-                    at = dict(enumerate(xs))
-                    return known | {other: j, one: at.get(j, 95), next_one: at.get(j + 1, 94)}
-
                 counted = holds(laws.number_of_items(count, length), known)
                 law = laws.items_at_most(n, count, length, (last, following), other, (one, next_one))
-                meets = counted and any(holds(law, said(j)) for j in range(-1, len(xs) + 1))
+                at = dict(enumerate(xs))
+                others = ({other: j, one: at.get(j, 95), next_one: at.get(j + 1, 94)} for j in range(-1, len(xs) + 1))
+                meets = counted and any(holds(law, known | its) for its in others)
                 assert meets or c != true, (xs, most, c)
                 if list(xs) == sorted(xs):
                     assert meets == (c == true), (xs, most, c)

@@ -92,14 +92,17 @@ def written(original: CheckedRule, rule: S.Rule) -> str:
 
 @functools.cache
 def _library() -> Mapping[str, Sequence[CheckedRule]]:
-    """The built-in rules that graphs can be made for, by op: not those measured, or whose floats round otherwise."""
+    """The built-in rules that graphs can be made for, by op: not those measured, or whose floats round otherwise; nor those that
+    put an index of the hardware in place of a range: both sides have a value in a kernel that is launched, and not beside each other.
+    """
     from morok.dsl.check import check_file
     from morok.rewrite.library import rules_dir
 
     found: dict[str, list[CheckedRule]] = {}
     for path in sorted(rules_dir().rglob("*.rules")):
         for rule in check_file(path).rules():
-            if rule.syntax.within is None and set(rule.syntax.assuming) <= JUDGED:
+            launching = any(isinstance(e, S.ECall) and e.name == "counts" for x in rule.externs.values() for e in x.ensures)
+            if rule.syntax.within is None and set(rule.syntax.assuming) <= JUDGED and not launching:
                 for op in ops_of(rule):
                     found.setdefault(op, []).append(rule)
     return found

@@ -449,8 +449,8 @@ class MonoidEncoder(StructureEncoder):
         yield e
 
     def in_loop(self, e: Any) -> bool:
-        """Truth of an expression depending on the loops. What depends on some of them alone is done less often: that is not read."""
-        names = {getattr(x.sequence if isinstance(x, S.ESpread) else x, "name", "") for x in self.below(e)}
+        """Truth of an expression depending on the loops. What depends on some of them alone is done less often, and not read."""
+        names = {x.name for x in self.below(e) if isinstance(x, S.EName)}
         if not names.isdisjoint(self.bodies):
             return True
         loops = names.intersection(self.loop_names)

@@ -45,9 +45,9 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         return x
     folding, dtype = _folding(r, parts), r.element(part)
     inner = x.fold
-    if over and inner is not None and inner.neighbours.known == 1 and r.part != "pattern" and one_fold(r):
-        if (inner.op, inner.dtype) == (folding, dtype):
-            over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
+    same = inner is not None and (inner.op, inner.dtype, inner.neighbours.known) == (folding, dtype, 1)
+    if inner is not None and same and over and r.part != "pattern" and one_fold(r):
+        over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
     combine = _combining(r, folding, dtype)
     at = _folded(r, folding, dtype, over, x, each, combine)
     one = x.at if each.known == 1 else _folded(r, folding, dtype, [], x, each, combine)

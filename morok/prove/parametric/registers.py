@@ -1,8 +1,8 @@
 """Registers that loops fold into, at every size: by induction over the iterations, what they hold is the fold.
 
-A helper gives a register of its own, of which what is folded knows nothing. Where a register holds the identity before a loop, and
-each iteration puts there what it held combined with what the iteration adds, it holds the fold of the loop afterwards: in one of the
-orders that a Reduce leaves open (docs/ops.md).
+A helper gives a register of its own, of which what is folded knows nothing. Let it hold the identity before a loop, and let each
+iteration put there what it held combined with what the iteration adds: then it holds the fold of the loop afterwards, in one of
+the orders that a Reduce leaves open (docs/ops.md).
 """
 
 from __future__ import annotations
