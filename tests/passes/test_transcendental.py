@@ -134,7 +134,7 @@ def test_lanes_and_scalars_have_the_same_bits(op: Op, d: DType) -> None:
     for plain in (False, True):
         with config.settings(noopt=plain):
             program = lower(kernel(op, n, d), cpu.target)
-            lanes = {u.dtype.count for u in program if u.op in (Op.Mul, Op.MulAcc) and u.dtype.is_float}
+            lanes = {u.dtype.count for u in program if u.op in (Op.Mul, Op.MulAcc, Op.Rsqrt) and u.dtype.is_float}
             assert (lanes == {1}) == plain
             out = np.zeros(n, kind)
             cpu.compile(program, f"k_{op.name.lower()}").launch([Buffer.wrap(cpu, a) for a in (out, *operands)], {})

@@ -93,7 +93,7 @@ def written(original: CheckedRule, rule: S.Rule) -> str:
 @functools.cache
 def _library() -> Mapping[str, Sequence[CheckedRule]]:
     """The built-in rules that graphs can be made for, by op: not those measured, or whose floats round otherwise; nor those that
-    put an index of the hardware in place of a range: both sides have a value in a kernel that is launched, and not beside each other.
+    put an index of the hardware in place of a range: that has a value only in a kernel that is launched.
     """
     from morok.dsl.check import check_file
     from morok.rewrite.library import rules_dir
