@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from morok.errors import IRError, UndefinedError
+from morok.errors import IRError, ShapeError, UndefinedError
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.interpret import INVALID, evaluate, run, tensor
 from morok.ir.op import AxisType, Op
@@ -312,6 +312,27 @@ def test_tensors_too_large_to_interpret(n: int) -> None:
         with pytest.raises(IRError, match="is interpreted"):
             tensor(large, {}, {"n": n})
         assert tensor(large, {}, {"n": 0})[1] == large.substitute({size: UOp.const(0)}).shape
+
+
+@pytest.mark.parametrize(
+    ("op", "sizes"),
+    [
+        (Op.Shrink, (0, 1, 3, 3)),  # the first axis ends behind its last element: no element of the next row is meant
+        (Op.Shrink, (2, 0, 1, 3)),
+        (Op.Shrink, (-1, 0, 1, 3)),
+        (Op.Pad, (0, -1, 0, 0)),
+        (Op.Expand, (2, 6)),
+        (Op.Expand, (1, 3)),
+        (Op.Reshape, (-2, -3)),
+    ],
+)
+def test_views_that_do_not_fit_what_they_are_views_of(op: Op, sizes: tuple[int, ...]) -> None:
+    """Sizes that are known when a tensor is computed alone."""
+    held = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 1), UOp.new(Op.Device, (), "CPU")), 6, f32)
+    whole = UOp.new(Op.Reshape, (held, UOp.const(2), UOp.const(3)))
+    names = [UOp.var(f"n{k}", index, -10, 10) for k in range(len(sizes))]
+    with pytest.raises(ShapeError, match=op.name):
+        tensor(UOp.new(op, (whole, *names)), {held: [0.0] * 6}, {n.arg[0]: v for n, v in zip(names, sizes, strict=True)})
 
 
 def test_a_size_that_is_invalid() -> None:

@@ -138,7 +138,7 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) 
         return x
     if op is Op.Reshape:
         shape = tuple([_number(s, values) for s in src[1:]])
-        if math.prod(shape) != len(x.flat):
+        if math.prod(shape) != len(x.flat) or min(shape, default=0) < 0:
             raise ShapeError(f"Reshape of {x.shape} to {shape}")
         return Array(x.flat, shape)
     if op in _VIEWS:
@@ -147,6 +147,8 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) 
             raise IRError(f"{op.name} of {len(x.shape)} axes")
     if op is Op.Expand:
         shape = tuple([_number(s, values) for s in src[1:]])
+        if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
+            raise ShapeError(f"Expand of {x.shape} to {shape}")
         return _mapped(x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
     if op is Op.Permute:
         shape = tuple([x.shape[a] for a in node.arg])
@@ -159,9 +161,13 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) 
     if op in (Op.Pad, Op.Shrink):
         pairs = [(_number(b, values), _number(e, values)) for b, e in edges(node)]
         if op is Op.Shrink:
+            if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
+                raise ShapeError(f"Shrink of {x.shape} to {pairs}")
             return _mapped(
                 x, tuple([e - b for b, e in pairs]), lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)])
             )
+        if min((n for pair in pairs for n in pair), default=0) < 0:
+            raise ShapeError(f"Pad of {x.shape} by {pairs}")
         return _padded(x, pairs, zero(node.dtype.scalar()))
     if op is Op.ReduceAxis:
         return _reduced(node, x)
