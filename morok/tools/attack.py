@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quotas",
         action="store_true",
-        help="an op, function, dtype or class in fewer than 100 of 100,000 rules fails the command",
+        help="an op, function, dtype or class in fewer rules than 100 in 100,000 fails the command",
     )
 
 

@@ -7,9 +7,10 @@ import random
 import pytest
 
 from morok.ir.dtype import dtypes
-from morok.ir.op import Op
+from morok.ir.op import TABLE, Op
+from morok.ir.ops.transcendental import TOLERANCE
 from morok.ir.uop import UOp
-from morok.prove.attack import conjectures, laws, orders, trial
+from morok.prove.attack import compiled, conjectures, laws, makers, orders, trial
 from morok.prove.attack.terms import Term
 from morok.prove.trust import sieve
 
@@ -67,6 +68,55 @@ def test_rules_hold_where_what_they_assume_does(text: str, state: bool) -> None:
     found = trial.fire(rule, "assumed", 60)
     assert found.times
     assert (found.different is None) is state
+
+
+COUNTED = """helpers "morok.passes.gpudims"
+
+extern coordinate(r: index) -> (h: index, step: int)?
+    ensures counts(h, r, step)
+
+group attack "launches"
+@context Launch;
+
+r: r @ Range {{ end: @const(n): index, .. }} let (h, step) = coordinate(r) => {target}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "right"), [("Mod(Idiv(h, step), n)", True), ("Mod(Idiv(h, step), n - 1)", False), ("Idiv(h, step + 1)", False)]
+)
+def test_an_index_of_the_hardware_is_judged_by_all_threads(target: str, right: bool) -> None:
+    """It has no value elsewhere: `morok attack` took that for a finding. A loop of 8 is counted by two dimensions."""
+    rule = trial.checked(COUNTED.format(target=target))
+    fared = [trial.fire(rule, f"{n}", 20) for n in range(6)]
+    assert sum(f.times for f in fared) >= 3
+    assert all(f.different is None for f in fared if f.times) is right
+
+
+def test_a_target_that_is_no_node_is_a_difference() -> None:
+    rule = trial.checked('group g "axes"\n\nr: Contract { src: x: i8, axes: a } ~> Contract { src: x, axes: [a.., a..] }\n')
+    fared = [trial.fire(rule, f"{n}", 10) for n in range(4)]
+    found = [f for f in fared if f.different is not None]
+    assert found
+    assert all(f.times for f in found)
+    assert "no node" in str(found[0].different)
+
+
+@pytest.mark.parametrize("op", sorted(TOLERANCE, key=lambda op: op.name), ids=lambda op: op.name)
+def test_machine_code_is_not_held_to_values_within_a_tolerance(op: Op) -> None:
+    """A machine's Rsqrt was, and 1 / sqrt(x) is rounded twice."""
+    x = UOp.var("x", dtypes.f64)
+    assert not compiled.compilable(UOp.new(op, (x,) * len(TABLE[op].operands)))
+
+
+def test_graphs_for_rules_about_tensors_have_up_to_eight_axes() -> None:
+    """What is wrong beyond a few axes is met, and axes of no element and of one."""
+    rule = trial.checked('group g "tensors"\n\nr: Flip { src: x, axes: a } if all(k > 4 or not a[k] for k in 0..len(a)) ~> x\n')
+    graphs = makers.Graphs(rule, rule.instances[0], random.Random(0))
+    shapes = [g.shape for k in range(400) if (g := graphs.make(k % 2 == 1)) is not None]
+    assert {len(s) for s in shapes} >= set(range(9))
+    assert {n for s in shapes for n in s} >= {0, 1, 2, 3}
+    assert any(trial.fire(rule, f"{n}", 100).different for n in range(20))
 
 
 def test_terms_are_evaluated_as_ops_are() -> None:

@@ -19,15 +19,16 @@ from morok.prove.attack.folds import folds
 from morok.prove.attack.foreign import foreign
 from morok.prove.attack.guards import clauses_of, holding
 from morok.prove.attack.promised import promised
+from morok.prove.attack.tensors import tensors
 from morok.prove.attack.terms import FLOATS
 from morok.prove.rule_syntax import ops_of
 from morok.prove.trust.mutants import mutants
 
 # The theme of each candidate, in turn: what finds most is tried most.
 SCHEDULE: Final = (
-    "algebra", "conditional", "law", "lanes", "structure", "expanded", "conditional", "law", "dropped", "mutant",
-    "nearly", "law", "lanes", "library", "folds", "conditional", "conditional", "folds", "rare", "dropped",
-    "foreign", "expanded", "alike", "rare", "conditional", "conjecture", "lanes", "algebra", "anything", "foreign",
+    "algebra", "conditional", "law", "lanes", "structure", "expanded", "rare", "law", "dropped", "mutant",
+    "nearly", "law", "lanes", "library", "folds", "conditional", "tensors", "folds", "rare", "dropped",
+    "foreign", "expanded", "alike", "rare", "tensors", "conjecture", "lanes", "algebra", "anything", "foreign",
     "through", "elsewhere", "rare", "promised", "conditional", "rare", "assumed", "conjecture", "folds", "library",
 )  # fmt: skip
 
@@ -48,6 +49,10 @@ def candidate(seed: int, number: int) -> Candidate:
     """The candidate of this number: the same for the same seed."""
     theme = SCHEDULE[number % len(SCHEDULE)]
     rng = random.Random(f"{seed} {number}")
+    if theme == "rare":
+        rounds, place = divmod(number, len(SCHEDULE))
+        turn = rounds * SCHEDULE.count(theme) + SCHEDULE[:place].count(theme)
+        return Candidate(theme, _text(themes.rare(rng, turn)))
     return Candidate(theme, MADE[theme](rng))
 
 
@@ -101,8 +106,7 @@ def _library() -> Mapping[str, Sequence[CheckedRule]]:
     found: dict[str, list[CheckedRule]] = {}
     for path in sorted(rules_dir().rglob("*.rules")):
         for rule in check_file(path).rules():
-            launching = any(isinstance(e, S.ECall) and e.name == "counts" for x in rule.externs.values() for e in x.ensures)
-            if rule.syntax.within is None and set(rule.syntax.assuming) <= JUDGED and not launching:
+            if rule.syntax.within is None and set(rule.syntax.assuming) <= JUDGED:
                 for op in ops_of(rule):
                     found.setdefault(op, []).append(rule)
     return found
@@ -124,4 +128,5 @@ MADE: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "library": library,
     "foreign": foreign,
     "promised": promised,
+    "tensors": lambda rng: _text(tensors(rng)),
 }

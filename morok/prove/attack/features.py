@@ -12,6 +12,7 @@ from morok.ir.dialect import MOROK
 from morok.prove.attack.terms import DOMAINS
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.encoding.unrolling import Reading
+from morok.prove.parametric.tensor_rules import OPS as TENSORS
 from morok.prove.rule_syntax import ops_of
 
 CLASSES: Final[Mapping[str, frozenset[str]]] = {
@@ -22,12 +23,13 @@ CLASSES: Final[Mapping[str, frozenset[str]]] = {
     "loops": frozenset({"Range", "End"}),
     "products": frozenset({"Wmma"}),
     "movement": frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"}),
+    "tensors joined and counted": frozenset({"Concat", "Iota"}),
 }
 
 
 def _read() -> frozenset[str]:
     """The ops that a usable rule may have: of another (a copy between devices, a kernel, what is launched) no rule is."""
-    return frozenset(
+    return TENSORS | frozenset(
         name
         for name, info in MOROK.ops.items()
         if info.params or info.solver or any(hasattr(reader, f"op_{name.lower()}") for reader in (StructureEncoder, Reading))

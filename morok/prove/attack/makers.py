@@ -206,6 +206,28 @@ class LargeLanes(LaneMaker, Wide):
         return tuple([self.spread(d, lanes) for _ in range(max(1, size(self.rng) // lanes))])
 
 
+class SmallTensors(TensorMaker):
+    """Tensors of a few axes, and of few of them such as guards ask for: all of one length, nothing cut or added."""
+
+    def shape(self) -> tuple[int, ...]:
+        found = super().shape()
+        one = self.rng.choice((0, 1, 1, 2, None, None, None))
+        return found if one is None else tuple([one] * len(found))
+
+    def size(self, p: Any, wanted: int | None) -> UOp:
+        return super().size(p, 0 if wanted is None and self.rng.random() < 0.3 else wanted)
+
+
+class LargeTensors(SmallTensors):
+    """Tensors of five to eight axes, most of them of one element or two."""
+
+    def shape(self) -> tuple[int, ...]:
+        found = [1] * self.rng.randint(5, 8)
+        for k in self.rng.sample(range(len(found)), self.rng.choice((0, 1, 2, 3, 4))):
+            found[k] = self.rng.choice((0, 2, 2, 2, 3))
+        return tuple(found)
+
+
 class Graphs:
     """Graphs for one rule, equal for equal seeds.
 
@@ -231,7 +253,7 @@ class Graphs:
     def maker(self, large: bool) -> Any:
         rule, instance, rng = self.rule, self.instance, self.rng
         if about_tensors_alone(rule):
-            return TensorMaker(rule, instance, rng)
+            return (LargeTensors if large else SmallTensors)(rule, instance, rng)
         if about_launches(rule):
             return LaunchMaker(rule, instance, rng)
         if about_axes(rule):

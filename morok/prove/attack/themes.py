@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from morok.prove.attack import conjectures, expansions, identities, laws
@@ -79,7 +80,7 @@ def structure(rng: random.Random) -> str:
     text = re.sub(r"\bD\b", rng.choice(DOMAINS[domain]), text)
     if rng.random() < 0.6:
         return text
-    pattern, _, rest = _parts(text)
+    pattern, rest = parts(text)
     return f"{pattern} {holding(rng)} {rest}"
 
 
@@ -89,7 +90,7 @@ def conditional(rng: random.Random) -> str:
     at = "index" if rng.random() < 0.6 and domain == "exact" else rng.choice(DOMAINS[domain])
     k = rng.choice((0, 1, 2, 3, 5, 8, 11, 20, 100, 127))
     text = re.sub(r"\bD\b", at, re.sub(r"\bK\b", str(k), re.sub(r"\bB\b", rng.choice(INTS), text)))
-    pattern, _, rest = _parts(text)
+    pattern, rest = parts(text)
     values = re.findall(r"@const\((\w+)\)", pattern)
     values += [n for n in ("n", "i") if re.search(rf" x {n}\b|\[{n}\]", pattern)]
     nodes = dict.fromkeys(re.findall(r"\b([xy])\b(?! [a-z])", pattern), at)
@@ -183,11 +184,11 @@ def _stronger(rng: random.Random, clauses: str) -> str:
     return re.sub(r"(\bif |\band )(not \()?\{([^{}]*)\} (<=|>=|<|>) ", stronger, clauses)
 
 
-def _parts(text: str) -> tuple[str, str, str]:
-    """The pattern of a rule, what ends it, and the rest from the first clause on."""
+def parts(text: str) -> tuple[str, str]:
+    """The pattern of a rule, and the rest from the first clause on."""
     places = [text.index(word) for word in (" if ", " let ", " ~> ") if word in text]
     cut = min(places)
-    return text[:cut], "", text[cut + 1 :]
+    return text[:cut], text[cut + 1 :]
 
 
 def _nearly(rng: random.Random, clauses: str) -> str:
@@ -206,19 +207,21 @@ def nearly(rng: random.Random) -> str:
     return text.replace(": F", f": {rng.choice((*FLOATS, 'f16', 'f16', 'f16', 'f16'))}")
 
 
-FEW: Final = 9  # templates that a word is in: what is in more is not rare
+FEW: Final = 9  # templates of rare rules that a word is in: what is in more is not rare
+ELSEWHERE: Final = 13  # so many other templates it may be in
+SELDOM: Final = frozenset({"MulAcc", "Reciprocal"})  # ops of random terms that few of them have
 
 
-def rare(rng: random.Random) -> str:
-    """A rule over ops, and functions, that the other themes seldom have."""
+def rare(rng: random.Random, turn: int) -> str:
+    """A rule over an op, or a function, that the other themes seldom have: each of these has its turn."""
     about = _about()
-    word = rng.choice(sorted(about))
+    word = sorted(about)[turn % len(about)]
     domain, _, text = rng.choice(about[word]).partition(": ")
     inexact = word if word in INEXACT else rng.choice(INEXACT)
     text = re.sub(r"\bD\b", rng.choice(DOMAINS[domain]), text).replace("INEXACT", inexact)
     if rng.random() < 0.7:
         return text
-    pattern, _, rest = _parts(text)
+    pattern, rest = parts(text)
     return f"{pattern} {holding(rng)} {rest}"
 
 
@@ -227,15 +230,26 @@ INEXACT: Final = sorted(identities.INEXACT - {"Pow"})
 
 @functools.cache
 def _about() -> Mapping[str, Sequence[str]]:
-    """The templates of rare rules by what is rare in them: each op that random terms seldom have, each function and operator."""
-    common = {t.op for typings in TYPINGS.values() for t in typings}.difference(INEXACT)
+    """The templates of rare rules by what is rare in them: each op that random terms seldom have, each function and operator,
+    where few templates have it.
+    """
+    common = {t.op for typings in TYPINGS.values() for t in typings}.difference(INEXACT, SELDOM)
     words = (KINDS["op"] | KINDS["function"]) - common
+
+    def said(section: str) -> Iterator[tuple[str, str]]:
+        """Pairs of a word and a template that has it."""
+        for line in templates()[section]:
+            rule = re.sub("`[^`]*`", lambda found: found[0].replace("|", " "), line)
+            for word in words.intersection(re.findall(r"\w+(?=[({[]| {)|\bInvalid\b|<<|>>|[|&^]", rule)):
+                yield word, line
+
     found: dict[str, list[str]] = {}
-    for line in templates()["rare"]:
-        said = set(re.findall(r"\w+(?=[({[]| {)|<<|>>|[|&^]", line))
-        for word in words & (said | set(INEXACT if "INEXACT" in line else ())):
-            found.setdefault(word, []).append(line)
-    return {word: lines for word, lines in found.items() if len(lines) <= FEW}
+    for word, line in said("rare"):
+        found.setdefault(word, []).append(line)
+    for word in INEXACT:
+        found.setdefault(word, []).extend(line for line in templates()["rare"] if "INEXACT" in line)
+    others = Counter(word for section in templates() if section not in ("rare", "promised") for word, _ in said(section))
+    return {word: lines for word, lines in found.items() if len(lines) <= FEW and others[word] <= ELSEWHERE}
 
 
 def place(rng: random.Random, length: str) -> str:
@@ -268,7 +282,7 @@ def lanes(rng: random.Random) -> str:
     first = rng.choice((f"0 - {length}", f"- {length}", f"min(0, 1 - {length})", f"min({length}, 0)", f"0 - {length} // 2", "0"))
     text = re.sub(r"\bZ\b", first, re.sub(r"\bM\b", place(rng, length), text))
     if rng.random() < 0.4:
-        pattern, _, rest = _parts(text)
+        pattern, rest = parts(text)
         many = [n for n in ("xs", "rs") if re.search(rf"\b{n}\b", pattern)]
         sequences = [n for n in ("is", "js") if re.search(rf"\b{n}\b", pattern)]
         nodes = {n: at for n in ("x", "y", "s") if re.search(rf"\b{n}: ", pattern)}
@@ -320,7 +334,6 @@ THEMES: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "nearly": nearly,
     "conjecture": conjectures.conjecture,
     "law": laws.law,
-    "rare": rare,
     "dropped": laws.dropped,
     "lanes": lanes,
     "alike": alike,

@@ -6,15 +6,14 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 from zlib import crc32
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.ir.op import TABLE, Op
+from morok.ir.ops.transcendental import TOLERANCE
 from morok.ir.uop import UOp
-
-INEXACT: Final = ("Exp", "Exp2", "Log", "Log2", "Sin", "Cos", "Tan", "Tanh", "Erf", "Rsqrt", "Pow")
 
 
 def made(rule: CheckedRule) -> frozenset[Op]:
@@ -31,7 +30,7 @@ def made(rule: CheckedRule) -> frozenset[Op]:
             names.add(at.name)
         elif isinstance(at, S.POp):
             names.update(at.ops)
-    return frozenset(Op[n] for n in INEXACT if n in names)
+    return frozenset(op for op in TOLERANCE if op.name in names)
 
 
 def _off(op: Op, evaluate: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,10 +16,12 @@ from morok.dsl.extent import Extents
 from morok.errors import IRError, MorokError
 from morok.ir.uop import UOp
 from morok.prove.attack import compiled, orders, tolerance
+from morok.prove.attack.launches import observed
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.encoding.obligation import OutOfSteps
 from morok.prove.obligations import conclude, is_definition, prove_any, prove_beyond, scope, theory_of
+from morok.prove.parametric.tensor_rules import about_tensors
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import canonical
 from morok.prove.smt.session import Died
@@ -29,6 +31,7 @@ from morok.prove.workers import failure
 
 BUDGET: Final = 3_000  # solver units an obligation: what is not decided soon is not usable here
 LONGER: Final = 30_000  # of rules that firing has shown to be false
+AT_ANY_RANK: Final = 100_000  # of rules about tensors: their questions are larger, and soon decided
 GRAPHS: Final = 10
 WORLDS: Final = 2  # choices of values for a graph
 MORE: Final = 30  # graphs for a rule that is usable
@@ -67,7 +70,7 @@ def put(rule: CheckedRule, seed: str) -> Outcome:
     found = fire(rule, seed, GRAPHS)
     if not found.times:
         return Outcome("never")
-    verdict = verdict_of(rule, BUDGET if found.different is None else LONGER)
+    verdict = verdict_of(rule, AT_ANY_RANK if about_tensors(rule) else BUDGET if found.different is None else LONGER)
     if not verdict.usable:
         state = verdict.verdict if verdict.verdict in STATES else "refuted"
         return Outcome(state, found.times, found.large, found.changed, message=verdict.message)
@@ -130,7 +133,7 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
         if after is None:
             continue
         with tolerance.within(off):
-            fared = compared(before, after, rng, assumed)
+            fared = compared(*observed(before, after), rng, assumed)
         if fared is None:
             continue
         found.times += 1
