@@ -52,8 +52,15 @@ def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
     return [done[r] for r in roots]
 
 
-def rebuild(root: UOp, besides: Mapping[UOp, Sequence[UOp]], make: Callable[[UOp, Mapping[UOp, UOp]], UOp]) -> UOp:
-    """`root` with the nodes of `besides` made anew: each by `make`, its operands and what `besides` names done."""
+def rebuild(
+    root: UOp,
+    besides: Mapping[UOp, Sequence[UOp]],
+    make: Callable[[UOp, Mapping[UOp, UOp]], UOp],
+    over: Callable[[UOp, tuple[UOp, ...]], UOp],
+) -> UOp:
+    """`root` with the nodes of `besides` made anew: each by `make`, its operands and what `besides` names done; `over` puts the
+    nodes above them over other operands.
+    """
     done: dict[UOp, UOp] = {}
     stack = [root]
     while stack:
@@ -78,7 +85,7 @@ def rebuild(root: UOp, besides: Mapping[UOp, Sequence[UOp]], make: Callable[[UOp
             done[node] = make(node, done)
         else:
             src = tuple([done[s] for s in old])
-            done[node] = node if src == old else node.replace(src)
+            done[node] = node if src == old else over(node, src)
     return done[root]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.op import Op, Undefined
@@ -35,22 +35,37 @@ def open_ranges(root: UOp) -> frozenset[UOp]:
     return found | {root} if root.op is _RANGE else found
 
 
-def know_open_ranges(nodes: Iterable[UOp]) -> None:
-    """Find the open ranges of nodes that come operands first, all at once: asking each is quick from there on."""
+def all_open_ranges(nodes: Iterable[UOp]) -> dict[UOp, frozenset[UOp]]:
+    """The open ranges of each of these nodes, which come operands first. The nodes do not remember them: for nodes that are
+    looked at once.
+    """
+    found: dict[UOp, frozenset[UOp]] = {}
     for node in nodes:
-        if _memo not in node.memo:
-            remember(node, _memo, _compute(node))
+        op = node.op
+        if op is _RANGE:
+            found[node] = _merged([found[s] for s in node.src]) | {node}
+        elif op in CLOSES:
+            below = [found[s] for s in node.src]
+            first = CLOSES[op]
+            closed = [frozenset({r}) if r.op is _RANGE else of for r, of in zip(node.src[first:], below[first:], strict=True)]
+            found[node] = _merged(below).difference(*closed)
+        else:
+            found[node] = _merged([found[s] for s in node.src])
+    return found
+
+
+def _merged(sets: Sequence[frozenset[UOp]]) -> frozenset[UOp]:
+    """All of some sets, which most often are one and the same."""
+    merged = _NONE
+    for more in sets:
+        if more is not merged and not more <= merged:
+            merged = merged | more if merged and not merged <= more else more
+    return merged
 
 
 def _compute(node: UOp) -> frozenset[UOp]:
     """The open ranges of `node`, without itself."""
-    merged = _NONE
-    for s in node.src:
-        below: frozenset[UOp] = s.memo[_memo]
-        if s.op is _RANGE:
-            below = below | {s}
-        if below is not merged and not below <= merged:
-            merged = merged | below if merged and not merged <= below else below
+    merged = _merged([_of(s) for s in node.src])
     return merged - closed_by(node) if node.op in CLOSES else merged
 
 

@@ -635,6 +635,34 @@ def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
     return _make(None, None, op, node.dtype, src, None, origin)
 
 
+def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
+    """`node`, which has operands, over others of the same dtypes and bounds, one by one: nothing about it is found out again."""
+    op = node.op
+    arg = node.arg
+    table = _KEYED_BY_OPERANDS.get(op)
+    key: Any = src
+    if table is None:
+        table = _others
+        key = (op, node.dtype, arg if arg is None or op in _PLAIN else _arg_key(arg), src)
+    found = table.get(key)
+    if found is not None and (known := found()) is not None:
+        return known
+    cell: Any = _Cell()
+    cell.op = op
+    cell.dtype = node.dtype
+    cell.src = src
+    cell.arg = arg
+    cell.vmin = node.vmin
+    cell.vmax = node.vmax
+    cell.invalid = node.invalid
+    cell.rank = None
+    cell.memo = {}
+    cell.origin = node.origin
+    cell.serial = next(_serials)
+    cell.__class__ = UOp
+    return table.entered(key, cell)
+
+
 def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """`node` over other operands, to be looked at and thrown away: no UOp, and without bounds."""
     cell: Any = _Cell()

@@ -11,8 +11,8 @@ from morok.errors import LoweringError, Place
 from morok.ir import provenance
 from morok.ir.graph import rebuild, toposort
 from morok.ir.op import NO_INSTRUCTION, Op
-from morok.ir.ranges import know_open_ranges
-from morok.ir.uop import UOp
+from morok.ir.ranges import all_open_ranges
+from morok.ir.uop import UOp, relinked
 
 # Lower comes first among instructions that run equally often.
 PRIORITY: Final[dict[Op, int]] = {
@@ -45,7 +45,6 @@ def order_loops(root: UOp) -> UOp:
             raise _closed_twice(n)
     if not ends:
         return root
-    know_open_ranges(nodes)
     parent = _parents(nodes, ends)
     # units of each loop: the effects directly inside it, loops standing for all they contain
     units: dict[UOp | None, list[UOp]] = {}
@@ -66,7 +65,7 @@ def order_loops(root: UOp) -> UOp:
     def waiting(r: UOp, done: Mapping[UOp, UOp]) -> UOp:
         return r.replace((*[done[s] for s in r.src], *dict.fromkeys(done[w] for w in waits[r])))
 
-    return rebuild(root, {r: w for r, w in waits.items() if w}, waiting)
+    return rebuild(root, {r: w for r, w in waits.items() if w}, waiting, relinked)
 
 
 def _closed_twice(end: UOp) -> LoweringError:
@@ -82,27 +81,27 @@ def _closed_twice(end: UOp) -> LoweringError:
 
 def _parents(nodes: list[UOp], ends: dict[UOp, UOp]) -> dict[UOp, UOp | None]:
     """The innermost loop that each effect is in: the one Range whose End comes first on the way out."""
+    ranges_of = all_open_ranges(nodes)
     parent: dict[UOp, UOp | None] = {}
     depth: dict[UOp, int] = {}
     for n in reversed(nodes):  # users before operands
         if n.op is Op.End and n.src[1] in ends:
             r = n.src[1]
-            outer = _innermost(n, depth)
+            outer = _innermost(ranges_of[n], depth)
             parent[n] = outer
             depth[r] = 0 if outer is None else depth[outer] + 1
     inside: dict[frozenset[UOp], UOp | None] = {}
     for n in nodes:
         if n.op in _EFFECTS:
-            ranges = n.ranges
+            ranges = ranges_of[n]
             if ranges not in inside:
-                inside[ranges] = _innermost(n, depth)
+                inside[ranges] = _innermost(ranges, depth)
             parent[n] = inside[ranges]
     return parent
 
 
-def _innermost(node: UOp, depth: dict[UOp, int]) -> UOp | None:
-    inside = [r for r in node.ranges if r in depth]
-    return max(inside, key=lambda r: depth[r], default=None)
+def _innermost(ranges: frozenset[UOp], depth: dict[UOp, int]) -> UOp | None:
+    return max([r for r in ranges if r in depth], key=lambda r: depth[r], default=None)
 
 
 def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[UOp, set[UOp]]:
@@ -159,14 +158,12 @@ def linearize(root: UOp) -> list[UOp]:
     waiting: list[int] = []
     runs: dict[frozenset[UOp], int] = {}
     keys: list[tuple[int, int, int, int]] = []  # the last one tells which node it is
-    know_open_ranges(nodes)
-    for i, n in enumerate(nodes):
+    for i, (n, ranges) in enumerate(all_open_ranges(nodes).items()):
         op = n.op
         distinct = set(n.src)
         waiting.append(len(distinct))
         for s in distinct:
             users[place[s]].append(i)
-        ranges = n.ranges
         count = runs.get(ranges)
         if count is None:
             count = runs[ranges] = math.prod(int(r.vmax) + 1 for r in ranges)

@@ -133,4 +133,4 @@ def share_loops(root: UOp) -> UOp:
         body = UOp.new(Op.Group, tuple([done[other.src[0]] for other in together[end]]))
         return body.end(*[done[r] for r in end.src[1:]])
 
-    return rebuild(root, {end: [other.src[0] for other in group] for end, group in together.items()}, shared)
+    return rebuild(root, {end: [other.src[0] for other in group] for end, group in together.items()}, shared, UOp.replace)
