@@ -173,48 +173,73 @@ class _Cutter:
 
     def lanes_of(self, x: UOp, lanes: Lanes) -> UOp | None:
         """Lanes that a Gep takes. What is computed at once stays so, and is not computed once more from those lanes."""
-        if x.op in _LANEWISE and x.dtype.count <= self.limit:
+        x, lanes = self.within(x, lanes)
+        if (x.op in _LANEWISE and x.dtype.count <= self.limit) or (x.op is _LOAD and self.register(x) is None):
             return self.taken(x, lanes)
-        made = self.all_of([(x, lanes)])
-        return None if made is None else made[0]
+        made = self.parts.get((x, lanes))
+        if made is None:
+            self.missing.append((x, lanes))
+        return made
+
+    def within(self, x: UOp, lanes: Lanes) -> tuple[UOp, Lanes]:
+        """What a Gep, or one of the vectors side by side, gives these lanes, and which of its own they are."""
+        while True:
+            if x.op is _GEP:
+                inner = x.arg
+                x, lanes = x.src[0], tuple([inner[i] for i in lanes])
+            elif x.op is _CAT:
+                owners = self.owners_of(x)
+                owner, first = owners[lanes[0]]
+                if lanes.count(lanes[0]) == len(lanes):
+                    x, lanes = owner, (first,) * len(lanes)
+                    continue
+                taken = [owners[i] for i in lanes]
+                if any([s is not owner for s, _ in taken]):
+                    return x, lanes
+                x, lanes = owner, tuple([i for _, i in taken])
+            else:
+                return x, lanes
+
+    def owners_of(self, cat: UOp) -> list[tuple[UOp, int]]:
+        """For each lane of vectors side by side, which of them it is from, and which of its lanes it is."""
+        owners = self.owners.get(cat.src)
+        if owners is None:
+            owners = self.owners[cat.src] = [(s, i) for s in cat.src for i in range(s.dtype.count)]
+        return owners
 
     def taken(self, x: UOp, lanes: Lanes) -> UOp | None:
         """Lanes out of all of a node."""
-        made = self.whole((x,))
-        return None if made is None else take(made[0], lanes)
+        whole = self.nodes.get(x)
+        if whole is None:
+            self.missing.append((x, None))
+            return None
+        return take(whole, lanes)
 
     def part(self, x: UOp, lanes: Lanes) -> UOp | None:
         """Some lanes of a node."""
         op, src, count = x.op, x.src, x.dtype.count
+        if op is _GEP or op is _CAT:
+            inner = self.within(x, lanes)
+            return self.side_by_side(x, lanes) if inner[0] is x else self.lanes_of(*inner)
         if op in _CONSTANTS:
             return take(x, lanes)
-        if op is _GEP:
-            inner = x.arg
-            return self.lanes_of(src[0], tuple([inner[i] for i in lanes]))
         if op is _VECTORIZE:
             elements = self.whole(tuple([src[i] for i in lanes]))
             return None if elements is None else UOp.vectorize(*elements)
-        if op is _CAT:
-            return self.part_of_cat(src, lanes)
         if op is _LOAD and (kept := self.register(x)) is not None:
             return self.loaded(x, kept, lanes)
-        if op in _LANEWISE and len(lanes) < count and all(s.dtype.count == count or s.dtype.count == 1 for s in src):
-            if len(lanes) > 1 and all(i == lanes[0] for i in lanes):
+        if op in _LANEWISE and len(lanes) < count and all([s.dtype.count == count or s.dtype.count == 1 for s in src]):
+            if len(lanes) > 1 and lanes.count(lanes[0]) == len(lanes):
                 made = self.all_of([(x, lanes[:1])])
                 return None if made is None else UOp.vectorize(*made * len(lanes))
             made = self.all_of([(s, lanes if s.dtype.count > 1 else None) for s in src])
             return None if made is None else intern(op, x.dtype.scalar().vec(len(lanes)), tuple(made), x.arg)
         return self.taken(x, lanes)
 
-    def part_of_cat(self, src: tuple[UOp, ...], lanes: Lanes) -> UOp | None:
-        """Lanes of vectors side by side, of one or of several."""
-        owners = self.owners.get(src)
-        if owners is None:
-            owners = self.owners[src] = [(s, i) for s in src for i in range(s.dtype.count)]
+    def side_by_side(self, cat: UOp, lanes: Lanes) -> UOp | None:
+        """Lanes of several of the vectors side by side."""
+        owners = self.owners_of(cat)
         taken = [owners[i] for i in lanes]
-        first = taken[0][0]
-        if all(s is first for s, _ in taken):
-            return self.lanes_of(first, tuple([i for _, i in taken]))
         if self.whole(tuple(dict.fromkeys([s for s, _ in taken]))) is None:
             return None
         return _joined([(self.nodes[s], i) for s, i in taken])
