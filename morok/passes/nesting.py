@@ -1,4 +1,4 @@
-"""Which loops lie inside which: the order of nesting (stage 19), as rules/target/render.rules asks for it."""
+"""Which loops lie inside which: the order of nesting (stages 15 and 19), as rules/target/render.rules asks for it."""
 
 from __future__ import annotations
 

@@ -78,11 +78,11 @@ DECOMPOSITIONS: Final = 18
 PRE: Final = ("group_for_reduce", "pre_expander")
 EXPAND: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "take_lanes", "expander")
 MERGE: Final = ("merge_ranges", *SYMBOLIC)  # which put the quotient and the remainder of a merged range together again
-LOWER: Final = ("lower_gates", "lower_index")
+LOWER: Final = ("lower_gates", "lower_index", "nested_ends")
 FOLDS: Final = ("bool_folds", "accumulators", "horizontal_folds", "tensor_cores", "gep_pushing", "recollect")
 GPU_DIMS: Final = ("gpudims", "dead_loop", "after_simplification")
 WIDTHS: Final = ("lower_gates", "wide_accesses", "cut_lanes", "gep_pushing", "take_lanes", "push_lanes")
-FINAL: Final = ("render", "gep_pushing", "safe_division")
+FINAL: Final = ("nested_ends", "render", "gep_pushing", "safe_division")
 LATE: Final = ("transcendental", "floor_division", "powers_of_two", "late_forms", "multiply_add")
 
 # fmt: off

@@ -194,7 +194,7 @@ class _Cutter:
                     x, lanes = owner, (first,) * len(lanes)
                     continue
                 taken = [owners[i] for i in lanes]
-                if any([s is not owner for s, _ in taken]):
+                if any(s is not owner for s, _ in taken):
                     return x, lanes
                 x, lanes = owner, tuple([i for _, i in taken])
             else:
@@ -228,7 +228,7 @@ class _Cutter:
             return None if elements is None else UOp.vectorize(*elements)
         if op is _LOAD and (kept := self.register(x)) is not None:
             return self.loaded(x, kept, lanes)
-        if op in _LANEWISE and len(lanes) < count and all([s.dtype.count == count or s.dtype.count == 1 for s in src]):
+        if op in _LANEWISE and len(lanes) < count and all(s.dtype.count == count or s.dtype.count == 1 for s in src):
             if len(lanes) > 1 and lanes.count(lanes[0]) == len(lanes):
                 made = self.all_of([(x, lanes[:1])])
                 return None if made is None else UOp.vectorize(*made * len(lanes))

@@ -57,6 +57,13 @@ def test_a_loop_is_named_by_itself_and_computed_with_as_a_number(end: UOp) -> No
     assert not any(n.op is Op.Cast or n.dtype.is_index for n in out.toposort())
 
 
+@pytest.mark.parametrize("ast", [K.matmul(512, 300, 512), K.transpose(64, 48)], ids=["matmul", "transpose"])
+def test_an_end_closes_one_loop_before_registers_are_cut(ast: UOp) -> None:
+    """Stage 15 makes all Ends anew; where stage 19 took them apart, it would make anew what stands behind them, too."""
+    assert any(n.op is Op.End and len(n.src) > 2 for n in after(14, ast, K.CPU).toposort())
+    assert all(len(n.src) == 2 for n in after(15, ast, K.CPU).toposort() if n.op is Op.End)
+
+
 def test_the_first_kernel_makes_the_matchers_of_all_stages(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[str, ...]] = []
     make = matchers.matcher_for
