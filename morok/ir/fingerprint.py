@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import enum
 import hashlib
+from array import array
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.ir.dtype import DType
 from morok.ir.graph import toposort
 from morok.ir.op import Op
+from morok.ir.ops.arguments import PLAIN
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -27,18 +29,23 @@ def fingerprint(nodes: Sequence[UOp]) -> Hashable:
     lists, as far as SHA-256 goes.
     """
     numbers: dict[UOp, int] = {}
-    rows: list[Any] = []
-    others: list[Any] = []  # arguments that are not spelled out are compared as they are
+    kinds: dict[tuple[Op, DType, Any], int] = {}  # nodes but for their operands: few, so they are spelled out
+    row: list[int] = []  # of each node its kind, and how many operands, which
     for node in toposort(nodes):
         arg = node.arg
-        if arg.__class__ not in _SPELLED and not _is_spelled(arg):
-            others.append(arg)
-            arg = ...
-        rows.append((_NAMES[node.op], node.dtype.name, [numbers[s] for s in node.src], arg))
+        if arg is not None and node.op not in PLAIN and _is_spelled(arg):
+            arg = repr(arg)  # which tells 0.0 from -0.0, and 1 from True
+        src = node.src
+        row.append(kinds.setdefault((node.op, node.dtype, arg), len(kinds)))
+        row.append(len(src))
+        row += [numbers[s] for s in src]
         numbers[node] = len(numbers)
-    rows.append([numbers[n] for n in nodes])
-    digest = hashlib.sha256(repr(rows).encode("utf-8", "surrogatepass")).digest()
-    return (digest, tuple(others)) if others else digest
+    row += [numbers[n] for n in nodes]
+    others = [arg for _, _, arg in kinds if not _is_spelled(arg)]  # they are compared as they are
+    spelled = repr((len(numbers), [(_NAMES[op], dtype.name, arg if _is_spelled(arg) else ...) for op, dtype, arg in kinds]))
+    digest = hashlib.sha256(spelled.encode("utf-8", "surrogatepass"))
+    digest.update(array("q", row))
+    return (digest.digest(), tuple(others)) if others else digest.digest()
 
 
 def _is_spelled(arg: Any) -> bool:

@@ -13,24 +13,24 @@ def toposort(roots: Iterable[UOp]) -> list[UOp]:
     """Every node below `roots`, operands first, each once."""
     seen: set[UOp] = set()
     out: list[UOp] = []
-    stack: list[UOp | None] = list(roots)
-    stack.reverse()
-    pop, push, enter = stack.pop, stack.extend, seen.add
-    while stack:
-        node = pop()
-        if node is None:  # the operands of the node below are done
-            done = pop()
-            assert done is not None
-            out.append(done)
-        elif node not in seen:
-            enter(node)
-            src = node.src
-            if src:
-                push((node, None))
-                push(src[::-1])
-            else:
-                out.append(node)
-    return out
+    enter, finish = seen.add, out.append
+    stack: list[tuple[UOp | None, Iterator[UOp]]] = []
+    at: UOp | None = None  # whose operands are gone through; None: the roots are
+    pending = iter(roots)
+    while True:
+        for node in pending:
+            if node not in seen:
+                enter(node)
+                if node.src:
+                    stack.append((at, pending))
+                    at, pending = node, iter(node.src)
+                    break
+                finish(node)
+        else:
+            if at is None:
+                return out
+            finish(at)
+            at, pending = stack.pop()
 
 
 def substitute(roots: Sequence[UOp], mapping: Mapping[UOp, UOp]) -> list[UOp]:
