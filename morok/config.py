@@ -418,8 +418,13 @@ def _text(value: Any) -> str:
 
 @contextlib.contextmanager
 def settings(**values: Any) -> Iterator[None]:
-    """Override settings inside a `with` block: `settings(debug="ir", fast_math="nsz,reassoc")`. Values are read as
-    the variables are; ConfigError on a name or a value that does not exist.
+    """A `with` block with other settings: `settings(debug="ir", fast_math="nsz,reassoc")`, in this thread or task.
+
+    Values are read as those of the variables are. ConfigError for a setting or a value that does not exist.
+
+    >>> with morok.settings(threads=1):
+    ...     (Tensor([1, 2]) + 1).tolist()
+    [2, 3]
     """
     new = dict(_overrides.get())
     for name, value in values.items():

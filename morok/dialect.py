@@ -185,16 +185,30 @@ class Dialect(Protocol):
     facts: Mapping[str, Callable[..., Any]]
     theory: str
 
-    def opkey(self, node: Node) -> Hashable: ...
-    def operands(self, node: Node) -> Sequence[Node]: ...
-    def attr(self, node: Node, name: str) -> Any: ...
-    def type(self, node: Node) -> DTypeLike: ...
-    def same(self, a: Node, b: Node) -> bool: ...
+    def opkey(self, node: Node) -> Hashable:
+        """The key of the node's op, as in `OpInfo.key`."""
+
+    def operands(self, node: Node) -> Sequence[Node]:
+        """The node's operands in the op's order: the same objects each time."""
+
+    def attr(self, node: Node, name: str) -> Any:
+        """The value of a static field of the node."""
+
+    def type(self, node: Node) -> DTypeLike:
+        """The dtype of the node's result."""
+
+    def same(self, a: Node, b: Node) -> bool:
+        """True if a rule that names one variable twice may match these two nodes."""
+
     def const_value(self, node: Node) -> Any:
         """The value of a constant node; `NOT_CONST` for any other."""
 
-    def const(self, dtype: DTypeLike, value: Any) -> Node: ...
-    def build(self, op: str, operands: Sequence[Node], attrs: Mapping[str, Any], dtype: DTypeLike | None) -> Node: ...
+    def const(self, dtype: DTypeLike, value: Any) -> Node:
+        """The constant node of this value."""
+
+    def build(self, op: str, operands: Sequence[Node], attrs: Mapping[str, Any], dtype: DTypeLike | None) -> Node:
+        """A node of the op of this name; `dtype` where the rule states it, else None."""
+
     def rebuild(self, node: Node, operands: tuple[Node, ...]) -> Node:
         """`node` with other operands."""
 

@@ -36,11 +36,17 @@ def helper(
     arguments: Callable[[Any], Iterable[tuple[Any, ...]]] | None = None,
     context: Callable[[], Any] | None = None,
 ) -> Any:
-    """The same function, marked as one that rule files may name.
+    """The same function, marked as one that rule files may name. UsageError for what is no function.
 
     arguments  (random.Random) -> tuples of arguments to test its contract on, besides those that are made up from the types of
                its parameters
     context    () -> what helpers of a group with a `@context` take last, for the tests
+
+    >>> @morok.helper
+    ... def half(c: int) -> int:
+    ...     return c // 2
+    >>> half(6)
+    3
     """
 
     def mark(function: Any) -> Any:

@@ -45,7 +45,7 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 class Jitted(Generic[P, R]):
-    """A function, and its plans."""
+    """A function of tensors, and the plans that run it."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         callable_(function, "what is jitted")
@@ -64,11 +64,12 @@ class Jitted(Generic[P, R]):
 
     @property
     def name(self) -> str:
+        """The function's name."""
         return str(getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__))
 
     @property
     def plans(self) -> int:
-        """How many plans there are: at most 64."""
+        """The number of its plans, at most 64."""
         return sum(map(len, list(self._plans.values())))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -153,23 +154,26 @@ def _shared(call: Arguments, made: Described, stands: Stands) -> set[int]:
 
 
 def jit(function: Callable[P, R]) -> Jitted[P, R]:
-    """`function`, described once for each kind of call, and run by its plan: for what is computed again and again.
+    """`function`, described once for each kind of call and run by its plan, for what is computed again and again.
 
-    Example::
+    Calls are of one kind whose arguments have one tree, and in it the same shapes, dtypes and devices of tensors, tensors
+    that share memory in the same way, and the same Python values by type and bits; under the same settings; while
+    modules, closures and globals that the function reaches are the same. Arrays are tensors. A bound variable's value is
+    not part of it.
 
-        @morok.jit
-        def step(x: Tensor, scale: float) -> Tensor:
-            return (x @ weight + bias).relu() * scale
+    A call has the value, writes what it writes, and draws the random numbers that it would without jit; results have
+    memory of their own. The function is called when it is described, twice, and not later: what it prints or does to
+    files happens then.
 
-    Calls are of one kind whose arguments have one tree, and in it the same shapes, dtypes and devices of tensors, tensors that
-    share memory in the same way, and the same Python values by type and bits; under the same settings; while modules, closures
-    and globals that the function reaches are the same. Arrays are tensors. A bound variable's value is not part of it.
+    UsageError for a generator or coroutine; JitArgumentError for an argument without a hash; JitValueError where the
+    function asks for elements that depend on its arguments; JitDifferenceError and JitEffectError where a plan could not
+    do what the function does.
 
-    A call has the value, writes what it writes, and draws the random numbers that it would without jit; results have memory of
-    their own. The function is called when it is described, twice, and not later: what it prints or does to files happens then.
-
-    JitArgumentError for an argument without a hash; JitValueError where the function asks for elements that depend on its
-    arguments; JitDifferenceError and JitEffectError where a plan could not do what the function does.
+    >>> @morok.jit
+    ... def step(x: Tensor, scale: float) -> Tensor:
+    ...     return x.relu() * scale
+    >>> [step(Tensor([-1.0, k]), 2.0).tolist() for k in (1.0, 2.0)], step.plans
+    ([[0.0, 2.0], [0.0, 4.0]], 1)
     """
     if inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise UsageError(

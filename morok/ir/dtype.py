@@ -145,7 +145,11 @@ def _limits(kind: str, bits: int) -> tuple[int | float, int | float]:
 
 
 class dtypes:
-    """The scalar types by name: `dtypes.f32`, `dtypes.index`."""
+    """The scalar dtypes by name.
+
+    >>> dtypes.f32.bits, dtypes.i8.min, dtypes.f32.vec(4)
+    (32, -128, f32x4)
+    """
 
     bool = DType("bool", "bool", 8)
     i8 = DType("i8", "int", 8)

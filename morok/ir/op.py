@@ -159,7 +159,11 @@ class Position(enum.Enum):
 
 
 class AxisType(_Identity):
-    """How a loop executes. `priority` gives the nesting order: lower is further out."""
+    """The kind of a loop: in order, on threads, as lanes, on a GPU's grid. `priority` is its nesting order, lower further out.
+
+    >>> AxisType.Global.priority < AxisType.Reduce.priority
+    True
+    """
 
     Outer = enum.auto()
     Loop = enum.auto()
@@ -174,6 +178,11 @@ class AxisType(_Identity):
 
     @property
     def priority(self) -> int:
+        """The place of this kind in the nesting of loops, lower further out.
+
+        >>> AxisType.Unroll.priority
+        5
+        """
         return _PRIORITY[self]
 
 

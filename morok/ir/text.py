@@ -298,9 +298,10 @@ def dump(root: UOp) -> str:
 
 
 def load(text: str, file: str = "<text>") -> UOp:
-    """The graph that `text` says.
+    """The graph that `text` denotes, in the notation of rules. ParseError, with line and column, for any other text.
 
-    Raises ParseError, with the place and what was expected, for anything that is not an expression.
+    >>> morok.parse("Add(x: i32, 1)").dtype
+    i32
     """
     from morok.ir.grammar import parse_expression
 

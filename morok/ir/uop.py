@@ -130,17 +130,21 @@ def _make(
 
 
 class UOp(_Cell):
-    """One operation.
+    """One operation of the intermediate representation: immutable, and equal ones are one object.
 
-    op       what it does
+    op       the operation
     dtype    of its result
     src      its operands
-    arg      what else it needs: the value of a Const, the id and axis of a Range (OpDef.fields names the parts)
+    arg      its other parts: the value of a Const, the id and axis of a Range (OpDef.fields names them)
     vmin, vmax  bounds of every lane, where it is defined and not Invalid; -inf and inf: unbounded
-    invalid  whether it may be Invalid (dtype index only)
-    origin   who made it (morok.ir.provenance)
-    rank     its place in the structural order, once somebody asked for it (morok.ir.order)
+    invalid  True if it may be Invalid (dtype index only)
+    origin   its maker (morok.ir.provenance)
+    rank     its place in the structural order, once that was needed (morok.ir.order)
     serial   a number that grows with construction: never reused, unlike id(); 0 for a draft (see `draft`)
+
+    >>> x = UOp.var("x", dtypes.i32, 0, 9)
+    >>> x + 1 is x + 1, (x * 2).vmax
+    (True, 18)
     """
 
     __slots__ = ()
@@ -175,7 +179,10 @@ class UOp(_Cell):
     def new(op: Op, src: tuple[UOp, ...] = (), arg: Any = None, dtype: DType | None = None) -> UOp:
         """The node `op` over `src`, type-checked; `dtype` where the op does not determine its own.
 
-        Raises IRTypeError with the caller's line.
+        IRTypeError, with the caller's line, where operands, argument or dtype do not fit the op.
+
+        >>> UOp.new(Op.Add, (UOp.const(1, dtypes.i32), UOp.var("x", dtypes.i32))).text()
+        'Add(1, x: i32)'
         """
         try:
             entry = _DEFS[op]
@@ -224,7 +231,11 @@ class UOp(_Cell):
     def const(value: Any, dtype: DType | None = None) -> UOp:
         """A constant, wrapped or rounded to `dtype`; without one bool, index or f32 by the value's type.
 
-        At a vector dtype every lane is `value`; a sequence gives the lanes one by one.
+        At a vector dtype every lane is `value`; a sequence gives the lanes one by one. IRTypeError for what is no number of
+        the dtype.
+
+        >>> UOp.const(300, dtypes.i8).arg
+        44
         """
         if dtype is _INDEX and value.__class__ is int:  # the most frequent case, said once more
             found = _numbers.get(value)
@@ -254,11 +265,20 @@ class UOp(_Cell):
 
     @staticmethod
     def invalid_at(dtype: DType = _INDEX) -> UOp:
+        """The value of an index that is no index: nothing is read or written there.
+
+        >>> UOp.invalid_at().invalid
+        True
+        """
         return UOp.new(Op.Invalid, dtype=dtype)
 
     @staticmethod
     def var(name: str, dtype: DType = _INDEX, vmin: int | float | None = None, vmax: int | float | None = None) -> UOp:
-        """A free variable; integers may have bounds narrower than their dtype's."""
+        """A free variable; integers may have bounds narrower than their dtype's. IRTypeError for what is no dtype.
+
+        >>> UOp.var("x", dtypes.index, 0, 31).text()
+        'x: index[0..=31]'
+        """
         d = _check_dtype(dtype, "a variable").scalar()
         return UOp.new(Op.DefineVar, (), (name, d.min if vmin is None else vmin, d.max if vmax is None else vmax), dtype)
 
@@ -266,58 +286,126 @@ class UOp(_Cell):
     def range(
         end: UOp | int, id: int, axis: AxisType = AxisType.Loop, renumbered: bool = False, deps: tuple[UOp, ...] = ()
     ) -> UOp:
-        """A loop over [0, end)."""
+        """A loop over [0, end): the node is its counter. `deps` are done before it begins. IRTypeError for what is no node.
+
+        >>> UOp.range(8, 0).vmax
+        7
+        """
         waits = several(deps, "the deps of a Range", "a tuple of nodes", IRTypeError)
         return UOp.new(Op.Range, (as_uop(end, _INDEX), *waits), (id, axis, renumbered))
 
     def index(self, *indices: UOp | int, gate: UOp | None = None) -> UOp:
-        """The place in this buffer at `indices`, read where a value is wanted; with a false gate it is Invalid."""
+        """The place in this buffer at `indices`, its value where one is wanted; Invalid where `gate` is false.
+
+        >>> UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16)).index(3).dtype
+        f32
+        """
         places = tuple(as_uop(i, _INDEX) for i in indices)
         return UOp.new(Op.Index, (self, *places) if gate is None else (self, *places, gate), gate is not None)
 
     def load(self, dtype: DType | None = None) -> UOp:
-        """Read this place; with a vector `dtype` that many elements from it on."""
+        """The element at this place; with a vector `dtype` that many elements from it on.
+
+        >>> UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16)).index(3).load(dtypes.f32.vec(4)).dtype
+        f32x4
+        """
         return UOp.new(Op.Load, (self,), dtype=dtype)
 
     def store(self, value: UOp, *ranges: UOp) -> UOp:
+        """The writing of `value` to this place, once for each iteration of `ranges`; of dtype void.
+
+        >>> UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16)).index(3).store(UOp.const(1.0)).dtype
+        void
+        """
         return UOp.new(Op.Store, (self, value, *ranges))
 
     def end(self, *ranges: UOp) -> UOp:
+        """This node with the loops `ranges` closed behind it; the node itself without ranges.
+
+        >>> r = UOp.range(8, 0)
+        >>> r in UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16)).index(r).store(UOp.const(1.0)).end(r).ranges
+        False
+        """
         return UOp.new(Op.End, (self, *ranges)) if ranges else self
 
     def after(self, *deps: UOp) -> UOp:
+        """This node once all of `deps` are done; the node itself without any.
+
+        >>> b = UOp.new(Op.DefineGlobal, (), 0, dtypes.f32.ptr(16))
+        >>> b.after(b.index(0).store(UOp.const(1.0))).op.name
+        'After'
+        """
         return UOp.new(Op.After, (self, *deps)) if deps else self
 
     def reduce(self, op: Op, *ranges: UOp) -> UOp:
+        """The fold of this value by `op` over the loops `ranges`, in this node's dtype.
+
+        >>> UOp.range(8, 0).reduce(Op.Max, UOp.range(8, 0)).dtype
+        index
+        """
         return UOp.new(Op.Reduce, (self, *ranges), op)
 
     @staticmethod
     def sink(*sources: UOp, info: Any = None) -> UOp:
+        """A program: the root over all that is stored, of dtype void; `info` names the kernel and its optimizations.
+
+        >>> UOp.sink().dtype
+        void
+        """
         return UOp.new(Op.Sink, sources, info)
 
     @staticmethod
     def vectorize(*elements: UOp) -> UOp:
+        """The vector with these scalars as lanes; of one scalar, itself. IRTypeError for several dtypes.
+
+        >>> UOp.vectorize(UOp.const(1.0), UOp.const(2.0)).dtype
+        f32x2
+        """
         return elements[0] if len(elements) == 1 and isinstance(elements[0], UOp) else UOp.new(Op.Vectorize, elements)
 
     def gep(self, *indices: int) -> UOp:
+        """The lanes `indices` of this vector: a scalar for one, else a vector. IRTypeError for a lane that is not there.
+
+        >>> UOp.vectorize(UOp.const(1.0), UOp.const(2.0)).gep(1).dtype
+        f32
+        """
         return UOp.new(Op.Gep, (self,), indices)
 
     def cast(self, dtype: DType) -> UOp:
-        """This value converted; the lanes stay."""
+        """This value converted to `dtype`; the lanes stay. IRTypeError where there is no conversion.
+
+        >>> UOp.var("x", dtypes.i32).cast(dtypes.f32).dtype
+        f32
+        """
         return cast(self, dtype)
 
     def bitcast(self, dtype: DType) -> UOp:
+        """The same bits as `dtype`. IRTypeError for another width.
+
+        >>> UOp.var("x", dtypes.i32).bitcast(dtypes.f32).dtype
+        f32
+        """
         d = _check_dtype(dtype, "Bitcast")
         if d.bits * d.count != self.dtype.bits * self.dtype.count:
             raise IRTypeError(f"Bitcast: {self.dtype} and {d} differ in width", place=caller())
         return UOp.new(Op.Bitcast, (self,), dtype=dtype)
 
     def like(self, value: Any) -> UOp:
-        """The constant `value` at this node's dtype; a node is returned as it is."""
+        """The constant `value` at this node's dtype; a node is returned as it is. IRTypeError for what is no number of the dtype.
+
+        >>> UOp.var("x", dtypes.i8).like(3).dtype
+        i8
+        """
         return value if isinstance(value, UOp) else UOp.const(value, self.dtype)
 
     def replace(self, src: tuple[UOp, ...]) -> UOp:
-        """This node with other operands; the dtype is computed anew where the op determines it."""
+        """This node with other operands; the dtype is computed anew where the op determines it.
+
+        IRTypeError where the operands do not fit the op.
+
+        >>> (UOp.var("x", dtypes.i32) + 1).replace((UOp.const(1.0), UOp.const(2.0))).dtype
+        f32
+        """
         op = self.op
         old = self.src
         if src.__class__ is not tuple:
@@ -418,28 +506,56 @@ class UOp(_Cell):
         return binary(_GE, self, self.like(other))
 
     def eq(self, other: Any) -> UOp:
+        """True where this value equals the other, as bool; Python numbers become constants of this dtype.
+
+        >>> UOp.var("x", dtypes.i32).eq(3).text()
+        'Eq(x: i32, 3)'
+        """
         return binary(_EQ, self, self.like(other))
 
     def ne(self, other: Any) -> UOp:
+        """True where this value differs from the other, as bool; Python numbers become constants of this dtype.
+
+        >>> UOp.var("x", dtypes.i32).ne(3).text()
+        'Ne(x: i32, 3)'
+        """
         return binary(_NE, self, self.like(other))
 
     def where(self, t: UOp, f: UOp) -> UOp:
-        """`t` where this condition holds, else `f`."""
+        """`t` where this condition holds, else `f`. IRTypeError unless self is bool and both have one dtype.
+
+        >>> x = UOp.var("x", dtypes.i32)
+        >>> (x < 3).where(x, x.like(3)).text()
+        'Where(Lt(x: i32, 3), x, 3)'
+        """
         return UOp.new(Op.Where, (self, t, f))
 
     # Reading.
 
     @property
     def entry(self) -> OpDef:
-        """This op's entry in the op table."""
+        """This op's entry in the op table.
+
+        >>> (UOp.var("x", dtypes.i32) + 1).entry.pointwise
+        True
+        """
         return _DEFS[self.op]
 
     @property
     def is_const(self) -> bool:
+        """True for a Const.
+
+        >>> UOp.const(1).is_const
+        True
+        """
         return self.op is _CONST
 
     def field(self, name: str) -> Any:
-        """A named part of `arg`, or `dtype`; AttributeError if the op has none such."""
+        """The part of `arg` of this name, or the dtype. FieldError if the op has no such part.
+
+        >>> UOp.range(8, 3).field("id")
+        3
+        """
         fields = _DEFS[self.op].fields
         if isinstance(name, str):
             if name == "dtype":
@@ -450,14 +566,21 @@ class UOp(_Cell):
         raise FieldError(f"{self.op.name} has no field {shown(name)}", place=caller(), expected=expected)
 
     def toposort(self) -> list[UOp]:
-        """Every node below this one and itself, operands first, each once."""
+        """Every node below this one and itself, operands first, each once.
+
+        >>> [n.op.name for n in (UOp.var("x", dtypes.i32) + 1).toposort()]
+        ['DefineVar', 'Const', 'Add']
+        """
         return toposort((self,))
 
     def substitute(self, mapping: Mapping[UOp, UOp]) -> UOp:
-        """Every node of `mapping` replaced at once; what replaces is not searched again. Linear in the graph.
+        """This graph with every node of `mapping` replaced at once; replacements are not searched. Linear in the graph.
 
-        Of nodes as they stand, whatever they mean: a Range is replaced where it is closed, too, and a loop inside closes ranges
-        of what replaces. `morok.ir.ranges.replace_range` puts a value in the place of a loop's variable.
+        IRTypeError for what is no node.
+
+        >>> x, y = UOp.var("x", dtypes.i32), UOp.var("y", dtypes.i32)
+        >>> (x + 1).substitute({x: y}).text()
+        'Add(y: i32, 1)'
         """
         expected = "a mapping of nodes to nodes"
         for pair in mapping_of(mapping, "what substitute() replaces", expected, IRTypeError).items():
@@ -468,30 +591,54 @@ class UOp(_Cell):
 
     @property
     def ranges(self) -> frozenset[UOp]:
-        """The ranges that this node depends on and nothing below it closes."""
+        """The loops that this node depends on and nothing below it closes.
+
+        >>> r = UOp.range(8, 0)
+        >>> (r + 1).ranges == {r}
+        True
+        """
         return open_ranges(self)
 
     @property
     def shape(self) -> tuple[int | UOp, ...]:
-        """The shape of a tensor-level node, empty for scalars."""
+        """The shape of a tensor-level node; () for scalars.
+
+        >>> Tensor.zeros(2, 3).uop.shape
+        (2, 3)
+        """
         from morok.ir.shape import shape_of
 
         return shape_of(self)
 
     def text(self) -> str:
-        """This graph in the notation of rules; `morok.parse` gives it back."""
+        """This graph in the notation of rules; `morok.parse` gives it back.
+
+        >>> (UOp.var("x", dtypes.i32) + 1).text()
+        'Add(x: i32, 1)'
+        """
         from morok.ir.text import dump
 
         return dump(self)
 
     def tree(self) -> str:
-        """A drawing of this graph, a shared node once."""
+        """A drawing of this graph, one node a line, a shared node once.
+
+        >>> print((UOp.var("x", dtypes.i32) + 1).tree())
+        [0] Add : i32
+        ├─ [1] DefineVar x: i32 : i32
+        └─ [2] Const 1 : i32
+        """
         from morok.ir.tree import draw
 
         return draw(self)
 
     def provenance(self) -> list[str]:
-        """Where this node came from: the user's line, then each rule that rewrote it."""
+        """The origin of this node: the user's line, then each rule that rewrote it.
+
+        >>> x = UOp.var("x", dtypes.i32)
+        >>> morok.simplify(x * 2 + x).provenance()[-1]
+        'rule `term_combining.one_more`'
+        """
         from morok.ir.provenance import describe
 
         return describe(self.origin)

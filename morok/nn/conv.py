@@ -13,7 +13,13 @@ from morok.tensor.tensor import Tensor
 
 
 class Conv2d(Module):
-    """[N, in_channels, H, W] -> [N, out_channels, H', W'], as Tensor.conv2d; the weight [out, in / groups, h, w]."""
+    """Tensor.conv2d() with a weight [out, in / groups, h, w]: [N, in_channels, H, W] -> [N, out_channels, H', W'].
+
+    ShapeError for a size below 1, and where `groups` does not divide both channels.
+
+    >>> nn.Conv2d(3, 8, 3, padding=1)(Tensor.ones(1, 3, 5, 5)).shape
+    (1, 8, 5, 5)
+    """
 
     def __init__(
         self,
@@ -34,6 +40,11 @@ class Conv2d(Module):
         self.dilation = each(dilation, 2, "dilation", 1)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The convolved images: [N, in_channels, H, W] -> [N, out_channels, H', W']. ShapeError for other channels.
+
+        >>> nn.Conv2d(3, 8, 3).forward(Tensor.ones(1, 3, 5, 5)).shape
+        (1, 8, 3, 3)
+        """
         return tensor(x, Tensor, "Conv2d").conv2d(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def _said(self) -> str:
@@ -45,7 +56,13 @@ class Conv2d(Module):
 
 
 class ConvTranspose2d(Module):
-    """[N, in_channels, H, W] -> [N, out_channels, H', W'], as Tensor.conv_transpose2d; the weight [in, out / groups, h, w]."""
+    """Tensor.conv_transpose2d() with a weight [in, out / groups, h, w]: [N, in_channels, H, W] -> [N, out_channels, H', W'].
+
+    ShapeError for a size below 1, and where `groups` does not divide both channels.
+
+    >>> nn.ConvTranspose2d(3, 8, 3)(Tensor.ones(1, 3, 5, 5)).shape
+    (1, 8, 7, 7)
+    """
 
     def __init__(
         self,
@@ -68,6 +85,13 @@ class ConvTranspose2d(Module):
         self.dilation = each(dilation, 2, "dilation", 1)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The images under the transposed convolution: [N, in_channels, H, W] -> [N, out_channels, H', W'].
+
+        ShapeError for other channels.
+
+        >>> nn.ConvTranspose2d(3, 8, 3).forward(Tensor.ones(1, 3, 5, 5)).shape
+        (1, 8, 7, 7)
+        """
         return tensor(x, Tensor, "ConvTranspose2d").conv_transpose2d(
             self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )

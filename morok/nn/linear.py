@@ -13,9 +13,12 @@ from morok.tensor.tensor import Tensor
 
 
 class Linear(Module):
-    """[.., in_features] -> [.., out_features]: x @ weight.T + bias, the weight as [out_features, in_features].
+    """x @ weight.T + bias: [.., in_features] -> [.., out_features], the weight [out_features, in_features].
 
-    Both begin evenly between -1 and 1 over the square root of `in_features`.
+    Both begin evenly between -1 and 1 over the square root of `in_features`. ShapeError for a size below 1.
+
+    >>> nn.Linear(3, 2)(Tensor.ones(5, 3)).shape
+    (5, 2)
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
@@ -23,6 +26,11 @@ class Linear(Module):
         self.weight, self.bias = begin((outputs, inputs), outputs if flag(bias, "bias") else 0, inputs)
 
     def forward(self, x: Tensor) -> Tensor:
+        """x @ weight.T + bias: [.., in_features] -> [.., out_features]. ShapeError for another last size.
+
+        >>> nn.Linear(3, 2).forward(Tensor.ones(5, 3)).shape
+        (5, 2)
+        """
         return tensor(x, Tensor, "Linear").linear(self.weight, self.bias)
 
     def _said(self) -> str:
@@ -31,9 +39,13 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """[..] of integers below `num_embeddings` -> [.., embedding_dim]: rows of the weight, which begins normally distributed.
+    """Rows of a weight [num_embeddings, embedding_dim]: [..] of integers -> [.., embedding_dim].
 
-    Negative numbers count from the end, as in Tensor.take(); numbers outside have a row of zeros.
+    The weight begins normally distributed. Negative numbers count from the end, as in Tensor.take(); numbers outside have
+    a row of zeros. ShapeError for a size below 1.
+
+    >>> nn.Embedding(10, 4)(Tensor([1, 2, 3])).shape
+    (3, 4)
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int) -> None:
@@ -41,6 +53,11 @@ class Embedding(Module):
         self.weight = Tensor.normal(*sizes).realize()
 
     def forward(self, x: Tensor) -> Tensor:
+        """The rows of the weight at `x`: [..] of integers -> [.., embedding_dim]. DTypeError for floats.
+
+        >>> nn.Embedding(10, 4).forward(Tensor([1, 2, 3])).shape
+        (3, 4)
+        """
         if not tensor(x, Tensor, "Embedding").dtype.is_int:
             raise DTypeError(f"an embedding of {x.dtype}", place=caller(), expected="integers")
         return self.weight.take(x, 0)

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 
 class Module:
-    """A layer. Whoever writes one sets tensors and layers (or lists, tuples and dicts of them) as attributes, and `forward`.
+    """A layer: tensors and layers (or lists, tuples and dicts of them) as attributes, and a method `forward`.
 
-    Names are paths of attributes, keys and positions: `blocks.0.weight`. There are no gradients yet, so a layer is for inference
-    until `train()` says otherwise.
+    Names are paths of attributes, keys and positions: `blocks.0.weight`. There are no gradients yet, so a layer works as
+    for inference until `train()`.
+
+    >>> class Twice(nn.Module):
+    ...     def forward(self, x):
+    ...         return x * 2
+    >>> Twice()(Tensor([1, 2])).tolist()
+    [2, 4]
     """
 
     measured: ClassVar[frozenset[str]] = frozenset()
@@ -31,39 +37,63 @@ class Module:
     training: bool = False
 
     def forward(self, x: Tensor) -> Tensor:
-        """The layer's value; each layer has its own."""
+        """The layer's value for `x`; each layer defines its own. UsageError for a layer without one.
+
+        >>> nn.Sequential(Tensor.relu).forward(Tensor([-1, 2])).tolist()
+        [0, 2]
+        """
         raise UsageError(f"{type(self).__name__} has no forward()", place=caller(), expected="a method forward(self, x)")
 
     def __call__(self, x: Tensor) -> Tensor:
         return self.forward(x)
 
     def train(self, mode: bool = True) -> Self:
-        """Let this layer and all below it work as in training, or not; returns itself."""
+        """This layer itself; it and all layers below work as in training, or not. ArgumentTypeError for a mode that is no bool.
+
+        >>> nn.BatchNorm(3).train().training
+        True
+        """
         mode = flag(mode, "mode")
         for _, module in self._modules():
             module.training = mode
         return self
 
     def eval(self) -> Self:
-        """As for inference; returns itself."""
+        """This layer itself; it and all layers below work as for inference.
+
+        >>> nn.BatchNorm(3).train().eval().training
+        False
+        """
         return self.train(False)
 
     def parameters(self) -> list[Tensor]:
-        """The tensors that training would change, each once."""
+        """The tensors that training would change, each once.
+
+        >>> [t.shape for t in nn.Linear(3, 2).parameters()]
+        [(2, 3), (2,)]
+        """
         found = {id(t): t for _, module, name, t in self._tensors() if name not in module.measured}
         return list(found.values())
 
     def state_dict(self) -> dict[str, Array]:
-        """Copies of all tensors by name."""
+        """Copies of all tensors as ndarrays, by name.
+
+        >>> {name: a.shape for name, a in nn.Linear(3, 2).state_dict().items()}
+        {'weight': (2, 3), 'bias': (2,)}
+        """
         named = [(path, t) for path, _, _, t in self._tensors()]
         Tensor.realize_batch([t for _, t in named])
         return {path: t.numpy().copy() for path, t in named}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Self:
-        """Take the tensors' values from arrays (or tensors) by name, each converted to the dtype that is there; returns itself.
+        """This layer itself, its tensors' values replaced by arrays (or tensors) by name, each at the dtype that is there.
 
-        StateError if a shape differs, and where `strict` if a name is missing or unknown; nothing is changed then. Plans
-        that were prepared before keep their values.
+        StateError if a shape differs, and if `strict` and a name is missing or unknown; nothing is changed then. Plans that
+        were prepared before keep their values.
+
+        >>> layer = nn.Linear(2, 1).load_state_dict({"weight": [[1.0, 2.0]], "bias": [0.5]})
+        >>> layer(Tensor([[1.0, 1.0]])).tolist()
+        [[3.5]]
         """
         state, strict = mapping(state, "the state", "arrays by name", StateError), flag(strict, "strict")
         named = {path: t for path, _, _, t in self._tensors()}
@@ -151,12 +181,21 @@ class Module:
 
 
 class Sequential(Module):
-    """Layers, or functions of a tensor, one after the other."""
+    """Layers, or functions of a tensor, one after the other. ArgumentTypeError for what cannot be called.
+
+    >>> nn.Sequential(Tensor.relu, Tensor.sum)(Tensor([-1, 2])).item()
+    2
+    """
 
     def __init__(self, *layers: Callable[[Tensor], Tensor]) -> None:
         self.layers = [function(layer, "a layer") for layer in layers]
 
     def forward(self, x: Tensor) -> Tensor:
+        """The value of the last layer, each applied to the value of the one before it.
+
+        >>> nn.Sequential(Tensor.relu, Tensor.sum).forward(Tensor([-1, 2])).item()
+        2
+        """
         for layer in self.layers:
             x = layer(x)
         return x

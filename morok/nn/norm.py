@@ -27,7 +27,13 @@ def _fits(x: Tensor, sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class LayerNorm(Module):
-    """Mean 0 and variance 1 over the last axes, of this shape; times `weight` plus `bias` of this shape (1 and 0 at first)."""
+    """Mean 0 and variance 1 over the last axes, * weight + bias, both of `normalized_shape` (1 and 0 at first).
+
+    ShapeError for a size below 1.
+
+    >>> nn.LayerNorm(4)(Tensor.ones(2, 4)).shape
+    (2, 4)
+    """
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-5, elementwise_affine: bool = True) -> None:
         self.normalized_shape, self.eps = _shape(normalized_shape), real(eps, "eps")
@@ -36,6 +42,11 @@ class LayerNorm(Module):
         self.bias = Tensor.zeros(self.normalized_shape) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
+        """The normalized elements, in the shape of `x`. ShapeError unless its last axes are `normalized_shape`.
+
+        >>> nn.LayerNorm(2, eps=0.0).forward(Tensor([1.0, 3.0])).tolist()
+        [-1.0, 1.0]
+        """
         axes = _fits(x, self.normalized_shape)
         return x.layernorm(axes, self.eps, self.weight, self.bias)
 
@@ -44,13 +55,24 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Mean square 1 over the last axes, which have this shape; times `weight` of this shape (1 at first)."""
+    """Mean square 1 over the last axes, * weight of `normalized_shape` (1 at first).
+
+    ShapeError for a size below 1.
+
+    >>> nn.RMSNorm(4)(Tensor.ones(2, 4)).shape
+    (2, 4)
+    """
 
     def __init__(self, normalized_shape: int | Sequence[int], eps: float = 1e-6) -> None:
         self.normalized_shape, self.eps = _shape(normalized_shape), real(eps, "eps")
         self.weight = Tensor.ones(self.normalized_shape)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The normalized elements, in the shape of `x`. ShapeError unless its last axes are `normalized_shape`.
+
+        >>> nn.RMSNorm(2, eps=0.0).forward(Tensor([2.0, -2.0])).tolist()
+        [1.0, -1.0]
+        """
         axes = _fits(x, self.normalized_shape)
         return x.rms_norm(axes, self.eps, self.weight)
 
@@ -59,7 +81,13 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Mean 0 and variance 1 over each group of channels of [N, C, ..]; times `weight` plus `bias` of [C] (1 and 0 at first)."""
+    """Mean 0 and variance 1 over each group of channels of [N, C, ..], * weight + bias, both [C] (1 and 0 at first).
+
+    ShapeError where `num_groups` does not divide `num_channels`.
+
+    >>> nn.GroupNorm(2, 4)(Tensor.ones(1, 4, 3)).shape
+    (1, 4, 3)
+    """
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
         self.num_groups, self.eps = whole(num_groups, "num_groups", 1), real(eps, "eps")
@@ -72,6 +100,11 @@ class GroupNorm(Module):
         self.bias = Tensor.zeros(self.num_channels) if affine else None
 
     def forward(self, x: Tensor) -> Tensor:
+        """The normalized elements, in the shape of `x`. ShapeError for fewer than two axes.
+
+        >>> nn.GroupNorm(1, 2, eps=0.0).forward(Tensor([[1.0, 3.0]])).tolist()
+        [[-1.0, 1.0]]
+        """
         return tensor(x, Tensor, "GroupNorm").group_norm(self.num_groups, self.eps, self.weight, self.bias)
 
     def _said(self) -> str:
@@ -79,10 +112,13 @@ class GroupNorm(Module):
 
 
 class BatchNorm(Module):
-    """Mean 0 and variance 1 of each channel of [N, C, ..]; times `weight` plus `bias` of [C] (1 and 0 at first).
+    """Mean 0 and variance 1 of each channel of [N, C, ..], * weight + bias, both [C] (1 and 0 at first).
 
-    In training the mean and variance are the batch's, and the running ones move towards them by `momentum` (at once: this is the
-    one layer that computes when it is called); else the running ones are used.
+    In training the mean and variance are the batch's, and the running ones move towards them by `momentum` (at once: no
+    other layer computes when it is called); else the running ones are used. ShapeError for a size below 1.
+
+    >>> nn.BatchNorm(3)(Tensor.ones(2, 3)).shape
+    (2, 3)
     """
 
     measured: ClassVar[frozenset[str]] = frozenset({"running_mean", "running_var", "num_batches_tracked"})
@@ -96,6 +132,13 @@ class BatchNorm(Module):
         self.num_batches_tracked = Tensor(0)
 
     def forward(self, x: Tensor) -> Tensor:
+        """The normalized elements, in the shape of `x`.
+
+        ShapeError for other channels, and in training for one value of a channel.
+
+        >>> nn.BatchNorm(1, eps=0.0).train().forward(Tensor([[1.0], [3.0]])).tolist()
+        [[-1.0], [1.0]]
+        """
         if tensor(x, Tensor, "BatchNorm").ndim < 2 or x.shape[1] != self.num_features:
             raise ShapeError(f"BatchNorm of shape {show(x.shape)}", place=caller(), expected=f"[N, {self.num_features}, ..]")
         if not self.training:

@@ -26,12 +26,22 @@ from morok.passes.walk import next_range_id
 
 
 class OptOp(enum.Enum):
-    """TC tensor cores; UPCAST a range into lanes; LOCAL into threads of a block; UNROLL a reduced range into lanes; GROUP and
-    GROUPTOP reduce in two steps through shared memory; THREAD a range over CPU threads; NOLOCALS no blocks of threads; SWAP two
-    global ranges; PADTO a multiple. PACK copies what is read of a buffer inside its `arg` outermost loops into a local one. STRIP
-    keeps the results of a fold for `arg` iterations of a range in a local buffer, the loop over them inside that of the fold.
-    BLOCK runs a range in blocks of `arg` iterations, the loop over those of a block inside all others over outputs. LANES makes
-    vectors of `arg` numbers of 32 bits, fewer than a register holds: of what has rows as long, none is put together from two."""
+    """The kinds of optimizations of one kernel.
+
+    TC         tensor cores
+    UPCAST     a range as lanes of vectors
+    LOCAL      a range as threads of a block
+    UNROLL     a reduced range as lanes
+    GROUP      a reduction in two steps through shared memory; GROUPTOP the same of the outer part
+    THREAD     a range over CPU threads
+    NOLOCALS   no blocks of threads
+    SWAP       two global ranges exchanged
+    PADTO      a range made a multiple
+    PACK       a local copy of the elements of a buffer that are read inside its `arg` outermost loops
+    STRIP      the results of a fold for `arg` iterations of a range in a local buffer, their loop inside that of the fold
+    BLOCK      a range in blocks of `arg` iterations, the loop over one block inside all others over outputs
+    LANES      vectors of `arg` numbers of 32 bits, fewer than a register holds, for data with rows as long
+    """
 
     __hash__ = object.__hash__  # that of Enum is a Python function
 
@@ -56,7 +66,13 @@ _TEXT: Final = re.compile(r"([A-Z]+)\((-?\d+)(?:, *(-?\d+))?\)")
 
 @dataclass(frozen=True, slots=True)
 class Opt:
-    """One step: `axis` and `arg` as the op reads them; an `arg` of 0 is the whole range. ConfigError for other fields."""
+    """One optimization of a kernel: `axis` and `arg` as the op reads them; an `arg` of 0 is the whole range.
+
+    ConfigError for an op that is no OptOp, and for an axis or arg that is no whole number.
+
+    >>> str(Opt(OptOp.UPCAST, 0, 4))
+    'UPCAST(0, 4)'
+    """
 
     op: OptOp
     axis: int | None = None

@@ -18,27 +18,52 @@ from morok.optimize.opts import Opt
 
 @dataclass(frozen=True, slots=True)
 class Unoptimized:
-    """Loops as they are."""
+    """The strategy that leaves loops as they are.
+
+    >>> Unoptimized().settings()["noopt"]
+    True
+    """
 
     def settings(self) -> Mapping[str, Any]:
+        """The settings with the same effect, for `morok.settings`.
+
+        >>> sorted(Unoptimized().settings())
+        ['beam', 'noopt', 'opts']
+        """
         return {"noopt": True, "beam": 0, "opts": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Heuristics:
-    """Rules from the shape of loops and the strides of accesses; nothing is timed."""
+    """The strategy that decides by the shape of loops and the strides of accesses; nothing is timed.
+
+    >>> Heuristics().settings()["beam"]
+    0
+    """
 
     def settings(self) -> Mapping[str, Any]:
+        """The settings with the same effect, for `morok.settings`.
+
+        >>> sorted(Heuristics().settings())
+        ['beam', 'noopt', 'opts']
+        """
         return {"noopt": False, "beam": 0, "opts": ""}
 
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Candidates are timed, and the best `width` of them make the next; what is found is remembered on disk.
+    """The strategy that times candidates: the best `width` of them make the next; the best one is kept on disk.
 
     timeout     seconds after which a kernel's search makes no more candidates
-    upcast_max  lanes, local_max threads of a block, uops_max instructions of a candidate
-    runs        how often each is timed
+    upcast_max  lanes of a candidate
+    local_max   threads of a block
+    uops_max    instructions of a candidate
+    runs        timings of each
+
+    ConfigError for a number below 1 and a timeout that is not positive.
+
+    >>> Beam(8).settings()["beam"]
+    8
     """
 
     width: int = 4
@@ -55,14 +80,23 @@ class Beam:
             raise refused(self.timeout, "timeout of Beam", "more than 0 seconds", ConfigError)
 
     def settings(self) -> Mapping[str, Any]:
+        """The settings with the same effect, for `morok.settings`.
+
+        >>> Beam(8, runs=5).settings()["beam_runs"]
+        5
+        """
         limits = {f"beam_{name}": getattr(self, name) for name in ("timeout", "upcast_max", "local_max", "uops_max", "runs")}
         return {"noopt": False, "beam": self.width, "opts": "", **limits}
 
 
 @dataclass(frozen=True, slots=True)
 class Explicit:
-    """These optimizations, in this order, of every kernel: `Explicit([Opt(OptOp.UPCAST, 0, 4)])`. OptError where a kernel cannot
-    have one of them. `t.contiguous(*opts)` gives one kernel others.
+    """The strategy that gives every kernel these optimizations, in this order; `t.contiguous(*opts)` gives one kernel others.
+
+    ConfigError for what is no list of Opts; OptError, once a kernel is compiled, where it cannot have one of them.
+
+    >>> Explicit([Opt(OptOp.UPCAST, 0, 4)]).settings()["opts"]
+    'UPCAST(0, 4)'
     """
 
     opts: Sequence[Opt]
@@ -71,6 +105,11 @@ class Explicit:
         object.__setattr__(self, "opts", optimizations(self.opts))
 
     def settings(self) -> Mapping[str, Any]:
+        """The settings with the same effect, for `morok.settings`.
+
+        >>> Explicit([]).settings()["noopt"]
+        True
+        """
         return {"noopt": not self.opts, "beam": 0, "opts": " ".join(map(str, self.opts))}
 
 
@@ -86,8 +125,17 @@ Strategy = Unoptimized | Heuristics | Beam | Explicit
 
 @dataclass(frozen=True, slots=True)
 class OptimizerConfig:
-    """A strategy, or a list of Opts, and what it may do; None: as the settings say. `search_cuts` is how many decisions where to
-    cut a program into kernels are timed both ways. ConfigError for what is no strategy, and for other values that cannot be.
+    """A strategy (or a list of Opts) and its limits; a field that is None leaves its setting as it is.
+
+    threads           threads that share a kernel
+    k_vectorize       True if reductions may be vectorized
+    no_output_upcast  True if outputs may not be
+    search_cuts       decisions where to cut a program into kernels that are timed both ways
+
+    ConfigError for what is no strategy, and for a field outside its values.
+
+    >>> Tensor([1, 2]).sum().realize(config=OptimizerConfig(Unoptimized(), threads=1)).item()
+    3
     """
 
     strategy: Strategy | Sequence[Opt] = field(default_factory=Heuristics)
@@ -112,40 +160,85 @@ class OptimizerConfig:
 
     @staticmethod
     def builder() -> OptimizerConfigBuilder:
+        """A builder of an OptimizerConfig, one field a call.
+
+        >>> OptimizerConfig.builder().strategy(Beam(8)).threads(2).build().threads
+        2
+        """
         return OptimizerConfigBuilder()
 
     def settings(self) -> Mapping[str, Any]:
-        """The settings that say the same, for `morok.settings`."""
+        """The settings with the same effect, for `morok.settings`; fields that are None are left out.
+
+        >>> OptimizerConfig(Unoptimized(), threads=2).settings()["threads"]
+        2
+        """
         said = {name: getattr(self, name) for name in ("threads", "k_vectorize", "no_output_upcast", "search_cuts")}
         assert isinstance(self.strategy, Strategy)
         return {**self.strategy.settings(), **{name: value for name, value in said.items() if value is not None}}
 
 
 class OptimizerConfigBuilder:
-    """An OptimizerConfig, step by step: `OptimizerConfig.builder().strategy(Beam(8)).threads(2).build()`."""
+    """A builder of an OptimizerConfig: each method changes one field and returns the builder itself.
+
+    ConfigError for a field outside its values.
+
+    >>> OptimizerConfig.builder().strategy(Beam(8)).threads(2).build().threads
+    2
+    """
 
     def __init__(self) -> None:
         self._config = OptimizerConfig()
 
     def strategy(self, strategy: Strategy | Sequence[Opt]) -> OptimizerConfigBuilder:
+        """This builder, with another strategy or list of Opts. ConfigError for anything else.
+
+        >>> OptimizerConfig.builder().strategy(Beam(8)).build().strategy.width
+        8
+        """
         self._config = replace(self._config, strategy=strategy)
         return self
 
     def threads(self, threads: int) -> OptimizerConfigBuilder:
+        """This builder, with another number of threads. ConfigError for fewer than one.
+
+        >>> OptimizerConfig.builder().threads(2).build().threads
+        2
+        """
         self._config = replace(self._config, threads=threads)
         return self
 
     def k_vectorize(self, on: bool = True) -> OptimizerConfigBuilder:
+        """This builder, with reductions vectorized or not. ConfigError for what is no bool.
+
+        >>> OptimizerConfig.builder().k_vectorize().build().k_vectorize
+        True
+        """
         self._config = replace(self._config, k_vectorize=on)
         return self
 
     def no_output_upcast(self, on: bool = True) -> OptimizerConfigBuilder:
+        """This builder, with outputs kept from vectors or not. ConfigError for what is no bool.
+
+        >>> OptimizerConfig.builder().no_output_upcast().build().no_output_upcast
+        True
+        """
         self._config = replace(self._config, no_output_upcast=on)
         return self
 
     def search_cuts(self, decisions: int) -> OptimizerConfigBuilder:
+        """This builder, with another number of cuts that are timed both ways. ConfigError for a negative one.
+
+        >>> OptimizerConfig.builder().search_cuts(4).build().search_cuts
+        4
+        """
         self._config = replace(self._config, search_cuts=decisions)
         return self
 
     def build(self) -> OptimizerConfig:
+        """The OptimizerConfig with these fields.
+
+        >>> OptimizerConfig.builder().build().threads is None
+        True
+        """
         return self._config

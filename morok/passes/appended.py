@@ -24,11 +24,15 @@ _appended: Final = contextvars.ContextVar[tuple[tuple[int, "RuleSet"], ...]]("mo
 
 @contextlib.contextmanager
 def append_rules(stage: int, rules: RuleSet) -> Iterator[None]:
-    """Append `rules` to stage `stage` of the pipeline for every kernel compiled inside the `with` block.
+    """A `with` block in which every kernel is compiled with `rules` appended to stage `stage` of the pipeline.
 
-    They are tried after the stage's own groups, in the stage's direction, until none fires. Raises UsageError for a stage
-    that rewrites no graph, for rules over other nodes than UOps, and for rules that want a context; UnprovedRuleError for a
+    They are tried after the stage's own groups, in the stage's direction, until none fires. UsageError for a stage that
+    rewrites no graph, for rules over other nodes than UOps, and for rules that want a context; UnprovedRuleError for a
     rule that no ledger vouches for.
+
+    >>> with morok.append_rules(8, morok.rewrite.library.group("identity_and_zero")):
+    ...     (Tensor([1, 2]) + 0).tolist()
+    [1, 2]
     """
     if not 1 <= whole(stage, "the stage") <= LAST:
         raise UsageError(

@@ -17,7 +17,7 @@ class _Package(ModuleType):
     def __call__(
         self, graph: Any, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None
     ) -> Any:
-        """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite."""
+        """`graph` rewritten until none of `rules` fires: morok.rewrite.library.rewrite."""
         from morok.rewrite.library import rewrite
 
         return rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace)

@@ -202,11 +202,21 @@ def catalogue() -> list[Catalogued]:
 def load_rules(
     path: str | os.PathLike[str], prove: bool = True, trust_ledger: bool = False, trust_helpers: bool = False
 ) -> RuleSet:
-    """The rules of a file, or of every `.rules` file of a folder: a pack, named for it. Their names begin with the pack's.
+    r"""The rules of a file, or of every `.rules` file of a folder: a pack, named for it. Their names begin with the pack's.
 
-    prove         prove on the spot what no ledger vouches for (once per machine); else UnprovedRuleError names it
-    trust_ledger  let the pack's own ledger vouch for its rules
-    trust_helpers run the Python functions that its rules call (MRK208)
+    prove         prove on the spot, once per machine, each rule without a record; else UnprovedRuleError names it
+    trust_ledger  accept the pack's own ledger as a record
+    trust_helpers run the Python functions that its rules call; else UntrustedHelperError (MRK208)
+
+    RuleError for a file that cannot be read or used, with every mistake in it; UnprovedRuleError for a rule that is not
+    true.
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "mine.rules"
+    >>> _ = path.write_text('group shifts "shifts"\n\ndouble: Add(x: i32, x) ~> Shl(x, 1)\n')
+    >>> x = UOp.var("x", dtypes.i32)
+    >>> morok.rewrite(x + x, morok.load_rules(path)).text()
+    'Shl(x: i32, 1)'
     """
     where = path_of(path, "the path of a rule file")
     prove, trust_ledger = flag(prove, "prove"), flag(trust_ledger, "trust_ledger")
@@ -236,7 +246,15 @@ def load_rules(
 def rewrite(
     graph: Node, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None, stage: str = ""
 ) -> Node:
-    """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite."""
+    """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite.
+
+    UsageError for what is no rule set; UnprovedRuleError for rules that were not admitted; RewriteLimitError where rules
+    cycle.
+
+    >>> x = UOp.var("x", dtypes.i32)
+    >>> morok.rewrite(x + 0, morok.rewrite.library.group("identity_and_zero")) is x
+    True
+    """
     if not isinstance(rules, RuleSet):
         hint = "load_rules(..) makes a set of rules"
         raise UsageError(f"rewrite() with {type(rules).__name__}", place=caller(), expected="rules", hint=hint)

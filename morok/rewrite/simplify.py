@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 @needs_memory("simplify")
 def simplify(graph: UOp) -> UOp:
-    """`graph` rewritten with the symbolic rules."""
+    """`graph` rewritten with the symbolic rules until none fires.
+
+    >>> x = UOp.var("x", dtypes.index, 0, 31)
+    >>> morok.simplify((x * 4 + 3) // 4) is x
+    True
+    """
     rules = symbolic()
     check_node(rules.dialect, graph)
     found: UOp = engine.rewrite_all((graph,), rules)[0]

@@ -78,7 +78,15 @@ def numpy_name(d: DType) -> str:
 
 
 class Lazy:
-    """A node of the graph and the device that it will be computed on. Nothing is computed here."""
+    """A node of the graph and the device that it will be computed on; nothing is computed here.
+
+    uop     the node that describes the elements
+    device  the device's name: "CPU", "CPU:1", "CUDA" or "NULL"
+
+    >>> t = Tensor([1.0, 2.0], device="CPU:1")
+    >>> t.device, t.uop.op.name
+    ('CPU:1', 'Buffer')
+    """
 
     __slots__ = ("uop", "device", "_compiled", "__weakref__")
     # NumPy leaves operators between an array and one of these to us.
@@ -107,24 +115,46 @@ class Lazy:
 
     @property
     def shape(self) -> Shape:
-        """One number a dimension; () for a scalar. A symbolic dimension is a node of dtype index."""
+        """The size of each axis, outermost first; () for a scalar. A symbolic size is a node of dtype index.
+
+        >>> Tensor([[1, 2, 3], [4, 5, 6]]).shape
+        (2, 3)
+        """
         return shape_of(self.uop)
 
     @property
     def dtype(self) -> DType:
+        """The dtype of the elements.
+
+        >>> Tensor([1.0]).dtype
+        f32
+        """
         return self.uop.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes, 0 for a scalar.
+
+        >>> Tensor([[1, 2, 3], [4, 5, 6]]).ndim
+        2
+        """
         return len(self.shape)
 
     @property
     def size(self) -> int | UOp:
-        """How many elements there are."""
+        """The number of elements; a node of dtype index where an axis is symbolic.
+
+        >>> Tensor([[1, 2, 3], [4, 5, 6]]).size
+        6
+        """
         return prod(self.shape)
 
     def numel(self) -> int | UOp:
-        """How many elements there are."""
+        """The number of elements: `size` by torch's name.
+
+        >>> Tensor([[1, 2, 3], [4, 5, 6]]).numel()
+        6
+        """
         return self.size
 
 

@@ -32,10 +32,13 @@ class Conv(Einsum):
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Self:
-        """Cross-correlation of [N, C, H, W] with a weight [O, C / groups, h, w] (and a bias [O]): [N, O, H', W'], one kernel.
+        """The cross-correlation of [N, C, H, W] with a weight [O, C / groups, h, w] (and a bias [O]): [N, O, H', W'], one kernel.
 
         H' = (H + 2 * padding - dilation * (h - 1) - 1) // stride + 1. Dtypes promote; integers are added in their own dtype,
-        halves as f32 and rounded once. ShapeError shows what does not fit.
+        halves as f32 and rounded once. ShapeError where the shapes do not fit, DTypeError for two bools.
+
+        >>> Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3)).tolist()
+        [[[[9.0, 9.0], [9.0, 9.0]]]]
         """
         return self._convolved(2, "conv2d", weight, bias, stride, padding, dilation, groups)
 
@@ -48,7 +51,13 @@ class Conv(Einsum):
         dilation: Sizes = 1,
         groups: int = 1,
     ) -> Self:
-        """conv2d() with one axis: [N, C, L] with [O, C / groups, l] is [N, O, L']."""
+        """The cross-correlation of [N, C, L] with a weight [O, C / groups, l] (and a bias [O]): [N, O, L'], as conv2d().
+
+        ShapeError where the shapes do not fit, DTypeError for two bools.
+
+        >>> Tensor([[[1.0, 2.0, 3.0]]]).conv1d(Tensor([[[1.0, 10.0]]])).tolist()
+        [[[21.0, 32.0]]]
+        """
         return self._convolved(1, "conv1d", weight, bias, stride, padding, dilation, groups)
 
     def _convolved(
@@ -70,9 +79,13 @@ class Conv(Einsum):
         groups: int = 1,
         dilation: Sizes = 1,
     ) -> Self:
-        """The transpose of conv2d() as a linear map: [N, C, H, W] with [C, O / groups, h, w] is [N, O, H', W'].
+        """The transpose of conv2d() as a linear map: [N, C, H, W] with a weight [C, O / groups, h, w] is [N, O, H', W'].
 
-        H' = (H - 1) * stride - 2 * padding + dilation * (h - 1) + output_padding + 1. Dtypes as for conv2d.
+        H' = (H - 1) * stride - 2 * padding + dilation * (h - 1) + output_padding + 1. Dtypes as for conv2d(). ShapeError
+        where the shapes do not fit, DTypeError for two bools.
+
+        >>> Tensor.ones(1, 1, 1, 1).conv_transpose2d(Tensor.ones(1, 1, 2, 2)).shape
+        (1, 1, 2, 2)
         """
         groups = self._channels(2, "conv_transpose2d", weight, bias, groups, transposed=True)
         strides, dilations = each(stride, 2, "stride", 1), each(dilation, 2, "dilation", 1)

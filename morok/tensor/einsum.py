@@ -29,10 +29,14 @@ class Einsum(Linalg):
 
     @classmethod
     def einsum(cls, formula: str, *operands: Any) -> Self:
-        """`Tensor.einsum("bij,bjk->bik", x, y)`: each operand's axes by letters, then the result's; others are summed over.
+        """The sum of products in a formula: each operand's axes as letters, then the result's; all other letters are summed over.
 
-        `...` stands for further axes, which broadcast. Without `->` the result has the letters that stand once, in their order.
-        Operands are contracted from left to right, two at a time: one kernel for two of them.
+        `...` stands for further axes, which broadcast. Without `->` the result has the letters that stand once, in their
+        order. Operands are contracted from left to right, two at a time: one kernel for two of them. ShapeError for a formula
+        that does not fit the operands, DTypeError for what is no tensor.
+
+        >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2]]), Tensor([[3], [4]])).tolist()
+        [[11]]
         """
         only_tensors(operands, "einsum", Einsum)
         terms, result = _parsed(formula, [t.shape for t in operands])
@@ -82,7 +86,11 @@ class Einsum(Linalg):
         return x, [label for label in labels if label in kept]
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:
-        """The elements at (i, i + offset) of two axes, as the last axis."""
+        """The elements at (i, i + offset) of two axes, as the last axis. ShapeError for one axis twice.
+
+        >>> Tensor([[1, 2], [3, 4]]).diagonal().tolist()
+        [1, 4]
+        """
         a, b, offset = self._axis(axis1), self._axis(axis2), whole(offset, "offset", -MOST)
         if a == b:
             raise ShapeError(f"the diagonal of axis {axis1} and itself", place=caller(), expected="two axes")
@@ -100,12 +108,22 @@ class Einsum(Linalg):
         return flat.reshape((*lead, n, n + 1)).shrink([*none, None, (0, 1)]).reshape((*lead, n))
 
     def trace(self, offset: int = 0, dtype: Any = None) -> Self:
-        """The sum of the diagonal of the last two axes; dtypes as for sum."""
+        """The sum of the diagonal of the last two axes; dtypes as for sum(). AxisError for fewer than two axes.
+
+        >>> Tensor([[1, 2], [3, 4]]).trace().item()
+        5
+        """
         return self.diagonal(offset, -2, -1).sum(-1, dtype=dtype)
 
     @other_names
     def vecdot(self, other: Any, axis: int = -1, **also: Unpack[Along]) -> Self:
-        """The sum of products along `axis`; other axes broadcast."""
+        """The sum of products along `axis`, which both lose; other axes broadcast, dtypes promote.
+
+        ShapeError unless the axis has one size in both.
+
+        >>> Tensor([1, 2, 3]).vecdot([4, 5, 6]).item()
+        32
+        """
         y = self._other(other)
         a, b = self.moveaxis(axis, -1), y.moveaxis(axis, -1)
         if a.shape[-1] != b.shape[-1]:
@@ -115,7 +133,13 @@ class Einsum(Linalg):
         return self._like(self.einsum("...i,...i->...", a, b).uop)
 
     def tensordot(self, other: Any, axes: int | Sequence[Sequence[int]] = 2) -> Self:
-        """The sum of products over the last `axes` of this tensor and the first of the other; or over two lists of axes."""
+        """The sum of products over the last `axes` axes of self and the first of other; or over two lists of axes.
+
+        ShapeError unless these axes have one size in both.
+
+        >>> Tensor([[1, 2]]).tensordot(Tensor([[3], [4]]), 1).tolist()
+        [[11]]
+        """
         y = self._other(other)
         if isinstance(axes, (tuple, list)):
             pair = [a if isinstance(a, (tuple, list)) else [a] for a in axes]
@@ -147,7 +171,14 @@ class Einsum(Linalg):
 
     @other_names
     def vector_norm(self, axis: Axis = None, keepdim: bool = False, ord: float = 2, **also: Unpack[Reducing]) -> Self:
-        """(sum |x|^ord)^(1/ord) over `axis`; the greatest and the least |x| for inf and -inf, for 0 how many are not 0."""
+        """(sum |x|**ord)**(1/ord) over `axis` (None: all axes), as a float: Euclidean by default.
+
+        The greatest and the least |x| for inf and -inf; the number of elements that are not 0 for 0. ShapeError for the least
+        of no elements, AxisError for an axis outside the shape.
+
+        >>> Tensor([3.0, 4.0]).vector_norm().item()
+        5.0
+        """
         x, ord = self._wide().abs(), real(ord, "ord")
         if ord == float("inf") and any(x.shape[a] == 0 for a in x._axes(axis)):
             out = x.sum(axis, keepdim)  # of nothing it is 0

@@ -17,7 +17,11 @@ class Hyperbolic(Functions):
     __slots__ = ()
 
     def atan(self) -> Self:
-        """The angle in -pi/2..=pi/2 whose tangent is x."""
+        """The angle in -pi/2..=pi/2 whose tangent is x, in radians, in self's shape and float dtype (integers: f32).
+
+        >>> Tensor([0.0, float("inf")]).atan().tolist()
+        [0.0, 1.5707963705062866]
+        """
         x = self._wide()
         t = x.abs()
         # a long way out the rest of a right angle
@@ -34,17 +38,32 @@ class Hyperbolic(Functions):
         return far.where(math.pi / 2 - angle, angle).copysign(x)._rounded_to(self)
 
     def asin(self) -> Self:
-        """The angle in -pi/2..=pi/2 whose sine is x; NaN outside -1..=1."""
+        """The angle in -pi/2..=pi/2 whose sine is x, in radians, in self's shape and float dtype; NaN outside -1..=1.
+
+        >>> Tensor([0.0, 2.0]).asin().tolist()
+        [0.0, nan]
+        """
         x = self._wide()
         return ((x / (1.0 + ((1.0 - x) * (1.0 + x)).sqrt())).atan() * 2.0)._rounded_to(self)
 
     def acos(self) -> Self:
-        """The angle in 0..=pi whose cosine is x; NaN outside -1..=1."""
+        """The angle in 0..=pi whose cosine is x, in radians, in self's shape and float dtype; NaN outside -1..=1.
+
+        >>> Tensor([1.0, 2.0]).acos().tolist()
+        [0.0, nan]
+        """
         x = self._wide()
         return (((1.0 - x) / (1.0 + x)).sqrt().atan() * 2.0)._rounded_to(self)
 
     def atan2(self, other: Any) -> Self:
-        """The angle in -pi..=pi of the point (other, self), as C's atan2 has it, signed zeros and infinities included."""
+        """The angle in -pi..=pi of the point (other, self), in radians, as C's atan2: shapes broadcast, dtypes promote.
+
+        Signed zeros and infinities included. ShapeError unless the shapes broadcast, DeviceError for a tensor of another
+        device.
+
+        >>> Tensor([0.0, 1.0]).atan2([1.0, 0.0]).tolist()
+        [0.0, 1.5707963705062866]
+        """
         a, b = self._pair(other, False, "atan2")
         y, x = self._like(a)._wide(), self._like(b)._wide()
         both = y.isinf() & x.isinf()
@@ -54,39 +73,65 @@ class Hyperbolic(Functions):
         return x.signbit().where(math.pi - angle, angle).copysign(y)._rounded_to(self._like(a))
 
     def sinh(self) -> Self:
-        """(exp(x) - exp(-x)) / 2."""
+        """(exp(x) - exp(-x)) / 2 of each element, in self's shape and float dtype (integers: f32).
+
+        >>> Tensor([0.0]).sinh().tolist()
+        [0.0]
+        """
         x = self._wide()
         t = x.abs()
         e, half = t.expm1(), (t * 0.5).exp()
         return (t < 30.0).where((e + e / (e + 1.0)) * 0.5, half * 0.5 * half).copysign(x)._rounded_to(self)
 
     def cosh(self) -> Self:
-        """(exp(x) + exp(-x)) / 2."""
+        """(exp(x) + exp(-x)) / 2 of each element, in self's shape and float dtype (integers: f32).
+
+        >>> Tensor([0.0]).cosh().tolist()
+        [1.0]
+        """
         half = (self._wide().abs() * 0.5).exp()
         return (half * 0.5 * half + half.reciprocal() * 0.5 * half.reciprocal())._rounded_to(self)
 
     def asinh(self) -> Self:
-        """The number whose sinh is x."""
+        """The number whose sinh is x, of each element, in self's shape and float dtype (integers: f32).
+
+        >>> Tensor([0.0]).asinh().tolist()
+        [0.0]
+        """
         x = self._wide()
         t = x.abs()
         near = (t + t * t / (1.0 + (t * t + 1.0).sqrt())).log1p()
         return (t < 1e9).where(near, t.log() + math.log(2.0)).copysign(x)._rounded_to(self)
 
     def acosh(self) -> Self:
-        """The number that is not negative whose cosh is x; NaN below 1."""
+        """The number from 0 up whose cosh is x, of each element, in self's shape and float dtype (integers: f32); NaN below 1.
+
+        >>> Tensor([1.0, 0.5]).acosh().tolist()
+        [0.0, nan]
+        """
         x = self._wide()
         t = x - 1.0
         near = (t + t.sqrt() * (t + 2.0).sqrt()).log1p()
         return (x > 1e9).where(x.log() + math.log(2.0), near)._rounded_to(self)
 
     def atanh(self) -> Self:
-        """The number whose tanh is x; NaN outside -1..=1."""
+        """The number whose tanh is x, of each element, in self's shape and float dtype (integers: f32); NaN outside -1..=1.
+
+        >>> Tensor([0.0, 1.0]).atanh().tolist()
+        [0.0, inf]
+        """
         x = self._wide()
         t = x.abs()
         return ((2.0 * t / (1.0 - t)).log1p() * 0.5).copysign(x)._rounded_to(self)
 
     def hypot(self, other: Any) -> Self:
-        """sqrt(x^2 + y^2), without overflow."""
+        """sqrt(self**2 + other**2) without overflow, as floats: shapes broadcast, dtypes promote, two integers give f32.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([3.0, 1e30]).hypot([4.0, 0.0]).tolist()
+        [5.0, 1.0000000150474662e+30]
+        """
         a, b = self._pair(other, False, "hypot")
         x, y = self._like(a)._wide().abs(), self._like(b)._wide().abs()
         high, low = x.maximum(y), x.minimum(y)

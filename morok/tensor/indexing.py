@@ -191,7 +191,13 @@ class Indexing(Scan):
 
     @other_names
     def take(self, indices: Any, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> Self:
-        """The elements at `indices` along `axis`, whose place the axes of `indices` take; of a flat tensor without an axis."""
+        """The elements at `indices` along `axis`, whose place the axes of `indices` take; of the flat tensor without an axis.
+
+        PositionError for a number outside the axis; a tensor's positions outside it give 0.
+
+        >>> Tensor([10, 20, 30]).take([2, 0, -1]).tolist()
+        [30, 10, 30]
+        """
         if axis is None and self.ndim != 1:
             return self.flatten().take(indices, 0)
         a = self._axis(0 if axis is None else axis)
@@ -203,7 +209,13 @@ class Indexing(Scan):
 
     @other_names
     def take_along_axis(self, indices: Any, axis: int = -1, **also: Unpack[Along]) -> Self:
-        """out[.., j, ..] = x[.., indices[.., j, ..], ..]: the other axes of both broadcast."""
+        """out[.., j, ..] = self[.., indices[.., j, ..], ..] along `axis`; the other axes of both broadcast.
+
+        ShapeError unless both have as many axes, PositionError for a number outside the axis.
+
+        >>> Tensor([[1, 2], [3, 4]]).take_along_axis(Tensor([[1], [0]])).tolist()
+        [[2], [3]]
+        """
         a = self._axis(axis)
         (at,) = self._positions_of(indices)
         n = known(self, a, "take_along_axis")
@@ -219,7 +231,13 @@ class Indexing(Scan):
         return chosen if good is None else chosen._zero_unless(good)
 
     def one_hot(self, num_classes: int) -> Self:
-        """[..] of integers -> [.., num_classes] of i64: 1 at each element's place, 0 elsewhere."""
+        """[..] of integers -> [.., num_classes] of i64: 1 at each element's place, 0 elsewhere.
+
+        DTypeError for floats, ShapeError for a negative `num_classes`.
+
+        >>> Tensor([1, 0]).one_hot(2).tolist()
+        [[0, 1], [1, 0]]
+        """
         if not self.dtype.is_int:
             raise DTypeError(f"one_hot of {self.dtype}", place=caller(), expected="integers")
         wide = self.unsqueeze(-1)
@@ -228,7 +246,13 @@ class Indexing(Scan):
         return (wide.cast(dtypes.i64) == classes).cast(dtypes.i64)
 
     def nonzero(self) -> tuple[Self, ...]:
-        """For each axis the places of the elements that are not 0, as i64. Computed at once: their number is the shape."""
+        """The places of the elements that are not 0, as one i64 tensor for each axis.
+
+        Computed at once, since their number is a shape. ShapeError for a scalar.
+
+        >>> [t.tolist() for t in Tensor([[0, 5], [6, 0]]).nonzero()]
+        [[0, 1], [1, 0]]
+        """
         import numpy as np
 
         if self.ndim == 0:

@@ -27,7 +27,11 @@ class Joining(Creators):
 
     @other_names
     def cat(self: T, *others: T, axis: int = 0, **also: Unpack[Along]) -> T:
-        """Tensors behind each other along `axis`; `a.cat(b, c)` or `Tensor.concat([a, b, c])`."""
+        """self and `others` behind each other along `axis`; dtypes promote. ShapeError unless their other sizes are equal.
+
+        >>> Tensor([1, 2]).cat(Tensor([3])).tolist()
+        [1, 2, 3]
+        """
         if not isinstance(self, Joining):
             raise ShapeError(
                 f"cat of {type(self).__name__}", place=caller(), expected="a tensor", hint="Tensor.concat takes a list"
@@ -39,7 +43,10 @@ class Joining(Creators):
     def concat(cls: type[T], tensors: Sequence[T], axis: int | None = 0, **also: Unpack[AlongOrFlat]) -> T:
         """Tensors behind each other along `axis`, flattened first for None; dtypes promote.
 
-        ShapeError unless their other dimensions are equal.
+        ShapeError unless their other sizes are equal and for no tensors, DeviceError for tensors on several devices.
+
+        >>> Tensor.concat([Tensor([[1, 2]]), Tensor([[3, 4]])]).tolist()
+        [[1, 2], [3, 4]]
         """
         parts = _several(cls, tensors, "concat")
         if axis is None:
@@ -63,7 +70,11 @@ class Joining(Creators):
     @classmethod
     @other_names
     def stack(cls: type[T], tensors: Sequence[T], axis: int = 0, **also: Unpack[Along]) -> T:
-        """Tensors of one shape along a new axis."""
+        """Tensors of one shape along a new axis; dtypes promote. ShapeError unless they have one shape and for no tensors.
+
+        >>> Tensor.stack([Tensor([1, 2]), Tensor([3, 4])], 1).tolist()
+        [[1, 3], [2, 4]]
+        """
         parts = _several(cls, tensors, "stack")
         if any(t.shape != parts[0].shape for t in parts):
             raise ShapeError(
@@ -77,13 +88,23 @@ class Joining(Creators):
 
     @other_names
     def unstack(self, axis: int = 0, **also: Unpack[Along]) -> tuple[Self, ...]:
-        """The parts along an axis, which they lose."""
+        """The parts along an axis, which they lose, as a tuple. AxisError for an axis outside the shape.
+
+        >>> [part.tolist() for part in Tensor([[1, 2], [3, 4]]).unstack()]
+        [[1, 2], [3, 4]]
+        """
         a = self._axis(axis)
         return tuple(self._picked(a, i) for i in range(known(self, a, "unstack")))
 
     @other_names
     def split(self, sizes: int | Sequence[int], axis: int = 0, **also: Unpack[Along]) -> tuple[Self, ...]:
-        """Parts of these sizes along `axis`; of one size for a number, the last one with what is left."""
+        """The parts of these sizes along `axis`, as a tuple; of one size for a number, the last with the remainder.
+
+        ShapeError for sizes that do not add up to the axis's, AxisError for an axis outside the shape.
+
+        >>> [part.tolist() for part in Tensor([1, 2, 3]).split(2)]
+        [[1, 2], [3]]
+        """
         a = self._axis(axis)
         n = known(self, a, "split")
         if isinstance(sizes, (tuple, list)):
@@ -106,12 +127,24 @@ class Joining(Creators):
 
     @other_names
     def chunk(self, chunks: int, axis: int = 0, **also: Unpack[Along]) -> tuple[Self, ...]:
-        """At most `chunks` parts of one size along `axis`, the last one with what is left."""
+        """At most `chunks` parts of one size along `axis`, the last with the remainder, as a tuple.
+
+        ShapeError for fewer than one part, AxisError for an axis outside the shape.
+
+        >>> [part.tolist() for part in Tensor([1, 2, 3]).chunk(2)]
+        [[1, 2], [3]]
+        """
         n = known(self, self._axis(axis), "chunk")
         return self.split(max(1, -(-n // whole(chunks, "the number of chunks", 1))), axis)
 
     def tile(self, *repeats: Any) -> Self:
-        """The whole tensor repeated along each axis; missing counts are 1 in front, missing axes stand in front."""
+        """The whole tensor repeated along each axis; missing counts are 1 in front, missing axes stand in front.
+
+        ShapeError for a negative count.
+
+        >>> Tensor([1, 2]).tile(2).tolist()
+        [1, 2, 1, 2]
+        """
         given = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], (tuple, list)) else repeats
         counts = each(tuple(given), len(given), "a repetition", 0)
         ndim = max(self.ndim, len(counts))
@@ -123,12 +156,24 @@ class Joining(Creators):
 
     @other_names
     def repeat(self, repeats: int, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> Self:
-        """Every element `repeats` times, along `axis`; of the flattened tensor for None."""
+        """Every element `repeats` times in place along `axis`; of the flat tensor for None, as NumPy's repeat.
+
+        ShapeError for a negative count, AxisError for an axis outside the shape.
+
+        >>> Tensor([1, 2]).repeat(2).tolist()
+        [1, 1, 2, 2]
+        """
         return self.flatten().repeat_interleave(repeats, 0) if axis is None else self.repeat_interleave(repeats, axis)
 
     @other_names
     def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = None, **also: Unpack[Over]) -> Self:
-        """Elements moved along an axis, those that leave it at one end come back at the other; None: of the flattened tensor."""
+        """The elements moved by `shift` along `axis` (None: in the flat tensor), around the end, in self's shape.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([1, 2, 3]).roll(1).tolist()
+        [3, 1, 2]
+        """
         if axis is None:
             return self.flatten().roll(shift, 0).reshape(self.shape)
         axes = axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -145,7 +190,13 @@ class Joining(Creators):
 
     @other_names
     def diff(self, axis: int = -1, n: int = 1, **also: Unpack[Along]) -> Self:
-        """What each element has more than the one before it along `axis`, `n` times over; one element less each time."""
+        """The differences of neighbours along `axis`, `n` times over, one element less each time.
+
+        Of bools it is True where they differ. ShapeError for a negative `n`, AxisError for an axis outside the shape.
+
+        >>> Tensor([1, 4, 9]).diff().tolist()
+        [3, 5]
+        """
         a = self._axis(axis)
         x = self._same()
         for _ in range(min(whole(n, "n", 0), known(self, a, "diff"))):
@@ -158,7 +209,13 @@ class Joining(Creators):
 
     @classmethod
     def meshgrid(cls: type[T], *axes: T, indexing: str = "xy") -> tuple[T, ...]:
-        """Each of these vectors repeated over the axes of the others; "xy" exchanges the first two, "ij" does not."""
+        """Each of these vectors repeated over the axes of the others; "xy" exchanges the first two axes, "ij" does not.
+
+        ShapeError for tensors of two axes and for another indexing, DTypeError for what is no tensor.
+
+        >>> [t.tolist() for t in Tensor.meshgrid(Tensor([1, 2]), Tensor([3]))]
+        [[[1, 2]], [[3, 3]]]
+        """
         only_tensors(axes, "meshgrid", Joining)
         choice(indexing, "indexing", ("xy", "ij"), ShapeError)
         if any(t.ndim > 1 for t in axes):

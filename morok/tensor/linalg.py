@@ -21,9 +21,13 @@ class Linalg(Reduce):
     __slots__ = ()
 
     def matmul(self, other: Any) -> Self:
-        """[M, K] @ [K, N] -> [M, N]; a vector on either side loses its axis; further axes broadcast as batches.
+        """The matrix product [.., M, K] @ [.., K, N] -> [.., M, N]; a vector on either side loses its axis, batches broadcast.
 
-        Integers are multiplied and added in their own dtype, halves as f32 and rounded once. ShapeError shows both shapes.
+        Integers are multiplied and added in their own dtype, halves as f32 and rounded once. ShapeError, with both shapes,
+        unless the inner sizes are equal and the batches broadcast; DeviceError for a tensor of another device.
+
+        >>> Tensor([[1, 2], [3, 4]]).matmul([[1], [10]]).tolist()
+        [[21], [43]]
         """
         y = self._other(other)
         if self.ndim == 0 or y.ndim == 0:
@@ -55,6 +59,11 @@ class Linalg(Reduce):
         )
 
     def dot(self, other: Any) -> Self:
+        """The matrix product [.., M, K] @ [.., K, N] -> [.., M, N]: matmul() by NumPy's name. ShapeError as for matmul().
+
+        >>> Tensor([1, 2, 3]).dot([4, 5, 6]).item()
+        32
+        """
         return self.matmul(other)
 
     def __matmul__(self, other: Any) -> Self:
@@ -64,7 +73,13 @@ class Linalg(Reduce):
         return self._other(other).matmul(self)
 
     def linear(self, weight: Self, bias: Self | None = None) -> Self:
-        """x @ weight.T + bias, the weight as [out, in]."""
+        """x @ weight.T + bias: [.., in] with a weight [out, in] and a bias [out] is [.., out].
+
+        ShapeError unless the weight is a matrix with self's last size, DTypeError for what is no tensor.
+
+        >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0, 1.0], [0.0, 2.0]]), Tensor([0.0, 1.0])).tolist()
+        [[3.0, 5.0]]
+        """
         only_tensors([weight] if bias is None else [weight, bias], "linear", Linalg)
         if weight.ndim != 2:
             raise ShapeError(f"linear with a weight of shape {show(weight.shape)}", place=caller(), expected="[out, in]")
@@ -72,16 +87,34 @@ class Linalg(Reduce):
         return out if bias is None else out + bias
 
     def outer(self, other: Self) -> Self:
-        """[M], [N] -> [M, N]: all products."""
+        """All products of two vectors [M] and [N], as [M, N]; other shapes are flattened.
+
+        DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2]).outer([3, 4]).tolist()
+        [[3, 4], [6, 8]]
+        """
         y = self._other(other)
         return self.reshape(-1, 1) * y.reshape(1, -1)
 
     def tril(self, diagonal: int = 0) -> Self:
-        """The elements on and below a diagonal of the last two axes, 0 above."""
+        """The elements on and below a diagonal of the last two axes, 0 above, in self's shape and dtype.
+
+        AxisError for fewer than two axes.
+
+        >>> Tensor([[1, 2], [3, 4]]).tril().tolist()
+        [[1, 0], [3, 4]]
+        """
         return self._triangle(diagonal, lower=True)
 
     def triu(self, diagonal: int = 0) -> Self:
-        """The elements on and above a diagonal of the last two axes, 0 below."""
+        """The elements on and above a diagonal of the last two axes, 0 below, in self's shape and dtype.
+
+        AxisError for fewer than two axes.
+
+        >>> Tensor([[1, 2], [3, 4]]).triu(1).tolist()
+        [[0, 2], [0, 0]]
+        """
         return self._triangle(diagonal, lower=False)
 
     def _triangle(self, diagonal: int, lower: bool) -> Self:

@@ -35,32 +35,71 @@ class Loss(Norm):
         return self._like(wanted.uop)
 
     def mse_loss(self, target: Any, reduction: str = "mean") -> Self:
-        """(x - target)^2."""
+        """The squared distances (self - target)**2 of two tensors of one shape, their mean by default.
+
+        reduction  "mean", "sum", or "none" for self's shape
+
+        ShapeError for another shape, DTypeError for another reduction.
+
+        >>> Tensor([1.0, 2.0]).mse_loss([0.0, 4.0]).item()
+        2.5
+        """
         difference = self - self._same_shape(target, "mse_loss")
         return (difference * difference)._reduced(reduction)
 
     def l1_loss(self, target: Any, reduction: str = "mean") -> Self:
-        """|x - target|."""
+        """The distances |self - target| of two tensors of one shape, their mean by default.
+
+        reduction  "mean", "sum", or "none" for self's shape
+
+        ShapeError for another shape, DTypeError for another reduction.
+
+        >>> Tensor([1.0, 2.0]).l1_loss([0.0, 4.0]).item()
+        1.5
+        """
         return (self - self._same_shape(target, "l1_loss")).abs()._reduced(reduction)
 
     def binary_cross_entropy(self, target: Any, reduction: str = "mean") -> Self:
-        """-(y log x + (1 - y) log(1 - x)) of probabilities x; the logarithms are kept above -100, so no loss is infinite."""
+        """-(y log x + (1 - y) log(1 - x)) of probabilities x = self and targets y of self's shape, their mean by default.
+
+        reduction  "mean", "sum", or "none" for self's shape
+
+        The logarithms are kept above -100, so no loss is infinite. ShapeError for another shape, DTypeError for another
+        reduction.
+
+        >>> Tensor([0.0, 1.0]).binary_cross_entropy([0.0, 0.0]).item()
+        50.0
+        """
         y, x = self._same_shape(target, "binary_cross_entropy")._wide(), self._wide()
         out = -(y * x.log().maximum(-100.0) + (1.0 - y) * (-x).log1p().maximum(-100.0))
         return out._reduced(reduction)._rounded_to(self)
 
     def binary_cross_entropy_with_logits(self, target: Any, reduction: str = "mean") -> Self:
-        """binary_cross_entropy() of sigmoid(x), without overflow."""
+        """binary_cross_entropy() of sigmoid(self) without overflow, with targets of self's shape, the mean by default.
+
+        reduction  "mean", "sum", or "none" for self's shape
+
+        ShapeError for another shape, DTypeError for another reduction.
+
+        >>> Tensor([1000.0]).binary_cross_entropy_with_logits([0.0]).item()
+        1000.0
+        """
         y, x = self._same_shape(target, "binary_cross_entropy_with_logits")._wide(), self._wide()
         out = x.maximum(0) - x * y + (-x.abs()).exp().log1p()
         return out._reduced(reduction)._rounded_to(self)
 
     def nll_loss(self, target: Any, weight: Self | None = None, ignore_index: int | None = None, reduction: str = "mean") -> Self:
-        """-x[n, target[n, ..], ..] of logarithms of probabilities [N, C, ..] (or [C]) and integer classes [N, ..] (or ()).
+        """-x[n, target[n, ..], ..] of log probabilities x = self [N, C, ..] and classes [N, ..] (or [C] and ()), their mean.
 
-        weight        [C]: what a class counts; the mean is the weighted one
-        ignore_index  a class that counts nothing
-        A target outside 0..C has no loss.
+        weight        [C]: a factor for each class; the mean is the weighted one
+        ignore_index  a class without loss
+        reduction     "mean", "sum", or "none" for the shape of the target
+
+        A target outside 0..C has no loss. ShapeError where the shapes do not fit, DTypeError for classes that are not
+        integers and for another reduction.
+
+        >>> Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss([0, 1]).item()
+        2.5
         """
         losses, counts = self._wide()._class_losses(self._classes(target, "nll_loss"), weight, ignore_index, 0.0)
         return losses._averaged(counts, reduction)._rounded_to(self)
@@ -73,9 +112,17 @@ class Loss(Norm):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> Self:
-        """nll_loss() of the log_softmax of logits [N, C, ..] (or [C]); the target may be probabilities in the logits' shape too.
+        """nll_loss() of the log_softmax() of logits self [N, C, ..] (or [C]); a target of self's shape is probabilities.
 
-        label_smoothing  the part of each target that is spread over all classes
+        weight           [C]: a factor for each class; the mean is the weighted one
+        ignore_index     a class without loss
+        reduction        "mean", "sum", or "none" for the shape of the classes
+        label_smoothing  the part of each target that is spread over all classes, in 0..=1
+
+        ShapeError where the shapes do not fit and for another smoothing, DTypeError for another reduction.
+
+        >>> Tensor([[0.0, -1000.0]]).cross_entropy([0]).item()
+        0.0
         """
         wanted = self._other(target)
         label_smoothing = real(label_smoothing, "label_smoothing", 0.0, 1.0, ShapeError)

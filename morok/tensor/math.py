@@ -243,18 +243,36 @@ class Math(Movement):
     # Operators.
 
     def __add__(self, other: Any) -> Self:
+        """self + other, element by element: shapes broadcast, dtypes promote; of two bools, their or.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+        """
         return self._binary(Op.Add, other)
 
     def __radd__(self, other: Any) -> Self:
         return self._binary(Op.Add, other, reverse=True)
 
     def __sub__(self, other: Any) -> Self:
+        """self - other, element by element: shapes broadcast, dtypes promote, integers wrap.
+
+        DTypeError for two bools, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([5, 7]).subtract([1, 2]).tolist()
+        [4, 5]
+        """
         return self._binary(Op.Sub, other)
 
     def __rsub__(self, other: Any) -> Self:
         return self._binary(Op.Sub, other, reverse=True)
 
     def __mul__(self, other: Any) -> Self:
+        """self * other, element by element: shapes broadcast, dtypes promote, integers wrap; of two bools, their and.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([5, 7]).multiply([1, 2]).tolist()
+        [5, 14]
+        """
         return self._binary(Op.Mul, other)
 
     def __rmul__(self, other: Any) -> Self:
@@ -267,6 +285,13 @@ class Math(Movement):
         return self._like(a / b)
 
     def __truediv__(self, other: Any) -> Self:
+        """self / other, element by element, as floats: shapes broadcast, dtypes promote, two integers give f32.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, -6]).divide([4, 3]).tolist()
+        [0.25, -2.0]
+        """
         return self._divide(other, reverse=False)
 
     def __rtruediv__(self, other: Any) -> Self:
@@ -279,6 +304,13 @@ class Math(Movement):
         return self._total(other, True, "//", floor_divide, float_floor_divide)
 
     def __mod__(self, other: Any) -> Self:
+        """The remainder of `self // other`, element by element, with the sign of `other`: shapes broadcast, dtypes promote.
+
+        An integer divisor 0 gives 0. ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([7, -7]).remainder(3).tolist()
+        [1, 2]
+        """
         return self._total(other, False, "%", floor_modulo, float_floor_modulo)
 
     def __rmod__(self, other: Any) -> Self:
@@ -298,42 +330,92 @@ class Math(Movement):
         return self._total(other, True, "**", _power, _power)
 
     def __lshift__(self, other: Any) -> Self:
+        """self * 2**other in self's and other's promoted dtype: shapes broadcast, bits shifted out are lost.
+
+        DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 3]).bitwise_left_shift(2).tolist()
+        [4, 12]
+        """
         return self._total(other, False, "<<", _shift_left, None)
 
     def __rlshift__(self, other: Any) -> Self:
         return self._total(other, True, "<<", _shift_left, None)
 
     def __rshift__(self, other: Any) -> Self:
+        """self // 2**other in self's and other's promoted dtype: shapes broadcast, the sign bit is repeated.
+
+        DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([12, -3]).bitwise_right_shift(1).tolist()
+        [6, -2]
+        """
         return self._total(other, False, ">>", _shift_right, None)
 
     def __rrshift__(self, other: Any) -> Self:
         return self._total(other, True, ">>", _shift_right, None)
 
     def __and__(self, other: Any) -> Self:
+        """The bitwise and of integers or bools, element by element: shapes broadcast, dtypes promote.
+
+        DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([6, 5]).bitwise_and(3).tolist()
+        [2, 1]
+        """
         return self._binary(Op.And, other)
 
     def __rand__(self, other: Any) -> Self:
         return self._binary(Op.And, other, reverse=True)
 
     def __or__(self, other: Any) -> Self:
+        """The bitwise or of integers or bools, element by element: shapes broadcast, dtypes promote.
+
+        DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([6, 5]).bitwise_or(3).tolist()
+        [7, 7]
+        """
         return self._binary(Op.Or, other)
 
     def __ror__(self, other: Any) -> Self:
         return self._binary(Op.Or, other, reverse=True)
 
     def __xor__(self, other: Any) -> Self:
+        """The bitwise exclusive or of integers or bools, element by element: shapes broadcast, dtypes promote.
+
+        DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([6, 5]).bitwise_xor(3).tolist()
+        [5, 6]
+        """
         return self._binary(Op.Xor, other)
 
     def __rxor__(self, other: Any) -> Self:
         return self._binary(Op.Xor, other, reverse=True)
 
     def __neg__(self) -> Self:
+        """-self, element by element, in self's shape and dtype; unsigned integers wrap. DTypeError for bools.
+
+        >>> Tensor([1.0, -2.0]).negative().tolist()
+        [-1.0, 2.0]
+        """
         return self._numeric(Op.Neg)
 
     def __pos__(self) -> Self:
+        """The same elements, in self's shape and dtype.
+
+        >>> Tensor([1.0, -2.0]).positive().tolist()
+        [1.0, -2.0]
+        """
         return self._same()
 
     def __invert__(self) -> Self:
+        """The complement of every bit, in self's shape and dtype; of bools the negation. DTypeError for floats.
+
+        >>> Tensor([0, 5]).bitwise_invert().tolist()
+        [-1, -6]
+        """
         if self.dtype.is_float:
             raise DTypeError(f"~ of {self.dtype}", place=caller(), expected="integers or bools")
         return self._like(~self.uop)
@@ -342,21 +424,63 @@ class Math(Movement):
         return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
 
     def __lt__(self, other: Any) -> Self:
+        """self < other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).less(2).tolist()
+        [True, False, False]
+        """
         return self._binary(Op.Lt, other)
 
     def __le__(self, other: Any) -> Self:
+        """self <= other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).less_equal(2).tolist()
+        [True, True, False]
+        """
         return self._binary(Op.Le, other)
 
     def __gt__(self, other: Any) -> Self:
+        """self > other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).greater(2).tolist()
+        [False, False, True]
+        """
         return self._binary(Op.Gt, other)
 
     def __ge__(self, other: Any) -> Self:
+        """self >= other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).greater_equal(2).tolist()
+        [False, True, True]
+        """
         return self._binary(Op.Ge, other)
 
     def __eq__(self, other: object) -> Self:  # type: ignore[override]
+        """self == other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).equal(2).tolist()
+        [False, True, False]
+        """
         return self._binary(Op.Eq, other)
 
     def __ne__(self, other: object) -> Self:  # type: ignore[override]
+        """self != other as bool, element by element: shapes broadcast, dtypes promote; True beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).not_equal(2).tolist()
+        [True, False, True]
+        """
         return self._binary(Op.Ne, other)
 
     __hash__ = object.__hash__
@@ -364,56 +488,168 @@ class Math(Movement):
     # The same by name.
 
     def add(self, other: Any) -> Self:
+        """self + other, element by element: shapes broadcast, dtypes promote, integers wrap; of two bools, their or.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2]).add([[10], [20]]).tolist()
+        [[11, 12], [21, 22]]
+        """
         return self.__add__(other)
 
     def sub(self, other: Any) -> Self:
+        """self - other, element by element: shapes broadcast, dtypes promote, integers wrap.
+
+        DTypeError for two bools, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([5, 7]).sub([1, 2]).tolist()
+        [4, 5]
+        """
         return self.__sub__(other)
 
     def mul(self, other: Any) -> Self:
+        """self * other, element by element: shapes broadcast, dtypes promote, integers wrap; of two bools, their and.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([5, 7]).mul([1, 2]).tolist()
+        [5, 14]
+        """
         return self.__mul__(other)
 
     def div(self, other: Any) -> Self:
+        """self / other, element by element, as floats: shapes broadcast, dtypes promote, two integers give f32.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, -6]).div([4, 3]).tolist()
+        [0.25, -2.0]
+        """
         return self.__truediv__(other)
 
     def floor_divide(self, other: Any) -> Self:
+        """self / other rounded down, element by element: shapes broadcast, dtypes promote.
+
+        An integer divisor 0 gives 0. ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([7, -7]).floor_divide(2).tolist()
+        [3, -4]
+        """
         return self.__floordiv__(other)
 
     def mod(self, other: Any) -> Self:
+        """The remainder of `self // other`, element by element, with the sign of `other`: shapes broadcast, dtypes promote.
+
+        An integer divisor 0 gives 0. ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([7, -7]).mod(3).tolist()
+        [1, 2]
+        """
         return self.__mod__(other)
 
     def pow(self, other: Any) -> Self:
+        """self ** other, element by element: shapes broadcast, dtypes promote, integers wrap.
+
+        A negative integer exponent gives 0, or a power of 1 or -1. ShapeError unless the shapes broadcast, DeviceError for a
+        tensor of another device.
+
+        >>> Tensor([2, 3]).pow(2).tolist()
+        [4, 9]
+        """
         return self.__pow__(other)
 
     def neg(self) -> Self:
+        """-self, element by element, in self's shape and dtype; unsigned integers wrap. DTypeError for bools.
+
+        >>> Tensor([1, -2]).neg().tolist()
+        [-1, 2]
+        """
         return -self
 
     def abs(self) -> Self:
+        """The magnitude of each element, in self's shape and dtype; the least integer stays as it is.
+
+        >>> Tensor([1.5, -2.0]).abs().tolist()
+        [1.5, 2.0]
+        """
         return self.__abs__()
 
     def eq(self, other: Any) -> Self:
+        """self == other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).eq(2).tolist()
+        [False, True, False]
+        """
         return self.__eq__(other)
 
     def ne(self, other: Any) -> Self:
+        """self != other as bool, element by element: shapes broadcast, dtypes promote; True beside NaN.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 2, 3]).ne(2).tolist()
+        [True, False, True]
+        """
         return self.__ne__(other)
 
     def maximum(self, other: Any) -> Self:
-        """The greater; NaN if either is."""
+        """The greater of self and other, element by element: shapes broadcast, dtypes promote; NaN if either is.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 5]).maximum(3).tolist()
+        [3, 5]
+        """
         return self._binary(Op.Max, other)
 
     def minimum(self, other: Any) -> Self:
-        """The lesser; NaN if either is."""
+        """The lesser of self and other, element by element: shapes broadcast, dtypes promote; NaN if either is.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([1, 5]).minimum(3).tolist()
+        [1, 3]
+        """
         return self._binary(Op.Min, other)
 
     def logical_not(self) -> Self:
+        """True where an element is 0 (NaN is not), as bool in self's shape.
+
+        >>> Tensor([0.0, 2.0]).logical_not().tolist()
+        [True, False]
+        """
         return self._like(~cast_to(self.uop, dtypes.bool))
 
     def logical_and(self, other: Any) -> Self:
+        """True where neither element is 0, as bool: shapes broadcast.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([0, 1, 2]).logical_and([1, 0, 3]).tolist()
+        [False, False, True]
+        """
         return self.bool() & self._make(self._operand(other), self.device).bool()
 
     def logical_or(self, other: Any) -> Self:
+        """True where one element at least is not 0, as bool: shapes broadcast.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([0, 1, 0]).logical_or([1, 0, 0]).tolist()
+        [True, True, False]
+        """
         return self.bool() | self._make(self._operand(other), self.device).bool()
 
     def logical_xor(self, other: Any) -> Self:
+        """True where exactly one of two elements is 0, as bool: shapes broadcast.
+
+        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+        >>> Tensor([0, 1, 2]).logical_xor([1, 0, 3]).tolist()
+        [True, True, False]
+        """
         return self.bool() ^ self._make(self._operand(other), self.device).bool()
 
     # The array API standard's names of operators.
@@ -428,44 +664,91 @@ class Math(Movement):
     # Dtypes.
 
     def cast(self, dtype: Any) -> Self:
-        """Converted as NumPy's astype converts one element: integers wrap, floats truncate, everything that is not 0 is True.
+        """The elements at another dtype, in self's shape, as NumPy's astype converts them.
 
-        A float that does not fit becomes the low bits of the least i32 (of the least i64 for i64, u32 and u64), as on x86.
+        Integers wrap, floats truncate, everything but 0 is True. A float that does not fit becomes the low bits of the least
+        i32 (of the least i64 for i64, u32 and u64), as on x86. DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor([1.9, -1.9, 300.0]).cast("i8").tolist()
+        [1, -1, 44]
         """
         d = as_dtype(dtype)
         return self._same() if d is self.dtype else self._like(cast_to(self.uop, d))
 
     def astype(self, dtype: Any, copy: bool = True) -> Self:
+        """The elements at another dtype, in self's shape: cast() by NumPy's name; `copy` has no effect.
+
+        DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor([1.9, -1.9]).astype("int32").tolist()
+        [1, -1]
+        """
         return self.cast(dtype)
 
     def bitcast(self, dtype: Any) -> Self:
-        """The same bits as another dtype of the same width."""
+        """The same bits at another dtype of the same width, in self's shape. DTypeError for another width.
+
+        >>> Tensor([1.0]).bitcast(dtypes.i32).tolist()
+        [1065353216]
+        """
         d = as_dtype(dtype)
         if d.itemsize != self.dtype.itemsize:
             raise DTypeError(f"{self.dtype} and {d} differ in width", place=caller(), expected=f"{self.dtype.bits} bits")
         return self._like(self.uop.bitcast(d))
 
     def float(self) -> Self:
+        """The elements as f32, in self's shape, as cast() converts them.
+
+        >>> Tensor([1, 2]).float().dtype
+        f32
+        """
         return self.cast(dtypes.f32)
 
     def int(self) -> Self:
+        """The elements as i32, in self's shape, as cast() converts them.
+
+        >>> Tensor([1.9, -1.9]).int().tolist()
+        [1, -1]
+        """
         return self.cast(dtypes.i32)
 
     def bool(self) -> Self:
+        """True where an element is not 0 (NaN included), in self's shape.
+
+        >>> Tensor([0.0, 0.5]).bool().tolist()
+        [False, True]
+        """
         return self.cast(dtypes.bool)
 
     # Choosing.
 
     def clip(self, min: Any = None, max: Any = None) -> Self:
-        """Values brought between `min` and `max`. A Python integer below (above) all of the dtype's does not bound them."""
+        """The elements brought between `min` and `max` (None: no bound), shapes broadcast, dtypes promote.
+
+        A Python integer below (above) every number of the dtype is no bound. ShapeError unless the shapes broadcast.
+
+        >>> Tensor([-5, 0, 5]).clip(-1, 2).tolist()
+        [-1, 0, 2]
+        """
         x = self._same() if min is None or outside(min, self.dtype) < 0 else self.maximum(min)
         return x if max is None or outside(max, self.dtype) > 0 else x.minimum(max)
 
     def clamp(self, min: Any = None, max: Any = None) -> Self:
+        """The elements brought between `min` and `max`: clip() by torch's name. ShapeError unless the shapes broadcast.
+
+        >>> Tensor([-5, 0, 5]).clamp(-1, 2).tolist()
+        [-1, 0, 2]
+        """
         return self.clip(min, max)
 
     def where(self, x: Any, y: Any) -> Self:
-        """`x` where this condition is true, else `y`."""
+        """`x` where this condition is true, else `y`: shapes broadcast, the dtypes of `x` and `y` promote.
+
+        DTypeError unless self is bool, ShapeError unless the shapes broadcast.
+
+        >>> (Tensor([1, 2, 3]) > 1).where(10, [4, 5, 6]).tolist()
+        [4, 10, 10]
+        """
         if not self.dtype.is_bool:
             raise DTypeError(
                 f"where() on {self.dtype}", place=caller(), expected="a bool condition", hint="compare first: (t > 0).where(..)"
@@ -488,11 +771,23 @@ class Math(Movement):
         return self._operand(value) if number is None else constant(number, natural_dtype(number), self.device)
 
     def masked_fill(self, mask: Any, value: Any) -> Self:
-        """`value` where `mask` is true."""
+        """`value` where the bools of `mask` are true, self's elements elsewhere: shapes broadcast, dtypes promote.
+
+        DTypeError unless `mask` is bool, ShapeError unless the shapes broadcast.
+
+        >>> Tensor([1, 2, 3]).masked_fill([True, False, True], 0).tolist()
+        [0, 2, 0]
+        """
         return self._other(mask).where(value, self)
 
     def pad(self, padding: Any, value: Number = 0) -> Self:
-        """Elements put before and after each axis: pairs, one an axis, None for none; filled with `value`."""
+        """The elements with `value` put before and after each axis, in self's dtype: one pair of counts an axis, None for none.
+
+        ShapeError for another number of pairs and for negative counts, ArgumentTypeError for what is no list of pairs.
+
+        >>> Tensor([1, 2]).pad([(1, 2)], 9).tolist()
+        [9, 1, 2, 9, 9]
+        """
         padded, filling = self._pad_zero(padding), self._converted(value)
         if filling is UOp.const(0, self.dtype) or padded.shape == self.shape:
             return padded

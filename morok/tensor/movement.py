@@ -86,7 +86,13 @@ class Movement(Lazy):
         return tuple(sorted(axes))
 
     def reshape(self, *shape: Any) -> Self:
-        """The same elements in order, in another shape; one -1 is worked out. ShapeError if the sizes differ."""
+        """The same elements in order, in another shape; one -1 is worked out.
+
+        ShapeError unless both shapes have the same number of elements, and for more than one -1.
+
+        >>> Tensor.arange(6).reshape(2, -1).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+        """
         wanted = shape_argument(shape)
         unknown = [i for i, d in enumerate(wanted) if isinstance(d, int) and d == -1]
         total = self.size
@@ -112,14 +118,26 @@ class Movement(Lazy):
         return self._like(reshaped(self.uop, wanted))
 
     def flatten(self, start: int = 0, end: int = -1) -> Self:
-        """The dimensions `start` to `end` (both included) made one."""
+        """The elements with the axes `start` to `end` (both included) made one.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor.zeros(2, 3, 4).flatten(1).shape
+        (2, 12)
+        """
         if self.ndim == 0:
             return self.reshape(1)
         s, e = self._axis(start), self._axis(end)
         return self.reshape(*self.shape[:s], prod(self.shape[s : e + 1]), *self.shape[e + 1 :])
 
     def expand(self, *shape: Any) -> Self:
-        """Dimensions of size 1 repeated without copying; -1 leaves one as it is; new ones stand in front."""
+        """The elements with axes of size 1 repeated, nothing copied; -1 keeps a size, new axes stand in front.
+
+        ShapeError unless, from the right, sizes are equal or 1 in self.
+
+        >>> Tensor([[1], [2]]).expand(2, 3).tolist()
+        [[1, 1, 1], [2, 2, 2]]
+        """
         wanted = shape_argument(shape)
         padded = (1,) * (len(wanted) - self.ndim) + self.shape
         full = tuple(p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False))
@@ -138,10 +156,19 @@ class Movement(Lazy):
         return self._like(expanded(self.uop, fitting(full)))
 
     def broadcast_to(self, shape: Sequence[Dim]) -> Self:
+        """The elements broadcast to `shape`: expand() by NumPy's name. ShapeError where they do not broadcast.
+
+        >>> Tensor([1, 2]).broadcast_to((2, 2)).tolist()
+        [[1, 2], [1, 2]]
+        """
         return self.expand(shape)
 
     def permute(self, *axes: Any) -> Self:
-        """The axes in another order."""
+        """The elements with the axes in another order. ShapeError unless `axes` names each axis once.
+
+        >>> Tensor.zeros(2, 3, 4).permute(2, 0, 1).shape
+        (4, 2, 3)
+        """
         order = shape_argument(axes)
         wanted = tuple(self._axis(a) for a in order if isinstance(a, int))
         if sorted(wanted) != list(range(self.ndim)):
@@ -162,10 +189,21 @@ class Movement(Lazy):
         return self._like(UOp.new(Op.Permute, (uop,), wanted))
 
     def permute_dims(self, axes: Sequence[int]) -> Self:
+        """The elements with the axes in another order: permute() by the array API's name.
+
+        ShapeError unless `axes` names each axis once.
+
+        >>> Tensor.zeros(2, 3, 4).permute_dims((2, 0, 1)).shape
+        (4, 2, 3)
+        """
         return self.permute(axes)
 
     def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
-        """Two axes exchanged."""
+        """The elements with two axes exchanged, the first two by default. AxisError for an axis outside the shape.
+
+        >>> Tensor.zeros(2, 3, 4).transpose(0, 2).shape
+        (4, 3, 2)
+        """
         a, b = self._axis(dim0), self._axis(dim1)
         order = list(range(self.ndim))
         order[a], order[b] = order[b], order[a]
@@ -173,19 +211,36 @@ class Movement(Lazy):
 
     @property
     def T(self) -> Self:
-        """The axes in reverse order."""
+        """The elements with the axes in reverse order.
+
+        >>> Tensor.zeros(2, 3, 4).T.shape
+        (4, 3, 2)
+        """
         return self.permute(*range(self.ndim - 1, -1, -1))
 
     @property
     def mT(self) -> Self:
-        """The last two axes exchanged."""
+        """The elements with the last two axes exchanged. AxisError for fewer than two axes.
+
+        >>> Tensor.zeros(2, 3, 4).mT.shape
+        (2, 4, 3)
+        """
         return self.transpose(-2, -1)
 
     def matrix_transpose(self) -> Self:
+        """The elements with the last two axes exchanged: `mT` as a method. AxisError for fewer than two axes.
+
+        >>> Tensor.zeros(2, 3, 4).matrix_transpose().shape
+        (2, 4, 3)
+        """
         return self.mT
 
     def moveaxis(self, source: int, destination: int) -> Self:
-        """One axis moved to another place, the others in their order."""
+        """The elements with one axis at another place, the others in their order. AxisError for an axis outside the shape.
+
+        >>> Tensor.zeros(2, 3, 4).moveaxis(0, 2).shape
+        (3, 4, 2)
+        """
         s, d = self._axis(source), self._axis(destination)
         order = [a for a in range(self.ndim) if a != s]
         order.insert(d, s)
@@ -193,7 +248,13 @@ class Movement(Lazy):
 
     @other_names
     def flip(self, *axes: Any, **also: Unpack[AnyAxes]) -> Self:
-        """The order along these axes reversed (all of them if none is named)."""
+        """The elements in reverse order along these axes (all axes if none is named), in self's shape.
+
+        AxisError for an axis outside the shape, ShapeError for an axis named twice.
+
+        >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
+        [[2, 1], [4, 3]]
+        """
         named = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
         reversed_axes = self._axes(named)
         if not reversed_axes:
@@ -201,7 +262,14 @@ class Movement(Lazy):
         return self._like(UOp.new(Op.Flip, (self.uop,), tuple(a in reversed_axes for a in range(self.ndim))))
 
     def shrink(self, bounds: Sequence[tuple[Dim, Dim] | None]) -> Self:
-        """Of each axis the elements from a begin to an end (left out); None keeps all."""
+        """The elements from a begin up to an end (left out) of each axis: one pair an axis, None for all of it.
+
+        ShapeError unless 0 <= begin <= end <= size and for another number of pairs; ArgumentTypeError for what is no list of
+        pairs.
+
+        >>> Tensor([[1, 2, 3], [4, 5, 6]]).shrink([None, (1, 3)]).tolist()
+        [[2, 3], [5, 6]]
+        """
         edges = self._edges(bounds, "shrink")
         full = [(0, d) if e is None else e for e, d in zip(edges, self.shape, strict=True)]
         for (b, e), d in zip(full, self.shape, strict=True):
@@ -245,7 +313,11 @@ class Movement(Lazy):
 
     @other_names
     def squeeze(self, dim: int | Sequence[int] | None = None, **also: Unpack[AsAxes]) -> Self:
-        """Dimensions of size 1 taken out: all of them, or those named."""
+        """The elements without axes of size 1: all of them, or those named. ShapeError for an axis of another size.
+
+        >>> Tensor.zeros(1, 3, 1).squeeze().shape, Tensor.zeros(1, 3, 1).squeeze(0).shape
+        ((3,), (3, 1))
+        """
         axes = self._axes(dim)
         if dim is not None and any(self.shape[a] != 1 for a in axes):
             raise ShapeError(f"axis {dim} of shape {show(self.shape)} cannot be squeezed", place=caller(), expected="size 1")
@@ -253,17 +325,32 @@ class Movement(Lazy):
 
     @other_names
     def unsqueeze(self, dim: int, **also: Unpack[AsAxis]) -> Self:
-        """A dimension of size 1 put in before axis `dim`."""
+        """The elements with an axis of size 1 put in before axis `dim`. AxisError for an axis outside the shape.
+
+        >>> Tensor.zeros(2, 3).unsqueeze(-1).shape
+        (2, 3, 1)
+        """
         a = self._axis(dim, extra=1)
         return self.reshape((*self.shape[:a], 1, *self.shape[a:]))
 
     @other_names
     def expand_dims(self, axis: int = 0, **also: Unpack[Along]) -> Self:
+        """The elements with an axis of size 1 put in before `axis`: unsqueeze() by NumPy's name.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor.zeros(2, 3).expand_dims(0).shape
+        (1, 2, 3)
+        """
         return self.unsqueeze(axis)
 
     @other_names
     def repeat_interleave(self, repeats: int, axis: int, **also: Unpack[Along]) -> Self:
-        """Every element along `axis` repeated."""
+        """Every element along `axis` repeated `repeats` times in place. AxisError for an axis outside the shape.
+
+        >>> Tensor([1, 2]).repeat_interleave(2, 0).tolist()
+        [1, 1, 2, 2]
+        """
         a, count = self._axis(axis), whole(repeats, "repeats", 0)
         wide = self.unsqueeze(a + 1).expand((*self.shape[: a + 1], count, *self.shape[a + 1 :]))
         return wide.flatten(a, a + 1)

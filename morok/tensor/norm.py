@@ -24,7 +24,13 @@ class Norm(Pool):
     def layernorm(
         self, axis: Axis = -1, eps: float = 1e-5, weight: Self | None = None, bias: Self | None = None, **also: Unpack[Over]
     ) -> Self:
-        """(x - mean) / sqrt(variance + eps) over `axis`, times the weight, plus the bias; both broadcast."""
+        """(x - mean) / sqrt(variance + eps) over `axis`, * weight + bias, in self's shape and float dtype (integers: f32).
+
+        `weight` and `bias` broadcast. AxisError for an axis outside the shape.
+
+        >>> Tensor([1.0, 3.0]).layernorm(eps=0.0).tolist()
+        [-1.0, 1.0]
+        """
         x = self._wide()
         centred = x - x.mean(axis, keepdim=True)
         scale = ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
@@ -32,7 +38,13 @@ class Norm(Pool):
 
     @other_names
     def rms_norm(self, axis: Axis = -1, eps: float = 1e-6, weight: Self | None = None, **also: Unpack[Over]) -> Self:
-        """x / sqrt(mean square + eps) over `axis`, times the weight, which broadcasts."""
+        """x / sqrt(mean square + eps) over `axis`, * weight, in self's shape and float dtype (integers: f32).
+
+        `weight` broadcasts. AxisError for an axis outside the shape.
+
+        >>> Tensor([2.0, -2.0]).rms_norm(eps=0.0).tolist()
+        [1.0, -1.0]
+        """
         x = self._wide()
         return (x * ((x * x).mean(axis, keepdim=True) + eps).rsqrt())._affine(weight, None)._rounded_to(self)
 
@@ -47,9 +59,13 @@ class Norm(Pool):
         axis: int = 1,
         **also: Unpack[Along],
     ) -> Self:
-        """(x - mean) / sqrt(var + eps) * weight + bias, each of shape [C] along `axis`.
+        """(x - mean) / sqrt(var + eps) * weight + bias, each parameter [C] along `axis`, in self's shape and float dtype.
 
-        Where `mean` or `var` is not given it is that of x over all other axes (the variance biased, around the mean of x).
+        Without `mean` or `var` it is that of x over all other axes (the variance biased, around the mean of x). ShapeError
+        for a parameter of another shape, AxisError for an axis outside the shape.
+
+        >>> Tensor([[1.0], [3.0]]).batchnorm(eps=0.0).tolist()
+        [[-1.0], [1.0]]
         """
         a = self._axis(axis)
         size = self.shape[a]
@@ -73,7 +89,13 @@ class Norm(Pool):
         return out._affine(*shaped)._rounded_to(self)
 
     def group_norm(self, groups: int, eps: float = 1e-5, weight: Self | None = None, bias: Self | None = None) -> Self:
-        """layernorm() over each of `groups` groups of channels of [N, C, ..]; weight and bias are [C]."""
+        """layernorm() over each of `groups` groups of the channels of [N, C, ..], in self's shape; weight and bias are [C].
+
+        ShapeError for fewer than two axes and where `groups` does not divide C, DTypeError for a weight that is no tensor.
+
+        >>> Tensor([[1.0, 3.0, 2.0, 6.0]]).group_norm(2, eps=0.0).tolist()
+        [[-1.0, 1.0, -1.0, 1.0]]
+        """
         if self.ndim < 2:
             raise ShapeError(f"group_norm of shape {show(self.shape)}", place=caller(), expected="[N, C, ..]")
         only_tensors([t for t in (weight, bias) if t is not None], "group_norm", Norm)
@@ -97,12 +119,17 @@ class Norm(Pool):
     def scaled_dot_product_attention(
         self, key: Self, value: Self, attn_mask: Self | None = None, is_causal: bool = False, scale: float | None = None
     ) -> Self:
-        """softmax(query @ key.T * scale + mask) @ value, for this query [.., L, E], key [.., S, E] and value [.., S, V].
+        """softmax(self @ key.T * scale + mask) @ value, for query self [.., L, E], key [.., S, E], value [.., S, V]: [.., L, V].
 
         attn_mask  [.., L, S]: bools (False hides), or numbers that are added
         is_causal  hides key s from query l where s > l
         scale      1 / sqrt(E) by default
-        A query that sees no key gives NaN.
+
+        A query that sees no key gives NaN. ShapeError where the shapes do not fit, DTypeError for what is no tensor.
+
+        >>> q, v = Tensor([[0.0]]), Tensor([[1.0], [3.0]])
+        >>> q.scaled_dot_product_attention(Tensor([[0.0], [0.0]]), v).tolist()
+        [[2.0]]
         """
         only_tensors([key, value] if attn_mask is None else [key, value, attn_mask], "attention", Norm)
         if min(self.ndim, key.ndim, value.ndim) < 2 or key.shape[-1] != self.shape[-1] or key.shape[-2] != value.shape[-2]:

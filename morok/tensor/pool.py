@@ -22,9 +22,13 @@ class Pool(Conv):
     __slots__ = ()
 
     def max_pool2d(self, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Sizes = 0, dilation: Sizes = 1) -> Self:
-        """The greatest element of each window of [.., H, W]; NaN if there is one. The stride is the window's size by default.
+        """The greatest element of each window of [.., H, W], in self's dtype, as [.., H', W']; NaN if there is one.
 
-        What is padded never wins.
+        The stride is the window's size by default; padded places never win. ShapeError for fewer than two axes, and for a
+        padding above half of the window.
+
+        >>> Tensor.arange(16).reshape(1, 4, 4).max_pool2d(2).tolist()
+        [[[5, 7], [13, 15]]]
         """
         sizes, strides, pads, dilations = self._pooling("max_pool2d", kernel_size, stride, padding, dilation)
         least = identity(Op.Max, self.dtype)
@@ -33,9 +37,13 @@ class Pool(Conv):
     def avg_pool2d(
         self, kernel_size: Sizes = 2, stride: Sizes | None = None, padding: Sizes = 0, count_include_pad: bool = True
     ) -> Self:
-        """The mean of each window of [.., H, W], of integers as f32. The stride is the window's size by default.
+        """The mean of each window of [.., H, W], in self's float dtype (integers: f32), as [.., H', W'].
 
-        The zeros of the padding are counted, unless `count_include_pad` is False.
+        The stride is the window's size by default. The zeros of the padding count, unless `count_include_pad` is False.
+        ShapeError for fewer than two axes, and for a padding above half of the window.
+
+        >>> Tensor.arange(16).reshape(1, 4, 4).avg_pool2d(2).tolist()
+        [[[2.5, 4.5], [10.5, 12.5]]]
         """
         sizes, strides, pads, dilations = self._pooling("avg_pool2d", kernel_size, stride, padding, 1)
         x = self._wide()

@@ -75,7 +75,14 @@ class Random(Writing):
 
     @staticmethod
     def manual_seed(seed: int) -> None:
-        """Begin anew: the same calls after the same seed give the same numbers."""
+        """A new beginning of the random numbers: the same calls after the same seed give the same numbers; returns None.
+
+        ShapeError for a seed that is no whole number.
+
+        >>> Tensor.manual_seed(1); a = Tensor.rand(3).tolist()
+        >>> Tensor.manual_seed(1); a == Tensor.rand(3).tolist()
+        True
+        """
         GENERATOR.seed(whole(seed, "the seed", -(1 << 63), None))
 
     @classmethod
@@ -103,14 +110,28 @@ class Random(Writing):
 
     @classmethod
     def rand(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """Floats evenly in [0, 1): every multiple of 2^-p, the dtype's precision p."""
+        """A tensor of `shape` with floats evenly in [0, 1), every multiple of 2**-p for a dtype of p bits; by default f32.
+
+        ShapeError for a negative size, DTypeError for an integer dtype.
+
+        >>> x = Tensor.rand(2, 3)
+        >>> x.shape, ((x >= 0) & (x < 1)).all().item()
+        ((2, 3), True)
+        """
         d = _float_dtype(dtype, "rand")
         digits = FLOAT_FORMAT[d][0]
         return cls._bits(new_shape(shape), creation.default_device(device))._fraction(digits, d).contiguous()
 
     @classmethod
     def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
-        """Floats evenly between `low` and `high`, which by rounding may come out itself."""
+        """A tensor of `shape` with floats evenly between `low` and `high`, which rounding may reach; by default f32.
+
+        ShapeError for low > high or an infinite bound, DTypeError for an integer dtype.
+
+        >>> x = Tensor.uniform(2, 3, low=-1.0, high=1.0)
+        >>> x.shape, (x.abs() <= 1).all().item()
+        ((2, 3), True)
+        """
         low, high = finite(low, "low", ShapeError), finite(high, "high", ShapeError)
         if low > high:
             raise ShapeError(f"uniform from {low} to {high}", place=caller(), expected="finite low <= high")
@@ -121,7 +142,15 @@ class Random(Writing):
 
     @classmethod
     def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = None, device: str | None = None) -> Self:
-        """Integers in low..high, `high` left out, each as likely as the others up to (high - low) / 2^64."""
+        """A tensor of `shape` with integers in low..high, `high` left out; by default i64.
+
+        Each is as likely as the others up to (high - low) / 2**64. ShapeError unless low < high fit the dtype, DTypeError for
+        a float dtype.
+
+        >>> x = Tensor.randint(2, 3, low=5, high=7)
+        >>> x.shape, ((x == 5) | (x == 6)).all().item()
+        ((2, 3), True)
+        """
         d = DEFAULT_INT if dtype is None else as_dtype(dtype)
         if not d.is_int:
             raise DTypeError(f"randint of {d}", place=caller(), expected="an integer dtype")
@@ -136,12 +165,24 @@ class Random(Writing):
 
     @classmethod
     def randn(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """Floats of the normal distribution of mean 0 and variance 1."""
+        """A tensor of `shape` with floats of the normal distribution of mean 0 and variance 1; by default f32.
+
+        ShapeError for a negative size, DTypeError for an integer dtype.
+
+        >>> Tensor.randn(2, 3).shape
+        (2, 3)
+        """
         return cls.normal(*shape, dtype=dtype, device=device)
 
     @classmethod
     def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
-        """Floats of a normal distribution (Box and Muller 1958)."""
+        """A tensor of `shape` with floats of a normal distribution (Box and Muller 1958); by default f32.
+
+        ShapeError for a negative `std`, DTypeError for an integer dtype.
+
+        >>> Tensor.normal(2, 3, mean=5.0, std=0.0).tolist()
+        [[5.0, 5.0, 5.0], [5.0, 5.0, 5.0]]
+        """
         d = _float_dtype(dtype, "normal")
         mean, std = real(mean, "the mean", error=ShapeError), real(std, "the standard deviation", 0.0, error=ShapeError)
         sizes, name = new_shape(shape), creation.default_device(device)
@@ -158,11 +199,21 @@ class Random(Writing):
 
     @classmethod
     def randperm(cls, n: int, device: str | None = None) -> Self:
-        """The integers 0..n in an order of chance, as i64."""
+        """The integers 0..n in random order, as i64 in one axis. ShapeError for a negative `n`.
+
+        >>> sorted(Tensor.randperm(4).tolist())
+        [0, 1, 2, 3]
+        """
         return cls._bits((whole(n, "n", 0),), creation.default_device(device)).argsort().contiguous()
 
     def dropout(self, p: float = 0.5, training: bool = True) -> Self:
-        """Each element 0 with probability `p`, the others divided by 1 - p; the tensor itself where `training` is False."""
+        """Each element 0 with probability `p`, else divided by 1 - p, as a float in self's shape; unchanged without `training`.
+
+        ShapeError unless 0 <= p <= 1.
+
+        >>> Tensor([1.0, 2.0]).dropout(0.5, training=False).tolist()
+        [1.0, 2.0]
+        """
         p, training = real(p, "the probability of dropout", 0.0, 1.0, ShapeError), flag(training, "training")
         x = self._like(self._float())
         if not training or p == 0:

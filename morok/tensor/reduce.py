@@ -54,12 +54,24 @@ class Reduce(Activation):
 
     @other_names
     def sum(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> Self:
-        """The sum over `axis` (all axes: None). Integers are added as i64 or u64, halves as f32 and rounded once."""
+        """The sum over `axis` (None: all axes), 0 over nothing. Integers are added as i64 or u64, halves as f32 and rounded once.
+
+        AxisError for an axis outside the shape, ShapeError for an axis named twice, DTypeError for `dtype=bool`.
+
+        >>> Tensor([[1, 2], [3, 4]]).sum(0).tolist(), Tensor([[1, 2], [3, 4]]).sum(1, keepdim=True).shape
+        ([4, 6], (2, 1))
+        """
         return self._accumulate(Op.Add, axis, keepdim, dtype)
 
     @other_names
     def prod(self, axis: Axis = None, keepdim: bool = False, dtype: Any = None, **also: Unpack[Reducing]) -> Self:
-        """The product over `axis`; dtypes as for sum."""
+        """The product over `axis` (None: all axes), 1 over nothing; dtypes as for sum().
+
+        AxisError for an axis outside the shape, ShapeError for an axis named twice, DTypeError for `dtype=bool`.
+
+        >>> Tensor([[1, 2], [3, 4]]).prod(0).tolist()
+        [3, 8]
+        """
         return self._accumulate(Op.Mul, axis, keepdim, dtype)
 
     def _accumulate(self, op: Op, axis: Axis, keepdim: bool, dtype: Any) -> Self:
@@ -72,12 +84,24 @@ class Reduce(Activation):
 
     @other_names
     def max(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
-        """The greatest element; NaN if there is one. ShapeError over an axis without elements."""
+        """The greatest element over `axis` (None: all axes), in self's dtype; NaN if there is one.
+
+        ShapeError over an axis without elements, AxisError for an axis outside the shape.
+
+        >>> Tensor([[1, 5], [3, 4]]).max(1).tolist()
+        [5, 4]
+        """
         return self._extreme(Op.Max, axis, keepdim)
 
     @other_names
     def min(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
-        """The least element; NaN if there is one. ShapeError over an axis without elements."""
+        """The least element over `axis` (None: all axes), in self's dtype; NaN if there is one.
+
+        ShapeError over an axis without elements, AxisError for an axis outside the shape.
+
+        >>> Tensor([[1, 5], [3, 4]]).min(1).tolist()
+        [1, 3]
+        """
         return self._extreme(Op.Min, axis, keepdim)
 
     def _extreme(self, op: Op, axis: Axis, keepdim: bool) -> Self:
@@ -96,17 +120,35 @@ class Reduce(Activation):
 
     @other_names
     def any(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
-        """Whether some element is not 0."""
+        """True where some element over `axis` (None: all axes) is not 0, as bool; False over nothing.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([[0, 0], [0, 4]]).any(1).tolist()
+        [False, True]
+        """
         return self.bool()._reduce(Op.Max, axis, keepdim)
 
     @other_names
     def all(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
-        """Whether every element is not 0."""
+        """True where every element over `axis` (None: all axes) is not 0, as bool; True over nothing.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([[1, 2], [0, 4]]).all(1).tolist()
+        [True, False]
+        """
         return self.bool()._reduce(Op.Min, axis, keepdim)
 
     @other_names
     def count_nonzero(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
-        """How many elements are not 0, as i64."""
+        """The number of elements over `axis` (None: all axes) that are not 0, as i64.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([[1, 2], [0, 4]]).count_nonzero(1).tolist()
+        [2, 1]
+        """
         return self.bool().sum(axis, keepdim)
 
     def _count(self, axis: Axis) -> int | UOp:
@@ -114,7 +156,13 @@ class Reduce(Activation):
 
     @other_names
     def mean(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
-        """The arithmetic mean; integers are averaged as f32."""
+        """The arithmetic mean over `axis` (None: all axes), in self's float dtype (integers: f32); NaN over nothing.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([[1, 2], [3, 5]]).mean(1).tolist()
+        [1.5, 4.0]
+        """
         x = self._like(self._float())
         wide = x.cast(dtypes.f32) if x.dtype in HALVES else x
         return wide.sum(axis, keepdim)._over(self._count(axis)).cast(x.dtype)
@@ -126,7 +174,13 @@ class Reduce(Activation):
 
     @other_names
     def var(self, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> Self:
-        """The mean square distance from the mean, over n - `correction`."""
+        """The variance over `axis` (None: all axes): squared distances from the mean, summed, over n - `correction`, as a float.
+
+        AxisError for an axis outside the shape, ShapeError for a `correction` that is not finite.
+
+        >>> Tensor([1.0, 3.0]).var().item(), Tensor([1.0, 3.0]).var(correction=1).item()
+        (1.0, 2.0)
+        """
         x, correction = self._like(self._float()), finite(correction, "the correction", ShapeError)
         centred = x - x.mean(axis, keepdim=True)
         count = self._count(axis)
@@ -138,17 +192,35 @@ class Reduce(Activation):
 
     @other_names
     def std(self, axis: Axis = None, keepdim: bool = False, correction: float = 0, **also: Unpack[Reducing]) -> Self:
-        """The square root of var()."""
+        """The square root of var(), the standard deviation, in self's float dtype (integers: f32).
+
+        AxisError for an axis outside the shape, ShapeError for a `correction` that is not finite.
+
+        >>> Tensor([1.0, 3.0]).std().item()
+        1.0
+        """
         return self.var(axis, keepdim, correction).sqrt()
 
     @other_names
     def argmax(self, axis: int | None = None, keepdim: bool = False, **also: Unpack[Locating]) -> Self:
-        """The position of the first greatest element (the first NaN, if there is one), as i64. ShapeError where there is none."""
+        """The position of the first greatest element (or NaN) along `axis` (None: in the flat tensor), as i64.
+
+        ShapeError along an axis without elements, AxisError for an axis outside the shape.
+
+        >>> Tensor([[1, 5], [4, 4]]).argmax(1).tolist()
+        [1, 0]
+        """
         return self._position(Op.Max, axis, keepdim)
 
     @other_names
     def argmin(self, axis: int | None = None, keepdim: bool = False, **also: Unpack[Locating]) -> Self:
-        """The position of the first least element (the first NaN, if there is one), as i64. ShapeError where there is none."""
+        """The position of the first least element (or NaN) along `axis` (None: in the flat tensor), as i64.
+
+        ShapeError along an axis without elements, AxisError for an axis outside the shape.
+
+        >>> Tensor([[1, 5], [4, 4]]).argmin(1).tolist()
+        [0, 0]
+        """
         return self._position(Op.Min, axis, keepdim)
 
     def _position(self, op: Op, axis: int | None, keepdim: bool) -> Self:
@@ -178,23 +250,38 @@ class Reduce(Activation):
 
     @other_names
     def softmax(self, axis: int = -1, **also: Unpack[Along]) -> Self:
-        """exp(x) over its sum along `axis`, kept from overflow by the greatest element.
+        """exp(x) over its sum along `axis`, in self's shape and float dtype (integers: f32), without overflow.
 
         Halves are computed as f32 and rounded once. One division a sum: its reciprocal neither over- nor underflows, as the
-        greatest element adds 1 to it.
+        greatest element adds 1 to it. AxisError for an axis outside the shape.
+
+        >>> Tensor([0.0, 0.0]).softmax().tolist()
+        [0.5, 0.5]
         """
         e = self._wide()._shifted(axis)._exp_low()
         return (e * e.sum(axis, keepdim=True).reciprocal())._rounded_to(self)
 
     @other_names
     def log_softmax(self, axis: int = -1, **also: Unpack[Along]) -> Self:
-        """The logarithm of softmax()."""
+        """The logarithm of softmax() along `axis`, in self's shape and float dtype (integers: f32), without underflow.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([0.0, -1000.0]).log_softmax().tolist()
+        [0.0, -1000.0]
+        """
         s = self._shifted(axis)
         return s - s._exp_low().sum(axis, keepdim=True).log()
 
     @other_names
     def logsumexp(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:
-        """log(sum(exp(x))) along `axis`, kept from overflow."""
+        """log(sum(exp(x))) over `axis` (None: all axes), in self's float dtype (integers: f32), without overflow.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([1000.0, 0.0]).logsumexp().item()
+        1000.0
+        """
         m = self._like(self._float())._reduce(Op.Max, axis, keepdim=True)
         m = m.isfinite().where(m, 0.0)
         total = (self - m).exp().sum(axis, keepdim).log()

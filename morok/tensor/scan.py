@@ -35,36 +35,72 @@ class Scan(Joining):
 
     @other_names
     def cumsum(self, axis: int = 0, dtype: Any = None, **also: Unpack[Along]) -> Self:
-        """The sums of the elements up to each one. Integers are added as i64 or u64, halves as f32 and rounded once."""
+        """The sums of the elements up to each one along `axis`, in self's shape; of integers as i64 or u64.
+
+        Halves are added as f32 and rounded once. AxisError for an axis outside the shape.
+
+        >>> Tensor([1, 2, 3]).cumsum().tolist()
+        [1, 3, 6]
+        """
         return self._accumulated(Op.Add, axis, dtype)
 
     @other_names
     def cumprod(self, axis: int = 0, dtype: Any = None, **also: Unpack[Along]) -> Self:
-        """The products of the elements up to each one; dtypes as for cumsum."""
+        """The products of the elements up to each one along `axis`, in self's shape; dtypes as for cumsum().
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([1, 2, 3]).cumprod().tolist()
+        [1, 2, 6]
+        """
         return self._accumulated(Op.Mul, axis, dtype)
 
     @other_names
     def cummax(self, axis: int = 0, **also: Unpack[Along]) -> Self:
-        """The greatest of the elements up to each one; NaN from the first NaN on."""
+        """The greatest of the elements up to each one along `axis`, in self's shape and dtype; NaN from the first NaN on.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([1, 3, 2]).cummax().tolist()
+        [1, 3, 3]
+        """
         return self._scanned(Op.Max, axis)
 
     @other_names
     def cummin(self, axis: int = 0, **also: Unpack[Along]) -> Self:
-        """The least of the elements up to each one; NaN from the first NaN on."""
+        """The least of the elements up to each one along `axis`, in self's shape and dtype; NaN from the first NaN on.
+
+        AxisError for an axis outside the shape.
+
+        >>> Tensor([3, 1, 2]).cummin().tolist()
+        [3, 1, 1]
+        """
         return self._scanned(Op.Min, axis)
 
     @other_names
     def cumulative_sum(
         self, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
     ) -> Self:
-        """cumsum() as the array API standard has it: of vectors without an axis; `include_initial` puts a 0 in front."""
+        """cumsum() as the array API standard has it: of vectors without an axis; `include_initial` puts a 0 in front.
+
+        ShapeError without an axis for more axes than one.
+
+        >>> Tensor([1, 2, 3]).cumulative_sum(include_initial=True).tolist()
+        [0, 1, 3, 6]
+        """
         return self._cumulative(Op.Add, axis, dtype, include_initial)
 
     @other_names
     def cumulative_prod(
         self, axis: int | None = None, dtype: Any = None, include_initial: bool = False, **also: Unpack[AlongOrFlat]
     ) -> Self:
-        """cumprod() as the array API standard has it: of vectors without an axis; `include_initial` puts a 1 in front."""
+        """cumprod() as the array API standard has it: of vectors without an axis; `include_initial` puts a 1 in front.
+
+        ShapeError without an axis for more axes than one.
+
+        >>> Tensor([1, 2, 3]).cumulative_prod(include_initial=True).tolist()
+        [1, 1, 2, 6]
+        """
         return self._cumulative(Op.Mul, axis, dtype, include_initial)
 
     def _cumulative(self, op: Op, axis: int | None, dtype: Any, include_initial: bool) -> Self:

@@ -51,9 +51,12 @@ class Searching(Sorting):
     __slots__ = ()
 
     def searchsorted(self, values: Any, side: str = "left") -> Self:
-        """For each of `values` its place in this sorted tensor of one axis, before equal elements or (`right`) behind them.
+        """The place of each of `values` in this sorted tensor of one axis, as i64: before equals, or behind for side="right".
 
-        By halving: as many steps as the number of elements has binary digits.
+        By halving: as many steps as the number of elements has binary digits. ShapeError for more axes than one.
+
+        >>> Tensor([1, 3, 5]).searchsorted([0, 3, 9]).tolist()
+        [0, 1, 3]
         """
         if self.ndim != 1:
             raise ShapeError(f"searchsorted in shape {show(self.shape)}", place=caller(), expected="one axis")
@@ -76,9 +79,13 @@ class Searching(Sorting):
 
     @other_names
     def scatter(self, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> Self:
-        """This tensor with out[.., indices[.., j, ..], ..] = values[.., j, ..]; of several values for one place the last counts.
+        """self with out[.., indices[.., j, ..], ..] = values[.., j, ..] along `axis`.
 
-        The other axes of all three broadcast; what lies outside the axis is written nowhere.
+        Of several values for one place the last counts. The other axes of all three broadcast; a position outside the axis is
+        written nowhere. ShapeError unless all have as many axes.
+
+        >>> Tensor([0, 0, 0]).scatter(0, [2, 0], [7, 8]).tolist()
+        [8, 0, 7]
         """
         if 0 in self.shape:
             return self
@@ -92,9 +99,13 @@ class Searching(Sorting):
 
     @other_names
     def scatter_add(self, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> Self:
-        """This tensor with values[.., j, ..] added to out[.., indices[.., j, ..], ..], halves as f32 and rounded once.
+        """self with values[.., j, ..] added to out[.., indices[.., j, ..], ..] along `axis`, halves as f32 and rounded once.
 
-        The other axes of all three broadcast; what lies outside the axis is added nowhere.
+        The other axes of all three broadcast; a position outside the axis is added nowhere. ShapeError unless all have as
+        many axes.
+
+        >>> Tensor([0, 0, 0]).scatter_add(0, [2, 2], [7, 8]).tolist()
+        [0, 0, 15]
         """
         if 0 in self.shape:
             return self
@@ -133,7 +144,14 @@ class Searching(Sorting):
     # Computed at once, for the number of distinct elements is a shape.
 
     def unique_all(self) -> UniqueAll:
-        """The distinct elements, in order, and all that is known of them; every NaN is distinct."""
+        """The distinct elements in order, the first place of each, for each element its place among them, and the counts.
+
+        Computed at once, since their number is a shape. Every NaN is distinct.
+
+        >>> found = Tensor([3, 1, 3]).unique_all()
+        >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
+        ([1, 3], [1, 0], [1, 0, 1], [1, 2])
+        """
         flat = self.flatten()
         n = known(flat, 0, "unique")
         ordered, order = flat.sort()
@@ -148,17 +166,29 @@ class Searching(Sorting):
         return UniqueAll(ordered.take(starts, 0), order.take(starts, 0), inverse.reshape(self.shape), ends - starts)
 
     def unique_counts(self) -> UniqueCounts:
-        """The distinct elements, in order, and how often each occurs."""
+        """The distinct elements in order, and the number of times that each occurs, as i64. Computed at once.
+
+        >>> Tensor([3, 1, 3]).unique_counts().counts.tolist()
+        [1, 2]
+        """
         found = self.unique_all()
         return UniqueCounts(found.values, found.counts)
 
     def unique_inverse(self) -> UniqueInverse:
-        """The distinct elements, in order, and for every element its place among them."""
+        """The distinct elements in order, and for each element its place among them, as i64. Computed at once.
+
+        >>> Tensor([3, 1, 3]).unique_inverse().inverse_indices.tolist()
+        [1, 0, 1]
+        """
         found = self.unique_all()
         return UniqueInverse(found.values, found.inverse_indices)
 
     def unique_values(self) -> Self:
-        """The distinct elements, in order; every NaN is distinct."""
+        """The distinct elements in order, in one axis; every NaN is distinct. Computed at once.
+
+        >>> Tensor([3, 1, 3]).unique_values().tolist()
+        [1, 3]
+        """
         values: Self = self.unique_all().values
         return values
 

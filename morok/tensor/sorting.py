@@ -30,7 +30,13 @@ class Sorting(Indexing):
 
     @other_names
     def argsort(self, axis: int = -1, descending: bool = False, stable: bool = True, **also: Unpack[Along]) -> Self:
-        """The positions that sort the tensor along `axis`; equal elements keep their order, whatever `stable` says."""
+        """The positions that sort the tensor along `axis`, as i64 in self's shape; equal elements keep their order.
+
+        NaN is the greatest; `stable` has no effect. AxisError for an axis outside the shape.
+
+        >>> Tensor([3, 1, 2]).argsort().tolist()
+        [1, 2, 0]
+        """
         a, descending = self._axis(axis), flag(descending, "descending")
         flag(stable, "stable")
         n = known(self, a, "a sort")
@@ -50,13 +56,27 @@ class Sorting(Indexing):
 
     @other_names
     def sort(self, axis: int = -1, descending: bool = False, stable: bool = True, **also: Unpack[Along]) -> tuple[Self, Self]:
-        """The elements in order along `axis`, and the positions that they had."""
+        """The elements in order along `axis`, and the positions (i64) that they had; equal elements keep their order.
+
+        NaN is the greatest; `stable` has no effect. AxisError for an axis outside the shape.
+
+        >>> values, places = Tensor([3, 1, 2]).sort(descending=True)
+        >>> values.tolist(), places.tolist()
+        ([3, 2, 1], [0, 2, 1])
+        """
         order = self.argsort(axis, descending, stable).contiguous()
         return self.take_along_axis(order, axis), order
 
     @other_names
     def topk(self, k: int, axis: int = -1, largest: bool = True, **also: Unpack[Along]) -> tuple[Self, Self]:
-        """The `k` greatest elements along `axis` (the least, if not `largest`), the greatest first, and their positions."""
+        """The `k` greatest elements along `axis` (the least, if not `largest`), the greatest first, and their positions (i64).
+
+        ShapeError for a `k` above the axis's size, AxisError for an axis outside the shape.
+
+        >>> values, places = Tensor([3, 1, 2]).topk(2)
+        >>> values.tolist(), places.tolist()
+        ([3, 2], [0, 2])
+        """
         a, k, largest = self._axis(axis), whole(k, "k", 0), flag(largest, "largest")
         if k > known(self, a, "topk"):
             raise ShapeError(f"topk({k}) of shape {show(self.shape)}", place=caller(), expected=f"at most {self.shape[a]}")

@@ -83,15 +83,24 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
 class Tensor(Random):
     """An array that is described first and computed when it is needed.
 
-    `uop` is the graph that describes it, `device` where it will be computed; `shape` and `dtype` come from the graph. Equal
-    expressions over the same tensors are the same graph: `(a + b).uop is (a + b).uop`.
+    `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
+    from the graph. Equal expressions over the same tensors are the same graph.
 
     data    a number, nested lists, an ndarray, a tensor. An ndarray is used without a copy where its layout allows (C order,
-            writable, its own dtype, on the CPU): what is written to it is seen, and what is assigned to the tensor is written
-            to it, as with torch.from_numpy; Tensor(array.copy()) has nothing to do with the array
+            writable, its own dtype, on the CPU): writes to either are seen in the other, as with torch.from_numpy.
+            Tensor(array.copy()) has memory of its own
     dtype   of the elements; by default NumPy's for arrays, and bool, i64 and f32 for Python's bool, int and float
     device  "CPU", "CUDA" or "NULL" (compiles, runs nothing); by default MOROK_DEVICE. "CPU:1" and so on are the CPU as one more
             device
+
+    ShapeError for lists of several lengths, DTypeError for a dtype that tensors do not have, DeviceError for an unknown
+    device.
+
+    >>> a = Tensor([[1, 2], [3, 4]])
+    >>> a.shape, a.dtype, (a + 1).tolist()
+    ((2, 2), i64, [[2, 3], [4, 5]])
+    >>> (a + a).uop is (a + a).uop
+    True
     """
 
     __slots__ = ()
@@ -156,12 +165,22 @@ class Tensor(Random):
 
     @classmethod
     def from_numpy(cls, array: Array) -> Self:
-        """A tensor over an ndarray, as Tensor(array) makes it."""
+        """A tensor over an ndarray, which shares its memory where the layout allows, as Tensor(array).
+
+        DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.from_numpy(np.array([1, 2], np.int32)).dtype
+        i32
+        """
         return cls(array)
 
     @classmethod
     def from_dlpack(cls, source: Any) -> Self:
-        """A tensor over another library's array, without a copy where its layout allows; DTypeError where the library refuses."""
+        """A tensor over another library's array, without a copy where its layout allows. DTypeError where either side refuses.
+
+        >>> Tensor.from_dlpack(np.array([1.0, 2.0])).tolist()
+        [1.0, 2.0]
+        """
         if not hasattr(source, "__dlpack__"):
             raise mistyped(source, "the source of from_dlpack", "an array of a library that speaks DLPack", DTypeError)
         return cls(dlpack_array(source))
@@ -170,14 +189,25 @@ class Tensor(Random):
 
     @property
     def buffer(self) -> Buffer | None:
-        """The memory that holds this tensor's elements, in some order; None while it is lazy."""
+        """The memory that holds the elements, in some order; None while the tensor is lazy.
+
+        >>> (Tensor([1]) + 1).buffer is None, (Tensor([1]) + 1).realize().buffer.nbytes
+        (True, 8)
+        """
         uop = self.uop
         while uop.op in MOVEMENT:
             uop = uop.src[0]
         return registry.memory_of(uop) if uop.op is Op.Buffer else None
 
     def realize(self, *others: Tensor, config: OptimizerConfig | None = None) -> Self:
-        """Compute this tensor (and `others` together with it), with kernels optimized as `config` says; returns itself."""
+        """This tensor itself, computed now, with `others` in one go; `config` says how kernels are optimized.
+
+        DTypeError for what is no tensor, ArgumentTypeError for what is no OptimizerConfig.
+
+        >>> t = Tensor([1]) + 1
+        >>> t.realize() is t
+        True
+        """
         for other in others:
             if not isinstance(other, Tensor):
                 raise DTypeError(f"realize() of {type(other).__name__}", place=caller(), expected="tensors")
@@ -187,11 +217,15 @@ class Tensor(Random):
 
     @staticmethod
     def all_reduce(tensors: Sequence[Tensor], op: str = "sum") -> list[Tensor]:
-        """On the device of each of these tensors their sum, element by element; "prod", "max" or "min" in place of "sum".
+        """The sum of tensors on several devices, element by element, on each of them: one tensor a device, in their order.
 
-        The tensors, one a device, are computed first: `Tensor.all_reduce([a.to("CPU"), b.to("CPU:1")])`. ShapeError and
-        DTypeError unless they have one shape and one dtype; DeviceError where two are on one device, or a device cannot read
-        the memory of another.
+        op  "sum", "prod", "max" or "min"
+
+        The tensors, one a device, are computed first. ShapeError and DTypeError unless they have one shape and one dtype;
+        DeviceError where two are on one device, or a device cannot read the memory of another.
+
+        >>> [t.tolist() for t in Tensor.all_reduce([Tensor([1, 2]), Tensor([3, 4], device="CPU:1")])]
+        [[4, 6], [4, 6]]
         """
         parts = _several(tensors, "all_reduce")
         folds = {"sum": Op.Add, "prod": Op.Mul, "max": Op.Max, "min": Op.Min}
@@ -214,43 +248,83 @@ class Tensor(Random):
 
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
-        """Compute several tensors together; what they share is computed once."""
+        """Several tensors computed together, what they share once; returns None. DTypeError for what is no list of tensors.
+
+        >>> a = Tensor([1]) + 1
+        >>> Tensor.realize_batch([a, a * 2])
+        """
         realization.realize(_several(tensors, "realize_batch"))
 
     def prepare(self, config: OptimizerConfig | None = None) -> ExecutionPlan:
-        """Compile once, run many times: `plan.execute()` computes this tensor's value anew from its inputs' memory. `config` says
-        how kernels are optimized.
+        """The compiled plan that computes this tensor: `plan.execute()` computes it anew from its inputs' memory.
+
+        `config` says how kernels are optimized. ArgumentTypeError for what is no OptimizerConfig.
+
+        >>> plan = (Tensor([1, 2]) + 1).prepare()
+        >>> plan.execute().numpy().tolist()
+        [2, 3]
         """
         with _optimized(config):
             return realization.prepare([self])
 
     @staticmethod
     def prepare_batch(tensors: Sequence[Tensor]) -> ExecutionPlan:
-        """One plan for several tensors, one at least; what it returns is the first of them."""
+        """The compiled plan that computes several tensors; executing it returns the first one's buffer.
+
+        DTypeError for no tensors, DeviceError for tensors on several devices.
+
+        >>> Tensor.prepare_batch([Tensor([1, 2]) + 1, Tensor([3]) * 2]).execute().numpy().tolist()
+        [2, 3]
+        """
         given = _several(tensors, "prepare_batch")
         if not given:
             raise DTypeError("prepare_batch() of nothing", place=caller(), expected="at least one tensor")
         return realization.prepare(given)
 
     def schedule(self) -> list[ScheduleItem]:
-        """The kernels that would compute this tensor."""
+        """The kernels that would compute this tensor, in an order in which they may run, each with its buffers.
+
+        >>> len((Tensor([1, 2]) + 1).schedule())
+        1
+        """
         return create_schedule([self])
 
     def kernels(self, device: str | None = None) -> list[KernelCode]:
-        """Name, backend and code of the kernels that compute this tensor, or have computed it; for any device, present or not."""
+        """The name, backend and code of each kernel that computes this tensor, or has computed it, for `device`, present or not.
+
+        DeviceError for an unknown device.
+
+        >>> [k.backend for k in (Tensor([1, 2]) + 1).kernels(device="CUDA")]
+        ['CUDA']
+        """
         return kernels(self, device)
 
     def detach(self) -> Self:
+        """Another tensor of the same elements: assigning to one leaves the other as it is. There are no gradients to cut.
+
+        >>> Tensor([1, 2]).detach().tolist()
+        [1, 2]
+        """
         return self._same()
 
     def clone(self) -> Self:
-        """A copy with memory of its own."""
+        """A copy with memory of its own, in self's shape, dtype and device.
+
+        >>> Tensor([1, 2]).clone().tolist()
+        [1, 2]
+        """
         if current() is not None:
             return self._like(UOp.new(Op.Copy, (self.uop, UOp.new(Op.Device, (), self.device))))
         return type(self)(self.numpy().copy(), self.dtype, self.device)
 
     def to(self, device: Any = None, dtype: Any = None) -> Self:
-        """This tensor on another device, of another dtype, or both: `t.to("CUDA")`, `t.to(dtypes.f64)`, `t.to("CPU", "f16")`."""
+        """This tensor on another device, at another dtype, or both: `t.to("CUDA")`, `t.to(dtypes.f64)`, `t.to("CPU", "f16")`.
+
+        DeviceError for an unknown device, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor([1, 2]).to("CPU:1", "f64").tolist()
+        [1.0, 2.0]
+        """
         if device is not None and not isinstance(device, str):
             if dtype is not None:
                 raise mistyped(device, "the device of to()", "a device's name, where a dtype follows", DTypeError)
@@ -264,13 +338,17 @@ class Tensor(Random):
         return type(self)(values.copy() if shared else values, x.dtype, name)
 
     def assign(self, value: Any) -> Self:
-        """Write `value` into this tensor's memory when it is computed.
+        """This tensor itself, `value` written into its memory when it is computed.
 
-        No other tensor changes: whoever reads the old elements reads them before, and whoever shares the memory, a reshaped
+        No other tensor changes: a reader of the old elements reads them before, and one that shares the memory, a reshaped
         tensor or an equal one, gets a copy of them.
 
-        ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype; UsageError for a view
-        of a tensor in use, which would not see what is written.
+        ShapeError and DTypeError unless `value` has this tensor's shape (or broadcasts to it) and dtype; UsageError for a
+        view of a tensor in use, which would not see the new elements.
+
+        >>> t = Tensor([1, 2])
+        >>> t.assign(t + 1).tolist()
+        [2, 3]
         """
         new = value if isinstance(value, Tensor) else type(self)(value, self.dtype, self.device)
         if new.dtype is not self.dtype:
@@ -323,7 +401,13 @@ class Tensor(Random):
         self.assign(changed)
 
     def numpy(self) -> Array:
-        """The elements as an ndarray; on the CPU a view of the tensor's memory. OutOfMemoryError if there is not enough."""
+        """The elements as an ndarray; on the CPU a view of the tensor's memory. ShapeError where a variable has no value.
+
+        8-bit floats and bf16 become f32. OutOfMemoryError if there is not enough memory.
+
+        >>> Tensor([[1, 2]]).numpy().shape
+        (1, 2)
+        """
         if self.dtype in UNKNOWN_TO_NUMPY:
             return self.cast(dtypes.f32).numpy()
         fixed = stored.constant(self.uop)
@@ -355,13 +439,21 @@ class Tensor(Random):
         return tuple(out)
 
     def item(self) -> Any:
-        """The only element, as a Python number. ShapeError if there are more."""
+        """The only element, as a Python number. ShapeError if there are more or none.
+
+        >>> Tensor([[7]]).item()
+        7
+        """
         if self.size != 1:
             raise ShapeError(f"item() of shape {show(self.shape)}", place=caller(), expected="one element")
         return self.numpy().item()
 
     def tolist(self) -> Any:
-        """The elements as nested lists."""
+        """The elements as nested lists; a number for a scalar.
+
+        >>> Tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         return self.numpy().tolist()
 
     def __bool__(self) -> bool:
@@ -429,22 +521,45 @@ class Tensor(Random):
     # The book's spellings.
 
     def realize_with(self, config: OptimizerConfig) -> Self:
-        """realize() with this choice of optimizations."""
+        """This tensor itself, computed now: realize() with this choice of optimizations.
+
+        ArgumentTypeError for what is no OptimizerConfig.
+
+        >>> (Tensor([1]) + 1).realize_with(OptimizerConfig(Unoptimized())).tolist()
+        [2]
+        """
         return self.realize(config=config)
 
     @classmethod
     def from_slice(cls, data: Any, shape: Sequence[int] | None = None, dtype: Any = None) -> Self:
-        """A tensor of a flat sequence, in `shape`."""
+        """A tensor of a flat sequence, in `shape` (by default one axis).
+
+        ShapeError where the shape has another number of elements.
+
+        >>> Tensor.from_slice([1, 2, 3, 4], (2, 2)).tolist()
+        [[1, 2], [3, 4]]
+        """
         t = cls(data, dtype)
         return t if shape is None else t.reshape(shape)
 
     from_ndarray = from_numpy
 
     def to_ndarray(self, dtype: Any = None) -> Array:
+        """The elements as an ndarray, at `dtype` if one is given: numpy() by the book's name.
+
+        DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor([1, 2]).to_ndarray("f32").tolist()
+        [1.0, 2.0]
+        """
         return (self if dtype is None else self.cast(dtype)).numpy()
 
     def to_vec(self) -> list[Any]:
-        """The elements in row-major order."""
+        """The elements in row-major order, as one list.
+
+        >>> Tensor([[1, 2], [3, 4]]).to_vec()
+        [1, 2, 3, 4]
+        """
         return list(self.numpy().reshape(-1).tolist())
 
     try_reshape = Linalg.reshape

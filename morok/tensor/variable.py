@@ -11,7 +11,14 @@ from morok.ir.uop import UOp
 
 
 class Variable:
-    """An integer in vmin..=vmax that is known when a program runs: `Variable("n", 1, 8).bind(5)` is a dimension of size 5."""
+    """The size of an axis in vmin..=vmax, bound to a number when a program runs: one compiled program for all sizes.
+
+    BindError for a name that is no identifier, and unless 0 <= vmin <= vmax.
+
+    >>> n = Variable("n", 1, 8)
+    >>> Tensor.arange(8)[: n.bind(3)].sum().item()
+    3
+    """
 
     __slots__ = ("name", "vmin", "vmax", "node")
 
@@ -33,7 +40,11 @@ class Variable:
         return f"Variable({self.name!r}, {self.vmin}, {self.vmax})"
 
     def bind(self, value: int) -> UOp:
-        """The dimension whose size is `value`; BindError outside the bounds."""
+        """The size `value` of an axis, as a node of dtype index; BindError outside the bounds.
+
+        >>> Variable("n", 1, 8).bind(5).src[1].arg
+        5
+        """
         number = index_or_none(value)
         if number is None or not self.vmin <= number <= self.vmax:
             raise BindError(f"{self.name} = {shown(value)}", place=caller(), expected=f"a value in {self.vmin}..={self.vmax}")
