@@ -10,8 +10,8 @@
     programs   280 random programs: their kernels' text for LLVM and CUDA, their values, which rules fired in which order
     examples   the kernels of every tensor that examples and the guide's snippets compute, which rules fired in which order
     texts      the message about each of 4,500 texts of expressions and rules with a wrong token
-    calls      what each of 10,000 right and wrong calls of public names ends in
-    commands   output and status of 280 command lines, of every command
+    calls      what each of 29,000 right and wrong calls of public names ends in
+    commands   output and status of 260 command lines, of every command
     corpora    verdict, scope and counterexample of rules that are true and false on purpose
     library    verdict and scope of every built-in rule, proved anew
 
@@ -98,10 +98,9 @@ def record(python: str, out: Path, parts: Sequence[str] = PARTS, share: float = 
 
 
 def changes(before: list[str], after: list[str]) -> tuple[str, ...]:
-    """The lines that differ, without their places."""
-    return tuple(
-        line for line in difflib.unified_diff(before, after, n=0, lineterm="") if not line.startswith(("---", "+++", "@@"))
-    )
+    """The lines that differ, each once, without their places."""
+    lines = difflib.unified_diff(before, after, n=0, lineterm="")
+    return tuple(dict.fromkeys(line for line in lines if not line.startswith(("---", "+++", "@@"))))
 
 
 def differences(first: Path, second: Path) -> dict[str, dict[tuple[str, ...], list[str]]]:
