@@ -321,6 +321,7 @@ def test_every_command_has_help(name: str, capsys: Captured) -> None:
 # the gate
 
 
+@pytest.mark.long
 def test_a_changed_rule_is_refused_until_it_is_proved_again(tmp_path: Path) -> None:
     """In a copy of the library: a comment may change, a rule's meaning may not; a proof of the new meaning opens the gate."""
     hide = shutil.ignore_patterns("__pycache__")

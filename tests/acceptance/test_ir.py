@@ -94,6 +94,7 @@ def test_tree_draws_a_shared_node_once() -> None:
     assert drawing.splitlines()[0] == "[0] Add : index"
 
 
+@pytest.mark.long
 def test_a_chain_of_100_000_sums() -> None:
     assert sys.getrecursionlimit() <= 3000
     x, y = UOp.var("x", d.f32), UOp.var("y", d.f32)

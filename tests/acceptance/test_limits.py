@@ -23,6 +23,7 @@ HEAD = b'group t "test"\n\n'
 X = V("x", 0, 31)
 
 
+@pytest.mark.long
 def test_a_chain_of_100_000_nodes() -> None:
     limit = sys.getrecursionlimit()
     assert limit <= 3000

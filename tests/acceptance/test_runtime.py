@@ -113,6 +113,7 @@ def test_bool_storage() -> None:
     assert (any_.tolist(), all_.tolist()) == ([True] * 5, [True] * 5)
 
 
+@pytest.mark.long
 def test_fused_multiply_add() -> None:
     program = data(32, 32) @ data(32, 32, seed=1)
     (kernel,), (gpu,) = program.kernels(), program.kernels(device="CUDA")

@@ -219,6 +219,7 @@ def test_stage_14_devectorize() -> None:
     assert {n.dtype.count for n in lower(K.elementwise(4096), K.GPU) if n.op is Op.Mul and n.dtype.is_float} == {1}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(1,), (37,), (8, 33), (3, 5, 64)], ids=str)
 def test_stage_14_modes_give_equal_values(shape: tuple[int, ...]) -> None:
     """DEVECTORIZE=0, 1 and 2: bit for bit, on integers, and on floats whose sums are exact."""

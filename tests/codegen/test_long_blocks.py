@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from morok import Tensor
 from morok.codegen.llvm.builder import MOST_LINES
@@ -18,6 +19,7 @@ def blocks(code: str) -> list[int]:
     return sizes
 
 
+@pytest.mark.long
 def test_long_blocks_are_divided() -> None:
     """Also inside a loop whose accumulator goes through all of them."""
     x = np.arange(1, 101, dtype=np.int32)

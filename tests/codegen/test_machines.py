@@ -22,6 +22,7 @@ MACHINES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda m: m[0])
 def test_every_op_has_code(machine: tuple[str, str, str, str]) -> None:
     done = subprocess.run([sys.executable, str(HERE / "other_machines.py"), *machine], capture_output=True, text=True)

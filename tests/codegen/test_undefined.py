@@ -96,6 +96,7 @@ def test_llvm(lanes: int) -> None:
         check(f"{value} under {use}", arrays[0], expected)
 
 
+@pytest.mark.long
 def test_cuda(tmp_path: Path) -> None:
     made = {(value, use): program(value, use, 1) for value, use in EXAMPLES}
     texts = {key: render_cuda(b.list, f"k{i}") for i, (key, (b, _, _)) in enumerate(made.items())}

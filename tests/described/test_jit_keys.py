@@ -102,6 +102,7 @@ def test_shapes_dtypes_names_and_sharing() -> None:
     assert f.plans == plans
 
 
+@pytest.mark.long
 def test_settings_are_part_of_the_key() -> None:
     f = morok.jit(lambda x: (x * 3 + 1).sum())
     x = tensor(4)

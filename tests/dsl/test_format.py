@@ -261,6 +261,7 @@ _rules = st.builds(
 )
 
 
+@pytest.mark.long
 @given(_rules)
 @settings(max_examples=400)
 def test_generated_rules(rule: S.Rule) -> None:

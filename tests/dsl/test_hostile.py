@@ -59,6 +59,7 @@ WIDE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_rules(name: str) -> None:
     start = time.process_time()
@@ -179,6 +180,7 @@ def test_any_pieces(pieces: list[str]) -> None:
     _no_surprise("group g\n\na: " + "".join(pieces))
 
 
+@pytest.mark.long
 @given(st.text(max_size=80))
 @settings(max_examples=200)
 def test_any_text(text: str) -> None:

@@ -41,6 +41,7 @@ def test_examples_check() -> None:
         assert parse_text(format_text(block)) == parse_text(block)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("package")
 def test_every_rule_is_proved() -> None:
     rules = [r for block in BLOCKS for r in check_text(block, "rules/README.md").rules()]

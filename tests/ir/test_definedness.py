@@ -125,6 +125,7 @@ def has_value(node: UOp, env: dict[Any, Any], buffers: dict[UOp, list[Any]]) -> 
     return INVALID not in (found if isinstance(found, tuple) else (found,))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chance", range(4))
 def test_what_is_said_to_have_a_value_has_one(chance: int) -> None:
     said: dict[Op, int] = dict.fromkeys(PARTIAL, 0)

@@ -281,6 +281,7 @@ def test_what_has_no_value_says_so() -> None:
     assert evaluate(UOp.range(4, 0) * 2, {UOp.range(4, 0): 3}) == 6
 
 
+@pytest.mark.long
 def test_deep_graphs() -> None:
     x = u = UOp.var("x", i32)
     for _ in range(100_000):

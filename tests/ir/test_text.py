@@ -362,6 +362,7 @@ def test_damaged_text_never_crashes(data: Any) -> None:
 _TEXTS = [u.text() for u in bestiary()]
 
 
+@pytest.mark.long
 def test_deep_brackets() -> None:
     depth = 50_000
     with pytest.raises(ParseError):

@@ -269,6 +269,7 @@ def chain(n: int) -> UOp:
     return u
 
 
+@pytest.mark.long
 def test_a_chain_of_100_000() -> None:
     u = chain(DEEP)
     assert len(u.toposort()) == DEEP + 6
@@ -286,6 +287,7 @@ def test_a_chain_of_100_000() -> None:
     del other, text
 
 
+@pytest.mark.long
 def test_a_deep_chain_is_released() -> None:
     gc.collect()
     before = morok.ir.live()

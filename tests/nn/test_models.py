@@ -120,6 +120,7 @@ def lstm(s: State, x: Array) -> Array:
     return np.stack(states, 1)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ["resnet", "gpt", "unet", "lstm"])
 def test_outputs_are_numpys(name: str, seed: int) -> None:
@@ -168,6 +169,7 @@ def test_a_gpt_with_a_cache_a_position_at_a_time(way: str) -> None:
     assert given.plans + reached.plans == (way != "as it is")
 
 
+@pytest.mark.long
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert MODELS["main"]() == 0
     assert capsys.readouterr().out.count("kernels") == 4

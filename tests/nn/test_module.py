@@ -128,6 +128,7 @@ def test_the_package_is_light() -> None:
         nn.__getattr__("Lineal")
 
 
+@pytest.mark.long
 def test_a_convolutional_network_classifies_real_digits() -> None:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

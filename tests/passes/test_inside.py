@@ -144,6 +144,7 @@ def test_an_index_from_memory_is_any_number_unless_it_is_held_inside() -> None:
         check(gather(((found < 17) & (found > -1)).where(found, UOp.invalid_at())), "gather")
 
 
+@pytest.mark.long
 def test_programs_that_pad_shrink_and_stride_pass() -> None:
     x = Tensor(np.arange(60, dtype=np.float32).reshape(5, 12))
     n = Variable("n", 1, 5)
@@ -181,6 +182,7 @@ def test_a_kernel_compiled_unchecked_is_checked_when_that_is_asked_for() -> None
     assert run() == 0
 
 
+@pytest.mark.long
 def test_the_solver_is_loaded_under_check_only() -> None:
     program = (
         "import sys\nfrom morok import Tensor\n(Tensor([1.0, 2.0]).flip(0) + 1).tolist()\n"

@@ -54,6 +54,7 @@ def test_the_copy_of_a_transposed_factor_has_its_columns_side_by_side() -> None:
     assert any(s.op is Op.DefineLocal for u in wide for s in u.toposort())
 
 
+@pytest.mark.long
 def test_a_transposed_copy_is_filled_a_square_of_vectors_at_a_time() -> None:
     """Wider blocks of columns make the kernel no longer: 32 columns are two squares, one after the other."""
     lanes = K.CPU.vector_bytes // 4
@@ -214,6 +215,7 @@ def test_a_bias_is_no_factor() -> None:
     assert kinds == [True, True, True]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(65, 130, 100), (64, 200, 33), (130, 129, 257), (33, 400, 31), (70, 300, 1), (64, 144, 128)])
 def test_products_of_awkward_sizes(shape: tuple[int, int, int]) -> None:
     m, k, n = shape

@@ -25,6 +25,7 @@ def loops_of(ast: UOp) -> list[int]:
     return [int(u.src[0].vmax) for u in lower(ast, K.CPU) if u.op is Op.Range]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("d", "op", "whole"),
     [
@@ -59,6 +60,7 @@ OPTS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("down", "whole"), [(True, True), (False, False)])
 @pytest.mark.parametrize("opts", OPTS, ids=lambda opts: " ".join(map(str, opts)))
 def test_optimized_otherwise(opts: list[Opt], down: bool, whole: bool) -> None:

@@ -559,6 +559,7 @@ def test_products_are_fused_where_the_target_can() -> None:
         assert Op.MulAcc not in ops(lower(K.matmul(8, 8, 32), K.CPU))
 
 
+@pytest.mark.long
 def test_long_chains() -> None:
     """20,000 ops in one kernel, at Python's default recursion limit."""
     r = K.loop(4, 0)

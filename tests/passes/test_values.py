@@ -78,6 +78,7 @@ ONE_AXIS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", ONE_AXIS)
 def test_one_axis(kernel: str, target: str) -> None:
@@ -97,6 +98,7 @@ TWO_AXES = {
 }
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("kernel", TWO_AXES)
 def test_two_axes(kernel: str, target: str) -> None:
@@ -105,6 +107,7 @@ def test_two_axes(kernel: str, target: str) -> None:
         check(TWO_AXES[kernel](m, n), TARGETS[target], m * n)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_every_mode_of_devectorizing(mode: int) -> None:
     with config.settings(devectorize=mode):
@@ -112,6 +115,7 @@ def test_every_mode_of_devectorizing(mode: int) -> None:
             check(ast, K.AVX2)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("d", [i8, u8, i32, i64, f64, dtypes.f16], ids=str)
 @pytest.mark.parametrize("target", ["avx512", "gpu"])
 def test_dtypes(d: DType, target: str) -> None:
@@ -170,6 +174,7 @@ def test_symbolic_length() -> None:
             assert held[0] == [float(i * sum(range(value))) if i < value else 0.0 for i in range(20)]
 
 
+@pytest.mark.long
 def test_sibling_reductions_share_a_range() -> None:
     """max - min of one row in one kernel, both over the same range."""
     i, k = K.loop(5, 0), K.fold(37, 1)
@@ -227,6 +232,7 @@ def _shapes() -> list[UOp]:
     ]  # fmt: skip
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("number", range(len(_shapes())))
 @pytest.mark.parametrize("target", ["avx2", "threads", "gpu"])
 def test_any_optimizations(number: int, target: str) -> None:

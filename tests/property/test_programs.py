@@ -51,6 +51,7 @@ def test_reductions(data: st.DataObject) -> None:
     trees.check(out, exactly, 2e-3 if d == "float16" else 1e-5)
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(st.data())
 def test_views_that_repeat_elements(data: st.DataObject) -> None:

@@ -25,6 +25,7 @@ def agree(program: programs.Program, seed: int, kept: int) -> None:
     np.testing.assert_allclose(got / scale, wanted / scale, rtol=0, atol=1e-5)
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), size=st.integers(2, 12), kept=st.integers(0, 2**12 - 1))
 def test_values_are_numpys(seed: int, size: int, kept: int) -> None:

@@ -42,6 +42,7 @@ def test_the_corpora_are_large_enough() -> None:
     assert sum(len(corpus(name)) for name in ("false", "structure_false", "accesses_false", "contracts_false")) >= 170
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("rule", corpus("false"), ids=lambda r: r.name)
 def test_false_rules_are_refuted_and_run(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -69,6 +70,7 @@ def by_encoding(rule: CheckedRule, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield used[0], found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["false", "structure_false", "accesses_false"])
 def test_no_encoding_proves_a_false_rule(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     encodings: dict[str, int] = {}
@@ -80,6 +82,7 @@ def test_no_encoding_proves_a_false_rule(name: str, monkeypatch: pytest.MonkeyPa
     assert sum(n > 0 for n in encodings.values()) >= (1 if name == "accesses_false" else 2), encodings
 
 
+@pytest.mark.long
 def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor does any of the ways to read a rule about structure, the others being left out."""
     every = obligations.readings
@@ -94,6 +97,7 @@ def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None
     assert {"CountingEncoder", "encoder_for"} <= alone
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("rule", [*corpus("structure_false"), *corpus("accesses_false")], ids=lambda r: r.name)
 def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "refuted", verdict(rule).message
@@ -104,6 +108,7 @@ def test_false_rules_that_nothing_refutes_are_not_usable(rule: CheckedRule) -> N
     assert verdict(rule).verdict == "unknown", verdict(rule).verdict
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", corpus("true"), ids=lambda r: r.name)
 def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -114,6 +119,7 @@ def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
             assert dtype in covered
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("rule", corpus("structure_true"), ids=lambda r: r.name)
 def test_true_rules_about_structure_are_proved(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -229,6 +235,7 @@ r: Reduce {{ src: x: {dtype}, ranges: [r @ Range {{ end: @const(n): index, axis,
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("guard", "target"),
     [
@@ -252,6 +259,7 @@ def test_a_store_of_what_was_there_before_another_is_not_taken_for_none() -> Non
     assert not judge(rule, ENCODING_BUDGET, False).usable
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("ranges", "after"), [("[_r]", "[]"), ("[r, _rest..]", "[r]"), ("[]", "[i]")], ids=["one", "all but one", "one more"]
 )

@@ -19,6 +19,7 @@ def usable(text: str, op: str, fold: str, dtype: str) -> bool:
     return judge(next(iter(check_text(f'group g "folds"\n\nr: {text}\n').rules())), DEFAULT_BUDGET, False).usable
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("op", ["Add", "Mul"])
 def test_what_floats_were_rounded_to_is_folded(op: str) -> None:
     assert not usable(APART, op, op, "f32")

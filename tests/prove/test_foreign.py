@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -17,6 +19,7 @@ def run(code: str, tmp_path: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 def test_five_rules_are_proved_and_rewrite_without_our_ir(tmp_path: Path) -> None:
     code = """
 import sys, foreign
@@ -32,6 +35,7 @@ print([m for m in sys.modules if m.startswith("morok.ir")])
     assert lines[-1] == "[]"
 
 
+@pytest.mark.long
 def test_a_saturated_sum_is_no_wrapped_one(tmp_path: Path) -> None:
     code = """
 import foreign

@@ -113,6 +113,7 @@ def forget() -> None:
         remembered.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
@@ -173,6 +174,7 @@ def test_a_solver_function_is_part_of_the_digests_of_the_ops_that_use_it(
     assert {o for o, called in each.items() if function in called} == {op} | CALLERS.get(op, set())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("op", "old", "new"),
     [

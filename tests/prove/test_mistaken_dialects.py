@@ -250,6 +250,7 @@ def test_the_sound_dialect_has_no_mistakes(folder: Path) -> None:
         assert verdict in ("proved", "defined"), (name, message)
 
 
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind: Kind) -> None:
     made = kind.make()
@@ -335,6 +336,7 @@ def test_types_that_are_said_to_be_closed_and_are_not(folder: Path) -> None:
     assert verdict_of(made, "r", "Xor(x, x) ~> zero(x)")[0] == "broken"
 
 
+@pytest.mark.long
 def test_an_evaluator_that_does_not_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from morok.prove import verified
 
@@ -390,5 +392,6 @@ def test_the_answer_is_kept_until_something_changes(folder: Path, monkeypatch: p
     assert len(tried) == 2
 
 
+@pytest.mark.long
 def test_the_built_in_dialect_is_what_it_says() -> None:
     assert verify(MOROK) == []

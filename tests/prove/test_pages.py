@@ -226,6 +226,7 @@ def test_flipped_bits_never_make_a_record_say_something_else(pack: Path) -> None
 # The seal of the built-in ledger
 
 
+@pytest.mark.long
 def test_the_seal_is_of_the_present_rules_pages_and_sources() -> None:
     """Every built-in file compared with its page rule by rule; `morok prove --write` makes the seal anew."""
     lines = seal.read(library.proofs_dir())

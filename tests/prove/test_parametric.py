@@ -508,6 +508,7 @@ PAIRS = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_rule_is_shown_and_its_false_twin_is_not(name: str) -> None:
     true, false = PAIRS[name]
@@ -552,6 +553,7 @@ def built_in() -> Iterator[CheckedRule]:
                 yield r
 
 
+@pytest.mark.long
 def test_what_is_known_of_a_rule_is_no_contradiction() -> None:
     """Where it were, anything could be shown."""
     found = 0
@@ -568,6 +570,7 @@ def test_what_is_known_of_a_rule_is_no_contradiction() -> None:
     assert found >= 40
 
 
+@pytest.mark.long
 def test_no_mutant_is_shown_that_some_size_refutes() -> None:
     tried = shown_too = 0
     for r in itertools.islice(built_in(), 0, None, 4):

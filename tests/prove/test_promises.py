@@ -58,6 +58,7 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return run
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("pack", "body"),
     [
@@ -80,6 +81,7 @@ def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str]
     assert str(found).startswith("tested (1,")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("pack", "body", "said"),
     [
@@ -134,6 +136,7 @@ def test_contracts_that_do_not_hold(
     assert len(found.message) < 4000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pack", "body", "said"),
     [
@@ -153,6 +156,7 @@ def test_what_no_calls_show_is_untested(tested: Callable[..., State], pack: tupl
     assert "@morok.helper(arguments=..)" in found.message
 
 
+@pytest.mark.long
 def test_arguments_and_a_context_of_the_helpers_own(tested: Callable[..., State]) -> None:
     rare = (HALF[0].replace("n % 2 == 0", "n % 4096 == 1000"), HALF[1].replace("c % 2 == 0", "c % 4096 == 1000"))
     makes = "(arguments=lambda rng: [(4096 * rng.randrange(9000) + 1000,)])"

@@ -50,6 +50,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return heard
 
 
+@pytest.mark.long
 def test_a_second_run_asks_nothing(pack: Path, asked: list[str]) -> None:
     first = api.prove(pack, jobs=1, budget=1)
     assert [v.verdict for v in first] == ANSWERS
@@ -60,6 +61,7 @@ def test_a_second_run_asks_nothing(pack: Path, asked: list[str]) -> None:
     assert again[1].counterexample == first[1].counterexample
 
 
+@pytest.mark.long
 def test_an_answer_is_one_of_a_budget_and_a_meaning(pack: Path, asked: list[str]) -> None:
     api.prove(pack, jobs=1, budget=1)
     api.prove(pack, jobs=1, budget=2)
@@ -69,6 +71,7 @@ def test_an_answer_is_one_of_a_budget_and_a_meaning(pack: Path, asked: list[str]
     assert asked[6:] == ["g.wrong"]
 
 
+@pytest.mark.long
 def test_a_rule_keeps_its_verdict_under_another_name(pack: Path, asked: list[str]) -> None:
     api.prove(pack, jobs=1, budget=1, write=True)
     records = len(json.loads(ledger.page_path(pack).read_text())["rules"])
@@ -83,6 +86,7 @@ def test_a_rule_keeps_its_verdict_under_another_name(pack: Path, asked: list[str
     assert records == 1
 
 
+@pytest.mark.long
 def test_a_run_that_was_killed_goes_on(pack: Path, tmp_path: Path) -> None:
     program = (
         "import os\nfrom morok.prove import api\n"
@@ -97,6 +101,7 @@ def test_a_run_that_was_killed_goes_on(pack: Path, tmp_path: Path) -> None:
     assert sum(v.recorded_earlier for v in found) == 1
 
 
+@pytest.mark.long
 def test_an_interrupt_while_the_ledger_is_written_leaves_it_whole(pack: Path, tmp_path: Path) -> None:
     """At whatever rule it comes: a page is the old one or the new one, and what was found is not asked again."""
     api.prove(pack, jobs=1, budget=1, write=True)
@@ -134,6 +139,7 @@ def test_an_interrupt_while_the_ledger_is_written_leaves_it_whole(pack: Path, tm
     assert [r["name"] for r in json.loads(page.read_text())["rules"]] == ["g.double"]
 
 
+@pytest.mark.long
 def test_a_limit_of_time_makes_unknown_what_it_ends_and_nothing_is_recorded(
     pack: Path, monkeypatch: pytest.MonkeyPatch, asked: list[str]
 ) -> None:
@@ -197,6 +203,7 @@ def test_options_that_need_a_solver_are_refused_with_frozen(pack: Path, capsys: 
     assert "MRK902" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_who_watches_hears_how_many_there_are_and_of_each(pack: Path) -> None:
     told: list[object] = []
     api.prove(pack, jobs=1, budget=1, total=told.append, done=lambda v: told.append(v.name))

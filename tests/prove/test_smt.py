@@ -183,6 +183,7 @@ SMALLEST = smt.FPSort(2, 3)  # 27 values: few enough to try all
 EVERY = [smt.numeral(SMALLEST, b) for b in range(1 << SMALLEST.width) if form_of(SMALLEST).canonical(b) == b]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", ["fp.add", "fp.sub", "fp.mul", "fp.div"])
 def test_normal_forms_of_floats_are_equal_at_all_values(head: str) -> None:
     x, y = (smt.Const(named(n), SMALLEST) for n in "xy")
@@ -224,6 +225,7 @@ def bit_term(rng: random.Random, depth: int) -> Expr:
     return make(head, tuple(parts[:1] if head in ("bvneg", "bvnot") else parts), NARROW)
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32))
 def test_normal_forms_of_bit_vectors_are_equal_at_all_values(seed: int) -> None:
     rng = random.Random(seed)

@@ -368,6 +368,7 @@ def test_processes_end_with_whoever_asks() -> None:
     assert not _runs(int(said))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "program",
     [

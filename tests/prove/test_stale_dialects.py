@@ -184,6 +184,7 @@ EDITS = [
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("file", "old", "new", "affected"), [e[1:] for e in EDITS], ids=[e[0] for e in EDITS])
 def test_an_edit_re_opens_the_rules_that_use_it(
     folder: Path, before: dict[str, str], file: str, old: str, new: str, affected: set[str]
@@ -219,6 +220,7 @@ print("z3" in sys.modules)
 """
 
 
+@pytest.mark.long
 def test_a_stale_verdict_loads_nothing(folder: Path) -> None:
     """Through the ledger, with its fast path: first proved, then believed, then not."""
     (folder / "t.rules").write_text((folder / "s.rules").read_text())
@@ -249,6 +251,7 @@ PATCHES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("change", PATCHES)
 def test_what_is_changed_in_a_running_process_counts(folder: Path, change: str) -> None:
     (folder / "u.rules").write_text((folder / "s.rules").read_text())

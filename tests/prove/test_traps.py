@@ -202,6 +202,7 @@ def test_a_range_is_split_by_an_index_map() -> None:
     assert verdict(split(), EXTERNS).verdict == "proved"
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -233,6 +234,7 @@ MERGE = """Reduce {
     ~> Reduce { src: subst(subst(s, p, OUTER), q, INNER), ranges: [r, rest..], op }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("length", "outer", "inner", "usable"),
     [
@@ -252,6 +254,7 @@ ONE_RANGE = """End(body, r: i32, q: i32, rest..: i32)
     ~> End(End(body, r), q, rest..)"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("guard", "usable"),
     [
@@ -277,6 +280,7 @@ CUT = """End(s: void, a, r @ Range { end: @const(n): index, axis, renumbered, ..
 WHOLE = {"GUARD": "n > 7", "FIRST": "7", "SECOND": "n - 7", "MAP": "Add(q, 7)"}
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("wrong", "usable"),
     [

@@ -131,6 +131,7 @@ def test_a_diamond_costs_a_step_a_level():
     assert len(trace.firings) == 20
 
 
+@pytest.mark.long
 def test_a_chain_of_100_000_nodes():
     x = node = index("deep")
     for _ in range(50_000):
@@ -144,6 +145,7 @@ def test_a_chain_of_100_000_nodes():
     assert depth == 50_000
 
 
+@pytest.mark.long
 def test_a_chain_that_collapses():
     node = UOp.const(0)
     for _ in range(100_000):

@@ -170,6 +170,7 @@ def test_loops_of_more_trips_than_were_tried(pack: Pack) -> None:
 AT = (16, 64)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lanes", AT)
 @pytest.mark.parametrize(
     ("true", "false", "make"),
@@ -244,6 +245,7 @@ def taken(outer: Sequence[int], inner: Sequence[int]) -> Term:
     return ("take", ("take", VALUE, tuple(inner)), tuple(outer))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "tried", "beyond"),
     [

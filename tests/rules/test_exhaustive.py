@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from exhaustive import differences, everywhere, grid
 from expressions import NESTED_SUM, VARIABLES, X, Y, environments, expressions, value
 from hypothesis import given, settings
@@ -34,6 +35,7 @@ def test_a_difference_is_found() -> None:
     assert not differences(X * 0 // Y, X * 0), "what was undefined may be anything"
 
 
+@pytest.mark.long
 @settings(max_examples=2500)
 @given(expressions())
 def test_expressions_of_any_shape(e: UOp) -> None:
@@ -41,6 +43,7 @@ def test_expressions_of_any_shape(e: UOp) -> None:
     assert not differences(e, after), f"{e.text()} became {after.text()}: {differences(e, after)}"
 
 
+@pytest.mark.long
 @settings(max_examples=1200)
 @given(NESTED_SUM, st.sampled_from((1, 2, 3, 4, 6, 8, 12, -2, -5)), st.sampled_from((Op.Idiv, Op.Mod, Op.FloorDiv, Op.FloorMod)))
 def test_divisions_of_sums(s: UOp, d: int, op: Op) -> None:
@@ -62,6 +65,7 @@ def grown(rng: random.Random, depth: int) -> UOp:
     return a * c if kind == "*" else a // c if kind == "/" else a % c
 
 
+@pytest.mark.long
 def test_deep_expressions() -> None:
     for seed in range(3000):
         e = grown(random.Random(seed), 5)

@@ -102,6 +102,7 @@ def keeps_contract(name: str, *arguments: Any) -> bool:
 BY_CONSTANT = [n for n, e in EXTERNS.items() if [p.name for p in e.params] == ["x", "d"]]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", BY_CONSTANT)
 def test_division_helpers_keep_their_contracts(name: str) -> None:
     answers = 0
@@ -116,6 +117,7 @@ def test_division_helpers_keep_their_contracts(name: str) -> None:
     assert answers > 3, f"{name} hardly ever answers: {answers}"
 
 
+@pytest.mark.long
 @given(NESTED_SUM, st.integers(1, 6), st.integers(1, 6))
 def test_digits(x: UOp, d: int, k: int) -> None:
     assert keeps_contract("digits", x.max(0), d * k, d)
@@ -134,6 +136,7 @@ def test_below(x: UOp, b: int) -> None:
     keeps_contract("below", sums.build(parts, 0, x.dtype), b)
 
 
+@pytest.mark.long
 @given(NESTED_SUM, NESTED_SUM, st.integers(-6, 9))
 def test_sums_are_merged_and_scaled(x: UOp, y: UOp, c: int) -> None:
     keeps_contract("merged", x, y)
@@ -141,6 +144,7 @@ def test_sums_are_merged_and_scaled(x: UOp, y: UOp, c: int) -> None:
     assert rw(x + y) is rw(y + x)
 
 
+@pytest.mark.long
 @given(NESTED_SUM, NESTED_SUM)
 def test_sums_are_gathered(x: UOp, y: UOp) -> None:
     assert keeps_contract("gathered", x, y)
@@ -222,6 +226,7 @@ def test_remainder_pair(x: UOp, n: int, shift: int, k: int, other: UOp, mod_last
     assert keeps_contract("remainder_pair", s)
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from([X < 3, Y < 2, Z < 1, X.ne(5), (X // Y).ne(1), (X % Z) < 2]), min_size=1, max_size=4))
 def test_gates(conditions: list[UOp]) -> None:
     c = clauses.conjunction(conditions)
@@ -291,6 +296,7 @@ def test_order_is_structural() -> None:
     assert precedes(a // 8, b), "what is about one variable stands together"
 
 
+@pytest.mark.long
 def test_order_of_a_deep_graph() -> None:
     node = X
     bit = UOp.var("bit", dtypes.index, 0, 1)  # with other factors its bounds would have 100,000 digits, at every level

@@ -103,6 +103,7 @@ class Measured(Trace):
             self.moves += 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tier", TIERS)
 def test_each_move_of_a_factor_makes_the_measure_smaller(tier: str) -> None:
     trace, rules = Measured(), ruleset(*TIERS[tier])

@@ -56,6 +56,7 @@ def grown(rng: random.Random, depth: int) -> UOp:
     return a * c if kind == "*" else a // c if kind == "/" else a % c
 
 
+@pytest.mark.long
 def test_deep_random_expressions_keep_their_meaning() -> None:
     for seed in range(300):
         e = grown(random.Random(seed), 5)
@@ -77,6 +78,7 @@ def test_a_long_sum_of_divisions() -> None:
     refines(total, after, 200)
 
 
+@pytest.mark.long
 def test_a_chain_of_100_000_terms() -> None:
     x = VARIABLES[0]
     node = x

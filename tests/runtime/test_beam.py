@@ -86,6 +86,7 @@ def test_never_slower_than_the_heuristics() -> None:
     assert searched(lambda k: math.inf, first)[0] == first  # nothing can be measured
 
 
+@pytest.mark.long
 def test_limits_of_candidates() -> None:
     _, asked = searched(lambda k: 1 / lanes(k), upcast=8)
     assert max(map(lanes, asked)) == 8
@@ -107,6 +108,7 @@ def timing(text: str, seconds: float = 20.0) -> Timing:
     return Timing("CPU", rendered, ((dtypes.f32, 4),), {}, 1, 1, math.inf, {"cache_dir": config.cache_dir()}, seconds)
 
 
+@pytest.mark.long
 def test_processes_survive_what_kernels_do(cache: Path) -> None:
     """A compiler that aborts, one that complains, a kernel that never ends, one that traps: none is a candidate, all else is."""
     good = timing("  ret void")

@@ -211,6 +211,7 @@ def command(*words: str, cache: Path, before: str = "") -> subprocess.CompletedP
     return subprocess.run([sys.executable, "-c", code, *words], env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_no_half_page_and_proving_works_once_there_is_room(pack: Path, tmp_path: Path) -> None:
     """No file may grow beyond 300 bytes."""
     full = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
@@ -226,6 +227,7 @@ def test_a_full_disk_leaves_no_half_page_and_proving_works_once_there_is_room(pa
     assert set(page.records) == {"double.shift", "double.zero"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_process_killed_while_it_writes_a_verdict_leaves_what_was_there(pack: Path, tmp_path: Path, kept: bool) -> None:
     if kept:
@@ -254,6 +256,7 @@ def test_a_process_killed_while_it_writes_a_verdict_leaves_what_was_there(pack: 
     assert not left.exists(), "what was abandoned long ago is swept away"
 
 
+@pytest.mark.long
 def test_processes_that_prove_one_pack_at_once_leave_whole_pages(pack: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "MOROK_CACHE_DIR": str(tmp_path / "cache")}
     code = "import sys\nfrom morok.tools.cli import main\nsys.exit(main(sys.argv[1:]))\n"

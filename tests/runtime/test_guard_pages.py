@@ -79,6 +79,7 @@ print("all")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["behind", "front"])
 @pytest.mark.parametrize("noopt", ["0", "1"], ids=["optimized", "plain"])
 def test_nothing_is_touched_beside_buffers(where: str, noopt: str) -> None:

@@ -266,6 +266,7 @@ def test_realize_in_a_handler() -> None:
     assert counter.tolist() == [len(handled)] * 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["realize", "simplify", "check", "prove", "load"])
 def test_interrupts_at_random_moments(kind: str, tmp_path: Path) -> None:
     many = {"realize": 60, "simplify": 60, "check": 40}.get(kind, 12)

@@ -48,6 +48,7 @@ def pack(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("files", [6, 9, 12, 15])
 def test_few_files_can_be_open(files: int, pack: Path, tmp_path: Path) -> None:
     ran = limited(resource.RLIMIT_NOFILE, files, "-c", textwrap.dedent(PROGRAM), folder=tmp_path)
@@ -73,6 +74,7 @@ def test_no_process_can_be_started(pack: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [v.verdict for v in morok.prove(pack, use_cache=False, jobs=4)] == ["proved"] * 12
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts addresses as Linux does")
 @pytest.mark.parametrize("megabytes", [200, 300, 330, 400])
 def test_little_memory_is_an_error_of_ours(megabytes: int, tmp_path: Path) -> None:
@@ -83,6 +85,7 @@ def test_little_memory_is_an_error_of_ours(megabytes: int, tmp_path: Path) -> No
             assert "MRK" in ran.stderr.splitlines()[-2] + ran.stderr.splitlines()[-3], ran.stderr
 
 
+@pytest.mark.long
 def test_llvm_that_would_find_no_memory_is_not_called(tmp_path: Path) -> None:
     """LLVM ends the process where it finds none."""
     text = """
@@ -127,6 +130,7 @@ def in_child(seconds: int = 120) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_child_forked_while_threads_compile_and_run(threads: int) -> None:
     stop = threading.Event()
@@ -171,6 +175,7 @@ def everything(file: str) -> tuple[Any, ...]:
     return set(verdicts), seven.text(), value, multiprocessing.current_process().daemon
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_daemonic_worker_of_a_pool(method: str, pack: Path) -> None:
     context = multiprocessing.get_context(method)

@@ -42,6 +42,7 @@ MEASURED = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize(("program", "most"), [(LOADS, 6000), (PROGRAMS, 10_000)], ids=["libraries", "programs"])
 def test_memory_stays_on_a_plateau(program: str, most: int) -> None:

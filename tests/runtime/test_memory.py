@@ -10,6 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from morok import UOp, dtypes
 from morok.ir.dtype import AddrSpace, PtrType
 from morok.ir.op import Op
@@ -18,6 +20,7 @@ CAMPAIGN = Path(__file__).with_name("memory_campaign.py")
 KINDS = ("elementwise", "shapes", "sizes", "reductions", "bound", "wrong", "expressions", "writes")
 
 
+@pytest.mark.long
 def test_programs_that_are_all_different_leave_nothing_behind(tmp_path: Path) -> None:
     """Less than 1 KB each of Python's memory (a block has some 100 bytes), and 2 KB of the C library's, where LLVM's is: llvmlite
     frees all of a pass builder but its callbacks, 1.5 KB for each kernel that LLVM's passes are run on. Some widths of vectors

@@ -102,6 +102,7 @@ def test_a_kernel_that_does_not_compile_leaves_everything_else_as_it_was(monkeyp
     np.testing.assert_array_equal(bystander.numpy(), want * 2)
 
 
+@pytest.mark.long
 def test_a_disk_that_is_full_costs_time_only(tmp_path: Path) -> None:
     """No file may grow beyond 2000 bytes: every entry of every cache is cut off in the middle of its write."""
     limited = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n{textwrap.dedent(PROGRAM)}"
@@ -114,11 +115,13 @@ def test_a_disk_that_is_full_costs_time_only(tmp_path: Path) -> None:
     assert (done.stdout, done.returncode) == (PRINTS, 0), done.stderr
 
 
+@pytest.mark.long
 def test_a_cache_folder_that_nobody_can_write() -> None:
     done = program(PROGRAM, MOROK_CACHE_DIR="/proc/morok")
     assert (done.stdout, done.returncode, done.stderr) == (PRINTS, 0, "")
 
 
+@pytest.mark.long
 def test_a_process_killed_while_it_writes_leaves_caches_that_work(tmp_path: Path) -> None:
     """The process ends at once, as by kill -9, in the middle of the first write to each of the two caches."""
     dying = f"""

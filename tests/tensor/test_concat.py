@@ -132,6 +132,7 @@ def test_parts_of_chance(data_: st.DataObject) -> None:
         same(Tensor.concat(tensors, axis)[key], x[key])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [17, 33, 300, 1000])
 def test_many(count: int) -> None:
     """Joined a few at a time by kernels that are alike."""

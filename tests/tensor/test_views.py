@@ -109,6 +109,7 @@ def test_compiled_chains_of_views(chain: tuple[Tensor, Array]) -> None:
     agree((t * 2 + t.sum()).numpy(), a * 2 + a.sum())
 
 
+@pytest.mark.long
 @given(chains(), st.data())
 @settings(max_examples=100)
 def test_reductions_of_views(chain: tuple[Tensor, Array], data: st.DataObject) -> None:

@@ -174,6 +174,7 @@ def test_a_trace_that_cannot_be_written(tmp_path: Path) -> None:
         assert "Traceback" not in result.stderr
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_proof_and_its_workers() -> None:
     line = [sys.executable, "-m", "morok", "prove", "--no-cache", "--jobs", "2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

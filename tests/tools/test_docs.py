@@ -59,6 +59,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_every_rule_is_in_it(book: Path) -> None:
     page = Page((book / "index.html").read_text())
     ids = set(page.ids)
@@ -67,10 +68,12 @@ def test_every_rule_is_in_it(book: Path) -> None:
     assert "unproved" not in (book / "index.html").read_text()
 
 
+@pytest.mark.long
 def test_every_rule_of_the_texts_is_in_it(book: Path) -> None:
     assert {e.id for e in entries(rules_dir())} <= set(Page((book / "texts.html").read_text()).ids)
 
 
+@pytest.mark.long
 def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(book: Path) -> None:
     files = {p.name for p in book.iterdir()}
     pages = {name: Page((book / name).read_text()) for name in files if name.endswith(".html")}
@@ -84,6 +87,7 @@ def test_links_lead_somewhere_and_nothing_is_loaded_from_elsewhere(book: Path) -
         assert "http" not in (book / name).read_text().replace("http-equiv", "")
 
 
+@pytest.mark.long
 def test_every_rule_fires_in_an_example(book: Path) -> None:
     text = (book / "index.html").read_text()
     assert text.count("<article") == text.count("<div class=example>")

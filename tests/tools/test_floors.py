@@ -120,6 +120,7 @@ def test_the_prover_stands_on_the_engine_and_the_ir() -> None:
     assert strangers({"prove"}, {"prove", "ir", *ENGINE, *GROUND}) == set()
 
 
+@pytest.mark.long
 def test_accuracy_stands_above_the_runtime_and_only_tools_use_it() -> None:
     assert strangers({"accuracy"}, {"accuracy", "runtime", "codegen", "passes", "prove", "ir", *ENGINE, *GROUND}) == set()
     above = {floor(m) for m in MODULES if m != "morok" and any(".accuracy" in other for other in imports(m))}

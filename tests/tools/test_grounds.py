@@ -33,6 +33,7 @@ def built_in(name: str) -> CheckedRule:
     return next(r for r in groups(name.partition(".")[0]).rules if r.name == name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["movement.permute", "movement.expand", "movement.flip", "push_lanes.cast"])
 def test_what_is_told_is_enough_and_nothing_can_be_left_out(name: str) -> None:
     rule = built_in(name)

@@ -42,6 +42,7 @@ def run(site: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.long
 def test_the_commands(site: Path) -> None:
     assert "index[0..=31]" in run(site, "-m", "morok", "simplify", "Idiv(Add(Mul(x: index[0..=31], 4), 3), 4)").stdout
     assert "0 errors" in run(site, "-m", "morok", "check").stdout

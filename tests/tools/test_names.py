@@ -58,6 +58,7 @@ def test_rules_are_loaded_proved_and_used(odd: Path) -> None:
         assert "\n".join(loaded.names).isprintable() or all(n.encode() for n in loaded.names)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("streams", ["utf-8:strict", "utf-8:surrogateescape", "ascii:strict"])
 def test_verdicts_in_every_format(odd: Path, streams: str) -> None:
     file = odd / os.fsdecode(b"w\xff.rules")
@@ -76,6 +77,7 @@ def test_verdicts_in_every_format(odd: Path, streams: str) -> None:
     assert b"file=" + os.fsencode(file) + b",line=3" in out["github"]
 
 
+@pytest.mark.long
 def test_every_command_that_takes_rules(odd: Path) -> None:
     file = str(odd / os.fsdecode(b"r\xff.rules"))
     wrong = str(odd / os.fsdecode(b"wrong\xff.rules"))
@@ -90,6 +92,7 @@ def test_every_command_that_takes_rules(odd: Path) -> None:
         assert said(*arguments)[0] == 2, arguments
 
 
+@pytest.mark.long
 def test_programs_and_the_cache(odd: Path) -> None:
     program = str(odd / os.fsdecode(b"p\xff.py"))
     trace = str(odd / os.fsdecode(b"t\xff.json"))

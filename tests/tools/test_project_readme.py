@@ -27,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_python(folder: Path) -> None:
     for text in blocks("python"):
         exec(compile(text, "README.md", "exec"), {"__name__": "readme"})

@@ -33,6 +33,7 @@ SHOWN = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", HOLES)
 def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     HOLES[name](monkeypatch)
@@ -49,6 +50,7 @@ def test_equal_seeds_make_equal_rules() -> None:
     assert [candidate(3, n) for n in range(60)] != [candidate(4, n) for n in range(60)]
 
 
+@pytest.mark.long
 def test_what_became_of_a_rule_does_not_depend_on_the_jobs() -> None:
     one, two = (campaign.run(5, 60, None, jobs=jobs).json() for jobs in (1, 2))
     for report in (one, two):
@@ -56,6 +58,7 @@ def test_what_became_of_a_rule_does_not_depend_on_the_jobs() -> None:
     assert one == two
 
 
+@pytest.mark.long
 def test_many_rules_are_usable_and_fire() -> None:
     """Of 10^5 at least 10^4: here of a few hundred, whatever machine it is."""
     report = campaign.run(2, 200, None, jobs=1)
@@ -123,6 +126,7 @@ def test_a_finding_is_made_small_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
     assert [r.name for r in check_text(file.read_text()).rules()] == ["seed_3_rule_7.r"]
 
 
+@pytest.mark.long
 def test_the_command_reports(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["attack", "--rules", str(len(SCHEDULE)), "--jobs", "1", "--format", "json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -147,6 +151,7 @@ def test_quotas_fail_where_something_is_rare(monkeypatch: pytest.MonkeyPatch, ca
         assert f"{less} 83" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_what_was_rare_is_in_usable_rules() -> None:
     """Each word has its turn, and a rule that counts: all within 26 rounds of the schedule."""
     rare = [n for n in range(26 * len(SCHEDULE)) if SCHEDULE[n % len(SCHEDULE)] == "rare"]
@@ -156,6 +161,7 @@ def test_what_was_rare_is_in_usable_rules() -> None:
     assert len(set(themes._about()) - seen) <= 3
 
 
+@pytest.mark.long
 def test_rules_about_tensors_are_usable_or_refuted() -> None:
     """Of what the templates say first nearly all is proved, of the others nothing that is false."""
     numbers = [n for n in range(40 * len(SCHEDULE)) if SCHEDULE[n % len(SCHEDULE)] == "tensors"]

@@ -179,6 +179,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ENDLESS)
 def test_what_takes_too_many_steps_has_no_value(name: str) -> None:
     """In another process, for the memory: nothing fires, and nothing is proved of it."""

@@ -52,6 +52,7 @@ def agree(lets, guard, a, b, low, high):
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(st.integers(0, 2**40), st.sampled_from(BOUNDS), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS), st.integers(1, 3))
 def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
@@ -63,6 +64,7 @@ def test_random_clauses_mean_one_thing(seed, bounds, a, b, depth):
     agree(lets, guard, a, b, *bounds)
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(
     "guard",
     [

@@ -258,6 +258,7 @@ def test_a_changed_byte_of_a_record_is_noticed(tmp_path: Path) -> None:
     assert mutation_record.read_accepted(reasons, unchecked=True) == {"a.*": {"guard *": "by hand"}}
 
 
+@pytest.mark.long
 def test_rules_that_are_measured_are_mutated_too() -> None:
     path = folders.rules_folder() / "target" / "transcendental.rules"
     name = "transcendental.exp2_f32"
@@ -282,6 +283,7 @@ def test_numbers_are_nudged() -> None:
     assert outcomes(checked, "pattern: 2.0 to 2.0078125")["pattern: 2.0 to 2.0078125"].noticed
 
 
+@pytest.mark.long
 def test_a_sample_of_the_corpus_is_noticed_or_true() -> None:
     names = {"scalar.in_range", "scalar.offset", "scalar.exact", "scalar.where", "scalar.min_max"}
     rules = [r for r in check_file(TRUE).rules() if r.name in names]

@@ -74,6 +74,7 @@ def made(sample: list[CheckedRule]) -> dict[str, tuple[tuple[str, str], ...]]:
     return second.made(sample, 1)
 
 
+@pytest.mark.long
 def test_a_sample_of_the_ledger_is_agreed_upon(made: dict[str, tuple[tuple[str, str], ...]]) -> None:
     asked = [q for name, obligations in made.items() for q in second.questions(name, obligations)]
     asked = random.Random(0).sample(asked, min(400, len(asked)))
@@ -82,15 +83,18 @@ def test_a_sample_of_the_ledger_is_agreed_upon(made: dict[str, tuple[tuple[str, 
     assert sum(n for (_, answer), n in found.counts.items() if answer == "unsat") > 0.9 * len(asked)
 
 
+@pytest.mark.long
 def test_what_is_made_again_is_what_was_recorded(sample: list[CheckedRule], made: dict[str, tuple[tuple[str, str], ...]]) -> None:
     recorded = second.recorded(sample)
     assert {name: obligation_store.digest_of(asked) for name, asked in made.items()} == recorded
 
 
+@pytest.mark.long
 def test_every_record_names_its_obligations() -> None:
     assert "" not in second.recorded(second.rules_of(folders.rules_folder())).values()
 
 
+@pytest.mark.long
 def test_obligations_from_a_folder_are_compared_with_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prove", "--only", "self_folding.*", "--smt2", str(tmp_path)]) == 0
     capsys.readouterr()
@@ -104,6 +108,7 @@ def test_obligations_from_a_folder_are_compared_with_the_ledger(tmp_path: Path, 
     assert "self_folding.and_self" not in other
 
 
+@pytest.mark.long
 def test_the_command_says_what_was_checked(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recheck", "--sample", "40", "--seed", "test", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
