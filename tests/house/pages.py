@@ -12,6 +12,7 @@ HEAD: Final = "=== "
 _VOLATILE: Final = (
     (re.compile(r"\b\d+(\.\d+)? ?(s|ms|us|seconds)\b"), "<time>"),
     (re.compile(r'("(?:seconds|time|rate)": )[-+.\de]+'), r"\1<time>"),
+    (re.compile(r"\bratio \d+\.\d+"), "ratio <time>"),  # of the times that an example measures
     (re.compile(r"\bat 0x[0-9a-f]{6,}"), "at <address>"),
 )
 
