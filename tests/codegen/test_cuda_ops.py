@@ -26,7 +26,6 @@ def programs() -> dict[str, tuple[Program, Rendered, bool]]:
     return {name: (p, render(p.listing.list, f"test_{name}"), exact) for name, (p, exact) in made.items()}
 
 
-@pytest.mark.long
 def test_every_op_runs_as_the_table_says(programs: dict[str, tuple[Program, Rendered, bool]], tmp_path: Path) -> None:
     library = build([r for _, r, _ in programs.values()], tmp_path, "-O0")
     for program, rendered, exact in programs.values():
@@ -40,7 +39,7 @@ def test_every_op_runs_as_the_table_says(programs: dict[str, tuple[Program, Rend
                 assert same, f"{case.label}, row {i}: {g!r} where {w!r} is right"
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", [op.name for op in POINTWISE] + [f"Cast_{d.name}" for d in CASTS])
 def test_nvrtc_accepts_every_op(name: str, programs: dict[str, tuple[Program, Rendered, bool]]) -> None:
     rendered = programs[name][1]

@@ -71,7 +71,7 @@ def the_chosen_branch_is_the_first(d: Any, src: Any, arg: Any) -> Any:
     return src[1].vmin, src[1].vmax
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("op", "transfer", "dtype"),
     [

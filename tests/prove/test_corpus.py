@@ -42,7 +42,7 @@ def test_the_corpora_are_large_enough() -> None:
     assert sum(len(corpus(name)) for name in ("false", "structure_false", "accesses_false", "contracts_false")) >= 170
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("rule", corpus("false"), ids=lambda r: r.name)
 def test_false_rules_are_refuted_and_run(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -97,7 +97,7 @@ def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None
     assert {"CountingEncoder", "encoder_for"} <= alone
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("rule", [*corpus("structure_false"), *corpus("accesses_false")], ids=lambda r: r.name)
 def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
     assert verdict(rule).verdict == "refuted", verdict(rule).message
@@ -108,7 +108,7 @@ def test_false_rules_that_nothing_refutes_are_not_usable(rule: CheckedRule) -> N
     assert verdict(rule).verdict == "unknown", verdict(rule).verdict
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", corpus("true"), ids=lambda r: r.name)
 def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
     found = verdict(rule)
@@ -119,7 +119,7 @@ def test_true_rules_are_proved_at_every_dtype(rule: CheckedRule) -> None:
             assert dtype in covered
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("rule", corpus("structure_true"), ids=lambda r: r.name)
 def test_true_rules_about_structure_are_proved(rule: CheckedRule) -> None:
     found = verdict(rule)

@@ -250,7 +250,7 @@ def test_the_sound_dialect_has_no_mistakes(folder: Path) -> None:
         assert verdict in ("proved", "defined"), (name, message)
 
 
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(19)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 def test_a_mistake_names_op_and_field_and_spoils_what_uses_it(folder: Path, kind: Kind) -> None:
     made = kind.make()

@@ -508,7 +508,7 @@ PAIRS = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_rule_is_shown_and_its_false_twin_is_not(name: str) -> None:
     true, false = PAIRS[name]

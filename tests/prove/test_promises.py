@@ -58,7 +58,7 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
     return run
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("pack", "body"),
     [
@@ -81,7 +81,7 @@ def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str]
     assert str(found).startswith("tested (1,")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("pack", "body", "said"),
     [

@@ -39,7 +39,7 @@ def test_how_many_are_stated() -> None:
     assert len({r.name.split(".")[0] + r.name.split(".")[1].removesuffix("_float") for r in RULES}) == 60
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 def test_it_is_proved_at_every_size(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)

@@ -51,7 +51,7 @@ def holds(of: CheckedRule) -> bool:
     return parametric_proof(of, Progress(DEFAULT_BUDGET, False).ask).holds
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
 def test_what_holds_at_any_rank_is_proved_without_an_extent(of: CheckedRule) -> None:
     found = judge(of, DEFAULT_BUDGET, False)
@@ -59,7 +59,7 @@ def test_what_holds_at_any_rank_is_proved_without_an_extent(of: CheckedRule) -> 
     assert not found.extents
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("of", rules("false"), ids=lambda r: r.name)
 def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of: CheckedRule) -> None:
     assert not holds(of)

@@ -202,7 +202,7 @@ def test_a_range_is_split_by_an_index_map() -> None:
     assert verdict(split(), EXTERNS).verdict == "proved"
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -18,7 +18,7 @@ def corpus(name: str) -> list[CheckedRule]:
     return list(check_file(HERE / f"{name}.rules").rules())
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rule", corpus("usable_once"), ids=lambda r: r.name)
 def test_false_rules_that_were_usable_are_not(rule: CheckedRule) -> None:
     found = judge(rule, DEFAULT_BUDGET, False)

@@ -102,7 +102,7 @@ def keeps_contract(name: str, *arguments: Any) -> bool:
 BY_CONSTANT = [n for n, e in EXTERNS.items() if [p.name for p in e.params] == ["x", "d"]]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", BY_CONSTANT)
 def test_division_helpers_keep_their_contracts(name: str) -> None:
     answers = 0

@@ -55,7 +55,7 @@ def helper(name: str) -> Any:
     return getattr(importlib.import_module(str(of_helper(name)[0].helpers)), name)
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("name", HELPERS)
 def test_the_contract_is_kept(name: str) -> None:
     made = examination(name, helper(name))

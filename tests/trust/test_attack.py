@@ -33,7 +33,7 @@ SHOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", HOLES)
 def test_every_hole_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     HOLES[name](monkeypatch)
