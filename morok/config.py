@@ -363,7 +363,7 @@ def code_key() -> tuple[Any, ...]:
 
 
 def all_key() -> Hashable:
-    """What determines the values of all settings here and now."""
+    """A key of the values of all settings here and now."""
     override = _overrides.get()
     return (tuple(map(_SET.get, _ALL_KEYS)), () if override is _NOTHING else tuple(sorted(override.items(), key=str)))
 

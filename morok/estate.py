@@ -1,4 +1,4 @@
-"""What objects leave behind when they die, kept for somebody who has time for it.
+"""The estate of dead objects, kept for somebody who has time for it.
 
 A finalizer in Python is no place for work: an interrupt that arrives there is printed and lost, and it runs inside whatever the
 thread was doing. So nothing in Python runs when an owner dies: one step in C queues what it leaves behind.
@@ -24,7 +24,7 @@ class Heir(weakref.ref[Any], Generic[T]):
 
 
 class Estate(Generic[T]):
-    """What dead owners have left behind, in the order in which they died: at most the last `most`, if given."""
+    """The heirs of dead owners, in the order in which these died: at most the last `most`, if given."""
 
     def __init__(self, most: int | None = None) -> None:
         self._due: deque[Heir[T]] = deque(maxlen=most)
@@ -36,7 +36,7 @@ class Estate(Generic[T]):
         return heir
 
     def taken(self) -> Iterator[Heir[T]]:
-        """Those whose owners have died since the last time."""
+        """The heirs of the owners that have died since the last time."""
         while self._due:
             try:
                 yield self._due.popleft()

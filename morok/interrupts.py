@@ -142,7 +142,9 @@ def check() -> None:
 
 
 def _in_child() -> None:
-    """What has arrived is the parent's. A child of a thread that was not in the block has that thread as its main one."""
+    """A new state in a forked child: the signals that arrived are the parent's. A child of a thread that was not in the block has
+    that thread as its main one.
+    """
     waiting.clear()
     if deferred.depth and deferred.owner != get_ident():
         deferred.depth = 0

@@ -63,7 +63,7 @@ def helper(
 
 
 def built_in(module: str) -> bool:
-    """Whether a module is one of Morok's own."""
+    """True if a module is one of Morok's own."""
     return module == "morok" or module.startswith("morok.")
 
 
@@ -82,6 +82,6 @@ def vouch(home: str, same: Callable[[Any], bool]) -> None:
 
 
 def vouched(home: str, function: Any) -> bool:
-    """Whether a function is the one that was tested, if one was."""
+    """True if a function is the one that was tested, if one was."""
     same = _vouched.get(home)
     return same is None or same(function)

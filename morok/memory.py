@@ -1,4 +1,4 @@
-"""What becomes of a program that finds no memory: an error of ours, wherever it was noticed."""
+"""Lack of memory: an error of ours, wherever it was noticed."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _partition(intervals: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def analyze(instructions: Sequence[UOp], accesses: Sequence[Access]) -> Registers:
-    """What `instructions`, whose accesses these are, do with their registers."""
+    """The use that `instructions`, whose accesses these are, make of their registers."""
     result = Registers(shared_loops(instructions, accesses))
     found: dict[UOp, set[tuple[int, int]]] = {u: set() for u in instructions if u.op is _REG}
     intervals: list[tuple[Access, tuple[int, int]]] = []

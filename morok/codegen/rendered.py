@@ -1,4 +1,4 @@
-"""What a renderer hands back, and what may be asked of it."""
+"""The result of a renderer, and the questions that it answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTRACT: Final = frozenset({"contract"})  # a * b + c may be rounded once; noth
 
 
 def symbol(name: str) -> str:
-    """What the function of the kernel `name` is called in a program's text: no name that C, libm, CUDA or LLVM know."""
+    """The function's name of the kernel `name` in a program's text: no name that C, libm, CUDA or LLVM have."""
     return "kernel_" + re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
@@ -80,7 +80,7 @@ class Rendered:
 
     @property
     def effort(self) -> Effort:
-        """What LLVM has to do for it."""
+        """The effort that LLVM needs for it."""
         return "all" if self.scalar_loops else "plain" if self.waits else "code"
 
     @property

@@ -1,4 +1,4 @@
-"""What instructions computed, and where it may be used.
+"""The values that instructions computed, and the places where these may be used.
 
 A value made inside a loop or an IF need not exist behind it: the loop may run no iteration, and C variables end with their
 block. A pure value that is needed again is computed again.
@@ -68,7 +68,7 @@ class Values(Scopes[UOp, T]):
         return found
 
     def missing(self, u: UOp) -> list[UOp]:
-        """What must be computed again before `u` can be used, `u` last; nothing pure below it is left out."""
+        """The nodes to compute again before `u` can be used, `u` last; nothing pure below it is left out."""
         out: list[UOp] = []
         seen: set[UOp] = set()
         stack = [(u, False)]

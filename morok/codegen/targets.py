@@ -56,7 +56,7 @@ def host_machine() -> Machine:
 
 
 def llvm_target(m: Machine) -> Target:
-    """What LLVM can do on `m`: the width of its vector registers, how many there are, whether it has FMA."""
+    """The abilities of LLVM on `m`: the width and the number of its vector registers, and FMA."""
     if m.has("avx512f"):
         width, registers = 64, 32
     elif m.has("avx"):

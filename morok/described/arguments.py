@@ -160,7 +160,7 @@ class Arguments:
 
 
 def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
-    """What a tensor is, over memory: a constant gets some, noted in `nodes`; another lazy one is computed. Views stay views."""
+    """A tensor's node over memory: a constant gets some, noted in `nodes`; another lazy one is computed. Views stay views."""
     node = t.uop
     while node.op in MOVEMENT:
         node = node.src[0]
@@ -266,7 +266,7 @@ def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 class Stands:
-    """What stands for the arguments of a call while the function is described: unknown leaves, once; tensors over them and
+    """The stand-ins for the arguments of a call while the function is described: unknown leaves, once; tensors over them and
     containers around them, anew for each description.
 
     kept    identities of tensors that are given themselves, since the function reaches their memory anyway
@@ -313,7 +313,7 @@ class Stands:
         return made
 
     def changed(self) -> str:
-        """What the function did to the containers that it was given, in words."""
+        """The change that the function made to a container that it was given, in words; "" for none."""
         for value, made in self.containers.values():
             before, now = _inner(value) or [], _inner(made) or []
             replaced = [(name, self._replaced(v)) for name, v in before]

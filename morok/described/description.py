@@ -38,7 +38,7 @@ class New:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a tensor becomes.
+    """The new value of a tensor.
 
     tensor    the one that the function reaches; None for an argument
     given     the argument's number among the tensors of the arguments

@@ -1,4 +1,4 @@
-"""Whether memory that is written overlaps other memory: several tensors may lie over one array."""
+"""Overlaps of written memory with other memory: several tensors may lie over one array."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _made: Final = [0]  # how many there have been
 
 
 def _holders(node: UOp) -> int:
-    """How many references plans have to a node."""
+    """The number of references that plans have to a node."""
     return sum(plan.held[node.serial] for r in list(_alive) if (plan := r()) is not None)
 
 
@@ -126,7 +126,7 @@ class Leaves:
 
 
 class Part:
-    """What a call computes on one device.
+    """The computation of one call on one device.
 
     outputs   the numbers of the buffers of what is computed, each once
     place     of each node that is computed its position among these; for who makes the plan
@@ -247,7 +247,7 @@ class Part:
 
 
 class Plan:
-    """What is computed for one key, while what the function reaches stays as it is.
+    """The computation for one key, while all that the function reaches stays as it is.
 
     used  when it was used last
     """
@@ -372,7 +372,7 @@ class Plan:
         return after
 
     def _held_by_plans(self) -> list[int]:
-        """Of each tensor that is written in place, how many references plans have to its node."""
+        """The number of references that plans have to its node, for each tensor that is written in place."""
         now = (len(_alive), _made[0])
         if self._holders[0] != now:
             known = [tensor if tensor is not None else self._kept.get(number or 0) for tensor, number in self._in_place]

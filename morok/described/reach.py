@@ -1,4 +1,4 @@
-"""What a function can reach without its arguments: closures, globals, defaults, the attributes of its objects.
+"""The objects that a function can reach without its arguments: closures, globals, defaults, attributes.
 
 A plan holds for as long as all that is the same. It is looked at in each call, so that is one pass in C: over the live views of
 dicts and over lists, each element compared by identity with what was there. Only where one differs, values are compared.
@@ -71,7 +71,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class Reach:
-    """What these objects can reach now.
+    """The values that these objects can reach now.
 
     values   what is at each place; places are paths in words
     tensors  the tensors among it, each once

@@ -22,7 +22,8 @@ PLAIN: Final = frozenset({int, bool, str, bytes, type(None), type(Ellipsis), typ
 
 
 def value_key(value: Any) -> Hashable:
-    """What is equal for values of one type and the same bits: 1, 1.0 and True are three, so are 0.0 and -0.0, a NaN is itself.
+    """A key that is equal for values of one type and the same bits: 1, 1.0 and True are three, so are 0.0 and -0.0, a NaN is
+    itself.
 
     Objects that are no values have their identity. JitArgumentError for what has no hash.
     """

@@ -201,7 +201,7 @@ class _FileChecker:
         return found
 
     def _definitions(self, externs: Sequence[S.Extern]) -> None:
-        """What the text of the helpers' module says about each; mistakes are those of the declarations."""
+        """The definitions of helpers in their module's text, noted; mistakes are those of the declarations."""
         module = self.file.helpers
         for e in externs:
             try:
@@ -224,7 +224,7 @@ class _FileChecker:
         return True
 
     def _signature(self, e: S.Extern, made: Definition) -> None:
-        """Whether the names and types in a `def` contradict a declaration."""
+        """Errors where the names and types in a `def` contradict a declaration."""
         names = [p.name for p in e.params]
         theirs = list(made.parameters[: len(names)])
         where = f"{made.signature()}, {made.place}"
@@ -243,7 +243,7 @@ class _FileChecker:
             self.add(RuleTypeError, what, e)
 
     def called(self, e: S.Extern, context: str | None) -> None:
-        """Whether a helper takes as many arguments as the rules of a group give it."""
+        """An error unless a helper takes as many arguments as the rules of a group give it."""
         made = self.definitions.get(e.name)
         count = len(e.params) + (context is not None)
         if made is None or made.takes(count) or (e.name, context is None) in self.miscounted:
@@ -449,7 +449,7 @@ class _RuleChecker:
         )
 
     def _may_be_unbounded(self, t: T) -> bool:
-        """Whether the bounds of nodes of this type may be infinite: those of an index are, and those of a float tell nothing."""
+        """True if the bounds of nodes of this type may be infinite: those of an index are, and those of a float tell nothing."""
         u = self.resolver.universe
         return not u.integral or bool(self.resolver.types.mask(t.elem) & (u.bits.get("index", 0) | u.floats | u.opaque))
 

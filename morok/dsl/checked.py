@@ -15,7 +15,7 @@ from morok.dsl import syntax as S
 
 
 class Sort(enum.Enum):
-    """What a name of a rule stands for."""
+    """The kind of thing that a name of a rule denotes."""
 
     NODE = "node"  # a node of the graph
     NODES = "nodes"  # a sequence of nodes
@@ -120,7 +120,7 @@ class CheckedRule:
         return self.types[id(node)]
 
     def own_lanes(self, lanes: int | str) -> bool:
-        """Whether the elements of a sequence whose type has these lanes may have different numbers of them: the rule names no
+        """True if the elements of a sequence whose type has these lanes may have different numbers of them: the rule names no
         number, and relates it to no other node of the pattern.
         """
         if isinstance(lanes, int) or not lanes.startswith("$"):
@@ -163,7 +163,7 @@ class CheckedFile:
 
 
 def is_op(rule: CheckedRule, call: S.ECall) -> bool:
-    """Whether a call in a clause or target builds a node."""
+    """True if a call in a clause or target builds a node."""
     return call.name in rule.dialect.ops
 
 

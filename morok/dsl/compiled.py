@@ -38,7 +38,7 @@ def generated(source: str, names: tuple[str, ...], helpers: Mapping[str, str]) -
 
 
 class _Loader:
-    """What linecache asks for the text of a module that is no file."""
+    """The source of a module that is no file, as linecache asks for it."""
 
     def __init__(self, source: Callable[[], str]) -> None:
         self.source = source

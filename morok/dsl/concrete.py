@@ -197,7 +197,7 @@ class _Text:
 
 
 def _is_number(e: S.Expr) -> bool:
-    """Whether an expression is plainly a number, so that Python's equality is the language's."""
+    """True if an expression is plainly a number, so that Python's equality is the language's."""
     return isinstance(e, (S.ENumber, S.EUnary, S.EBinary)) or (isinstance(e, S.ECall) and e.name in ("len", "sum"))
 
 
@@ -211,7 +211,7 @@ def _is_condition(e: S.Expr) -> bool:
 
 
 def _total(e: S.Expr) -> bool:
-    """Whether an expression has a value wherever its names do."""
+    """True if an expression has a value wherever its names do."""
     found = FUNCTIONS.get(e.name) if isinstance(e, S.ECall) else BINARY.get(e.op) if isinstance(e, S.EBinary) else None
     if isinstance(e, S.EIndex) or (found is not None and found.partial):
         return False

@@ -1,4 +1,4 @@
-"""What a dialect says wrongly of itself, as far as its declarations show: nothing is evaluated, no node is built.
+"""Mistakes in a dialect, as far as its declarations show: nothing is evaluated, no node is built.
 
 Each mistake names the op and the field, and spoils no more rules than use what it is about. `morok.dialect.verify` finds others.
 """
@@ -53,7 +53,7 @@ class Mistake:
 
     @property
     def everything(self) -> bool:
-        """Whether it spoils all rules of the dialect."""
+        """True if it spoils all rules of the dialect."""
         return not (self.op or self.dtypes or self.facts or self.constants)
 
     def text(self, dialect: str) -> str:
@@ -68,7 +68,7 @@ _known: dict[str, tuple[Any, Any, dict[str, tuple[Mistake, ...]]]] = {}
 
 
 def op_mistakes(dialect: Dialect, name: str) -> tuple[Mistake, ...]:
-    """What is wrong with the declaration of one op."""
+    """The mistakes in the declaration of one op."""
     found = _known.get(dialect.name)
     if found is None or found[0] is not dialect or found[1] != list(dialect.ops.values()):
         found = _known[dialect.name] = (dialect, list(dialect.ops.values()), {})
@@ -129,7 +129,7 @@ def _params(dialect: Dialect, info: OpInfo, mistake: Any) -> Iterator[Mistake]:
 
 
 def dialect_mistakes(dialect: Dialect) -> list[Mistake]:
-    """What is wrong with what the dialect declares besides its ops."""
+    """The mistakes in the declarations of the dialect besides its ops."""
     found: list[Mistake] = []
     if dialect.theory and not _TARGET.fullmatch(dialect.theory):
         expected = 'an import path, "package.module:Class"'

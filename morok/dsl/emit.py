@@ -1,4 +1,4 @@
-"""What happens once a pattern has matched: clauses, helpers and target of a rule, as Python text."""
+"""The actions after a match: clauses, helpers and target of a rule, as Python text."""
 
 from __future__ import annotations
 
@@ -186,14 +186,14 @@ class Emitter(Within):
         self.line(f"    return {result}, {self.number}")
 
     def _is_root(self, result: str) -> str:
-        """Whether what was made is the root again."""
+        """Python text that is true if the result is the root again."""
         alike = self.access.stands_for(node_name(()), result) if self.may_be_draft and self.row.ops.get(()) is not None else None
         if alike is not None and not self.needs_known:
             return alike
         return self.access.same(result, self.known_at(()))
 
     def _is_new(self) -> bool:
-        """Whether the target cannot be the node that was matched, because it is a node of another op."""
+        """True if the target cannot be the node that was matched, because it is a node of another op."""
         target = self.rule.syntax.target
         root = self.row.ops.get(())
         const = self.access.const_op

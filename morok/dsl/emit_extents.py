@@ -1,4 +1,4 @@
-"""Whether a match lies within the extents of its rule's proof, as Python text."""
+"""Python text that is true if a match lies within the extents of its rule's proof."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Within(Nodes):
         return [f"_numbers_within({local}, {e.most}, {e.each[0][0]}, {e.each[0][1]})" for local in self._returned(e.of)]
 
     def _returned(self, of: str) -> list[str]:
-        """What a helper has returned, where every call of it is the value of a `let`."""
+        """The results of a helper, as text, if every call of it is the value of a `let`."""
         helper, _, result = of.partition(".")
         extern = self.rule.externs.get(helper)
         lets = [c for c in self.rule.syntax.clauses if isinstance(c, S.Let) and isinstance(c.value, S.ECall)]

@@ -1,4 +1,4 @@
-"""What the text of a rule's clauses and target is made of: its variables, its dtypes, where the pattern left them."""
+"""The parts of the text of clauses and target: variables and dtypes, where the pattern left them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def value_name(path: Path) -> str:
 
 
 def helper_name(rule: CheckedRule, name: str) -> str:
-    """How generated code calls a helper: files may declare helpers of one name in different modules."""
+    """The name of a helper in generated code: files may declare helpers of one name in different modules."""
     return f"H_{(rule.helpers or '').replace('.', '_')}_{name}"
 
 
@@ -87,7 +87,7 @@ class Names:
 
     @property
     def may_be_draft(self) -> bool:
-        """Whether the root may be a draft (morok.dialect): only pointwise nodes are."""
+        """True if the root may be a draft (morok.dialect): only pointwise nodes are."""
         op = self.row.ops.get(())
         return hasattr(self.dialect, "settle") and (op is None or bool(self.dialect.ops[op].params))
 

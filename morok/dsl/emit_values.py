@@ -131,7 +131,7 @@ class Values(Names, ABC):
         return f"{sequence}[{bare(index)}]" if self.from_zero(e.index) else f"_item({bare(sequence)}, {bare(index)})"
 
     def from_zero(self, e: S.Expr) -> bool:
-        """Whether a number is plainly not negative."""
+        """True if a number is plainly not negative."""
         match e:
             case S.ENumber():
                 return not isinstance(e.value, float) and e.value >= 0
@@ -199,7 +199,7 @@ class Values(Names, ABC):
         return f"F_{name}"
 
     def no_overflow(self, e: S.Expr) -> str:
-        """Whether the exact result of a term fits its dtype; the term is not built where its operands tell."""
+        """Text that is true if the exact result of a term fits its dtype; the term is not built where its operands tell."""
         if "no_overflow_of" in self.dialect.facts and isinstance(e, S.ECall) and e.name in self.dialect.ops:
             operands = [self.node(a) for a in e.args]
             if self.matched.get((e.name, tuple(operands))) is None:
@@ -248,7 +248,7 @@ class Values(Names, ABC):
         return f"({text})"
 
     def general_comparison(self, e: S.ECompare) -> str:
-        """Of sequences, or of fields, which may be such: these are equal item by item, whatever Python calls them."""
+        """A comparison of sequences, or of fields that may be such: item by item, whatever Python calls them."""
         pairs = [S.ECompare((op,), (a, b), span=e.span) for a, op, b in zip(e.operands, e.ops, e.operands[1:], strict=False)]
         if len(pairs) > 1:
             return f"({' and '.join(self.comparison(p) for p in pairs)})"

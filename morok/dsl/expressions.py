@@ -54,7 +54,7 @@ class Expressions(ValueExpressions):
             self.r.restrict(t, u.any, "the dtype of a constant", e)
 
     def _operands(self, info: OpInfo, name: str, e: S.Expr, slots: dict[str, list[T]]) -> S.Expr:
-        """What stands for one operand, or for several in a sequence: `x`, `xs..`, a comprehension."""
+        """The term for one operand, or for several in a sequence: `x`, `xs..`, a comprehension."""
         what = f"{name} of {info.name}"
         held = next((o.holds for o in info.operands if o.name == name), "")
         form = "place" if held == "storage" else "value"

@@ -29,7 +29,7 @@ class Extent(NamedTuple):
     each: tuple[tuple[int, int], ...] = ()
 
     def meet(self, other: Extent) -> Extent:
-        """What both tried."""
+        """The extent that both tried."""
         each = tuple(p for p in self.each if p in other.each)
         return Extent(self.what, self.of, max(self.least, other.least), min(self.most, other.most), each)
 
@@ -46,7 +46,7 @@ Extents = tuple[Extent, ...]
 
 
 class Limits(NamedTuple):
-    """What a matcher does about the extents of a rule: beyond them it declines, or only checks the firing, where that can be."""
+    """A matcher's reaction to the extents of a rule: beyond them it declines, or only checks the firing, where that can be."""
 
     extents: Extents
     declines: bool = True
@@ -88,7 +88,7 @@ _WORDS: Final = {
 
 
 def texts(extents: Iterable[Extent]) -> list[str]:
-    """What extents say, in words: things of one kind and extent together."""
+    """Extents in words, those of one kind and size together."""
     names: dict[tuple[str, int, int, tuple[tuple[int, int], ...]], list[str]] = {}
     for e in extents:
         known = names.setdefault((e.what, e.least, e.most, e.each), [])
@@ -121,13 +121,13 @@ def trips(vmax: Any, ends: Iterable[Any]) -> int | float:
 
 
 def axes_within(axes: Any, least: int, most: int, each: tuple[tuple[int, int], ...]) -> bool:
-    """Whether a sequence of axes is one of those that were tried."""
+    """True if a sequence of axes is one of those that were tried."""
     found = [tuple(a) if isinstance(a, (tuple, list)) else a for a in axes] if isinstance(axes, (tuple, list)) else [None]
     return least <= len(found) <= most and all(a in each for a in found) and len(set(found)) == len(found)
 
 
 def numbers_within(values: Any, most: int, low: int, high: int) -> bool:
-    """Whether a list of numbers, or of lists that are not empty, is one of those that were tried."""
+    """True if a list of numbers, or of lists that are not empty, is one of those that were tried."""
     if not isinstance(values, (tuple, list)):
         return False
     nested = [v for v in values if isinstance(v, (tuple, list))]

@@ -206,7 +206,7 @@ class _Printer:
             self.lines[-1] += f"  {behind}"
 
     def item(self, key: Key, indent: str) -> None:
-        """What stands above an item: comments, and a blank line where there was one."""
+        """The text above an item, printed: comments, and a blank line where there was one."""
         self.comments(key, indent, True)
         if key in self.notes.blank:
             self.blank()

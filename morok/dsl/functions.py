@@ -48,12 +48,12 @@ class Function:
 
     @property
     def fact(self) -> bool:
-        """Whether it asks something of nodes or dtypes, which only a dialect can answer."""
+        """True if it asks something of nodes or dtypes, which only a dialect can answer."""
         return isinstance(self.value, str)
 
     @property
     def asked(self) -> bool:
-        """Whether it is a fact of the dialect's own; how nodes compare, their dtypes and lanes are what every dialect tells."""
+        """True if it is a fact of the dialect's own; how nodes compare, their dtypes and lanes are what every dialect tells."""
         return self.fact and self.name not in ("same", "dtype", "lanes")
 
 

@@ -93,7 +93,7 @@ def _last(e: ast.expr) -> str:
 
 
 def several(e: ast.expr) -> int | None:
-    """How many results an annotation `tuple[A, B]` promises; None for any other."""
+    """The number of results that an annotation `tuple[A, B]` promises; None for any other."""
     if isinstance(e, ast.Subscript) and _last(e.value) in ("tuple", "Tuple"):
         elements = e.slice.elts if isinstance(e.slice, ast.Tuple) else [e.slice]
         if not any(isinstance(x, ast.Constant) and x.value is ... for x in elements):
@@ -218,7 +218,7 @@ class Outline:
 
 
 def outline(module: str) -> Outline:
-    """What a module's text binds; Unreadable where there is none, or no Python."""
+    """The names that a module's text binds; Unreadable where there is none, or no Python."""
     return _outline(module, *source(module))
 
 
@@ -285,7 +285,7 @@ def _binds(s: ast.stmt) -> Iterator[str]:
 
 
 def _meaning(s: ast.stmt, name: str) -> str:
-    """What an import binds a name to; "" for other statements, and for imports relative to a package."""
+    """The import path that an import binds a name to; "" for other statements, and for imports relative to a package."""
     if isinstance(s, ast.Import):
         return next((a.name if a.asname else name for a in s.names if (a.asname or a.name.partition(".")[0]) == name), "")
     if isinstance(s, ast.ImportFrom) and not s.level:

@@ -242,7 +242,7 @@ class Instance:
         return self.term("op", info.name, d, attrs, *(sorted(arguments) if info.commutative else arguments))
 
     def bag(self, op: str, d: Any, items: Sequence[Term]) -> Term:
-        """What any order of an op on integers makes of some terms."""
+        """The term of an op on integers over some terms in any order."""
         flat: list[Term] = []
         for i in items:
             entry = self.entries[i]
@@ -306,7 +306,7 @@ class Instance:
     # both sides
 
     def finding(self) -> Finding:
-        """Whether both sides have the same lanes at every iteration."""
+        """The finding whether both sides have the same lanes at every iteration."""
         if self.dialect.type(self.root) != self.dialect.type(self.result):
             return Finding.OTHER
         if self.info(self.root) is None:
@@ -324,7 +324,7 @@ class Instance:
         return found
 
     def becomes(self, p: Term, t: Term) -> bool:
-        """Whether a term may become another: it is the same, or a fold in one of the orders that it may be done in."""
+        """True if a term may become another: it is the same, or a fold in one of the orders that it may be done in."""
         if p == t:
             return True
         before, after = self.entries[p], self.entries[t]
@@ -335,7 +335,7 @@ class Instance:
         return all(self.becomes(a, b) for a, b in zip(before[4:], after[4:], strict=True))
 
     def in_some_order(self, before: tuple[Any, ...], t: Term) -> bool:
-        """Whether a term is made, by a fold's op alone, of all that is folded, each as often as it is there."""
+        """True if a term is made, by a fold's op alone, of all that is folded, each as often as it is there."""
         _, op, d, *items = before
         left = list(items)
         stack = [t]
@@ -368,7 +368,7 @@ class Instance:
 
 
 def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -> Finding:
-    """What the lanes of both sides say about a firing."""
+    """The finding about a firing, by the lanes of both sides."""
     try:
         return Instance(dialect, leaves, root, result).finding()
     except _Other:
@@ -378,7 +378,7 @@ def judged(dialect: Dialect, root: Node, result: Node, leaves: Sequence[Node]) -
 
 
 class Checks:
-    """What generated code asks beyond the extents of proofs; what was found is remembered by rule, sizes and static fields."""
+    """The checks that generated code makes beyond the extents of proofs; findings are kept by rule, sizes and static fields."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -424,7 +424,7 @@ class Checks:
             return None
 
     def stands_in(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:
-        """Whether a firing is right, though no proof covers it."""
+        """True if a firing is right, though no proof covers it."""
         return self.found(root, result, rule, leaves) is Finding.SAME
 
     def not_refuted(self, root: Node, result: Node, rule: str, leaves: Sequence[Node]) -> bool:

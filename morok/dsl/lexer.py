@@ -62,7 +62,7 @@ class Comment:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What the grammar says about tokens: words with a meaning of their own, signs, and one expression to find them all."""
+    """The tokens of the grammar: words with a meaning of their own, signs, and one expression to find them all."""
 
     words: dict[str, str]
     signs: dict[str, str]

@@ -244,7 +244,7 @@ class _Walker:
         return bound.template if isinstance(bound, BoundCode) else f"{self.access.operands('{0}')}{bound.span}"
 
     def may_be_invalid(self, ty: Ty | None) -> bool:
-        """Whether a node of this dtype could be Invalid: only at index, and only in dialects that have such a thing."""
+        """True if a node of this dtype could be Invalid: only at index, and only in dialects that have such a thing."""
         if "invalid" not in self.access.inline or ty is None or ty.pointer or ty.place:
             return False
         return ty.element == "index" if ty.fixed else "index" in self.rule.domains[ty.element]
@@ -301,7 +301,7 @@ class _Walker:
         return row.plus(CodeTest((path,), f"len({self.access.operands('{0}')}){there} == {least}"))
 
     def presence(self, op: str, info: OpInfo, index: int) -> str:
-        """Whether an optional operand is there: a field says so where a sequence stands before it, else the count."""
+        """Text that is true if an optional operand is there: by a field where a sequence stands before it, else by the count."""
         if any(o.many for o in info.operands[:index]):
             return self.access.field(op, "{0}", info.fields[0])
         return f"len({self.access.operands('{0}')}) > {index}"

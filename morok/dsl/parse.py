@@ -245,7 +245,7 @@ class _Parser:
         return replace(file, groups=tuple(groups), externs=externs)
 
     def _recover(self, tokens: list[Tok], errors: list[MorokError]) -> S.File:
-        """What can be parsed of a file that has mistakes; each piece that cannot be adds one error."""
+        """The file as far as it parses; each piece that does not adds one error."""
         dialect, helpers = "morok", None
         externs: list[S.Extern] = []
         groups: list[S.Group] = []
@@ -365,7 +365,7 @@ class _Cutter:
         return "rules" if t.column <= self.indent or self.kind == "start" else None
 
     def left(self, kind: str, t: Tok) -> bool:
-        """Whether the open `for` block must have ended before `t`, which begins a piece of that kind."""
+        """True if the open `for` block must have ended before `t`, which begins a piece of that kind."""
         if self.template is None:
             return False
         if kind in ("group_head", "template_head"):

@@ -234,7 +234,9 @@ class Patterns:
         return self.pattern(p, t)
 
     def _mask(self, o: OperandInfo) -> int:
-        """What may stand for an operand before its op has a say: ranges are integers, though nothing may look at their dtype."""
+        """The dtypes possible for an operand before its op has a say: ranges are integers, though nothing may look at their
+        dtype.
+        """
         u = self.r.universe
         return u.integral | u.opaque if o.position == "binder" and u.integral else u.full
 

@@ -1,4 +1,4 @@
-"""What patterns and expressions share while a rule is checked: types, names, errors."""
+"""The state that patterns and expressions share while a rule is checked: types, names, errors."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ class Resolver:
 
 
 def field_value(kind: str) -> Value:
-    """What a name bound to a static field of this kind yields."""
+    """The value of a name bound to a static field of this kind."""
     return {
         "ints": Value("int", many=True),
         "bools": Value("bool", many=True),

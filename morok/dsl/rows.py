@@ -26,7 +26,7 @@ def behind(gap: int, offset: int) -> int:
 
 
 def step_name(step: int) -> str:
-    """What a step adds to the name of a variable."""
+    """The part of a variable's name for one step."""
     if step < _BEHIND:
         return str(step) if step >= 0 else f"m{-step}"
     return f"g{step // _BEHIND - 1}p{step % _BEHIND}"
@@ -130,7 +130,7 @@ Test = OpTest | TypeTest | ValidTest | LiteralTest | CodeTest
 
 
 def gaps_before(test: Test) -> int:
-    """How many sequences' ends must be known before the test can be made."""
+    """The number of sequences whose ends must be known before the test can be made."""
     known = [step // _BEHIND for path in test.paths for step in path]
     if isinstance(test, CodeTest):
         known += [int(n) + 1 for n in _GAP.findall(test.template)]
@@ -138,7 +138,7 @@ def gaps_before(test: Test) -> int:
 
 
 def looks_at_sequence(test: Test) -> bool:
-    """Whether the test is about the operands of a sequence that others stand behind."""
+    """True if the test is about the operands of a sequence that others stand behind."""
     return isinstance(test, CodeTest) and _GAP.search(test.template) is not None
 
 
@@ -167,7 +167,7 @@ class BoundNodes:
 
     @property
     def span(self) -> str:
-        """What takes them out of the node's operands: nothing for all of them."""
+        """The slice that takes them out of the node's operands; "" for all of them."""
         if self.stop is None:
             return f"[{self.start}:]" if self.start else ""
         return f"[{self.start}:{self.stop}]"
@@ -239,7 +239,7 @@ def _node_text(bound: Bound, number: int, name: str) -> str:
 
 
 class Accessors:
-    """How generated code reads the nodes of a dialect: its templates where it has some, else its methods."""
+    """Generated code that reads the nodes of a dialect: by its templates where it has some, else by its methods."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -261,7 +261,7 @@ class Accessors:
         return self._of("same", f"_d.same({a}, {b})", a=a, b=b)
 
     def stands_for(self, draft: str, node: str) -> str | None:
-        """Whether `node` is what a draft of a pointwise op stands for."""
+        """Text that is true if `node` is the node that a draft of a pointwise op stands for."""
         template = self.inline.get("stands_for")
         return None if template is None else template.format(a=draft, b=node)
 
@@ -287,7 +287,7 @@ class Accessors:
 
 
 def key_name(op: str) -> str:
-    """How generated code calls the key of an op."""
+    """The name of the key of an op in generated code."""
     return f"K_{op}"
 
 

@@ -1,4 +1,4 @@
-"""What the names of a rule stand for while it is checked."""
+"""The values of the names of a rule while it is checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from morok.dsl.infer import T
 
 @dataclass(slots=True)
 class Value:
-    """What an expression yields.
+    """The kind of value of an expression.
 
     kind   "node"; "int" (a mathematical integer), "bool", "const" (the value of a constant of dtype `type`), "dtype", "op",
            "other" (a field passed through unread); for sequences the kind of the elements
@@ -37,7 +37,7 @@ class Value:
         return {"dtype": Sort.DTYPE, "op": Sort.OP, "other": Sort.OTHER}.get(self.kind, Sort.VALUE)
 
     def element(self) -> Value:
-        """What one step of a loop over this sequence yields."""
+        """The value of one step of a loop over this sequence."""
         return replace(self, many=False)
 
 

@@ -78,7 +78,7 @@ class Slots:
             self.narrow(slot, frozenset((word,)))
 
     def _every(self, allowed: AbstractSet[str]) -> bool:
-        """Whether these are all dtypes that a node can have."""
+        """True if these are all dtypes that a node can have."""
         return self.closed and allowed >= set(self.dialect.dtypes)
 
     def dtype_tests(self) -> list[Test]:

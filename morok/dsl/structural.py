@@ -1,4 +1,4 @@
-"""How the types of an op's operands and of its result relate where they are not lane by lane: what `OpInfo.types` says.
+"""Relations between the types of an op's operands and its result, where they are not lane by lane: `OpInfo.types`.
 
 What an op does not look at is left alone, so that a rule about it holds at every dtype without being proved at each.
 """
@@ -27,7 +27,7 @@ class Relation(NamedTuple):
 
 @lru_cache(maxsize=512)
 def relations(info: OpInfo) -> tuple[Relation, ...]:
-    """What the op's `types` say; UsageError where they say it in no way that is known."""
+    """The relations in the op's `types`; UsageError where they have no known form."""
     found = []
     names = {o.name for o in info.operands} | {"result"}
     for said in filter(None, (part.split() for part in info.types.split(";"))):
@@ -77,7 +77,7 @@ def _mask(universe: Universe, names: Sequence[str]) -> int:
 
 
 def takes_dtype(info: OpInfo) -> bool:
-    """Whether the op is given its result's dtype: `Cast(x, B)`."""
+    """True if the op is given its result's dtype: `Cast(x, B)`."""
     return (info.result in info.domains and info.result not in info.params) or info.dtype_given
 
 

@@ -291,7 +291,7 @@ class Tree:
             self.switch(key, span, known, depth)
 
     def choose(self, rows: Sequence[Row]) -> Key | None:
-        """What to test first: of the first row's tests that can be made now the one that most rows share."""
+        """The test to make first: of the first row's tests that can be made now the one that most rows share."""
         if self.written > self.most:
             return None
         best, most = None, 1
@@ -450,7 +450,9 @@ def _letter(op: OpInfo) -> str:
 
 
 def _head(tail: Tail) -> list[str]:
-    """What of a tail is done where it is called, which spares most calls: its first test, and the helper's call before it."""
+    """The part of a tail that is done where it is called, which spares most calls: its first test, and the helper's call before
+    it.
+    """
     settled = tail.lines[:1] if f" = {SETTLE}(" in tail.lines[0] else []
     first, *more = tail.lines[len(settled) :]
     if first.startswith("if "):
@@ -477,7 +479,7 @@ def _values(test: Test) -> tuple[Path, ...]:
 
 
 def _key(test: Test) -> Key | None:
-    """What rows share a test by: for ops the node alone, since one look at its op decides for all of them."""
+    """The key by which rows share a test: for ops the node alone, since one look at its op decides for all of them."""
     return ("op", test.path) if isinstance(test, OpTest) else None if isinstance(test, LiteralTest) else test
 
 

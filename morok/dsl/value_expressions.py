@@ -523,7 +523,7 @@ class ValueExpressions(ABC):
         return replace(e, args=(name, *args)), Value("const", result, bits=self._bits_of_eval(result, bits))
 
     def _bits_of_eval(self, result: T, bits: int) -> int:
-        """How many bits the value of an op has: over an index, which never wraps, at most all those of its operands."""
+        """The most bits that the value of an op has: over an index, which never wraps, all those of its operands."""
         index = self.r.universe.bits.get("index", 0) | self.r.universe.opaque
         return bits + 1 if self.types.mask(result.elem) & index or not self.r.universe.integral else 64
 
@@ -605,7 +605,7 @@ def _paired(operands: Sequence[S.Expr], checked: Sequence[tuple[S.Expr, Value]])
 
 
 def _bits(e: S.EBinary, left: int, right: int) -> int:
-    """How many bits the result of an operator has at most."""
+    """The most bits that the result of an operator has."""
     match e.op:
         case "*":
             return left + right

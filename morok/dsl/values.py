@@ -168,7 +168,7 @@ def tdiv(a: int, b: int) -> int:
 
 
 def tmod(a: int, b: int) -> int:
-    """What `tdiv` leaves: it has the sign of a."""
+    """The remainder of `tdiv`, with the sign of a."""
     return a - tdiv(a, b) * b
 
 
@@ -224,12 +224,12 @@ def finite_axes(axes: Sequence[tuple[int, int]]) -> Sequence[tuple[int, int]]:
 
 
 def width(axes: Sequence[tuple[int, int]]) -> int:
-    """How many lanes axes, pairs of an id and a length, make of one."""
+    """The number of lanes that axes, pairs of an id and a length, make of one."""
     return math.prod([n for _, n in finite_axes(axes)])
 
 
 def step(axes: Sequence[tuple[int, int]], axis: int) -> int:
-    """How many lanes the iterations of one of these axes lie apart, the last axis running fastest; 0 if it is none of them."""
+    """The distance in lanes between iterations of one of these axes, the last axis running fastest; 0 if it is none of them."""
     lanes = 1
     for i, n in reversed(finite_axes(axes)):
         if i == axis:

@@ -2,7 +2,7 @@
 
 
 def live() -> int:
-    """How many nodes are alive in this process."""
+    """The number of nodes alive in this process."""
     from morok.ir.uop import live as count
 
     return count()

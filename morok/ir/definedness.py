@@ -21,7 +21,7 @@ _SELECTIONS: Final = (Op.Max, Op.Min)
 
 
 def defined(x: UOp) -> bool:
-    """Whether `x` surely has a value, which is not Invalid, wherever its variables and the loops around it have theirs, within
+    """True if `x` surely has a value, which is not Invalid, wherever its variables and the loops around it have theirs, within
     bounds, whatever memory holds. That it is false says nothing.
     """
     found: bool | None = x.memo.get(_memo)
@@ -34,7 +34,7 @@ def defined(x: UOp) -> bool:
 
 
 def _total(n: UOp) -> bool:
-    """Whether a node has a value if its operands have."""
+    """True if a node has a value if its operands have."""
     op = n.op
     if op in _DIVISIONS:
         x, y = n.src

@@ -52,7 +52,7 @@ def _info(entry: OpDef) -> OpInfo:
 
 
 def _field_templates() -> dict[str, str]:
-    """How generated code reads each static field."""
+    """The text by which generated code reads each static field."""
     found = {"attr.dtype": "{n}.dtype"}
     for e in TABLE.entries.values():
         for i, f in enumerate(e.fields):
@@ -61,7 +61,7 @@ def _field_templates() -> dict[str, str]:
 
 
 def _exact_fits(op: Op, operands: tuple[UOp, ...], arg: Any = None) -> bool:
-    """Whether the exact result of `op` lies in its dtype, by the bounds of its operands."""
+    """True if the exact result of `op` lies in its dtype, by the bounds of its operands."""
     entry = TABLE.entries[op]
     d = operands[-1].dtype.scalar()
     if entry.bounds is None or not entry.pointwise or d.is_float:

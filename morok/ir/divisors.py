@@ -1,4 +1,4 @@
-"""What is known of a divisor without looking at values: by bounds, or by a Where that asks before it divides."""
+"""Facts about a divisor without its values: by bounds, or by a Where that tests before it divides."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Atom = Callable[["UOp", int], bool]  # (node, number): whether a node known to d
 
 
 def excludes_zero(y: UOp) -> bool:
-    """Whether no lane of `y` can be 0."""
+    """True if no lane of `y` can be 0."""
     return _excludes(y, 0, lambda x: lambda n, v: n is x and v == 0)
 
 
 def excludes_overflow(x: UOp, y: UOp) -> bool:
-    """Whether no lane of `x` can be the least integer of its dtype where that of `y` is -1."""
+    """True if no lane of `x` can be the least integer of its dtype where that of `y` is -1."""
     d = x.dtype.scalar()
     if not d.is_signed or x.vmin > d.min:
         return True
@@ -28,7 +28,7 @@ def excludes_overflow(x: UOp, y: UOp) -> bool:
 
 
 def _excludes(y: UOp, number: int, atom: Callable[[UOp], Atom]) -> bool:
-    """Whether `y` differs from `number`, or is chosen only where a condition made of `atom` holds."""
+    """True if `y` differs from `number`, or is chosen only where a condition made of `atom` holds."""
     if y.vmin > number or y.vmax < number:
         return True
     if y.op is Op.VConst:
@@ -50,7 +50,7 @@ def _excludes(y: UOp, number: int, atom: Callable[[UOp], Atom]) -> bool:
 
 
 def _implies(c: UOp, held: bool, atom: Atom) -> bool:
-    """Whether `c` being `held` implies one of the inequalities that `atom` accepts."""
+    """True if `c` being `held` implies one of the inequalities that `atom` accepts."""
     if c.op is Op.Not:
         return _implies(c.src[0], not held, atom)
     if c.op in (Op.And, Op.Or):

@@ -210,7 +210,7 @@ FLOAT_FORMAT: Final[dict[DType, tuple[int, int, int]]] = {
 
 
 def safe_cast(a: DType, b: DType) -> bool:
-    """Whether every value of `a` is a value of `b` (inclusion of value sets, not a comparison of widths)."""
+    """True if every value of `a` is a value of `b` (inclusion of value sets, not a comparison of widths)."""
     if a.count != b.count:
         return False
     a, b = a.scalar(), b.scalar()

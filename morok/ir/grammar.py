@@ -334,7 +334,7 @@ class _Builder(Transformer[Token, UOp]):
 
 
 def _is_alone(op: Op, parts: list[Any]) -> bool:
-    """Whether a call's operands are constants alone, and its dtype is theirs."""
+    """True if a call's operands are constants alone, and its dtype is theirs."""
     signature = TABLE[op].signature
     if signature is None or {*signature.params, signature.result} != {"T"} or len(parts) != len(signature.params):
         return False

@@ -1,4 +1,4 @@
-"""What a GPU runs in parallel: ranges in place of which it counts, and the hardware indices that count through them."""
+"""The parallel part of a kernel on a GPU: the ranges that it counts through, and the hardware indices that do so."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LAUNCHED: Final = BLOCKS | THREADS
 
 
 def launched(r: UOp) -> bool:
-    """Whether the hardware runs all iterations of `r`, so that nothing need close it: a range of one of the parallel axes."""
+    """True if the hardware runs all iterations of `r`, so that nothing need close it: a range of one of the parallel axes."""
     return r.op is Op.Range and r.arg[1] in _LAUNCHED
 
 
 def counts(h: UOp, r: UOp, step: int | None = None) -> bool:
-    """Whether the hardware index `h` counts as the range `r` does, or, given a step, `h // step % length` does.
+    """True if the hardware index `h` counts as the range `r` does, or, given a step, `h // step % length` does.
 
     In the second case r has a constant length, and h takes each number below a multiple of step * length once as its Specials
     take all their values.
@@ -34,7 +34,7 @@ def counts(h: UOp, r: UOp, step: int | None = None) -> bool:
 
 
 def strides(number: UOp, op: Op) -> list[tuple[UOp, int]] | None:
-    """What a row-major number is made of, the fastest first, each with how far its iterations lie apart; None for any other node.
+    """The nodes that a row-major number is made of, the fastest first, each with its stride; None for any other node.
 
     Nodes of this op with constant lengths, each times the product of the lengths before it.
     """
@@ -56,7 +56,7 @@ def strides(number: UOp, op: Op) -> list[tuple[UOp, int]] | None:
 
 
 def told_apart(at: UOp, s: UOp, t: UOp) -> bool:
-    """Whether `at` is another place for every iteration of the range `t` and of all threads and lanes that `s` is in: their
+    """True if `at` is another place for every iteration of the range `t` and of all threads and lanes that `s` is in: their
     row-major number. A block has memory of its own; nothing else may run around `s`.
     """
     around = s.ranges - {t}
@@ -68,5 +68,5 @@ def told_apart(at: UOp, s: UOp, t: UOp) -> bool:
 
 
 def renames(q: UOp, t: UOp) -> bool:
-    """Whether `q` is another range of as many iterations as `t`."""
+    """True if `q` is another range of as many iterations as `t`."""
     return q.op is Op.Range and t.op is Op.Range and q.src[0] is t.src[0] and q.arg[0] != t.arg[0]

@@ -67,7 +67,7 @@ def _greatest(d: DType) -> float:
 
 
 def _infinite(d: DType, v: float) -> float:
-    """What a value beyond the greatest finite one becomes: e4m3 has no infinities."""
+    """The value beyond the greatest finite one: an infinity, or NaN for e4m3, which has none."""
     return NAN if d is dtypes.f8e4m3 else math.copysign(math.inf, v)
 
 

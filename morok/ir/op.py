@@ -148,7 +148,7 @@ class Op(_Identity):
 
 
 class Position(enum.Enum):
-    """What an operand is to its op (ops.md, Positions). Value rules rewrite value positions only."""
+    """The role of an operand in its op (ops.md, Positions). Value rules rewrite value positions only."""
 
     __hash__ = object.__hash__  # see _Identity
 

@@ -43,7 +43,7 @@ _CODE: Final[dict[Op, int]] = {op: crc32(op.name.encode()) for op in Op}
 
 
 def precedes(a: UOp, b: UOp) -> bool:
-    """Whether `a` stands strictly before `b` in the structural order."""
+    """True if `a` stands strictly before `b` in the structural order."""
     return (a.rank or order(a)) < (b.rank or order(b))
 
 

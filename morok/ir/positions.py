@@ -1,4 +1,4 @@
-"""What each operand of a node is to it: a value, a place, a binder, an order (ops.md, Positions)."""
+"""The role of each operand of a node: a value, a place, a binder, an order (ops.md, Positions)."""
 
 from __future__ import annotations
 

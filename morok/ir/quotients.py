@@ -341,7 +341,7 @@ def split_by(x: UOp, y: UOp) -> tuple[UOp, UOp] | None:
 
 
 def _congruent(x: UOp, y: UOp, n: int) -> bool:
-    """Whether x - y is a multiple of n, term by term."""
+    """True if x - y is a multiple of n, term by term."""
     if x is y:
         return True
     a, i = terms(x)

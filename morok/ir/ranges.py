@@ -105,7 +105,7 @@ def _compute_axes(node: UOp) -> frozenset[int]:
 
 
 def free_of_axes(x: UOp, axes: Iterable[tuple[int, int]]) -> bool:
-    """Whether `x` is the same for all iterations of these axes."""
+    """True if `x` is the same for all iterations of these axes."""
     return open_axes(x).isdisjoint([i for i, _ in axes])
 
 

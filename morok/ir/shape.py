@@ -38,14 +38,14 @@ _VIEWS: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink,
 
 
 def has_shape(node: UOp) -> bool:
-    """Whether a node says how many axes it has: not so a kernel's parameters and what it allocates, seen through views."""
+    """True if a node says how many axes it has: not so a kernel's parameters and what it allocates, seen through views."""
     while node.op in _VIEWS:
         node = node.src[0]
     return not node.dtype.is_ptr and node.op is not Op.Param and node.op is not Op.Bufferize
 
 
 def differ(a: int | UOp, b: int | UOp) -> bool:
-    """Whether two dimensions are numbers that are not equal."""
+    """True if two dimensions are numbers that are not equal."""
     return isinstance(a, int) and isinstance(b, int) and a != b
 
 

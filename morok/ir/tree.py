@@ -14,7 +14,7 @@ DEEPEST: Final = 48  # levels of indentation; what lies deeper is drawn below, f
 
 
 def label(node: UOp) -> str:
-    """What stands for `node` in a drawing, without its dtype: op and argument."""
+    """The text of `node` in a drawing, without its dtype: op and argument."""
     if node.op is Op.DefineVar:
         return f"DefineVar {declaration(node)}"
     if node.op is Op.Const:

@@ -1,4 +1,4 @@
-"""How many operands an op takes, and the dtype of its result: errors that name the caller's line."""
+"""The number of operands of an op, and the dtype of its result: errors that name the caller's line."""
 
 from __future__ import annotations
 

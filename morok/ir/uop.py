@@ -88,7 +88,7 @@ _serials: Final = itertools.count(1)  # `next` of it is one atomic step
 
 
 def live() -> int:
-    """How many nodes are alive."""
+    """The number of nodes alive."""
     return sum(map(len, _KEYED_BY_OPERANDS.values()), len(_numbers) + len(_others))
 
 
@@ -737,7 +737,7 @@ def intern(op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
 
 
 def _alike(new: tuple[UOp, ...], old: tuple[UOp, ...]) -> bool:
-    """Whether as many operands have the same dtypes, one by one."""
+    """True if as many operands have the same dtypes, one by one."""
     if len(old) == 2:  # the most frequent case: an iterator over both costs more than the comparison
         return new[0].dtype is old[0].dtype and new[1].dtype is old[1].dtype
     return [a.dtype for a in new] == [b.dtype for b in old]

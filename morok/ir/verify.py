@@ -1,4 +1,4 @@
-"""What may exist after each of the 22 stages: checked between stages in tests and under MOROK_CHECK=1.
+"""The ops and dtypes that may exist after each of the 22 stages: checked between stages in tests and under MOROK_CHECK=1.
 
 A kernel's program enters stage 1 as a Sink. Each stage promises that some ops or dtypes are gone for good, and some
 promise more (places are read by Loads, indices fit the hardware, instructions stand in an order that runs).
@@ -181,7 +181,7 @@ def _check_division(node: UOp, stage: int) -> None:
 
 
 def _reach(nodes: Sequence[UOp]) -> dict[UOp, int]:
-    """How many consecutive elements are read or written from a place on."""
+    """The number of consecutive elements that are accessed from a place on."""
     found: dict[UOp, int] = {}
     for n in nodes:
         if n.op in (Op.Load, Op.Store):

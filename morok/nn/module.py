@@ -1,4 +1,4 @@
-"""What every layer is: tensors and further layers as attributes, found by their names."""
+"""The base of every layer: tensors and further layers as attributes, found by their names."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Module:
         ]
 
     def _said(self) -> str:
-        """What `repr` shows between the parentheses of a layer without layers."""
+        """The text between the parentheses of `repr`, of a layer without layers."""
         return ""
 
     def __repr__(self) -> str:

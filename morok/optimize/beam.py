@@ -47,7 +47,7 @@ VECTORS: Final = (*_each(OptOp.UPCAST, 4, (8, 16)), *_each(OptOp.UNROLL, 2, (8, 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far a search goes.
+    """The limits of a search.
 
     width    kernels kept from one round to the next
     seconds  after which it makes no more candidates
@@ -65,7 +65,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a search has got: rounds done, candidates timed, the best time so far in seconds."""
+    """The progress of a search: rounds done, candidates timed, the best time so far in seconds."""
 
     rounds: int = 0
     timed: int = 0
@@ -116,7 +116,7 @@ def _kernel(s: Scheduler) -> UOp:
 
 
 def successors(ast: UOp, target: Target, kept: Sequence[Candidate], limits: Limits, seen: set[UOp]) -> list[Candidate]:
-    """What one more action makes of the kernels kept; kernels `seen` before are left out, and become seen."""
+    """The kernels that one more action makes of those kept; kernels `seen` before are left out, and become seen."""
     out: list[Candidate] = []
     for candidate, action in itertools.product(kept, actions(target)):
         if action.op is OptOp.UPCAST and not limits.outputs:

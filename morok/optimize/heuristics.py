@@ -163,8 +163,8 @@ def _short_rows(accesses: Accesses, outputs: list[UOp], r: UOp, lanes: int) -> U
 
 
 def _strip_width(s: Scheduler, accesses: Accesses, across: UOp, reduced: list[UOp]) -> int:
-    """How many of the neighbouring results of a fold to keep at once, where it reads so much, row by row, that it waits for
-    memory and registers do not hold a row of results; else 0. All threads are to have some of them.
+    """The number of neighbouring results of a fold to keep at once, where it reads so much, row by row, that it waits for memory
+    and registers do not hold a row of results; else 0. All threads are to have some of them.
     """
     length = length_of(across)
     rows = [

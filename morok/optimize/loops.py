@@ -1,4 +1,4 @@
-"""What the choice of optimizations asks of a kernel's loops, and does with one."""
+"""Facts about a kernel's loops for the choice of optimizations, and the choice of lanes for one loop."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class Accesses:
         return Accesses([p for p, _ in repeated], [s for _, s in repeated], self.stores, self.reduces)
 
     def unit(self, r: UOp, stores: bool | None = None) -> int:
-        """How many accesses move by one element along `r`, less those that move by more. Stores count double, but not beside a
-        reduction, which reads much more than it writes."""
+        """The number of accesses that move by one element along `r`, less those that move by more. Stores count double, but not
+        beside a reduction, which reads much more than it writes.
+        """
         score = 0
         for weight, sums in ((1, self.loads), (2 if stores or (stores is None and not self.reduces) else 0, self.stores)):
             for s in sums:

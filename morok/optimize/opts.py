@@ -193,7 +193,7 @@ class Scheduler:
 
     @property
     def ordered_ranges(self) -> list[UOp]:
-        """Those of reduced_ranges that are loops over outputs, which run in order for a fold that continues in them."""
+        """The reduced ranges that are loops over outputs, which run in order for a fold that continues in them."""
         ordered = scans.ordered_loops(self.ast)
         return [r for r in self.reduced_ranges if r in ordered]
 

@@ -246,7 +246,7 @@ def in_tiles(s: Scheduler, accesses: Accesses, row: UOp, column: UOp, slot: int 
 
 
 def _divided(rows: int, most: int) -> int:
-    """How many rows of a tile that has at most so many: a divisor of all rows, but not one of few."""
+    """The rows of a tile that has at most so many: a divisor of all rows, but not one of few."""
     best = next((m for m in range(most, 3, -1) if rows % m == 0), 0)
     return best or min(rows, most)
 
@@ -261,7 +261,7 @@ def _lying(accesses: Accesses, row: UOp, column: UOp) -> list[UOp]:
 
 
 def _near_columns(s: Scheduler, row: UOp, column: UOp, slot: int, lying: bool) -> int:
-    """How many columns of buffer `slot` to copy at once, so that rows are read from afar once for all of them: as many as a
+    """The number of columns of buffer `slot` to copy at once, so that rows are read from afar once for all of them: as many as a
     core's own cache keeps, where it keeps not all rows too, and the nearest one keeps the rows of a block but not the columns of
     one, or where rows are `lying` across memory. Else 0, as few as a block has. Threads would each make a copy.
     """

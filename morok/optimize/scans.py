@@ -125,7 +125,7 @@ def in_blocks(ast: UOp, loop: UOp, lanes: int) -> UOp:
 
 
 def _lanes(n: UOp, at: UOp, axes: tuple[tuple[int, int], ...]) -> UOp:
-    """What the fold `n` folds at the iterations `at`, as one vector."""
+    """The operand of the fold `n` at the iterations `at`, as one vector."""
     return UOp.new(Op.Contract, (replace_range(n.src[0], n.src[1], at),), axes, n.dtype.vec(axes[0][1]))
 
 

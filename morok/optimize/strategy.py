@@ -1,4 +1,4 @@
-"""How kernels are to be optimized, said in a program: `t.realize(config=OptimizerConfig(strategy=Beam(8)))`.
+"""The optimization of kernels, chosen in a program: `t.realize(config=OptimizerConfig(strategy=Beam(8)))`.
 
 What is not said here is as the settings (`morok config`) have it.
 """

@@ -56,7 +56,7 @@ def check(ast: UOp, r: UOp, what: str) -> None:
 
 
 def _times(node: UOp) -> int:
-    """How often a node is computed; a range that is as long as another loop has run belongs to a fold that continues."""
+    """The number of times that a node is computed; a range as long as another loop has run belongs to a fold that continues."""
     return math.prod(int(r.vmax) + 1 for r in node.ranges if not r.src[0].ranges)
 
 

@@ -1,4 +1,4 @@
-"""What rules/vector/devectorize.rules asks: how wide accesses and arithmetic may be on a target, which lanes are neighbours."""
+"""Helpers of rules/vector/devectorize.rules: the widths of accesses and arithmetic on a target, and neighbouring lanes."""
 
 from __future__ import annotations
 
@@ -121,19 +121,19 @@ def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
 
 @helper
 def scattered(i: UOp, w: Widths) -> int:
-    """Whether a vector of indices must be taken apart for its lanes to be compared: 1, else 0."""
+    """1 if a vector of indices must be taken apart for its lanes to be compared, else 0."""
     return int(i.op not in _IN_LANES and offsets(i, w) is None)
 
 
 @helper
 def gated(i: UOp, w: Widths) -> int:
-    """Whether some lanes of a vector of indices may be Invalid where others are not: 1, else 0."""
+    """1 if some lanes of a vector of indices may be Invalid where others are not, else 0."""
     return int(i.op is Op.Where and i.src[2].op is Op.Invalid and i.src[0].dtype.count > 1)
 
 
 @helper
 def in_lanes(x: UOp, w: Widths) -> int:
-    """Whether a vector is made of its lanes, so that they can be compared: 1, else 0."""
+    """1 if a vector is made of its lanes, so that they can be compared, else 0."""
     return int(x.op in _IN_LANES)
 
 
@@ -229,17 +229,18 @@ def bases(i: UOp, same: Lanes, w: Widths) -> tuple[tuple[Lanes, ...], Lanes] | N
 
 @helper
 def at_once(x: UOp, w: Widths) -> int:
-    """How many lanes of a node are computed at once from lanes of its operands; 0 for what stays as it is. That is also
-    arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what vectors in registers or neighbours
-    in memory were folded into; and what is computed of accumulators that stage 19 cuts, and it with them."""
+    """The number of lanes of a node that are computed at once from lanes of its operands; 0 for a node that stays as it is. That
+    is also arithmetic in one vector whose other lanes are wanted too: by other arithmetic, or as what vectors in registers or
+    neighbours in memory were folded into; and what is computed of accumulators that stage 19 cuts, and it with them.
+    """
     lanewise = x.op in PARAMS or x.op in _LANEWISE
     return w.limit if lanewise and not _is_wanted_whole(x, w) and not _is_accumulated(x, w) else 0
 
 
 @helper
 def one_by_one(x: UOp, wanted: Sequence[int], w: Widths) -> int:
-    """Whether lanes of vectors side by side are taken from each of these: 1, else 0. Only as many as are computed at once: more
-    are never wanted together. Vectors from memory can stay as they are, nothing is computed of their lanes: stage 19 takes them.
+    """1 if lanes of vectors side by side are taken from each of these, else 0. Only as many as are computed at once: more are
+    never wanted together. Vectors from memory can stay as they are, nothing is computed of their lanes: stage 19 takes them.
     """
     return int(len(wanted) <= arithmetic_lanes(w.target) and any(s.op is not _LOAD for s in x.src))
 

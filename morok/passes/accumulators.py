@@ -1,4 +1,4 @@
-"""What rules/loops/accumulate.rules asks of the target: how many lanes a register holds, and registers that nothing uses."""
+"""Helpers of rules/loops/accumulate.rules: the lanes of a register, and registers that nothing uses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def native_lanes(target: Target, d: DType) -> int:
 
 @helper
 def partial_results(n: UOp, s: UOp, found: Accumulators) -> int:
-    """How many partial results each lane of a Reduce `n` of `s` has: a divisor of the lanes that it folds."""
+    """The number of partial results that each lane of a Reduce `n` of `s` has: a divisor of the lanes that it folds."""
     native = native_lanes(found.target, n.dtype)
     results = n.dtype.count
     folded = s.dtype.count // results
@@ -51,14 +51,14 @@ def partial_results(n: UOp, s: UOp, found: Accumulators) -> int:
 
 @helper
 def register_lanes(n: UOp, found: Accumulators) -> int:
-    """How many lanes of this dtype a register holds."""
+    """The number of lanes of this dtype that a register holds."""
     return native_lanes(found.target, n.dtype)
 
 
 @helper
 def results_at_once(n: UOp, s: UOp, found: Accumulators) -> int:
-    """How many results of a Reduce `n` of `s` one accumulator holds. Where an iteration adds to each of them once, all: stage 19
-    cuts it, with what is added to it, into the target's registers.
+    """The number of results of a Reduce `n` of `s` that one accumulator holds. Where an iteration adds to each of them once, all:
+    stage 19 cuts it, with what is added to it, into the target's registers.
     """
     whole = found.target.vector_bytes > 0 and s.dtype.count == n.dtype.count
     return n.dtype.count if whole else native_lanes(found.target, n.dtype)

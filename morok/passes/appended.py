@@ -74,7 +74,7 @@ def appended_to(stage: int) -> RuleSet | None:
 
 
 def appended_key() -> Hashable:
-    """What is appended here and now, as part of a cache key."""
+    """The rules appended here and now, as part of a cache key."""
     return tuple((stage, rules.identity) for stage, rules in _appended.get())
 
 

@@ -1,5 +1,6 @@
-"""What rules/vector/expand.rules asks of the graph: in which order axes become lanes, where their iterations are found, and
-memory that the threads of a block share."""
+"""Helpers of rules/vector/expand.rules: the order in which axes become lanes, the places of their iterations, and memory that the
+threads of a block share.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class AxisOrder:
 
     @classmethod
     def of(cls, root: UOp) -> AxisOrder:
-        """Of a graph. LoweringError for a range that is vectorized and has no constant length."""
+        """The order of a graph's axes. LoweringError for a range that is vectorized and has no constant length."""
         nodes = root.toposort()
         for n in nodes:
             if n.op is Op.Range and n.arg[1] in VECTOR_AXES and n.src[0].op is not Op.Const:

@@ -170,7 +170,7 @@ class _Block:
 
 
 def _starts(terms: Sequence[tuple[UOp, int]], times: int) -> Counter[int]:
-    """How often, of `times`, a sum of terms, each so many bytes, lies where in a sector."""
+    """The number of times, of `times`, that a sum of terms, each so many bytes, lies at each place in a sector."""
     found = Counter({0: 1})
     for term, step in terms:
         n = math.prod([_length(r) for r in ({term} if term.op is Op.Range else term.ranges)])

@@ -56,7 +56,7 @@ class CutStores:
 
     @classmethod
     def of(cls, root: UOp) -> CutStores:
-        """Of a graph: its statements, and those that barriers wait for."""
+        """The stores of a graph to cut: its statements, and those that barriers wait for."""
         found = cls(next_range_id(root))
         nodes = root.toposort()
         for statement in (root, *(s for n in nodes if n.op in (Op.Sink, Op.Barrier) for s in n.src)):

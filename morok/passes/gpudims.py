@@ -71,7 +71,7 @@ class Launch:
 
     @classmethod
     def of(cls, root: UOp, target: Target = SMALL) -> Launch:
-        """Of a kernel. LoweringError where it does not fit the target."""
+        """The launch of a kernel. LoweringError where it does not fit the target."""
         nodes = root.toposort()
         check_fences(nodes)
         ranges = [n for n in nodes if n.op is Op.Range]

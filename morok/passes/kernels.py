@@ -108,7 +108,7 @@ def base(holder: UOp) -> UOp:
 
 
 def _extent(node: UOp) -> int:
-    """How many elements a Bufferize holds at most."""
+    """The most elements that a Bufferize holds."""
     size = 1
     for r in node.src[1:]:
         size *= int(r.src[0].vmax)

@@ -46,8 +46,8 @@ def _is_plain(node: UOp) -> bool:
 
 
 def names(root: UOp) -> Known | None:
-    """What `lower_names` makes of loops, variables and hardware indices that depend on numbers only, for the rules to begin with;
-    None where there are none at dtype index.
+    """The results of `lower_names` for loops, variables and hardware indices that depend on numbers only, for the rules to begin
+    with; None where there are none at dtype index.
     """
     made: dict[UOp, UOp] = {}
     forms: dict[UOp, UOp] = {}

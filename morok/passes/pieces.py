@@ -184,7 +184,7 @@ def _longest(
 
 
 def _common(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """What both begin with."""
+    """The common beginning of both."""
     return tuple([x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))])
 
 

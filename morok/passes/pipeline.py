@@ -152,7 +152,7 @@ def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
 
 
 def _own(stage: Stage, target: Target) -> RuleSet | None:
-    """What the target adds behind groups: a rule set of its own, and whatever follows it."""
+    """The rules that the target adds behind groups: a rule set of its own, and all that follows it."""
     found: RuleSet | None = None
     for rules in itertools.dropwhile(lambda added: isinstance(added, str), _added(stage, target)):
         more = library.groups(rules) if isinstance(rules, str) else rules
@@ -165,7 +165,7 @@ def _added(stage: Stage, target: Target) -> tuple[str | RuleSet, ...]:
 
 
 def _wanted(groups: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    """Those of some groups that are not for instructions that `target` lacks, or has."""
+    """The groups that are not for instructions that `target` lacks, or has."""
     wanted = {
         "multiply_add": target.fma,
         "transcendental": bool(target.unsupported),
@@ -206,7 +206,7 @@ def lower(ast: UOp, target: Target, observer: Observer | None = None, trial: Rul
 
 
 def apply_groups(stage: Stage, program: UOp, target: Target, trial: RuleSet | None = None) -> UOp:
-    """What the stage's rules make of a program, its algorithm having run: those on trial, its own, those appended to it."""
+    """The program under the stage's rules, its algorithm having run: those on trial, its own, those appended to it."""
     groups, own, after, context = _groups(stage, target), _own(stage, target), appended_to(stage.number), None
     if own is not None:
         after = own if after is None else joined(own, after)
@@ -238,7 +238,7 @@ def prepare(target: Target) -> None:
 
 
 def apply_to_lines(stage: Stage, program: list[UOp], target: Target) -> list[UOp]:
-    """What the stage's rules make of a list of instructions."""
+    """A list of instructions under the stage's rules."""
     groups = _groups(stage, target)
     return line_rewrite(program, library.groups(*groups), stage=str(stage.number)) if groups else program
 

@@ -1,4 +1,4 @@
-"""What rules/loops/split.rules asks of the graph: which ranges to split and to merge, and numbers for new ranges."""
+"""Helpers of rules/loops/split.rules: the ranges to split and to merge, and numbers for new ranges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RangeIds:
 
     @classmethod
     def of(cls, root: UOp) -> RangeIds:
-        """Of a graph."""
+        """The range numbers of a graph."""
         return cls(next_range_id(root))
 
     def take(self, count: int) -> int:
@@ -77,7 +77,7 @@ class MergedRanges:
 
     @classmethod
     def of(cls, root: UOp) -> MergedRanges:
-        """Of a graph: all ranges that stand side by side where they are closed, whether that pays or not."""
+        """The ranges of a graph that stand side by side where they are closed, whether merging them pays or not."""
         pairs = {pair for n in root.toposort() if n.op in CLOSES for pair in itertools.pairwise(n.src[CLOSES[n.op] :])}
         return cls(next_range_id(root), pairs)
 

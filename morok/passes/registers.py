@@ -56,7 +56,7 @@ def cut_registers(root: UOp, target: Target) -> UOp:
 
 
 class _Cutter:
-    """What has become of nodes, and of some of their lanes. What is `missing` an operand is made again once that is made.
+    """The new forms of nodes, and of some of their lanes. A node whose operand is `missing` is made again after the operand.
 
     wide   the registers to cut, and how many lanes each part has
     limit  lanes that arithmetic elsewhere has at most
@@ -94,7 +94,7 @@ class _Cutter:
         return nodes[root]
 
     def all_of(self, wanted: list[tuple[UOp, Lanes | None]]) -> list[UOp] | None:
-        """What these have become; None where something is missing."""
+        """The new forms of all of these; None where one is missing."""
         out: list[UOp] = []
         for node, lanes in wanted:
             made = self.nodes.get(node) if lanes is None else self.parts.get((node, lanes))
@@ -182,7 +182,7 @@ class _Cutter:
         return made
 
     def within(self, x: UOp, lanes: Lanes) -> tuple[UOp, Lanes]:
-        """What a Gep, or one of the vectors side by side, gives these lanes, and which of its own they are."""
+        """The vector that a Gep, or one of the vectors side by side, takes these lanes from, and their numbers in it."""
         while True:
             if x.op is _GEP:
                 inner = x.arg

@@ -128,7 +128,7 @@ def share_loops(ast: UOp, target: Target) -> UOp:
 
 
 def launch(ast: UOp, target: Target) -> Launch | None:
-    """What the hardware runs in parallel: on a CPU nothing, its loops stay."""
+    """The launch of a kernel on hardware that runs loops in parallel; None on a CPU, whose loops stay."""
     found = Launch.of(ast, target) if target.has_local else None
     return found if found is not None and (found.own or found.digits) else None
 

@@ -1,4 +1,4 @@
-"""What a code generator can do: the facts about a target that optimizer and lowering ask for."""
+"""The abilities of a code generator: the facts about a target that optimizer and lowering ask for."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class Target:
         return self.has_local
 
     def lanes(self, dtype: DType) -> int:
-        """How many elements of `dtype` one arithmetic register holds; 1 where arithmetic is scalar."""
+        """The number of elements of `dtype` in one arithmetic register; 1 where arithmetic is scalar."""
         return max(1, self.vector_bytes // max(1, dtype.scalar().itemsize))
 
 
 @dataclass(frozen=True, slots=True)
 class KernelInfo:
-    """What a kernel's Sink carries besides the program: kept through every stage.
+    """The information that a kernel's Sink carries besides the program, kept through every stage.
 
     opts  the optimizations to apply (stage 7), or None for the optimizer to choose; afterwards those applied
     """

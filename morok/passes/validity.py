@@ -1,4 +1,4 @@
-"""What a condition implies: expressions under a gate, simplified by the bounds that the gate gives.
+"""The consequences of a condition: expressions under a gate, simplified by the bounds that the gate gives.
 
 Helpers of `rules/index/validity.rules`, with the contracts written there. An expression that a clause bounds is replaced by a
 variable with those bounds, the symbolic rules simplify, and the expression is put back. Only cheaper results count, so that
@@ -64,7 +64,7 @@ def _simplified(c: UOp, x: UOp) -> UOp | None:
 
 
 def _replacements(c: UOp) -> dict[UOp, UOp]:
-    """What may stand for the expressions that `c` is about: a constant, or a variable with the bounds that `c` gives."""
+    """The replacements for the expressions that `c` is about: a constant, or a variable with the bounds that `c` gives."""
     from morok.ir.uop import UOp
 
     found: dict[UOp, UOp] = {}

@@ -10,7 +10,7 @@ _names: dict[str, tuple[Dialect, dict[Hashable, str]]] = {}
 
 
 def op_name(dialect: Dialect, key: Hashable) -> str:
-    """How rules spell the op whose nodes have this key."""
+    """The name of the op whose nodes have this key, as rules spell it."""
     found = _names.get(dialect.name)
     if found is None or found[0] is not dialect or len(found[1]) != len(dialect.ops):
         found = _names[dialect.name] = (dialect, {info.key: info.name for info in dialect.ops.values()})

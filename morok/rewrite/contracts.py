@@ -26,7 +26,7 @@ COMPILE_TIME: Final = frozenset({"const", "bool", "int", "dtype", "seq"})
 
 
 def asserting(rules: Sequence[CheckedRule]) -> Callable[[str, Any], Any]:
-    """What replaces each helper of these rules: the same function, with its contract asserted."""
+    """The replacement of each helper of these rules: the same function, with its contract asserted."""
     externs = {name: (e, r.dialect) for r in rules for name, e in r.externs.items()}
 
     def wrap(name: str, helper: Any) -> Any:
@@ -72,7 +72,7 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
 
 
 def admissible(extern: S.Extern, dialect: Dialect, args: Sequence[Any], seed: int = 0) -> bool:
-    """Whether arguments satisfy what a helper requires, and have values, as far as a few assignments tell."""
+    """True if arguments satisfy what a helper requires, and have values, as far as a few assignments tell."""
     call = Call(extern, dialect, args)
     valued = False
     for at in call.assignments(seed):
@@ -103,11 +103,11 @@ class Call:
             yield Assignment(self.dialect, rng)
 
     def lanes(self, at: Assignment) -> int:
-        """How many lanes the arguments have of which the contract names none: it holds for each."""
+        """The number of lanes of the arguments of which the contract names none: it holds for each."""
         return max([at.count(self.given[k]) for k in self.nodes - self.vectors], default=1)
 
     def names(self, at: Assignment, lane: int) -> dict[str, Any] | None:
-        """What the parameters stand for in a lane; None where one of them has no value."""
+        """The values of the parameters in a lane; None where one of them has no value."""
         found = {k: at.seen(v, k in self.vectors, lane) if k in self.nodes else v for k, v in self.given.items()}
         return None if any(found[k] is UNDEFINED for k in self.nodes) else found
 
@@ -127,7 +127,7 @@ def lanes_named(extern: S.Extern) -> set[str]:
 
 
 def _is_node(kind: S.TypeSyntax, thing: Any) -> bool:
-    """Whether a parameter was given a node: a `bool` may be one, or a compile-time truth value."""
+    """True if a parameter was given a node: a `bool` may be one, or a compile-time truth value."""
     if isinstance(kind, S.TName) and kind.name in COMPILE_TIME:
         return kind.name == "bool" and not isinstance(thing, bool)
     return True
@@ -158,7 +158,7 @@ def _hold(
 
 
 def _has_and_holds(extern: S.Extern, c: S.Expr, names: Mapping[str, Any]) -> bool:
-    """Whether a condition has a value, and the value is true."""
+    """True if a condition has a value, and the value is true."""
     try:
         return bool(compiled(c)(names, Steps(STEPS)))
     except OutOfBudget:
@@ -169,14 +169,14 @@ def _has_and_holds(extern: S.Extern, c: S.Expr, names: Mapping[str, Any]) -> boo
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Whether two values are one: floats by their sign too, NaNs alike."""
+    """True if two values are one: floats by their sign too, NaNs alike."""
     if isinstance(a, tuple):
         return isinstance(b, tuple) and len(a) == len(b) and all(map(identical, a, b))
     return bool(a == b and math.copysign(1.0, a) == math.copysign(1.0, b)) or bool(a != a and b != b)
 
 
 def knows_nothing_of(dialect: Dialect, x: Node, y: Node) -> bool:
-    """Whether a node depends on no such loop, and reaches no such storage."""
+    """True if a node depends on no such loop, and reaches no such storage."""
     if not getattr(dialect.type(y), "is_ptr", False):
         return bool(dialect.facts["free_of"](x, y))
     while dialect.operands(y):
@@ -218,7 +218,7 @@ class Assignment:
         self._undefined: Any = getattr(dialect, "undefined", ArithmeticError)
 
     def count(self, root: Node) -> int:
-        """How many lanes `root` has, where the dialect tells."""
+        """The number of lanes of `root`, where the dialect tells."""
         lanes = self.dialect.facts.get("lanes")
         return 1 if lanes is None else int(lanes(root))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Limits(NamedTuple):
-    """How much rewriting is too much.
+    """The limits of rewriting.
 
     per_node   rewritings of one node, and of what they make of it
     total      rewritings in one call, for a small graph
@@ -47,7 +47,7 @@ Planned = tuple["Match | None", "Held | None", "Match | None"]
 
 
 class Program(Protocol):
-    """What calls with the same rules share.
+    """The state that calls with the same rules share.
 
     plan     by op key, whatever it is: the match function, which operands are held, and the match function for whole nests
     whole    the rules that see whole nests of one op
@@ -151,7 +151,9 @@ class Job:
         return tuple([(held if h else fires)(kid) for kid, h in _with_holds(kids, holds)])
 
     def waiting(self, pairs: Iterator[tuple[Node, bool]]) -> tuple[Node | None, bool]:
-        """Of operands, and whether each is held, the next that is not finished and whether rules fire on it; None if all are."""
+        """The next operand that is not finished, and True if rules fire on it, of operands and whether each is held; None if all
+        are.
+        """
         for kid, hold in pairs:
             if (self.held.get(kid) if hold else self.recall(kid)) is None:
                 return kid, not hold
@@ -217,7 +219,7 @@ def _size(dialect: Dialect, root: Node) -> int:
 
 
 def map_of(dialect: Dialect) -> Callable[[], Any]:
-    """What makes maps keyed by node identity: dicts where nodes hash by identity (hash-consed ones), else by address."""
+    """The maker of maps keyed by node identity: dicts where nodes hash by identity (hash-consed ones), else by address."""
     return dict if getattr(dialect, "hash_consed", False) else IdentityMap
 
 

@@ -75,7 +75,7 @@ class _Plan(dict[Hashable, Planned]):
 
 
 class _Program:
-    """What one call of the engine needs and the next call with the same rules can use again."""
+    """The state that one call of the engine needs and the next call with the same rules can use again."""
 
     def __init__(
         self, dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]
@@ -103,7 +103,7 @@ class _Program:
 
 
 class Known(NamedTuple):
-    """What stands for some nodes from the outset, in whose places the rules see it.
+    """The initial substitution: nodes already mapped to their replacements, which the rules see in their places.
 
     forms    where rules fire
     held     where none does

@@ -13,7 +13,7 @@ from morok.rewrite.ruleset import RuleSet
 
 @dataclass(slots=True)
 class Examples:
-    """What running the `example` clauses of a file showed: how many ran, and those that are wrong."""
+    """The results of the `example` clauses of a file: the number that ran, and those that are wrong."""
 
     count: int = 0
     errors: list[MorokError] = field(default_factory=list)

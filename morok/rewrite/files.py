@@ -61,7 +61,7 @@ class Index(NamedTuple):
 
 @lru_cache(maxsize=1)
 def generator_digest() -> str:
-    """Of what decides how rules become code, but for the dialect: the sources of morok.dsl, the interpreter and the machine."""
+    """A digest of the generator of matchers, without the dialect: the sources of morok.dsl, the interpreter and the machine."""
     digest = hashlib.sha256(importlib.util.MAGIC_NUMBER + f"{sys.version} {os.uname().machine}\0".encode())
     folder = Path(__file__).resolve().parent.parent / "dsl"
     for path in sorted([*folder.glob("*.py"), *folder.glob("*.lark")]):
@@ -73,8 +73,8 @@ _dialect_digests: dict[str, tuple[Dialect, str]] = {}
 
 
 def dialect_digest(dialect: Dialect) -> str:
-    """Of what a dialect says about its ops and dtypes, of its code templates, and of the code of a foreign one: what constants it
-    makes of the numbers in rules is part of matchers.
+    """A digest of a dialect's ops and dtypes, of its code templates, and of the code of a foreign one: the constants it makes of
+    the numbers in rules are part of matchers.
     """
     if not dialects.built_in(dialect):
         return f"{_said_digest(dialect)} {gate.gate().dialect_digest(dialect)}"

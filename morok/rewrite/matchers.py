@@ -90,12 +90,12 @@ def _generate(rules: RuleSet, flags: frozenset[str], checked: bool) -> Generated
 
 
 def _limits(rules: RuleSet) -> dict[str, Limits]:
-    """What the rules do beyond the extents of their proofs, by name."""
+    """The limits of the rules beyond the extents of their proofs, by name."""
     return {name: limit for p in rules.parts for name, limit in p.limits.items()}
 
 
 def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:
-    """What the generated text depends on; None where some rules come from no file."""
+    """A key of the generated text; None where some rules come from no file."""
     parts = [p.cache for p in rules.parts]
     if not all(parts):
         return None

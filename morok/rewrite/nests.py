@@ -43,8 +43,8 @@ def unfold(job: Job, root: Node) -> list[Node]:
 
 
 def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match, match: Match | None) -> tuple[Node, int] | None:
-    """What a rule for whole nests makes of this one, whose terms are finished, and its number. It sees a sketch, which leans to
-    the left.
+    """The result of a rule for whole nests, whose terms are finished, and the rule's number. The rule sees a sketch, which leans
+    to the left.
 
     written  whether the nest stands as it was given: what a rule made is in order most often, which its nodes show one by one
     """

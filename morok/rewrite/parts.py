@@ -1,4 +1,4 @@
-"""What rule sets are made of: rules that stand together, and why they may fire."""
+"""The parts of rule sets: rules that stand together, and their admission."""
 
 from __future__ import annotations
 

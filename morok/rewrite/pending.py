@@ -1,4 +1,4 @@
-"""What stands for the final form of a node that is being worked on."""
+"""The mark for the final form of a node that is being worked on."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class RuleSet:
         return matchers.tried(self, node, context)
 
     def rewrite_node(self, node: Node, context: Any = None) -> tuple[Node, str] | None:
-        """What the first rule that applies makes of `node`, once, at the root, and the rule's name."""
+        """The result of the first rule that applies to `node`, once, at the root, and the rule's name."""
         check_node(self.dialect, node)
         matcher = self.matcher
         match = matcher.table.get(self.dialect.opkey(node), matcher.default)
@@ -217,7 +217,7 @@ class SingleRule:
         return self._set.code
 
     def apply(self, node: Node, context: Any = None) -> Node | None:
-        """What the rule makes of `node`, once, at the root; None where it does not apply."""
+        """The result of the rule on `node`, once, at the root; None where it does not apply."""
         check_context(self._set, context)
         hit = self._set.rewrite_node(node, context)
         return None if hit is None else hit[0]

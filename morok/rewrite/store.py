@@ -11,7 +11,7 @@ LIMIT: Final = 128 << 20  # bytes: five times what the tests of all of Morok lea
 
 
 def load(key: str) -> bytes | None:
-    """What was kept under `key`; None if there is nothing whole."""
+    """The bytes kept under `key`; None if there is nothing whole."""
     cache = cache_of(FOLDER, LIMIT)
     return None if cache is None else cache.get(key)
 

@@ -1,4 +1,4 @@
-"""What fired: a record of every rewriting, kept only where somebody asked for it.
+"""A record of every rewriting, kept only where somebody asked for it.
 
 `MOROK_TRACE=out.json` records the whole process and writes the file when it ends; a `Trace` passed to a rewriting, or
 made current with `with tracing(trace):`, records that part.

@@ -1,4 +1,4 @@
-"""How much memory this process can still have: a system that overcommits grants more, and kills whoever uses it."""
+"""The memory that this process can still have: a system that overcommits grants more, and kills the process that uses it."""
 
 from __future__ import annotations
 

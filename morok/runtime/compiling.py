@@ -41,7 +41,7 @@ class Aside(threading.Thread, Generic[T]):
         self._work = None
 
     def result(self) -> T:
-        """What the work came to, once it is done; raises what it raised."""
+        """The result of the work, once it is done; raises what it raised."""
         with deferred:
             while self.is_alive():
                 self.join(_PATIENCE)

@@ -58,7 +58,7 @@ class Device(ABC):
     @property
     @abstractmethod
     def target(self) -> Target:
-        """What its code generator can do."""
+        """The abilities of its code generator."""
 
     @abstractmethod
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:

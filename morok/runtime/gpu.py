@@ -31,7 +31,7 @@ WIDEST = 16  # bytes that one instruction loads
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Whether CUDA kernels can run here, in one line of words, and what to do about it."""
+    """The state of CUDA here in one line of words: usable or not, and what to do about it."""
 
     usable: bool
     message: str
@@ -72,7 +72,7 @@ def _cupy() -> Any:
 
 
 def dimension(end: UOp, values: Vars) -> int:
-    """How many blocks or threads `end` stands for."""
+    """The number of blocks or threads that `end` stands for."""
     return int(end.arg) if end.op is Op.Const else int(evaluate(end, dict(values)))
 
 

@@ -48,7 +48,7 @@ _LEVELS: Final = {"all": 2, "code": 1, "plain": 0, "long": 0}
 
 @dataclass(slots=True)
 class Counters:
-    """How often kernels were compiled, read from disk, and found in memory, since the program began."""
+    """The number of kernels compiled, read from disk, and found in memory, since the program began."""
 
     compiled: int = 0
     from_disk: int = 0

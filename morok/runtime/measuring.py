@@ -36,7 +36,7 @@ _GRACE: Final = 5.0  # seconds from a task's limit to the end of a process that 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a process is asked to do: compile a kernel, and time it `runs` times if that is not 0.
+    """The request to a process: compile a kernel, and time it `runs` times if that is not 0.
 
     buffers   dtype and size of each buffer, by slot
     values    of the variables

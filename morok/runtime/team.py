@@ -400,12 +400,12 @@ class Team:
 
     @property
     def asleep(self) -> int:
-        """How many workers sleep now."""
+        """The number of workers that sleep now."""
         return int(self.state[_SLEEPERS])
 
     @property
     def shared(self) -> int:
-        """How many kernels, or groups of them, have been handed to workers so far."""
+        """The number of kernels, or groups of them, handed to workers so far."""
         return int(self.state[0]) >> 32
 
     def dismiss(self) -> None:

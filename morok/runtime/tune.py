@@ -30,7 +30,7 @@ _APPLY: Final = 7  # the stage that applies optimizations
 
 @dataclass(slots=True)
 class Counters:
-    """What has been done since the process began."""
+    """The searches since the process began."""
 
     searches: int = 0
     remembered: int = 0
@@ -41,7 +41,7 @@ COUNTERS: Final = Counters()
 
 
 def limits() -> beam.Limits:
-    """How far a search goes, as the settings say."""
+    """The limits of a search, by the settings."""
     return beam.Limits(
         config.BEAM.value, config.BEAM_TIMEOUT.value, config.BEAM_UPCAST_MAX.value, config.BEAM_LOCAL_MAX.value,
         not config.NO_OUTPUT_UPCAST.value,

@@ -1,4 +1,4 @@
-"""What searches found, on disk: by the structure of a kernel, or of a program, its target and the settings of the search.
+"""The results of searches, on disk: by the structure of a kernel, or of a program, its target and the settings of the search.
 
 SQLite in its write-ahead mode: several processes may search at once, and a killed writer leaves what was there before. A folder
 that cannot be written, a full disk or a damaged file cost the cache and nothing else.
@@ -98,7 +98,7 @@ class Found:
         return self.look_up(key, read)
 
     def look_up(self, key: str, read: Callable[[str], T]) -> T | None:
-        """What was found for `key`, as `read` reads its text; None if nothing was, or it cannot be read."""
+        """The result kept for `key`, as `read` reads its text; None if there is none, or it cannot be read."""
         try:
             with self._open() as connection:
                 row = connection.execute("select opts from found where key = ?", (key,)).fetchone()

@@ -1,4 +1,4 @@
-"""What every floor of Tensor stands on: a node, a device, and the conversion of Python and NumPy dtypes."""
+"""The base of every floor of Tensor: a node, a device, and the conversion of Python and NumPy dtypes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def as_dtype(wanted: Any) -> DType:
 
 
 def _name_of(wanted: Any) -> str:
-    """What a dtype of another library, or a class, calls itself; "" for anything else."""
+    """The own name of another library's dtype, or of a class; "" for anything else."""
     name = getattr(wanted, "name", None)
     if not isinstance(name, str):
         name = getattr(wanted, "__name__", "")

@@ -39,7 +39,7 @@ TURN: Final = 4e-4  # seconds of a turn, or one execution: short ones, of which 
 
 @dataclass(slots=True)
 class Counters:
-    """What has been done since the process began."""
+    """The searches since the process began."""
 
     searches: int = 0
     remembered: int = 0
@@ -86,7 +86,7 @@ def _read(text: str, count: int) -> list[int]:
 
 
 def closest(decisions: Sequence[Decision], most: int) -> list[Decision]:
-    """Those of the decisions made by cost whose two times differ least, by their ratio."""
+    """The decisions made by cost whose two times differ least, by their ratio."""
     by_cost = {d.node: d for d in decisions if not d.why and d.merged > 0.0 and d.stored > 0.0}
     return sorted(by_cost.values(), key=lambda d: abs(math.log(d.merged / d.stored)))[:most]
 

@@ -1,4 +1,4 @@
-"""What is noted while a function of tensors is described (`morok.jit`): which tensors are made and written, what is drawn.
+"""The notes taken while a function of tensors is described (`morok.jit`): tensors made and written, random numbers drawn.
 
 A description is a call of the function in which nothing is computed that depends on the call. What the arguments hold is not
 known in it, nor are random numbers: Buffer nodes without memory stand for them, its `unknown` nodes.
@@ -36,7 +36,7 @@ def unknown(node: UOp, what: str) -> UOp:
 
 
 def stands_for(node: UOp) -> str | None:
-    """What an unknown node stands for; None for any other node."""
+    """The thing that an unknown node stands for; None for any other node."""
     found: str | None = node.memo.get(_UNKNOWN)
     return found
 

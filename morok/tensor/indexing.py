@@ -97,7 +97,7 @@ class Indexing(Scan):
             )
 
     def _positions_of(self, part: Any) -> list[Any]:
-        """What stands for an array, list, tensor or mask: tensors of integers, or arrays."""
+        """The positions in an array, list, tensor or mask: tensors of integers, or arrays."""
         import numpy as np
 
         if isinstance(part, Lazy) and part.dtype.is_int:

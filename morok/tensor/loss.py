@@ -149,7 +149,7 @@ class Loss(Norm):
         return self._like(classes.uop.cast(dtypes.i64))
 
     def _of_classes(self, weight: Self | None) -> Self:
-        """What each class counts, in a shape that broadcasts with [N, C, ..]."""
+        """The weight of each class, in a shape that broadcasts with [N, C, ..]."""
         a = min(1, self.ndim - 1)
         if weight is None:
             return self._like(UOp.const(1.0, self.dtype))

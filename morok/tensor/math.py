@@ -79,7 +79,7 @@ def _shift_right(a: UOp, n: UOp) -> UOp:
 
 
 def _safe_shift(n: UOp) -> tuple[UOp | None, UOp]:
-    """Whether an amount lies in [0, bits) (None: it does), and one that does."""
+    """The condition that an amount lies in [0, bits) (None: always), and an amount that does."""
     d = n.dtype
     if n.op is Op.Const and 0 <= n.arg < d.bits:
         return None, n
@@ -137,7 +137,7 @@ class Math(Movement):
         """A tensor of a Python value or an array; Python floats become `floats`, unless `dtype` is given."""
 
     def _operand(self, other: Any, d: DType | None = None) -> UOp:
-        """What stands on the other side of an operator; a Python number takes `d` (by default this dtype) where it can."""
+        """The operand on the other side of an operator; a Python number takes `d` (by default this dtype) where it can."""
         if isinstance(other, Lazy):
             if other.device != self.device:
                 raise DeviceError(
@@ -154,7 +154,7 @@ class Math(Movement):
         return self._from_data(other, self.device, None, floats).uop
 
     def _other(self, value: Any) -> Self:
-        """What a function takes beside this tensor: a tensor of this device, or one made of `value` as for an operator."""
+        """The other operand of a function: a tensor of this device, or one made of `value` as for an operator."""
         return self._like(self._operand(value))
 
     def _converted(self, value: Any) -> UOp:

@@ -538,7 +538,7 @@ def _canonical(size: Dim) -> UOp:
 
 
 def _divide(shape: Shape, total: Dim, known: Dim) -> Dim | None:
-    """What -1 stands for."""
+    """The size that -1 stands for."""
     if isinstance(total, int) and isinstance(known, int):
         if known == 0:
             return 0 if total == 0 else None

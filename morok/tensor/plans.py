@@ -142,7 +142,7 @@ def _chains(schedule: Schedule, device: Device, kept: Collection[int] = ()) -> l
 def _in_order(
     steps: Sequence[PreparedKernel], groups: Sequence[Sequence[int]], found: Sequence[Chain]
 ) -> tuple[list[PreparedKernel], list[list[int]]]:
-    """What a plan runs: the steps, those of a chain once for each piece, and the groups that may run at the same time."""
+    """The steps that a plan runs, those of a chain once for each piece, and the groups that may run at the same time."""
     firsts = {chain.steps[0]: chain for chain in found}
     others = {k for chain in found for k in chain.steps[1:]}
     order: list[PreparedKernel] = []
@@ -197,7 +197,7 @@ def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
 
 
 def _scheduled_for(schedule: Schedule, other: str) -> Schedule:
-    """What the graph of a schedule becomes on another device."""
+    """The schedule of the same graph on another device."""
     leaves = {n for root in schedule.roots for n in root.toposort() if n.op is Op.Buffer}
     moved = {n: placeholder(number_of(n), n.dtype, n.arg, other) for n in leaves}
     by_number = sorted(moved.values(), key=number_of)

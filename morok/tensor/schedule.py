@@ -89,7 +89,7 @@ class ScheduleItem:
 
 @dataclass(slots=True)
 class Counters:
-    """What has been done since the process began; tests and `prepare` promise that these stand still."""
+    """The schedules and kernels since the process began; tests and `prepare` promise that these stand still."""
 
     schedules: int = 0
     schedules_remembered: int = 0
@@ -168,7 +168,7 @@ def scheduled(normal: Normal, device: str) -> Schedule:
 
 
 def _search(device: str) -> tuple[Hashable, ...]:
-    """What a search for cuts depends on; nothing where there is none."""
+    """A key of the search for cuts; empty where there is none."""
     if not config.SEARCH_CUTS.value or config.CPU_BACKEND.value != "LLVM":
         return ()
     from morok.runtime.device import device as find_device
@@ -236,7 +236,7 @@ def _is_view(root: UOp) -> bool:
 
 
 def _most_buffers(device: str) -> int:
-    """How many buffers one kernel may use on this device; 0: any number."""
+    """The most buffers that one kernel may use on this device; 0: any number."""
     from morok.runtime.device import device as find_device
 
     chosen, possible = config.MAX_BUFFERS.value, find_device(device).target.buffers

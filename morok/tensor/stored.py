@@ -1,4 +1,4 @@
-"""What a tensor's elements are now: memory, a constant, or still to be computed; and what computing them asks for."""
+"""The elements of a tensor now: memory, a constant, or still to be computed; and the work that computing them takes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _is_constant(uop: UOp) -> bool:
 
 
 def content(uop: UOp) -> UOp:
-    """What has to be stored for a tensor: its node without the views that leave the elements where they are.
+    """The node to store for a tensor: its own without the views that leave the elements where they are.
 
     Contiguous of memory, or of an assigned buffer, is that: were it stored as something else, the assignment would be done once
     for it and once more for who assigned.
@@ -66,14 +66,14 @@ def content(uop: UOp) -> UOp:
 
 
 def _in_order(uop: UOp) -> UOp:
-    """What a node is a view of in row-major order."""
+    """The node that this one is a view of in row-major order."""
     while uop.op is Op.Reshape:
         uop = uop.src[0]
     return uop
 
 
 def memory(uop: UOp) -> UOp:
-    """What has a tensor's elements in order, once all that is assigned to it is: a Buffer if it has been computed."""
+    """The node with a tensor's elements in order, once all that is assigned to it is: a Buffer if it has been computed."""
     node = content(uop)
     while node.op is Op.Assign:
         node = content(node.src[0])
@@ -130,7 +130,7 @@ def waiting(tensors: Sequence[Lazy]) -> list[Lazy]:
 
 
 def _gathered(tensors: Sequence[Lazy], among: Sequence[Lazy] | None = None) -> tuple[list[Lazy], dict[UOp, None]]:
-    """What waits for these tensors, and the nodes to be computed for them."""
+    """The tensors that wait for these, and the nodes to be computed for them."""
     found: dict[int, Lazy] = {}
     known: set[UOp] = set()
     assignments: set[UOp] = set()

@@ -62,7 +62,7 @@ def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
 
 
 def _whole_number(rounded: Callable[[], T]) -> T:
-    """What Python's int() and round() make of an element; RangeError for infinities and NaN, which are no whole numbers."""
+    """The whole number that Python's int() and round() make of an element; RangeError for infinities and NaN."""
     try:
         return rounded()
     except (OverflowError, ValueError) as problem:

@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Movement)
 
 
 def places(size: int, window: int, stride: int, dilation: int) -> int:
-    """How many windows fit; 0 or less if none does."""
+    """The number of windows that fit; 0 or less if none does."""
     return (size - dilation * (window - 1) - 1) // stride + 1
 
 

@@ -1,4 +1,4 @@
-"""What a tensor is once a part of it is replaced: the other half of indexing.
+"""A tensor with a part of it replaced: the other half of indexing.
 
 The whole tensor is computed: each element asks whether it is replaced, and by which. So a write costs a pass over the tensor.
 Integers in an index, and numbers written there, are data of the kernel, so that a loop over positions compiles one.
@@ -46,7 +46,7 @@ class Writing(Searching):
         return self if changed is inner else self._with_part(self._full_index(others), changed)
 
     def _given(self, value: Any, varies: bool) -> Self:
-        """What is written, in this tensor's dtype; `varies` says that numbers shall be data."""
+        """The written value, in this tensor's dtype; `varies` makes numbers data."""
         uop = self._converted(value)
         if varies and uop.op is Op.Const:
             uop = data(uop.arg, self.dtype, self.device)

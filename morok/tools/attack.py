@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _progress(rules: int | None) -> Callable[[Report], None] | None:
-    """What says on a terminal how far a run has come."""
+    """A printer of a run's progress on a terminal; None elsewhere."""
     if not sys.stderr.isatty():
         return None
 

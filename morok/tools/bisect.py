@@ -55,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(slots=True)
 class Recording:
-    """What the stages made of one kernel: the program before the first of them, and after each."""
+    """The stages of one kernel: the program before the first of them, and after each."""
 
     target: Target
     before: UOp
@@ -67,7 +67,7 @@ class Recording:
 
 
 class Culprit(NamedTuple):
-    """What changed a value: a rule, with what it made of what, or the algorithm of a stage."""
+    """The cause of a changed value: a rule, with both of its sides, or the algorithm of a stage."""
 
     rule: str
     before: str
@@ -102,7 +102,7 @@ def _nodes(program: Program) -> list[UOp]:
 
 
 def iterations(ast: UOp) -> float:
-    """How often the innermost statement of a kernel runs, at most."""
+    """The most times that the innermost statement of a kernel runs."""
     return math.prod(max(1, n.src[0].vmax) for n in _nodes(ast) if n.op in (Op.Range, Op.Special))
 
 
@@ -129,7 +129,7 @@ def inputs(ast: UOp, seed: int) -> tuple[Buffers, dict[str, Any]]:
 
 
 def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buffers | str:
-    """What the program leaves in the buffers; in words, why it has no value."""
+    """The contents of the buffers after the program; in words, the reason why it has no value."""
     buffers = copy.deepcopy(given)
     try:
         if isinstance(program, UOp):
@@ -142,7 +142,7 @@ def outcome(program: Program, given: Buffers, variables: dict[str, Any]) -> Buff
 
 
 def same(a: Any, b: Any, size: int) -> bool:
-    """Whether two elements are as equal as they must be; `size` is the bytes of a float."""
+    """True if two elements are as equal as they must be; `size` is the bytes of a float."""
     if isinstance(a, float) and isinstance(b, float):
         return a == b or (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=TOLERANCE[size], abs_tol=TOLERANCE[size])
     return bool(a == b)
@@ -206,7 +206,7 @@ def wrong_firing(before: UOp, after: UOp, buffers: Buffers) -> str | None:
 
 
 def culprit(stage: Stage, target: Target, before: Program, given: Buffers, variables: dict[str, Any]) -> Culprit | None:
-    """What in a stage changed the value: its algorithm, or the first rule whose two sides differ."""
+    """The cause of a changed value in a stage: its algorithm, or the first rule whose two sides differ."""
     program = before
     expected = outcome(before, given, variables)
     if stage.algorithm is not None:

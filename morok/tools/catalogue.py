@@ -72,7 +72,7 @@ def _entry(path: Path, section: str, id: str, row: Mapping[str, Any]) -> Entry:
 
 
 def answers(name: str, wanted: str) -> bool:
-    """Whether the rule is meant: by its own name, or by that of the `for` block that made it."""
+    """True if the rule is meant: by its own name, or by that of the `for` block that made it."""
     return name == wanted or name.startswith(wanted + ".")
 
 

@@ -1,4 +1,4 @@
-"""What there is to say about a rule besides its text: what its proof takes for granted, what else it proves, where it runs."""
+"""A description of a rule besides its text: the premises of its proof, its lemmas, the stages that it runs in."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLAGS: Final = {
 
 
 def premises(rule: CheckedRule) -> list[str]:
-    """What the proof assumes, in words, in the order in which it is met; nothing where no proof is, but a measurement."""
+    """The premises of the proof, in words, in the order in which it meets them; none for a measurement."""
     if rule.syntax.within is not None:
         return []
     out = ["the pattern has a value"]
@@ -73,7 +73,7 @@ def _facts(rule: CheckedRule) -> Iterator[str]:
 
 
 def lemmas(rule: CheckedRule) -> list[str]:
-    """What is proved besides the claim itself."""
+    """The lemmas that are proved besides the claim itself."""
     out = []
     for extern in rule.externs.values():
         out += [f"{extern.name} is called only where {expr_text(r)}" for r in extern.requires]

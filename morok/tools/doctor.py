@@ -36,7 +36,7 @@ def _cache() -> str:
 
 
 def _rules() -> str:
-    """How many rules have which verdict, or what keeps the ledger from being read."""
+    """The number of rules with each verdict, or the reason why the ledger cannot be read."""
     from morok.rewrite.library import catalogue
 
     try:
@@ -47,7 +47,7 @@ def _rules() -> str:
 
 
 def _pool() -> str:
-    """What freed memory is held for reuse: of the CPU, and of the GPU if there is one."""
+    """The freed memory held for reuse: of the CPU, and of the GPU if there is one."""
     from morok.runtime import gpu
     from morok.runtime.buffer import CPU_POOL as pool
 

@@ -1,4 +1,4 @@
-"""How far what fired is proved: firings counted by the verdicts of their rules."""
+"""The proofs behind firings: firings counted by the verdicts of their rules."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from morok.runtime.device import device
 def outcome(
     ast: UOp, instructions: Sequence[UOp], name: str, given: Mapping[Any, list[Any]], variables: Mapping[str, Any]
 ) -> dict[Any, list[Any]] | str:
-    """What the compiled instructions (the list after stage 22) leave in the kernel's buffers, by slot; in words, why there is no
-    code.
+    """The contents of the kernel's buffers, by slot, after the compiled instructions (the list after stage 22); in words, the
+    reason why there is no code.
     """
     cpu = device("CPU")
     try:

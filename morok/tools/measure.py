@@ -55,7 +55,7 @@ def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterato
 
 
 def _judged(s: Subject, found: Measurement) -> tuple[list[str], bool]:
-    """What is to be said of one measurement, and whether all is well."""
+    """The lines about one measurement, and True if all is well."""
     from morok.accuracy import judgement, record
 
     promised = s.rule.syntax.within

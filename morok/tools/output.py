@@ -1,4 +1,4 @@
-"""What the commands share: one JSON document on stdout, tables on terminals, files of rules."""
+"""The common part of the commands: one JSON document on stdout, tables on terminals, files of rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def emit_json(document: Any) -> None:
 
 
 def error_rows(problem: MorokError) -> list[dict[str, object]]:
-    """What `--json` says of an error: one row for each mistake that it holds."""
+    """The rows of `--json` for an error: one for each mistake that it holds."""
     problems = problem.errors if isinstance(problem, RuleError) else [problem]
     return [p.json() for p in problems]
 
@@ -41,7 +41,7 @@ def emit_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> None:
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """What argparse reads a number with: whole, and no less than `least`."""
+    """A reader of numbers for argparse: whole, and no less than `least`."""
 
     def read(text: str) -> int:
         try:
@@ -56,7 +56,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 def more_than_none(text: str) -> float:
-    """What argparse reads a number of seconds with: more than none."""
+    """The number of seconds in an argument of argparse: more than none."""
     try:
         value = float(text)
     except ValueError:
@@ -83,7 +83,7 @@ def packed_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
 
 
 def access_error(problem: OSError) -> FileAccessError:
-    """What the system says of a file, as an error of ours."""
+    """The system's error about a file, as an error of ours."""
     where = problem.filename2 or problem.filename
     what = problem.strerror or str(problem)
     return FileAccessError(f"{where}: {what}" if where else what, hint="is it the right file, and does it belong to you?")

@@ -45,7 +45,7 @@ def execute(file: str, arguments: list[str]) -> None:
 
 @contextlib.contextmanager
 def printing(elsewhere: bool) -> Iterator[None]:
-    """What the program prints goes to stderr, if our document is alone on stdout."""
+    """A `with` block in which the program prints to stderr, if our document is alone on stdout."""
     with contextlib.redirect_stdout(sys.stderr) if elsewhere else contextlib.nullcontext():
         yield
 

@@ -60,7 +60,7 @@ def _execute(args: argparse.Namespace, then: Callable[[], None]) -> None:
 
 
 def _as_document(args: argparse.Namespace, trace: Trace) -> None:
-    """Of each kernel what it was, and what each stage made of it; null where it changed nothing."""
+    """Each kernel before the stages and after each of them, as a document; null where a stage changed nothing."""
     kernels: list[dict[str, Any]] = []
 
     def look(target: Target, stage: Stage, before: Program, after: Program) -> None:

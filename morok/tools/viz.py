@@ -54,7 +54,7 @@ def stage_name(stage: str) -> str:
 
 
 def counts(firings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How often rules fired: by stage in the order of the trace, and by rule, the most frequent first."""
+    """The number of firings: by stage in the order of the trace, and by rule, the most frequent first."""
     stages = Counter(stage_name(f["stage"]) for f in firings)
     rules = Counter(f["rule"] for f in firings)
     return {

@@ -32,7 +32,7 @@ def emits(name: str) -> Callable[[Emit], Emit]:
 
 
 def _work(d: DType) -> DType:
-    """What a float is computed in: its own type, or f32 for the 16-bit ones, whose results then round once all the same."""
+    """The dtype that a float is computed in: its own, or f32 for 16-bit ones, whose results round once all the same."""
     return dtypes.f32 if d in _TO_FLOAT else d
 
 

@@ -185,7 +185,7 @@ class Renderer:
         return self.value(place.src[-1]) if place.op is Op.Index and place.arg else None
 
     def _chunks(self, place: UOp, d: DType) -> list[int]:
-        """How many lanes each access of `d` at the scalar `place` takes: as wide as is known to be aligned."""
+        """The lanes of each access of `d` at the scalar `place`: as many as alignment allows."""
         scalar = d.scalar()
         factor = self.factors.get(place.src[1], 1) * self._element(place).count
         direct = self.wide and passed(place.src[0]).op in (Op.DefineGlobal, Op.DefineLocal)
@@ -350,7 +350,7 @@ class Renderer:
             self.values[u] = found
 
     def nothing(self, u: UOp) -> None:
-        """What only holds a program together leaves no code."""
+        """No code, for ops that only hold a program together."""
 
     # The kernel.
 

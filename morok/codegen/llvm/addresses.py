@@ -1,4 +1,4 @@
-"""How addresses are put together, so that LLVM need not find out.
+"""Address computation, arranged so that LLVM need not find the arrangement.
 
 The accesses of a loop move together. What of an offset stands still while the innermost loop runs is added to the pointer outside
 of it; what is a constant becomes a distance from the pointer, said where the access is; and the rest, with the counters that it
@@ -35,7 +35,7 @@ Step = tuple[UOp | None, UOp | int]  # an offset: another one, of a pointer to b
 
 @dataclass(slots=True)
 class Addresses:
-    """What the offsets of a list are computed as.
+    """The computation of every offset in a list.
 
     steps     how to get to each offset
     pointers  the memory into which pointers are wanted, by the instruction that computes the offset
@@ -79,7 +79,7 @@ def never_wraps(u: UOp) -> bool:
 
 
 def split(offset: UOp, depth: dict[UOp, int]) -> Step:
-    """How to get to `offset`, a signed integer; `depth` counts the loops and branches around each instruction."""
+    """The step that leads to `offset`, a signed integer; `depth` counts the loops and branches around each instruction."""
     if offset.op is _ADD and never_wraps(offset):
         a, b = offset.src
         if b.op is _CONST:
@@ -93,8 +93,8 @@ def split(offset: UOp, depth: dict[UOp, int]) -> Step:
 def addresses(
     instructions: Sequence[UOp], columns: Collection[UOp], in_registers: Collection[UOp], shared: Collection[UOp]
 ) -> Addresses:
-    """How `instructions` compute addresses. `columns`: those that use the vectors whose lanes they are made of as a whole;
-    `in_registers`: the registers that are no memory; `shared`: the loops that may begin elsewhere than at 0.
+    """The computation of the addresses in `instructions`. `columns`: those that use the vectors whose lanes they are made of as a
+    whole; `in_registers`: the registers that are no memory; `shared`: the loops that may begin elsewhere than at 0.
     """
     depth, outer = _nests(instructions)
     plan = Addresses()
@@ -141,7 +141,7 @@ def addresses(
 
 
 def _nests(instructions: Sequence[UOp]) -> tuple[dict[UOp, int], set[UOp]]:
-    """How many loops and branches are around each instruction, a counter being inside of its own; the loops around others."""
+    """The number of loops and branches around each instruction, a counter being inside of its own; the loops around others."""
     depth: dict[UOp, int] = {}
     outer: set[UOp] = set()
     open_: list[UOp] = []

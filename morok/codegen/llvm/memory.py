@@ -50,7 +50,7 @@ def zero(d: DType) -> str:
 
 @dataclass(slots=True)
 class Memory(ABC):
-    """What a list keeps in memory while it is rendered, and its accesses.
+    """The memory of a list while it is rendered, and its accesses.
 
     values   the name of each instruction's result; of an Index the address
     near     the names of pointers into memory at an offset

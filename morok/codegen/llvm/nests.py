@@ -1,4 +1,4 @@
-"""What the loops of an instruction list amount to: parts for threads, work, and what LLVM has to do for them."""
+"""Facts about the loops of an instruction list: parts for threads, work, and the effort that LLVM needs."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class _Loop:
 
 
 def work_of(instructions: Sequence[UOp]) -> tuple[int, bool, bool]:
-    """How many instructions one run of the kernel executes, constants and addresses not counted; whether a noticeable share of
-    them is in innermost loops of many iterations that read or write memory and have no vector in them; and whether they do little
-    but read and write memory by vectors, or little at all.
+    """The number of instructions that one run of the kernel executes, without constants and addresses; True if a noticeable share
+    of them is in innermost loops of many iterations that access memory and have no vector; True if they do little but access
+    memory by vectors, or little at all.
     """
     total = scalar = computed = wide = 0
     products = False

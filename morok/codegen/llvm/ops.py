@@ -180,7 +180,7 @@ def mod(b: Builder, u: UOp, x: str, y: str) -> str:
 
 
 def _rounds_down(b: Builder, u: UOp, remainder: str, y: str) -> str:
-    """Whether the truncated quotient is one above the floor: the remainder is not zero and its sign not the divisor's."""
+    """An i1: the truncated quotient is one above the floor, as the remainder is not zero and its sign not the divisor's."""
     base, n = type_of(u.dtype.scalar()), u.dtype.count
     zero = b.const(base, n, 0)
     signs = b.compare("slt", base, n, b.binary("xor", base, n, remainder, y), zero)

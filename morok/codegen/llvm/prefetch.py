@@ -29,14 +29,14 @@ STEP_BYTES: Final = 1 << 10  # at most, from one iteration to the next: memory i
 
 
 class Ahead(NamedTuple):
-    """What a load fetches: the line so many elements further, into the nearest cache, or the one behind it."""
+    """A prefetch: the line that many elements further, into the nearest cache or the one behind it."""
 
     elements: int
     nearest: bool
 
 
 class _Row(NamedTuple):
-    """What a loop reads of `buffer` in an iteration of the loop `outer`: `span` elements, `step` further in the next one."""
+    """A row of `buffer` that a loop reads in one iteration of the loop `outer`: `span` elements, `step` further in the next."""
 
     buffer: UOp
     outer: UOp
@@ -95,7 +95,7 @@ def _streams(load: Access) -> bool:
 
 
 def _row(load: Access) -> _Row | None:
-    """What the innermost loop reads by `load`, if that is a row, other than those of the loops around it."""
+    """The row that the innermost loop reads by `load`, if it is one, other than those of the loops around it."""
     terms = load.at.terms
     inner, outer = load.loops[-1], load.loops[-2]
     step, span = terms.get(outer, 0), terms.get(inner, 0) * int(inner.src[0].vmax)

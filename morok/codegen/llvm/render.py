@@ -278,7 +278,7 @@ class Renderer(Memory):
             self.values[u] = found
 
     def nothing(self, u: UOp) -> None:
-        """What only holds a program together leaves no code."""
+        """No code, for ops that only hold a program together."""
 
     def const(self, u: UOp) -> None:
         self.values[u] = constant(u)
@@ -318,7 +318,7 @@ class Renderer(Memory):
         handler(self, u)
 
     def globals(self) -> list[str]:
-        """What stands in front of the functions."""
+        """The lines in front of the functions."""
         zeros = f"@zeros = internal constant [{self.zeros} x i8] zeroinitializer, align {ALIGNMENT}\n"
         return [*([zeros] if self.zeros else []), *([*self.b.declared.values(), ""] if self.b.declared else [])]
 

@@ -95,7 +95,7 @@ class Streams:
         self._open.clear()
 
     def entry(self) -> list[str]:
-        """Whether all the buffers are aligned, as `%aligned`; their addresses are `%data` and the slot."""
+        """The lines that set `%aligned`: all buffers are aligned. Their addresses are `%data` and the slot."""
         bits, lines = "0", list[str]()
         for slot in sorted(self.slots):
             lines += [
@@ -106,9 +106,9 @@ class Streams:
         return [*lines, f"  %odd = and i64 {bits}, {LINE_BYTES - 1}", "  %aligned = icmp eq i64 %odd, 0"] if lines else []
 
     def leave(self) -> list[str]:
-        """What ends the function: other threads see these stores no earlier than they must, else."""
+        """The lines at the function's end: a fence, or other threads would see these stores earlier than they may."""
         return ["  fence seq_cst"] if self.slots else []
 
     def metadata(self) -> list[str]:
-        """What stands behind the function."""
+        """The lines behind the function."""
         return ["!0 = !{i32 1}", '!1 = !{!"branch_weights", i32 1000, i32 1}', ""] if self.slots else []

@@ -28,12 +28,12 @@ def is_short(loop: UOp, lines: int) -> bool:
 
 
 def mark(number: int) -> str:
-    """What the branch at the end of the marked loop of this number says."""
+    """The metadata of the branch at the end of the marked loop of this number."""
     return f", !llvm.loop !{_WANT + 1 + number}"
 
 
 def metadata(asked: Sequence[str]) -> list[str]:
-    """What marked loops need at the end of the text; `asked`: for each of them FULL or NO_VECTORS."""
+    """The metadata of marked loops, for the end of the text; `asked`: for each of them FULL or NO_VECTORS."""
     if not asked:
         return []
     first = _WANT + 1

@@ -1,4 +1,4 @@
-"""What graphs mean, executed: the oracle of every pass and of every backend. Slow, and obviously right.
+"""The meaning of graphs, executed: the oracle of every pass and of every backend. Slow, and obviously right.
 
 It goes through `OpDef.evaluate` for every pointwise op, at any stage: tensor-level graphs, kernels with multi-dimensional
 or flat places, implicit reads or Loads, Reduce or accumulators, Unroll and Contract, vectors, gates, Invalid, workgroups

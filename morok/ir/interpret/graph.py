@@ -108,7 +108,7 @@ class Graph(Places):
         return out
 
     def _read_too_early(self, at: Pointer, node: UOp) -> bool:
-        """Whether the last store to `at` is not ordered before `node`, which reads it."""
+        """True if the last store to `at` is not ordered before `node`, which reads it."""
         readers = at.storage.readers.get(at.offset)
         if readers is None:
             at.storage.readers[at.offset] = {node}
@@ -118,7 +118,7 @@ class Graph(Places):
         return writer is not None and not self.stores[node] & self.bit[writer] and not _carried(node)
 
     def _stored_too_early(self, at: Pointer, node: UOp) -> bool:
-        """Whether another store to `at`, or a read of it, is not ordered before `node`, which stores there."""
+        """True if another store to `at`, or a read of it, is not ordered before `node`, which stores there."""
         writer = at.storage.writers.get(at.offset)
         if writer is not None and not self.stores[node] & self.bit[writer]:
             return True
@@ -270,7 +270,7 @@ def _identity(node: UOp) -> Any:
 
 
 def _carried(node: UOp) -> bool:
-    """Whether `node` reads what an earlier iteration left: its place comes after a range."""
+    """True if `node` reads what an earlier iteration left: its place comes after a range."""
     place = node.src[0] if node.op is Op.Load else node
     base = place.src[0] if place.src else place
     return base.op is Op.After and any(d.op is Op.Range for d in base.src[1:])

@@ -54,7 +54,7 @@ class Frame:
 
 
 class Loops(ABC):
-    """What is running: which ranges are bound, which threads take part, what has been computed."""
+    """The state of a run: the ranges that are bound, the threads that take part, the values computed."""
 
     def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any]) -> None:
         self.memory = memory

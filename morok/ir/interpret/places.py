@@ -233,7 +233,7 @@ class Places(Loops):
 
 
 def dimension(value: Any, node: UOp) -> int:
-    """What a node has as a size; IRError where it has no value."""
+    """The size that a node stands for; IRError where it has no value."""
     size = known(value)
     if size is INVALID:
         raise IRError(f"{node.op.name} is Invalid, and a size")

@@ -145,5 +145,5 @@ def consecutive(at: Lanes, count: int) -> Lanes:
 
 
 def element(d: DType) -> DType:
-    """What a buffer of dtype `d` holds."""
+    """The dtype of the elements of a buffer of dtype `d`."""
     return d.base if isinstance(d, PtrType) else d

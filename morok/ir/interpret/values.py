@@ -39,7 +39,7 @@ INVALID: Final = _Invalid()
 
 @dataclass(frozen=True, slots=True)
 class Poison:
-    """What an operation without a value gives, and why."""
+    """The result of an operation without a value, with the reason."""
 
     why: str
     node: UOp | None = None

@@ -41,7 +41,7 @@ def _sizes(nodes: Sequence[UOp], what: str) -> list[int | UOp]:
 
 
 def _elements(shape: Sequence[int | UOp]) -> int | None:
-    """How many elements a shape has, where that is a number."""
+    """The number of elements of a shape, where that is a number."""
     total = 1
     for d in shape:
         if d.__class__ is not int:

@@ -66,5 +66,5 @@ def in_memory(node: UOp) -> bool:
 
 
 def stored(sink: UOp) -> Iterator[UOp]:
-    """What the kernels of a rangeified graph fill, each after those that it reads."""
+    """The buffers that the kernels of a rangeified graph fill, each after those that it reads."""
     return filter(in_memory, sink.toposort())

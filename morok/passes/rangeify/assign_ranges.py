@@ -42,7 +42,7 @@ def assign_ranges(state: State) -> None:
 
 
 def _beyond_limit(state: State) -> set[UOp]:
-    """What to store besides, so that no kernel uses more than `state.most` buffers; what reads most goes first."""
+    """The further nodes to store, so that no kernel uses more than `state.most` buffers; the one that reads most goes first."""
     reads: dict[UOp, frozenset[UOp]] = {}
     more: set[UOp] = set()
     for node in state.order:
@@ -95,7 +95,7 @@ def _assign(state: State, forced: set[UOp], weights: Weights) -> Cuts:
 
 
 def _row(state: State, node: UOp, demands: list[Demand], weights: Weights) -> Demand | None:
-    """What fills a buffer inside a kernel with the node's value; a reduction gets one of its own."""
+    """The demand that fills a buffer inside a kernel with the node's value; a reduction gets one of its own."""
     flags = weights.of[node][2]
     return None if flags & HEAVY or not flags & (GATED | CALLS) else row_of(state, node, demands, flags)
 

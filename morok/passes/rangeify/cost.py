@@ -1,4 +1,4 @@
-"""What computing a value costs, in nanoseconds, for the decision where to store one.
+"""The cost of computing a value, in nanoseconds, for the decision where to store one.
 
 The constants are those of one core of a server (x86-64 with AVX-512 at 2.6 GHz, the machine of `bench/results`), and of a data
 centre's GPU. They need to be right within a factor of two: what is stored saves a multiple of what it costs, or is let alone.
@@ -152,7 +152,7 @@ _OF_ROWS: Final = GATED | SUMMED | SPREAD | STRAIGHT | TURNED  # what a reductio
 
 
 class Weights:
-    """What the nodes of a graph cost, each with all below it as far as something stored, or a view that repeats elements.
+    """The cost of the nodes of a graph, each with all below it as far as something stored, or a view that repeats elements.
 
     Under such a view a reduction is always stored (and so is a scalar one that meets a tensor), and anything else is smaller
     there than above. What several consumers share is divided among them.
@@ -213,7 +213,7 @@ class Weights:
 
     @functools.cached_property
     def shown(self) -> set[UOp]:
-        """What something else than a view reads."""
+        """The nodes that something else than a view reads."""
         return {s for node in self.order if node.op not in _VIEWS for s in node.src}
 
     def heavy(self, node: UOp) -> bool:
@@ -246,7 +246,7 @@ class Weights:
         return size * self.machine.bytes_ns(size * count(shape_of(node))), self.machine.simple[1], READS | STRAIGHT
 
     def _reduced(self, node: UOp) -> _Change:
-        """What a reduction makes of the weight of what it reduces. A sum that picks one element is a read."""
+        """The change that a reduction makes to the weight of its operand. A sum that picks one element is a read."""
         machine = self.machine
         fast, slow = machine.simple
         length = count(shape_of(node.src[0])) / max(count(shape_of(node)), 1)
@@ -273,7 +273,7 @@ def _turned(fast: float, slow: float, flags: int) -> Weight:
 
 
 def _padded(fast: float, slow: float, flags: int) -> Weight:
-    """Of what is padded or joined: no reduction of its own any more, its loops would have gates."""
+    """The weight of a padded or joined value: no reduction of its own any more, its loops would have gates."""
     return fast, slow, flags & ~HEAVY
 
 

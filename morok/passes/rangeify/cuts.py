@@ -154,15 +154,15 @@ class Cuts:
         return given
 
     def _untiled(self, node: UOp, demand: Demand, runs: int) -> float:
-        """What a second sum of products in a kernel loses: the loops of one alone become tiles."""
+        """The time that a second sum of products in a kernel loses: the loops of one alone become tiles."""
         if self.tiled.setdefault(demand.kernel, node) is node:
             return 0.0
         length = count(shape_of(node.src[0])) / self.weights.size(node)
         return runs * length * self.machine.untiled
 
     def _computed(self, d: Demand, size: int) -> tuple[float, bool, bool]:
-        """How often a consumer computes a value without reductions, whether many of its elements at once, and whether as the
-        factor of a product.
+        """The number of times that a consumer computes a value without reductions; True if many of its elements at once; True if
+        as the factor of a product.
 
         Loops that the value does not change with repeat it; but it is computed outside of those that lie inside all others, and
         a tile's rows and columns share it.
@@ -192,7 +192,7 @@ def _lengths(loops: Sequence[UOp]) -> int:
 
 
 def _uncropped(node: UOp) -> UOp:
-    """What a view shows a part of: all of it is more to store, and rows that do not follow each other."""
+    """The node that a view shows a part of: all of it is more to store, and rows that do not follow each other."""
     while node.op is Op.Shrink:
         node = node.src[0]
     return node

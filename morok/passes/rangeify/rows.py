@@ -17,8 +17,8 @@ ROW_BYTES: Final = 1 << 18  # of a buffer inside a kernel: what stays in a cache
 
 
 def row_of(state: State, node: UOp, demands: list[Demand], flags: int) -> Demand | None:
-    """What fills a buffer that a kernel keeps for itself, for a node of these flags (morok/passes/rangeify/cost.py); None where
-    it is not worth it, or the places do not have the form.
+    """The demand that fills a buffer that a kernel keeps for itself, for a node of these flags (morok/passes/rangeify/cost.py);
+    None where it is not worth it, or the places do not have the form.
     """
     if node.op in MOVEMENT and node.op is not Op.Pad:
         return None

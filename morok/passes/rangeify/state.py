@@ -1,4 +1,4 @@
-"""What the passes hand on: what is wanted of each node, and what was decided about it."""
+"""The state that the passes hand on: the demands on each node, and the decisions about it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Demand:
 
 
 class Decision(NamedTuple):
-    """Whether a node was stored, and why.
+    """The decision to store a node or not, with its reason.
 
     size    its elements
     runs    how often one of them is wanted, in all kernels, if nothing is hoisted
@@ -73,7 +73,7 @@ class Decision(NamedTuple):
 
 @dataclass(slots=True)
 class State:
-    """What the passes hand on.
+    """The state that the passes hand on.
 
     roots    the nodes to be stored, in the order of the outputs
     nested   whether the loops of a kernel lie one inside the other: what an outer one computes is there for the inner ones. On a

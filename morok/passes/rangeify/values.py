@@ -100,7 +100,7 @@ def _chosen(demand: Demand) -> UOp:
 
 
 def _inside(value: UOp) -> Iterator[UOp]:
-    """What is computed in the kernel of a value: not what other kernels store."""
+    """The nodes computed in the kernel of a value: not those that other kernels store."""
     seen, stack = {value}, [value]
     while stack:
         node = stack.pop()

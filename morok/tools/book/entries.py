@@ -1,4 +1,4 @@
-"""What the book says of each rule: one entry a rule as it is written, so that a `for` block has one for all that it makes."""
+"""The book's entries about rules: one for each rule as it is written, so that a `for` block has one for all that it makes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ Verdicts = Callable[[CheckedRule], tuple[str, Sequence[str]]]
 
 
 def chapter(file: str, source: str, checked: CheckedFile, verdict: Verdicts, texts: Sequence[Text], built_in: bool) -> Chapter:
-    """What the book says of a file, `source` being its text."""
+    """The book's chapter about a file, `source` being its text."""
     written = {g.name: g for g in checked.syntax.groups}
     sections = [_section(file, g, written[g.name], verdict, texts, built_in) for g in checked.groups]
     return Chapter(file, _about(source), tuple(sections))

@@ -79,7 +79,7 @@ _DULL: Final = (
 
 
 def _clutter(e: Example) -> int:
-    """How hard an example is to read: its length, and more for what is dull."""
+    """The difficulty of reading an example: its length, and more for dull parts."""
     text = f"{e.before} {e.after}"
     return len(text) + sum(weight * len(pattern.findall(text)) for pattern, weight in _DULL)
 

@@ -48,7 +48,7 @@ def refresh(folder: Path) -> list[Path] | None:
 
 
 def all_parts(root: Path) -> dict[str, Callable[[], str]]:
-    """What makes each part; `root` has the examples."""
+    """The maker of each part; `root` has the examples."""
     programs = {f"example:{p.name}": partial(_program, p) for p in sorted((root / "examples").glob("*.py"))}
     return {
         "stages": stages,

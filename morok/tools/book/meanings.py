@@ -1,4 +1,4 @@
-"""What each op means, in a sentence, for the bestiary; the op table says the rest."""
+"""The meaning of each op, in a sentence, for the bestiary; the op table has the rest."""
 
 from __future__ import annotations
 
