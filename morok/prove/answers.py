@@ -17,7 +17,7 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What the solver said.
+    """The solver's answer.
 
     resources   its count of its own work, which does not depend on the machine
     model       for SAT

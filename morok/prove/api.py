@@ -229,7 +229,7 @@ def _misdeclared(file: RuleFile, wrong: Sequence[MorokError]) -> list[Verdict]:
 
 
 def _items(what: Source | CheckedRule | Sequence[Source | CheckedRule]) -> list[CheckedRule | Path]:
-    """What is to be proved, one by one."""
+    """The rules and files to prove, one by one."""
     one = isinstance(what, (str, os.PathLike, CheckedRule))
     given = (
         [what] if one else several(what, "what is to be proved", "the path of a .rules file or of a folder, a rule, or a list")
@@ -262,7 +262,7 @@ def _known(rule: CheckedRule, budget: int, trust_ledger: bool, write: bool) -> V
 
 
 def _frozen(rules: Sequence[CheckedRule], tell: Callable[[Verdict], None]) -> list[Verdict]:
-    """What the ledgers of these rules' files say, whatever this machine remembers; `unknown` where that is nothing."""
+    """The verdicts in the ledgers of these rules' files, whatever this machine remembers; `unknown` where there is none."""
     found = []
     for file in dict.fromkeys(r.file for r in rules):
         page = ledger.read_page(ledger.page_path(file))

@@ -1,4 +1,4 @@
-"""What is asked of one rule, or of what it is written as, many times while it is proved, and answered once."""
+"""Answers about one rule, or its syntax, that are asked for many times while it is proved, and found once."""
 
 from __future__ import annotations
 

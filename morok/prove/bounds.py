@@ -44,7 +44,7 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one op at one choice of dtypes and of ends that are infinite."""
+    """The finding about one op at one choice of dtypes and of ends that are infinite."""
 
     where: str
     answer: Answer
@@ -400,7 +400,7 @@ def _example(case: Case, model: Any, lo: Any, hi: Any) -> str:
 
 
 def prove_lemmas(budget: int = BUDGET) -> list[Finding]:
-    """What products.py says of products and quotients, each lemma from the definitions."""
+    """The findings about the lemmas on products and quotients in products.py, each from the definitions."""
     found = []
     for name, premises, claim in lemmas():
         said = ask([*premises, negation(claim)], budget)

@@ -119,6 +119,6 @@ def judge(name: str, budget: int | None = None) -> Verdict:
 
 
 def is_current() -> bool:
-    """Whether the ledger has a verdict on exactly the present functions."""
+    """True if the ledger has a verdict on exactly the present functions."""
     page = ledger.read_page(page_path())
     return page is not None and {n: r.digest for n, r in page.records.items()} == names()

@@ -33,7 +33,7 @@ class Site:
     call: S.ECall
 
     def any_node(self, a: S.Expr) -> bool:
-        """Whether an argument is a variable of the pattern, which says of it no more than its dtype."""
+        """True if an argument is a variable of the pattern, which says of it no more than its dtype."""
         if not isinstance(a, S.EName):
             return False
         named = [at for at in S.walk(self.rule.syntax.pattern) if getattr(at, "name", None) == a.name]
@@ -51,7 +51,7 @@ def sites(name: str, rules: Sequence[CheckedRule]) -> list[Site]:
 
 
 class Arguments:
-    """What a helper is given at its calls, made up."""
+    """The arguments of a helper's calls, made up."""
 
     def __init__(self, extern: S.Extern, places: Sequence[Site], numbers: Sequence[Any], rng: random.Random) -> None:
         self.extern = extern

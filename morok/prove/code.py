@@ -21,7 +21,7 @@ _MUTABLE: Final = (list, dict, set, bytearray)
 
 
 class Code(NamedTuple):
-    """What was found of a function.
+    """The code that a function refers to.
 
     digest    of all that it refers to
     files     of the modules that have any of it
@@ -53,7 +53,7 @@ class _Walk:
         self.dynamic: set[str] = set()
 
     def own(self, module: str) -> bool:
-        """Whether a module is of the helper's own distribution, or of none that is installed."""
+        """True if a module is of the helper's own distribution, or of none that is installed."""
         if module.partition(".")[0] == self.top:
             return True
         file = getattr(sys.modules.get(module), "__file__", None)
@@ -76,7 +76,7 @@ class _Walk:
             todo += reversed(self.parts(at))
 
     def parts(self, at: Any) -> list[Any]:
-        """What an object is made of, of what counts; what it says by itself is said."""
+        """The parts of an object that count; its own text is noted."""
         if isinstance(at, types.FunctionType):
             return self.function(at)
         if isinstance(at, types.CodeType):

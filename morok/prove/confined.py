@@ -25,7 +25,7 @@ LIMIT = 120.0  # seconds for all
 
 
 class Outcome(NamedTuple):
-    """What the work returned; or, in `died`, how it ended instead, and in `doing`, what it had last said it was doing."""
+    """The result of the work; or, in `died`, the end that it found instead, and in `doing` the last thing that it reported."""
 
     answer: Any = None
     died: str = ""
@@ -33,12 +33,12 @@ class Outcome(NamedTuple):
 
 
 def possible() -> bool:
-    """Whether this system has such processes."""
+    """True if this system has such processes."""
     return hasattr(os, "fork")
 
 
 def confined(work: Callable[[Callable[[str], None]], Any]) -> Outcome:
-    """What `work` returns, as JSON has it. It calls what it is given with what it does next, at each step."""
+    """The result of `work`, as JSON has it. It calls its argument with the next thing it does, at each step."""
     said = mmap.mmap(-1, SHOWN + 16)
     reading, writing = os.pipe()
     with tempfile.TemporaryFile() as printed:
@@ -62,7 +62,7 @@ def confined(work: Callable[[Callable[[str], None]], Any]) -> Outcome:
 
 
 def _watched(child: int, said: mmap.mmap, reading: int, printed: Any) -> tuple[str, bytes]:
-    """How the process ended, if it did not answer; and its answer."""
+    """The end of the process, if it did not answer; and its answer."""
     content = b""
     began = moved = time.monotonic()
     before = b""

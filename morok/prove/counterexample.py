@@ -128,7 +128,7 @@ def _smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dic
 
 
 def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
-    """Whether the rule's own matcher, on a graph with these bindings, gives another value than the graph has."""
+    """True if the rule's own matcher, on a graph with these bindings, gives another value than the graph has."""
     if not built_in(rule.dialect) or rule.externs or rule.syntax.assuming:
         return False
     from morok.prove import replay
@@ -206,7 +206,7 @@ class Unreplayable(Exception):
 
 
 def replay(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
-    """Whether evaluating both sides by the ops' own evaluators shows that the rule is false here.
+    """True if evaluating both sides by the ops' own evaluators shows that the rule is false here.
 
     Morok's nodes are built and run by its interpreter; another dialect's are folded by its ops' `evaluate`.
     """

@@ -1,4 +1,4 @@
-"""What a dialect's ops compute against what the solver is told: at every dtype, on edges, at random, on numbers in their code."""
+"""The results of a dialect's ops against their solver semantics: at every dtype, on edges, at random, on numbers in code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Wrong(Exception):
 
 
 def target(place: str) -> Any:
-    """What an import path names. Wrong says what of it is missing."""
+    """The object at an import path. Wrong with the part of it that is missing."""
     module, _, name = place.partition(":")
     try:
         home = importlib.import_module(module)
@@ -175,7 +175,7 @@ def evaluated(dialect: Dialect, info: OpInfo, names: Sequence[str], result: str,
 def _evaluated(
     dialect: Dialect, info: OpInfo, names: Sequence[str], result: str, tried: list[tuple[Any, ...]]
 ) -> Iterator[Wrong]:
-    """What the evaluator alone shows: that it can be called, and commutes where that is declared."""
+    """The mistakes that the evaluator alone shows: it cannot be called, or does not commute where that is declared."""
     if info.evaluate is None:
         return
     given = f"(dtype, {len(names)} values{', dtype of the operand' if dtype_for(info, names, result)[1] else ''})"

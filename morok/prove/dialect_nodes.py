@@ -1,4 +1,4 @@
-"""What a dialect's methods, templates and facts say of nodes that it has built: round trips, and each against the others."""
+"""The methods, templates and facts of a dialect about nodes that it has built: round trips, and each against the others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Wrong(Exception):
 
 
 def call(dialect: Dialect, method: str, *args: Any) -> Any:
-    """What a method returns; _Wrong where it raises."""
+    """The result of a method; _Wrong where it raises."""
     try:
         return getattr(dialect, method)(*args)
     except Exception as problem:
@@ -33,7 +33,7 @@ def call(dialect: Dialect, method: str, *args: Any) -> Any:
 
 
 def constant_mistakes(dialect: Dialect, values: Values) -> Iterator[Mistake]:
-    """Whether constants are what they were made of, and of the dtype."""
+    """Mistakes where constants are not what they were made of, or not of the dtype."""
     for name, some in values.items():
         try:
             nodes = [(v, _constant(dialect, name, v)) for v in some]
@@ -49,7 +49,7 @@ def constant_mistakes(dialect: Dialect, values: Values) -> Iterator[Mistake]:
 
 
 def _same_template(dialect: Dialect, a: Any, b: Any, shown: str) -> None:
-    """Whether the template for `same` says of two different nodes what the method says."""
+    """An error where the template for `same` differs from the method on two different nodes."""
     if "same" in dialect.inline:
         scope = {**getattr(dialect, "names", {}), "_d": dialect, "hole_a": a, "hole_b": b}
         if bool(_filled(dialect, "same", scope, shown)) != bool(dialect.same(a, b)):
@@ -81,7 +81,7 @@ def _constant(dialect: Dialect, name: str, value: Any) -> Any:
 
 
 def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key: Any) -> None:
-    """Whether the templates say of a constant what the methods do."""
+    """An error where the templates differ from the methods on a constant."""
     op = dialect.inline.get("const_op")
     if op is not None and dialect.ops[op].key != key:
         raise _Wrong("inline['const_op']", f"the constants' key is {key!r}, and {op}'s is {dialect.ops[op].key!r}")
@@ -100,7 +100,7 @@ def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key:
 
 
 def _filled(dialect: Dialect, key: str, scope: Mapping[str, Any], shown: str) -> Any:
-    """What a template is, with its braces filled by the names of `scope`."""
+    """The value of a template, with its braces filled by the names of `scope`."""
     names = {k: f"hole_{k}" for k in ("n", "a", "b", "c", "op", "v", "d", "k")}
     try:
         return eval(dialect.inline[key].format(**names), dict(scope))
@@ -119,7 +119,7 @@ class OpNodes:
         self.last: Any = None
 
     def mistakes(self) -> list[Mistake]:
-        """What is wrong, the first of each field. Nodes with static fields are not made up."""
+        """The mistakes, the first of each field. Nodes with static fields are not made up."""
         for at in () if self.info.fields else choices(self.dialect, self.info):
             names = [at.get(p, p) for p in self.info.params]
             result = at.get(self.info.result, self.info.result)
@@ -130,7 +130,7 @@ class OpNodes:
         return list(self.found.values())
 
     def _closed(self) -> None:
-        """Whether nodes of the op can be built at dtypes that it does not list, though the dialect says that there are none."""
+        """An error where nodes of the op can be built at dtypes that it does not list, though the dialect denies it."""
         d, info = self.dialect, self.info
         if len(set(info.params)) != 1 or info.params[0] not in info.domains:
             return
@@ -176,7 +176,7 @@ class OpNodes:
             self.add(Mistake("", "build", made, f"a node of {self.info.name}"))
 
     def folds(self, names: Sequence[str], result: str) -> Iterator[bool]:
-        """Whether constants make a constant, as far as that is tried."""
+        """True for each trial in which constants make a constant."""
         for values in itertools.product(*(self.values[n][:2] for n in names)):
             try:
                 node = self._build(tuple(_constant(self.dialect, n, v) for n, v in zip(names, values, strict=True)), result)
@@ -254,7 +254,7 @@ class OpNodes:
                 raise _Wrong("same", f"takes {shown} for a node with other operands", "whether nodes are equal")
 
     def _bounds(self, node: Any, given: tuple[Any, ...], result: str, shown: str) -> None:
-        """Whether the facts vmin and vmax hold of what the node evaluates to."""
+        """An error unless the facts vmin and vmax bound the value of the node."""
         if self.info.evaluate is None:
             return
         try:
@@ -287,7 +287,7 @@ class OpNodes:
         self.found.setdefault(f"facts[{fact!r}]", Mistake("", f"facts[{fact!r}]", message, "a bound that holds", facts=(fact,)))
 
     def _templates(self, node: Any, held: tuple[Any, ...], shown: str) -> None:
-        """Whether the code templates say what the methods and facts do."""
+        """An error unless the code templates agree with the methods and facts."""
         d, info = self.dialect, self.info
         scope = {**getattr(d, "names", {}), "_d": d, "hole_n": node, "hole_a": node, "hole_b": held[0], "hole_op": info.key}
 
@@ -317,7 +317,7 @@ class OpNodes:
 
 
 def dtype_mistakes(dialect: Dialect, world: Any) -> Iterator[Mistake]:
-    """Whether what facts say of dtypes is what the theory says."""
+    """Mistakes where facts and the theory differ about dtypes."""
     names = list(dialect.dtypes)
     for fact in ("bits", "is_int", "is_float"):
         ask = dialect.facts.get(fact)

@@ -18,7 +18,7 @@ RANDOM: Final = 6
 
 
 def same_number(a: Any, b: Any) -> bool:
-    """Whether two values are one: floats with their sign, NaNs alike, bools as the integers they are."""
+    """True if two values are one: floats with their sign, NaNs alike, bools as the integers they are."""
     try:
         if a != a or b != b:
             return bool(a != a and b != b)
@@ -68,7 +68,7 @@ def _closed(world: Any, name: str, value: Any) -> Any:
 
 
 def has(world: Any, name: str, value: Any) -> bool:
-    """Whether a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
+    """True if a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
     from morok.prove import smt
     from morok.prove.symbol import Symbol
 
@@ -86,7 +86,7 @@ def has(world: Any, name: str, value: Any) -> bool:
 
 
 def worlds(theory: Any, dialect: Dialect, op: str, dtypes: Sequence[str]) -> list[Any]:
-    """What makes the encodings that a rule with this op at these dtypes is tried in, each once."""
+    """The makers of the encodings that a rule with this op at these dtypes is tried in, each once."""
     made: dict[str, Any] = {}
     for attempt in theory.attempts(frozenset({op}), list(dtypes), False, False):
         if not getattr(attempt, "homomorphic", False):

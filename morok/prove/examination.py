@@ -31,7 +31,7 @@ TWICE: Final = 100  # calls that are made again, with the same result
 
 
 def examined(extern: S.Extern, module: str, rules: Sequence[CheckedRule], step: Callable[[str], None]) -> Tested:
-    """What calls of a helper show. Whatever it raises is a finding."""
+    """The finding of calls of a helper. Whatever it raises is a finding."""
     step(f"the import of {module}")
     trust(module)
     try:
@@ -72,7 +72,7 @@ def _nothing() -> None:
 
 
 def _context_of(function: Any, rule: CheckedRule) -> Callable[[Any], Any] | None:
-    """What makes the context of a graph: the function `of` of the class that the group names, in the helpers' module."""
+    """The maker of a graph's context: the function `of` of the class that the group names, in the helpers' module."""
     found: Callable[[Any], Any] | None = getattr(
         getattr(sys.modules.get(function.__module__), str(rule.context), None), "of", None
     )
@@ -162,7 +162,7 @@ class Examination:
                     yield found
 
     def given(self) -> Iterator[tuple[Any, ...]]:
-        """What `arguments` of the mark makes, again and again."""
+        """The arguments that `arguments` of the mark makes, again and again."""
         while True:
             none = True
             for args in self.maker(self.rng):
@@ -260,7 +260,7 @@ class Examination:
         return not isinstance(x, (bool, int, float, str, list)) and x is not None
 
     def check_types(self, result: Any, args: tuple[Any, ...], shown: str) -> None:
-        """Whether results are as many, and of such kinds, as the declaration says."""
+        """An error unless results are as many, and of such kinds, as declared."""
         declared = self.extern.results
         results = (result,) if len(declared) == 1 else result
         if not isinstance(results, (tuple, list)) or len(results) != len(declared):
@@ -273,7 +273,7 @@ class Examination:
                 raise _Broken(f"returns {_shown(r)} for `{p.name}`, not {wanted}, at {shown}")
 
     def wanted(self, p: S.Param, r: Any, nodes: Sequence[Any]) -> str:
-        """What a result should be instead of this; "" where it is what is declared."""
+        """The kind that a result should have instead; "" where it has the declared one."""
         kind = p.type.name if isinstance(p.type, S.TName) else ""
         if kind == "const":
             return "" if type(r) in (bool, int, float) else "a number of Python's"

@@ -33,12 +33,12 @@ _SAID: Final = frozenset(("name", "ops", "dtypes", "classes", "inline", "facts",
 
 
 def evaluator_digest(info: OpInfo) -> str:
-    """How an op is evaluated, and told from others."""
+    """A digest of the evaluation of an op, and of its key."""
     return digest(f"{_shown(info.key)} {_loaded_digest((info.evaluate,))}")
 
 
 def common_digest(dialect: Dialect, names: frozenset[str]) -> str:
-    """How nodes are read and built, what the dialect says of itself, and the facts among `names`."""
+    """A digest of the reading and building of nodes, of the dialect's own declarations, and of the facts among `names`."""
     kind = type(dialect)
     methods = [_function(dialect, n) for n in (*_READING, *_OPTIONAL)]
     used = {n for m in methods for n in _names(m)} - {*_READING, *_OPTIONAL}
@@ -73,7 +73,7 @@ _NOTHING: Final = object()
 
 
 def _attribute(dialect: Dialect, name: str) -> Any:
-    """What an attribute of the dialect is, a method as its function."""
+    """An attribute of the dialect, a method as its function."""
     if isinstance(getattr(type(dialect), name, None), property):
         return _function(dialect, name)
     found = getattr(dialect, name, _NOTHING)
@@ -201,7 +201,7 @@ def _spec(name: str, path: Iterable[str] | None) -> importlib.machinery.ModuleSp
 
 
 def _difference(reader: _Reader, found: Found, name: str) -> str:
-    """What is loaded of a module, where it is not what the text says: it was changed since, or patched."""
+    """The loaded part of a module where it differs from the text: it was changed since, or patched."""
     module = sys.modules.get(name)
     at = reader.read(name)
     if module is None or at is None or getattr(module, "__spec__", None) is None:
@@ -261,7 +261,7 @@ def _class_difference(compiled: dict[str, str], s: ast.ClassDef, kind: Any) -> l
 
 
 def _code_text(code: types.CodeType) -> str:
-    """What a function does, whatever line it stands in."""
+    """The text of a function's code, whatever line it stands in."""
     consts = [_code_text(c) if isinstance(c, types.CodeType) else _shown(c) for c in code.co_consts]
     if code.co_consts and isinstance(code.co_consts[0], str):
         consts[0] = ""  # its docstring, as often as not

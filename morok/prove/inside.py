@@ -101,7 +101,7 @@ def check(program: UOp | Sequence[UOp], kernel: str, budget: int = BUDGET) -> No
 
 
 def _by_bounds(access: Access, size: int) -> bool:
-    """Whether the bounds of the index, whose transfer functions are themselves proved, are answer enough."""
+    """True if the bounds of the index, whose transfer functions are themselves proved, are answer enough."""
     return bool(access.index.vmin >= 0 and access.index.vmax + access.reach <= size)
 
 
@@ -166,7 +166,7 @@ class Encoder:
         return smt.Or(*[smt.And(lane.valid, *[g[k].value for g in gates], smt.Not(inside[k])) for k, lane in enumerate(at)])
 
     def facts(self, access: Access) -> list[Any]:
-        """What is known of the unknowns in an access: their bounds, and that a loop stays below its end."""
+        """The facts about the unknowns in an access: their bounds, and that a loop stays below its end."""
         out: list[Any] = []
         for node in self._unknowns(access):
             for lane in self.opaque[node]:
@@ -225,7 +225,7 @@ def _integral(node: UOp) -> bool:
 
 
 def _followed(node: UOp) -> bool:
-    """Whether a pointwise node is encoded exactly; else it is any value within its bounds."""
+    """True if a pointwise node is encoded exactly; else it is any value within its bounds."""
     op = node.op
     if op not in _POINTWISE or not _integral(node) or not all(map(_integral, node.src)):
         return False

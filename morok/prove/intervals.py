@@ -189,7 +189,7 @@ class Symbol:
         return self._make(self.value >> self._of(other))
 
     def bit_length(self) -> Symbol:
-        """Of a bit vector: how many binary digits its magnitude has."""
+        """The number of binary digits of the magnitude of a bit vector."""
         magnitude = smt.If(self.value < 0, -self.value, self.value)
         length = self._of(0)
         for i in range(self.explorer.width):

@@ -1,4 +1,4 @@
-"""What the parts of a rule stand for while it is turned into an obligation."""
+"""The meanings of the parts of a rule while it is turned into an obligation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Parts(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How a node was made, where the rule says it: the op, its operands, its static fields."""
+    """The construction of a node, where the rule states it: the op, its operands, its static fields."""
 
     op: str
     operands: tuple[Any, ...]

@@ -26,7 +26,7 @@ Values = Mapping[str, Any]
 
 
 def weight(v: Any) -> tuple[float, ...]:
-    """How large a value is, to be compared with those of its kind; what is no number is larger than all."""
+    """The size of a value, to be compared with those of its kind; a value that is no number is larger than all."""
     if isinstance(v, bool):
         return (0, v)
     if isinstance(v, int):

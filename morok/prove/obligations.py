@@ -139,7 +139,7 @@ def alike(rule: CheckedRule) -> list[list[Instance]]:
 
 
 def looks_at_no_dtype(rule: CheckedRule) -> bool:
-    """Whether a rule is read by terms, so that one reading serves every dtype."""
+    """True if a rule is read by terms, so that one reading serves every dtype."""
     return about_axes(rule) or about_lanes(rule) or about_launches(rule)
 
 
@@ -160,7 +160,7 @@ def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
 
 
 def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
-    """What a proof covers, in words: the instances by encoding, the bounds, the assumptions, what the guards exclude."""
+    """The cover of a proof, in words: the instances by encoding, the bounds, the assumptions, the cases that guards exclude."""
     out = [f"{', '.join(dict.fromkeys(names))}: {encoding}" for encoding, names in progress.covered.items()]
     if progress.extents:
         out.append(f"bounded: {', '.join(texts(progress.extents.values()))}")
@@ -306,7 +306,7 @@ def in_few_words(reasons: Sequence[str]) -> list[str]:
 
 @dataclass(slots=True)
 class Refutation:
-    """What models of the premises and the negated claim say about a rule.
+    """The refutation of a rule by models of the premises and the negated claim.
 
     doubtful  a model in which the rule is false, of an encoding that knows too little, and that evaluation does not confirm
     """
@@ -319,7 +319,7 @@ class Refutation:
     doubtful: Counterexample | None = None
 
     def by(self, case: Case, model: Any) -> bool:
-        """Whether this model refutes the rule: then `progress` has it; else why not is among the reasons."""
+        """True if this model refutes the rule: then `progress` has it; else why not is among the reasons."""
         name, o, world = case.attempt.name, case.obligation, case.world
         if getattr(world, "homomorphic", False):
             self.reasons.append(f"{name}: no identity of integers")
@@ -406,7 +406,7 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
 
 @once_a_rule
 def lanewise(rule: CheckedRule) -> bool:
-    """Whether one lane stands for all: every op works lane by lane, or is the same in every lane."""
+    """True if one lane stands for all: every op works lane by lane, or is the same in every lane."""
     ops = rule.dialect.ops
     if reads_lanes(rule):
         return False
@@ -414,7 +414,7 @@ def lanewise(rule: CheckedRule) -> bool:
 
 
 def is_definition(rule: S.Rule) -> bool:
-    """Whether a rule is the meaning of an op: `op(@const(a), ..)` becomes the constant `eval(op, a, ..)`, and nothing else.
+    """True if a rule is the meaning of an op: `op(@const(a), ..)` becomes the constant `eval(op, a, ..)`, and nothing else.
 
     Read off the rule's form: one op over constants that are bound to distinct names, one `let` that evaluates exactly this op on
     exactly these names in this order, and that value as the target.

@@ -1,4 +1,4 @@
-"""What is said of products and quotients of unknowns in place of their definitions: a few lemmas, each proved by itself.
+"""Lemmas about products and quotients of unknowns in place of their definitions, each proved by itself.
 
 Interval arithmetic needs of multiplication and division only that they are monotonic, and their signs and sizes; said so, its
 obligations are linear.
@@ -47,7 +47,7 @@ class Product:
 
 
 def in_order(x: Expr, y: Expr, p: Expr, v: Expr, r: Expr) -> Expr:
-    """Of p = x * y and r = x * v."""
+    """The order of p = x * y and r = x * v."""
     return smt.And(
         smt.Implies(smt.And(x >= 0, y <= v), p <= r),
         smt.Implies(smt.And(x >= 0, v <= y), r <= p),

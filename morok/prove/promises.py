@@ -70,7 +70,7 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
 
 
 def _key(extern: S.Extern, module: str, rule: CheckedRule) -> str:
-    """Of a helper as one rule calls it: which rules were tested together does not matter."""
+    """The key of a helper as one rule calls it: the other rules tested with it do not matter."""
     from morok.prove.rule_syntax import canonical, typing_of
 
     said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances), str(rule.context)]

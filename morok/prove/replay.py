@@ -34,7 +34,7 @@ Outcome = list[Any] | None  # the lanes of a value, or all that is in memory aft
 
 
 def confirmed(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
-    """Whether the rule, applied to a graph with these bindings, gives another value than the graph has."""
+    """True if the rule, applied to a graph with these bindings, gives another value than the graph has."""
     return Firing(rule, instance).differing(bindings) is not None
 
 
@@ -47,7 +47,7 @@ class Firing:
         self.lengths = list(LENGTHS)
 
     def differing(self, bindings: dict[str, Any]) -> tuple[list[Any], Outcome] | None:
-        """What a graph with these bindings is, and what the rule makes of it, where these are two values."""
+        """The values of a graph with these bindings, and of the rule's result, where the two differ."""
         for length in self.lengths:
             try:
                 maker = _Maker(self.rule, self.instance, bindings, length)
@@ -262,7 +262,7 @@ class _Maker:
         return vconst(d, [first + i for i in range(LANES)])
 
     def vectors(self) -> bool:
-        """Whether the rule takes lanes out of what it does not look at."""
+        """True if the rule takes lanes out of what it does not look at."""
         pattern = self.rule.syntax.pattern
         return isinstance(pattern, S.PStruct) and pattern.op == "Gep"
 

@@ -22,7 +22,7 @@ COLOURS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found.
+    """The findings of a run.
 
     mistakes  syntax and type errors: their rules have no verdicts
     files     that were read, also those without rules
@@ -39,7 +39,7 @@ class Report:
 
 
 def summary(verdicts: Sequence[Verdict], mistakes: Sequence[MorokError] = ()) -> dict[str, Any]:
-    """How many rules there are of each verdict, the seconds they took, and what the solver counted of its work."""
+    """The number of rules of each verdict, the seconds they took, and the solver's count of its work."""
     counts = Counter(v.verdict for v in verdicts)
     cost = {"seconds": round(sum(v.seconds for v in verdicts), 3), "resources": sum(v.resources for v in verdicts)}
     return {"total": len(verdicts), **{k: counts[k] for k in COLOURS}, "mistakes": len(mistakes), **cost}
@@ -225,5 +225,5 @@ FORMATS: Final[dict[str, Callable[[Report], str]]] = {
 
 
 def render(verdicts: Sequence[Verdict], form: str, mistakes: Sequence[MorokError] = (), files: Sequence[str] = ()) -> str:
-    """What was found in one of FORMATS."""
+    """The findings in one of FORMATS."""
     return FORMATS[form](Report(verdicts, mistakes, files))

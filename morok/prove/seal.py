@@ -19,12 +19,12 @@ _MOST: Final = 1 << 20
 
 
 def line(content: bytes, page: bytes, sources: str) -> str:
-    """What vouches for a rule file of these bytes."""
+    """The line that vouches for a rule file of these bytes."""
     return stamp.digest(f"{stamp.digest(content)} {stamp.digest(page)} {sources}")
 
 
 def holds(folder: Path, file: str, wanted: str) -> bool:
-    """Whether the seal in a folder has this line for a file."""
+    """True if the seal in a folder has this line for a file."""
     path = folder / NAME
     try:
         status = path.stat()

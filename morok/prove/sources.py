@@ -56,8 +56,8 @@ class _Package:
         return self.closure.of(homes, (), self.modules)
 
     def core(self) -> str:
-        """How rules become obligations and obligations verdicts: the version, the syntax of the files that say it, and what these
-        call of the semantics (of variables, of equality, of compile-time numbers), whatever the ops in a rule.
+        """A digest of the way from rules to obligations and verdicts: the version, the syntax of the files that define it, and
+        what these call of the semantics (of variables, of equality, of compile-time numbers), whatever the ops in a rule.
         """
         parts, attrs = [str(PROVER_VERSION)], set[str]()
         called: list[tuple[str, str]] = []
@@ -81,7 +81,7 @@ def _package() -> _Package:
 
 @functools.cache
 def _bytes() -> str:
-    """Of the files that these digests are made from, and of what makes them."""
+    """A digest of the files that these digests are made from, and of the code that makes them."""
     h = hashlib.sha256(importlib.util.MAGIC_NUMBER)
     here = Path(__file__).resolve().parent
     for file in (
@@ -107,7 +107,7 @@ def _kept(what: str, make: Callable[[], str]) -> str:
 
 @functools.cache
 def core_digest() -> str:
-    """What every proof depends on, whatever the ops in its rule."""
+    """A digest of the part that every proof depends on, whatever the ops in its rule."""
     return _kept("core", lambda: _package().core())
 
 
@@ -127,7 +127,9 @@ def solver_digest(solver: str) -> str:
 
 
 def op_digest(info: OpInfo, dialect: Dialect | None = None) -> str:
-    """What a proof about this op depends on: its entry, its solver function, and what a foreign dialect evaluates it with."""
+    """A digest of the part that a proof about this op depends on: its entry, its solver function, and a foreign dialect's
+    evaluator.
+    """
     entry = (
         info.name, tuple((o.name, o.position, o.many, o.optional, o.holds) for o in info.operands), info.fields, info.params,
         info.result, tuple(sorted((k, tuple(v)) for k, v in info.domains.items())), info.commutative, info.comparison,
@@ -138,7 +140,8 @@ def op_digest(info: OpInfo, dialect: Dialect | None = None) -> str:
 
 
 def dialect_digest(dialect: Dialect, names: frozenset[str]) -> str:
-    """What every proof about a foreign dialect depends on: its theory, how it builds and reads nodes, the facts among `names`.
+    """A digest of the part that every proof about a foreign dialect depends on: its theory, the building and reading of nodes,
+    the facts among `names`.
 
     It is "" for Morok's own, of which the core has what all proofs need.
     """
@@ -150,7 +153,7 @@ def dialect_digest(dialect: Dialect, names: frozenset[str]) -> str:
 
 @functools.cache
 def _verification_digest() -> str:
-    """What dialects are verified by: a verdict that rests on less is none."""
+    """A digest of the verification of dialects: a verdict that rests on less is none."""
     here = Path(__file__).resolve().parent
     files = (here.parent / "dsl" / "declared.py", here / "verified.py", *sorted(here.glob("dialect_*.py")))
     return digest(b"\0".join(f.read_bytes() for f in files))

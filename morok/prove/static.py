@@ -1,4 +1,4 @@
-"""What functions call, read from the text of their modules: nothing is imported, no solver is loaded.
+"""The calls of functions, read from the text of their modules: nothing is imported, no solver is loaded.
 
 A *piece* is what one name stands for at the top of a module: its definition, or the statements that bind it, with those that
 change it. The closure of a piece is itself and every piece it mentions, in whatever module, and so on.
@@ -38,7 +38,7 @@ def _is_text(statement: ast.stmt) -> bool:
 
 @dataclass(slots=True)
 class Mentions:
-    """What a piece of Python refers to.
+    """The references in a piece of Python.
 
     names    by themselves
     chains   `a.b.c` of a name, in parts
@@ -260,7 +260,7 @@ def _root(node: ast.expr) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Found:
-    """What a closure consists of.
+    """The contents of a closure.
 
     text     of each piece
     dynamic  modules with calls that do not resolve
@@ -379,7 +379,7 @@ class Closure:
         return any(self._is_table(at, n) for n in said.tables)
 
     def _is_table(self, at: Module, name: str) -> bool:
-        """Whether a piece holds more than numbers and texts, so that what is looked up in it may be called."""
+        """True if a piece holds more than numbers and texts, so that what is looked up in it may be called."""
         for s in at.pieces.get(name, ()):
             value = s.value if isinstance(s, (ast.Assign, ast.AnnAssign)) else s
             if value is not None and any(

@@ -1,4 +1,4 @@
-"""What was found out about a rule."""
+"""The verdict on a rule."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Verdict:
 
     @property
     def untested(self) -> bool:
-        """Whether it is usable but for contracts that nobody has tested."""
+        """True if it is usable but for contracts that nobody has tested."""
         return self.verdict in USABLE and self.contracts == "untested"
 
     @property
@@ -93,7 +93,7 @@ class Verdict:
         return replace(self, contracts=str(tested), message=message, verdict="broken" if false else self.verdict)
 
     def record(self, digest: str, name: str) -> Record:
-        """What the ledger keeps of it, under a name that says nothing of packs."""
+        """The record of it for the ledger, under a name without its pack."""
         return Record(
             name,
             digest,

@@ -1,4 +1,4 @@
-"""Whether a dialect is what it says: found once for each digest of it, before its first verdict, and kept in the cache folder."""
+"""The verification of a dialect: once for each digest of it, before its first verdict, and kept in the cache folder."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def _loaded(data: dict[str, Any]) -> Mistake:
 
 
 def _apart(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], bool]:
-    """What trying finds, and whether all came to an end. Each op is tried in a process of its own: a dialect's code may end it,
-    and the solver is to know nothing of it here.
+    """The mistakes found, and True if all trials came to an end. Each op is tried in a process of its own: a dialect's code may
+    end it, and the solver is to know nothing of it here.
     """
     from morok.prove import dialect_meanings, dialect_nodes, dialect_values  # noqa: F401 - once, before processes are forked
 
@@ -77,7 +77,7 @@ def _tried(dialect: Dialect, broken: frozenset[str], op: str) -> list[Mistake] |
 
 
 def _all(dialect: Dialect, broken: frozenset[str], op: str) -> Iterator[Mistake]:
-    """What is wrong with an op; with what all ops have in common where none is named."""
+    """The mistakes in an op; in the common part of all ops where none is named."""
     import random
 
     from morok.prove import dialect_meanings as meanings
@@ -115,7 +115,7 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str) -> Iterator[Mistake]
 
 
 def spoils(mistake: Mistake, rule: CheckedRule) -> bool:
-    """Whether a rule uses what a mistake is about."""
+    """True if a rule uses what a mistake is about."""
     if mistake.op and mistake.op not in ops_of(rule):
         return False
     if mistake.dtypes and not _dtypes(rule).intersection(mistake.dtypes):
@@ -130,7 +130,7 @@ def _dtypes(rule: CheckedRule) -> set[str]:
 
 
 def has_constants(rule: CheckedRule) -> bool:
-    """Whether a rule matches constants, or makes any."""
+    """True if a rule matches constants, or makes any."""
     parts = S.walk(rule.syntax.pattern, *rule.syntax.clauses, rule.syntax.target)
     return any(
         isinstance(at, (S.PConst, S.PLiteral, S.ENumber, S.EBinary, S.EUnary, S.Let))

@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"#[0-9]+(?=[^#]*$)")
 
 
 class Witnesses:
-    """What has been found to hold of one rule so far."""
+    """The values found to satisfy one rule so far."""
 
     def __init__(self) -> None:
         self.earlier: list[Values] = []
@@ -44,7 +44,7 @@ class Witnesses:
         self.earlier = [found, *self.earlier][:MOST]
 
     def exists(self, o: Obligation, premises: Sequence[Expr]) -> bool:
-        """Whether these premises hold at values that are tried."""
+        """True if these premises hold at values that are tried."""
         constants, functions = unknowns(premises)
         tried = _Tried(o, constants)
         for chosen, number, flag in tried.choices(self.earlier):
@@ -91,7 +91,7 @@ def _stem(name: str) -> str:
 
 
 def _read(value: Expr) -> int | None:
-    """What a numeral is as an integer; None of floats, and of what is none."""
+    """The integer of a numeral; None of floats, and of other terms."""
     if value.head != "value" or value.sort.kind in ("Float", "Real"):
         return None
     return smt.signed(value.data, value.sort.width) if value.sort.width else int(value.data)

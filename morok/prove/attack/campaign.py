@@ -39,7 +39,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Report:
-    """What a run has found so far.
+    """The findings of a run so far.
 
     states    of the rules, by theme
     seen      of those that are usable and fired with two sides that differ: how many have each op, function, dtype, class
@@ -73,7 +73,7 @@ class Report:
         return sum(c[state] for c in self.states.values())
 
     def rare(self, kind: str) -> dict[str, int]:
-        """What of a kind would occur less often than it should in 10^5 rules, and how often that would be."""
+        """The items of a kind that would occur less often than they should in 10^5 rules, with their frequency."""
         scale = HUNDRED_THOUSAND / max(self.rules, 1)
         found = {name: round(self.seen[kind, name] * scale) for name in sorted(KINDS[kind])}
         return {name: n for name, n in found.items() if n < WANTED}
@@ -131,7 +131,7 @@ def tried(seed: int, number: int, small: bool = True) -> Tried:
 
 
 def is_false(rule: CheckedRule, name: str) -> bool:
-    """Whether a rule is usable, and changes a value."""
+    """True if a rule is usable, and changes a value."""
     try:
         return put(rule, name).state == "false"
     except Exception:  # what ends the trial is another mistake

@@ -85,7 +85,7 @@ def _pair(rng: random.Random) -> tuple[Term, Term] | None:
 
 
 def _fits(left: Term, right: Term) -> bool:
-    """Whether these are the sides of a rule: the pattern is no leaf, and binds what the target has."""
+    """True if these are the sides of a rule: the pattern is no leaf, and binds what the target has."""
     here = {t.name for t in walk(left) if t.kind == "var"}
     return left.kind == "op" and bool(here) and all(t.name in here for t in walk(right) if t.kind == "var")
 
@@ -96,7 +96,7 @@ def near(v: Any) -> Hashable:
 
 
 def becomes(a: Any, b: Any) -> bool:
-    """Whether one value may stand for another: they are the same bits, or there is none that must be kept."""
+    """True if one value may stand for another: they are the same bits, or there is none that must be kept."""
     return a is NOTHING or repr(a) == repr(b)
 
 
@@ -111,7 +111,7 @@ class _Small:
         self.known = rng.choice((0.75, 0.6, 0.4))  # the share of variables among its leaves
 
     def leaves(self, result: str) -> list[Term]:
-        """What a rule may become that has no op: the variables and all special constants."""
+        """The results without an op that a rule may have: the variables and all special constants."""
         found = [Term("var", n, d) for n, d in self.variables.items() if d == result]
         return found + [Term("literal", text, result) for text in constants(result)]
 
@@ -204,7 +204,7 @@ def ordinary_values(at: str) -> tuple[Any, ...]:
 
 
 def value(t: Term, env: Mapping[str, Any]) -> Any:
-    """What a term is at these values of its variables; NOTHING where it is not defined."""
+    """The value of a term at these values of its variables; NOTHING where it is not defined."""
     if t.kind == "var":
         return env[t.name]
     if t.kind == "literal":

@@ -1,4 +1,4 @@
-"""What a rule exercises: ops, functions of the expression language, dtypes, classes of structure."""
+"""The features that a rule exercises: ops, functions of the expression language, dtypes, classes of structure."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., int]]] = {
 
 
 class Sketch(NamedTuple):
-    """What a dialect is: `mistake` is one of MISTAKES, of the op that `wrong` names."""
+    """A sketch of a dialect: `mistake` is one of MISTAKES, of the op that `wrong` names."""
 
     form: str
     low: int
@@ -159,7 +159,7 @@ def registered(name: str) -> Attacked:
 
 
 def __getattr__(name: str) -> Any:
-    """What the prover looks up here by the names that the dialects give: a theory, or the meaning of an op."""
+    """The theories and meanings of ops that the prover looks up here, by the names that the dialects give."""
     kind, _, rest = name.partition("_")
     if kind == "Theory":
         return _theory(Sketch.of(rest))
@@ -258,7 +258,7 @@ class Graphs:
 
 
 def value(s: Sketch, node: Node, at: Mapping[str, int]) -> int:
-    """What a node means, said apart from the dialect."""
+    """The meaning of a node, stated apart from the dialect."""
     if node[0] == "var":
         return at[node[1]]
     if node[0] == "const":
@@ -287,7 +287,7 @@ def worlds(s: Sketch, names: Sequence[str], at: str, rng: random.Random) -> Iter
 
 
 def fire(rule: CheckedRule, rng: random.Random) -> tuple[int, bool, str]:
-    """How often it fired, whether on anything that it changed, and a difference, if there is one."""
+    """The number of firings, True if any changed something, and a difference, if there is one."""
     graphs = Graphs(rule, rng)
     rules = RuleSet.of([rule], unproved=True)
     s = graphs.dialect.sketch

@@ -62,7 +62,7 @@ class Clauses:
         return " ".join([*named, f"if not ({guard})" if self.rng.random() < 0.5 else f"if {guard}"])
 
     def named(self, depth: int) -> list[str]:
-        """What some `let`s say; the names are known from then on."""
+        """The names that some `let`s bind, usable from then on."""
         found = []
         for _ in range(self.rng.choice((0, 0, 0, 1, 2))):
             name = self.name()

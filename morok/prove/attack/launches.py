@@ -1,4 +1,4 @@
-"""What shows the meaning of an index that the hardware counts: it has no value outside of what is launched."""
+"""The meaning of an index that the hardware counts, tested in a launch: outside of one it has no value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What folds of floats may be: a Reduce folds its items in an order that nothing says.
+"""The possible values of folds of floats: a Reduce folds its items in an order that nothing states.
 
 Said here apart from the prover and from the check of firings, which are what is attacked: a graph is evaluated again and again,
 each time with its folds done along other trees.
@@ -57,7 +57,7 @@ class AnyOrder(Graph):
 
 
 def free(graph: UOp) -> bool:
-    """Whether a graph is a value with a fold of floats in it, of which the order matters."""
+    """True if a graph is a value with a fold of floats in it, of which the order matters."""
     nodes = graph.toposort()
     return graph.dtype is not dtypes.void and any(
         n.op is Op.Reduce and n.dtype.scalar().is_float and n.arg in (Op.Add, Op.Mul) for n in nodes
@@ -65,7 +65,7 @@ def free(graph: UOp) -> bool:
 
 
 def permitted(before: UOp, at: sieve.World, got: Any, rng: random.Random) -> bool:
-    """Whether `got` may be the value of a graph, in one order of its folds or another; True, too, where that is not known."""
+    """True if `got` may be the value of a graph, in one order of its folds or another; True, too, where that is not known."""
     seen: dict[str, Any] = {}
     most = 0
     for _ in range(TIMES):

@@ -1,4 +1,4 @@
-"""What became of a random rule."""
+"""The outcome of a random rule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ STATES: Final = ("ill-typed", "never", "refuted", "unknown", "inapplicable", "br
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a rule.
+    """The outcome of a rule.
 
     state   one of STATES: "never" fired on a graph that has a value, and was not judged; "false" is usable, and changed a value
     fired   on how many graphs with a value
@@ -28,5 +28,5 @@ class Outcome:
 
     @property
     def counts(self) -> bool:
-        """Whether it is one of the rules by which the quality of a run is measured."""
+        """True if it is one of the rules by which the quality of a run is measured."""
         return self.state in ("usable", "false") and self.changed

@@ -45,7 +45,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Typing:
-    """How an op may be typed at one dtype: the dtypes of operands and result."""
+    """A typing of an op at one dtype: the dtypes of operands and result."""
 
     op: str
     operands: tuple[str, ...]

@@ -202,7 +202,7 @@ def _nearly(rng: random.Random, clauses: str) -> str:
 
 
 def nearly(rng: random.Random) -> str:
-    """What holds of real numbers, or of exact functions."""
+    """An equation that holds of real numbers, or of exact functions."""
     text = rng.choice(templates()["nearly"])
     return text.replace(": F", f": {rng.choice((*FLOATS, 'f16', 'f16', 'f16', 'f16'))}")
 

@@ -1,4 +1,4 @@
-"""What ops with a tolerance may be: any function within it, the same for equal operands."""
+"""The possible values of ops with a tolerance: any function within it, the same for equal operands."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def compared(
 
 
 def holds(assumed: frozenset[str], graphs: Sequence[UOp], at: sieve.World) -> bool:
-    """Whether what a rule assumes of floats is so of every node of both graphs, where it has a value."""
+    """True if what a rule assumes of floats is so of every node of both graphs, where it has a value."""
     for n in {n: None for g in graphs for n in g.toposort()}:
         if n.dtype.scalar().is_float and not n.dtype.is_ptr:
             found = sieve.value(n, at)

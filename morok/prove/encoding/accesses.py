@@ -54,7 +54,7 @@ LISTS: Final = Tried(FLAT + NESTED, Extent("numbers", "", 0, MOST, ((0, MOST - 1
 
 
 def about_lanes(rule: CheckedRule) -> bool:
-    """Whether a rule takes lanes apart or joins them, looking at no value and no dtype."""
+    """True if a rule takes lanes apart or joins them, looking at no value and no dtype."""
     if not built_in(rule.dialect) or about_axes(rule) or root(rule.syntax.pattern) not in ROOTS:
         return False
     types = (getattr(at, "type", None) for at in S.walk(rule.syntax.pattern))
@@ -117,7 +117,7 @@ class _Accesses(Reading):
         self.names |= dict(zip(clause.names, self.value(clause.value), strict=True))
 
     def helper(self, extern: S.Extern, arguments: tuple[Any, ...]) -> Any:
-        """What a helper may return: a node is one of which its contract alone says something."""
+        """A possible result of a helper: a node about which its contract alone says something."""
         given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
         # a rule has one helper of a name; of a vector a contract knows the lanes, which is another thing than a sequence
         key = (extern.name, tuple([("lanes", v.count) if isinstance(v, Vector) else v for v in arguments]))
@@ -252,7 +252,7 @@ class _Accesses(Reading):
 
 
 class Step(Statement):
-    """What a statement does by itself, behind others; each is done once, and nothing else orders them.
+    """The effect of one statement behind others; each is done once, and nothing else orders them.
 
     surely  those of the others that are done whether or not gates are open
     """
@@ -328,7 +328,7 @@ def stored_at(e: Term) -> Term:
 
 
 def apart(e: Term, f: Term) -> bool:
-    """Whether two stores go to places of one buffer that differ by a number."""
+    """True if two stores go to places of one buffer that differ by a number."""
     if not all(U.TERMS.op(stored_at(s)).startswith("Index") for s in (e, f)):
         return False
     (_, (b, i, *_)), (_, (c, j, *_)) = U.TERMS.entries[stored_at(e)], U.TERMS.entries[stored_at(f)]
@@ -437,7 +437,7 @@ def holds(e: S.Expr, names: dict[str, Any]) -> bool:
 
 
 def numbers_in(e: S.Expr, names: dict[str, Any]) -> bool:
-    """Whether what a contract says of every lane of an argument is said with numbers."""
+    """True if what a contract says of every lane of an argument is said with numbers."""
     c = e.args[0] if isinstance(e, S.ECall) else None
     assert isinstance(c, S.EComprehension)
     assert isinstance(c.body, S.ECompare)

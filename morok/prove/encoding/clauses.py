@@ -20,7 +20,7 @@ from morok.prove.symbol import Symbol
 
 
 class Clauses(Patterns):
-    """What `if` and `let` add to the premises."""
+    """The premises from `if` and `let`."""
 
     def clause(self, clause: S.If | S.Let) -> None:
         if isinstance(clause, S.If):

@@ -1,4 +1,4 @@
-"""What guards may ask of nodes, dtypes and constants."""
+"""The facts of nodes, dtypes and constants that guards may ask for."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Facts(Pointwise):
 
     @staticmethod
     def key_of(node: Node) -> tuple[Expr, ...]:
-        """What tells a node from others of another value."""
+        """The terms that tell a node from others of another value."""
         return (*(t.value for t in node.lanes), *(t.invalid for t in node.lanes))
 
     def exact(self, op: str, n: Seq[Num]) -> Num:

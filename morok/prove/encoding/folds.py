@@ -186,7 +186,7 @@ def _op_named(part: Any) -> str:
 
 
 def lanes_in(rule: CheckedRule, source: Any) -> int | str:
-    """What the types say of how many lanes are folded."""
+    """The number of lanes folded, as far as the types state it."""
     while isinstance(source, S.PExpr):
         source = source.value
     ty = rule.types.get(id(source))

@@ -32,7 +32,7 @@ class Fragments(Branches):
         return Node(tuple(lanes), c.dtype)
 
     def layout(self, meta: Any) -> Symbol:
-        """How the lanes are laid out: what the rule names, or any where it names nothing."""
+        """The layout of the lanes: the one that the rule names, or any where it names none."""
         if isinstance(meta, S.PVar) and meta.ignored:
             self.unnamed += 1
             return Symbol("ignored", meta.name, self.unnamed)

@@ -80,7 +80,7 @@ class Freedom(Encoder):
                 self.lets[name] = clause.value
 
     def returned(self, names: Seq[str], call: S.ECall) -> None:
-        """What a helper returns depends on the loops that what it was given depends on."""
+        """The dependence of a helper's results on the loops that its arguments depend on, noted."""
         given = frozenset(names_in(call) & self.names.keys())
         loops = tuple(dict.fromkeys(x for n in given for x in self.varies.get(n, ())))
         for name in names:
@@ -88,8 +88,8 @@ class Freedom(Encoder):
             self.varies[name] = loops
 
     def value_here(self, name: str, found: Any) -> Any:
-        """What a name stands for under the loops around it: another value than where it was bound, if it may depend on a loop
-        that is around only one of the two; but not where that loop runs once.
+        """The value of a name under the loops around it: another one than where it was bound, if it may depend on a loop that is
+        around only one of the two; but not where that loop runs once.
         """
         if not isinstance(found, Node) or is_constant(found):
             return found
@@ -106,7 +106,7 @@ class Freedom(Encoder):
         return found
 
     def let_value(self, name: str, found: Any) -> Any:
-        """What `let` calls a node, here: computed from what its operands are here."""
+        """The node that `let` binds, here: computed from its operands here."""
         e = self.lets[name]
         if not self.inside and not any(self.loops_between(n) for n in self.mentioned(e)):
             return found
@@ -126,14 +126,14 @@ class Freedom(Encoder):
         return found
 
     def computed(self, e: S.Expr) -> bool:
-        """Whether it is ops of values alone, which are the same nodes whenever they are made."""
+        """True if it is ops of values alone, which are the same nodes whenever they are made."""
         ops = self.rule.dialect.ops
         return all(ops[c.name].params for c in S.walk(e) if isinstance(c, S.ECall) and c.name in ops) and not any(
             isinstance(c, S.EStruct) for c in S.walk(e)
         )
 
     def about(self, x: S.Expr) -> Any:
-        """What is asked about a node is not its use: no iteration matters."""
+        """The value of a node in a question about it, which is no use of it: no iteration matters."""
         was, self.asking = self.asking, True
         try:
             return super().about(x)
@@ -151,18 +151,20 @@ class Freedom(Encoder):
         raise Unsupported("loops here")
 
     def closes(self, loops: Seq[Any], before: frozenset[str]) -> None:
-        """What the rule calls these ranges is what they are under themselves, if they were not called so `before`."""
+        """The names of these ranges inside the closing op, where they denote the loop variable; names bound `before` keep their
+        value.
+        """
         for name, value in self.names.items():
             own = [x for x in loops if isinstance(x, Loop) and x.node is value]
             if own and name not in before:
                 self.varies[name] = (own[0],)
 
     def run_once(self, loops: Seq[Any]) -> Expr:
-        """Whether all of these run exactly once: then what depends on them has one value."""
+        """A condition that all of these run exactly once: then a value that depends on them has one value."""
         return both(*(self.numbers.compare("==", self.iterations(x), self.numbers.const(1))[1] for x in loops))
 
     def said_free(self, name: str, loop: Any) -> bool:
-        """Whether a name does not depend on a range: it is said, or it is the range's end, or was made of what does not."""
+        """True if a name does not depend on a range: it is said, or it is the range's end, or was made of what does not."""
         if (name, loop.name) in self.free or (isinstance(loop, Loop) and name in self.ends.get(id(loop.node), ())):
             return True
         return name in self.made_of and all(self.said_free(n, loop) for n in self.made_of[name])
@@ -191,7 +193,7 @@ class Freedom(Encoder):
 
 
 def is_constant(v: Any) -> bool:
-    """Whether it is a constant node: the same in every iteration."""
+    """True if it is a constant node: the same in every iteration."""
     return isinstance(v, Node) and v.made is not None and v.made.op in ("Const", "VConst", "Invalid")
 
 
@@ -216,7 +218,7 @@ def conjuncts(e: S.Expr) -> list[S.Expr]:
 
 
 def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:
-    """What the guards say is free of which ranges: `free_of(x, r)`, and conjunctions of it for all x, or r, of a sequence."""
+    """The pairs that the guards state in `free_of(x, r)`, and in conjunctions of it for all x, or r, of a sequence."""
     found: set[tuple[str, str]] = set()
     for e in (c for clause in rule.clauses if isinstance(clause, S.If) for c in conjuncts(clause.condition)):
         found.update(_pair(e, {}))

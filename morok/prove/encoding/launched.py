@@ -41,7 +41,7 @@ COMPUTED: Final = frozenset({"Add", "Sub", "Mul", "Idiv", "Mod", "Eq", "Ne", "Lt
 
 @once_a_rule
 def about_launches(rule: CheckedRule) -> bool:
-    """Whether a rule asks what the hardware runs, itself or in its helpers' contracts. Then it looks at no dtype."""
+    """True if a rule asks what the hardware runs, itself or in its helpers' contracts. Then it looks at no dtype."""
     asked = [*rule.syntax.clauses, *(c for e in rule.externs.values() for c in e.ensures)]
     return built_in(rule.dialect) and any(not FACTS.isdisjoint(names_in(c)) for c in asked)
 
@@ -126,7 +126,7 @@ class _Launch(Reading):
         return r in self.axis
 
     def call_free_of(self, x: Vector, r: Vector) -> bool:
-        """What a name stands for is the same at all iterations of a launched range, where the guard says so; so is what is stored
+        """True if a name has one value at all iterations of a launched range, because the guard states it; so has what is stored
         at a place that they share.
         """
         if not self.learning:
@@ -188,7 +188,7 @@ class _Launch(Reading):
         return Vector(x.count, lane)
 
     def helper(self, extern: S.Extern, arguments: tuple[Any, ...]) -> Any:
-        """What a helper may return, as its contract says; any loop where it says nothing of an index."""
+        """A possible result of a helper, as its contract states it; any loop where it states nothing of an index."""
         names = dict(zip((p.name for p in extern.params), arguments, strict=True))
         for fact, said in map(_said, extern.requires):
             if not self.promised(fact, [names[n] for n in said]):
@@ -340,7 +340,7 @@ class _Launch(Reading):
         return gated
 
     def read(self, place: Term, waits: list[Any], told: frozenset[int], where: U.Iteration) -> Term:
-        """What is at a place of own storage: the one value that threads of this block have stored there before a barrier."""
+        """The value at a place of own storage: the one that threads of this block have stored there before a barrier."""
         if not all(w in self.fenced for w in waits):
             raise IllFormed("what other threads store, before they all have come")
         found: set[Term] = set()

@@ -186,8 +186,8 @@ class Memory(Movement):
         return choose(v.value == held, NOTHING, effect)
 
     def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
-        """What is done in a loop, and whether it has a meaning: that it needs none where the loop does not run is all that is
-        known of it, and that nothing done many times is nothing.
+        """The effect of a loop, and its definedness: known is only that a loop that does not run needs none, and that nothing
+        done many times is nothing.
         """
         closed = smt.Function(Symbol("function", "closed"), ELEMENT, smt.IntSort(), ELEMENT)
         many = closed(effect, smt.Int(Symbol("loop", loop.unknown)))

@@ -59,7 +59,7 @@ class Later:
 
 @once_a_rule
 def folds_lanes(rule: CheckedRule) -> bool:
-    """Whether a rule is about a Reduce that may have other lanes than its source, and its clauses ask for lanes."""
+    """True if a rule is about a Reduce that may have other lanes than its source, and its clauses ask for lanes."""
     found = reduction_of(rule.syntax.pattern)
     if found is None or not any("lanes" in names_in(c) for c in rule.syntax.clauses):
         return False
@@ -147,7 +147,7 @@ class MonoidEncoder(StructureEncoder):
     # values
 
     def variable(self, name: Symbol, ty: Any, maybe_invalid: bool) -> Node:
-        """What is folded: an unknown for each lane, another in each iteration."""
+        """The folded value: an unknown for each lane, another in each iteration."""
         dtype, lanes = self.element(ty), self.lanes_of(ty)
         self.bodies.add(name.label)
         made = Made("folded", (name,))
@@ -296,7 +296,7 @@ class MonoidEncoder(StructureEncoder):
         )
 
     def lanes_made(self, parts: dict[str, Any], at: S.Syntax, source: int) -> int:
-        """How many lanes a Reduce in the target has: those that it names, those of the match if it takes its place."""
+        """The number of lanes of a Reduce in the target: those that it names, those of the match if it takes its place."""
         if "dtype" in parts:
             return self.lanes_said(parts)
         if at is self.rule.syntax.target:
@@ -304,7 +304,7 @@ class MonoidEncoder(StructureEncoder):
         return source
 
     def all_loops(self, items: Seq[Any]) -> bool:
-        """Whether these are the loops of the pattern, in their order."""
+        """True if these are the loops of the pattern, in their order."""
         names = []
         for i in items:
             e = i.sequence if isinstance(i, S.ESpread) else i
@@ -349,7 +349,7 @@ class MonoidEncoder(StructureEncoder):
     # memory
 
     def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
-        """What a register holds now, if whatever put it there is waited for; else anything."""
+        """The value of a register now, if its store is waited for; else anything."""
         assert isinstance(at, S.Expr)
 
         def read() -> Node:
@@ -426,7 +426,7 @@ class MonoidEncoder(StructureEncoder):
         return found
 
     def waits_for(self, e: S.Expr, store: str, iteration: int | None) -> bool:
-        """Whether a node comes behind a store: it is made of it, or runs in the same loop as the store, in a later iteration."""
+        """True if a node comes behind a store: it is made of it, or runs in the same loop as the store, in a later iteration."""
         later = self.at is not None and iteration is not None and iteration < self.at and self.in_loop(e)
         return later or any(self.key(x) == store for x in self.below(e))
 

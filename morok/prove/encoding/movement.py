@@ -111,7 +111,7 @@ class Movement(Lanes):
         return Buffer(Symbol("reshaped", x.name, self.another()), x.dtype, shape, x.name)
 
     def same_views(self, a: Any, b: Any) -> Expr:
-        """Whether two tensors have one shape, and the same element at every place inside it."""
+        """A condition that two tensors have one shape, and the same element at every place inside it."""
         rank = self.rank(a)
         if rank is None or rank != self.rank(b):
             raise Unsupported("tensors of unknown or different ranks")
@@ -128,7 +128,7 @@ class Movement(Lanes):
         return both(shapes, p.valid == q.valid, either(negation(p.valid), element), either(negation(p.defined), q.defined))
 
     def same_place(self, p: Place, q: Place) -> Expr:
-        """Whether two places are one element: of one tensor in two shapes, where their row-major numbers are equal."""
+        """A condition that two places are one element: of one tensor in two shapes, where their row-major numbers are equal."""
         if p.buffer.name == q.buffer.name and len(p.indices) == len(q.indices):
             return both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
         if p.buffer.of is None or p.buffer.of != q.buffer.of:

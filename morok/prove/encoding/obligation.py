@@ -1,4 +1,4 @@
-"""What the solver must judge, and which of a pattern's alternatives it is about."""
+"""The claim for the solver, and the alternative of the pattern that it is about."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class OutOfSteps(Exception):
 
 @dataclass(slots=True)
 class Obligation:
-    """What must hold: the premises imply that the target is defined and equal to the pattern.
+    """The claim of a proof: the premises imply that the target is defined and equal to the pattern.
 
     applicable  what must be possible for the rule to apply at all; None: the premises
     laws        what the rule's proof rests on and is no matter of the rule: orders of commutative ops, identities, each by a name
@@ -104,13 +104,13 @@ class Choices:
 
 @once_a_rule
 def reads_lanes(rule: CheckedRule) -> bool:
-    """Whether a rule names the values of a vector constant, which one lane cannot stand for."""
+    """True if a rule names the values of a vector constant, which one lane cannot stand for."""
     constants = (at for at in S.walk(rule.syntax.pattern) if isinstance(at, S.PConst))
     return any(at.kind in ("vconst", "anyconst") and at.name is not None for at in constants)
 
 
 def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:
-    """Whether a constraint says `index?`: only then does a variable match nodes that may be Invalid."""
+    """True if a constraint says `index?`: only then does a variable match nodes that may be Invalid."""
     if isinstance(t, S.TMaybeInvalid):
         return True
     return t is not None and any(mentions_maybe_invalid(c) for c in S.children(t))

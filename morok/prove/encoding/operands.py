@@ -77,7 +77,7 @@ class Operands(Freedom):
         return 1 if self.one_lane else self.lane_count(ty.lanes)
 
     def lane_count(self, lanes: str) -> int:
-        """How many lanes the nodes of one kind are read at now."""
+        """The number of lanes that the nodes of one kind are read at now."""
         if lanes not in self.lane_counts:
             self.lane_counts[lanes] = self.sizes.one("lanes", lanes, LANES)
         return self.lane_counts[lanes]
@@ -217,7 +217,7 @@ class Operands(Freedom):
         return list(items)
 
     def sequence_symbol(self, name: str) -> Symbol:
-        """Of a sequence of the pattern: one without a name is another every time."""
+        """The symbol of a sequence of the pattern: one without a name is another every time."""
         if not name.startswith("_"):
             return Symbol("variable", name)
         self.unnamed += 1
@@ -329,7 +329,7 @@ class Operands(Freedom):
 
 
 def called(name: str) -> str:
-    """What an extent calls a sequence of the pattern."""
+    """The name of a sequence of the pattern in an extent."""
     return "_" if name.startswith("_") else name
 
 

@@ -172,7 +172,7 @@ class Patterns(Targets):
         raise Unsupported(f"{op} is not pointwise")
 
     def admits(self, op: str, p: S.POp) -> bool:
-        """Whether an op of `(A | B)(..)` has these operand dtypes at this instance."""
+        """True if an op of `(A | B)(..)` has these operand dtypes at this instance."""
         if len(p.ops) == 1:
             return True
         info = self.rule.dialect.ops[op]

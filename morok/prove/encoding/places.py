@@ -1,4 +1,4 @@
-"""What structure is made of: storage, views of it, places, loops and folds."""
+"""The parts of structure: storage, views of it, places, loops and folds."""
 
 from __future__ import annotations
 

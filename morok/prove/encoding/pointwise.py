@@ -66,7 +66,9 @@ class Pointwise(Sequences):
         return lanes
 
     def relaxed(self, info: OpInfo, d: Any, nodes: Seq[Node], lane: int) -> Term | None:
-        """What `contract` and `arcp` permit: Add(Mul(a, b), c) read as MulAcc(a, b, c), Fdiv(x, y) as Mul(x, Reciprocal(y))."""
+        """The reading that `contract` and `arcp` permit: Add(Mul(a, b), c) as MulAcc(a, b, c), Fdiv(x, y) as Mul(x,
+        Reciprocal(y)).
+        """
         ops = self.rule.dialect.ops
         pick = [n.lanes[lane] if len(n.lanes) > 1 else n.lanes[0] for n in nodes]
         if "contract" in self.flags and info.name == "Add" and d.is_float:

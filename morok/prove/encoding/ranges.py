@@ -131,5 +131,5 @@ class Ranges(Fragments):
 
 
 def _written(name: str) -> str:
-    """What the rule calls a loop: the k-th of a sequence by the name of the sequence."""
+    """The name of a loop in the rule: the k-th of a sequence by the name of the sequence."""
     return name.partition("#")[0]

@@ -1,4 +1,4 @@
-"""What every part of a reading shares: the rule, the encoding, what is bound, what is assumed."""
+"""The state that every part of a reading shares: the rule, the encoding, bindings, assumptions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Reading(ABC):
             self.needed.extend(c for c in conditions if not is_true(c))
 
     def reading(self, read: Callable[[], Any]) -> tuple[Any, Expr]:
-        """What `read` gives, and where all its parts have values; Inapplicable where they never do."""
+        """The result of `read`, and the condition under which all its parts have values; Inapplicable where they never do."""
         outer, self.needed = self.needed, []
         try:
             return read(), both(*self.needed)
@@ -104,7 +104,7 @@ class Reading(ABC):
         return self.element(self.rule.type_of(node))
 
     def lanes_of(self, ty: Ty) -> int:
-        """How many lanes to read a dtype at: a pointwise rule at one."""
+        """The number of lanes to read a dtype at: a pointwise rule at one."""
         return 1
 
     def existence(self, v: Any) -> Expr:
@@ -134,7 +134,7 @@ class Reading(ABC):
 
     @abstractmethod
     def lane_number(self, lanes: int | str) -> Num:
-        """How many lanes a node of this kind has."""
+        """The number of lanes of a node of this kind."""
 
     @abstractmethod
     def arguments(self, function: Function, operands: Seq[S.Expr]) -> tuple[Any, ...]:
@@ -162,4 +162,4 @@ class Reading(ABC):
 
     @abstractmethod
     def identical(self, a: Any, b: Any) -> list[Expr]:
-        """What it means for two bindings to be one node."""
+        """The conditions under which two bindings are one node."""

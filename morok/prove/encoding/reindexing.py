@@ -290,7 +290,7 @@ class ReindexingEncoder(StructureEncoder):
             out.lemmas.append((f"step {k + 1} keeps the order", (*known, inside, more, *last), self.earlier(first, after)))
 
     def times(self, ends: list[Num]) -> Expr:
-        """How many index vectors there are."""
+        """The number of index vectors."""
         n = self.numbers
         count = n.const(1)
         for e in ends:
@@ -316,7 +316,7 @@ class ReindexingEncoder(StructureEncoder):
 
 
 def products_keep_order(conditions: list[Expr], ends: list[Expr]) -> list[Expr]:
-    """What multiplying by the same number that is not negative does not change, said of every product with every end.
+    """The lemmas that multiplying by one number that is not negative keeps an order, for every product with every end.
 
     True of all integers, and what a solver without nonlinear arithmetic does not see.
     """

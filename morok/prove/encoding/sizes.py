@@ -23,7 +23,7 @@ class Tried(Generic[T]):
         self.__extent = extent
 
     def extent(self, what: str, of: str) -> Extent:
-        """What these values cover of one thing."""
+        """The extent of one thing that these values cover."""
         what, of = named(what, of)
         if self.__extent is not None:
             return self.__extent._replace(what=what, of=of)

@@ -98,7 +98,7 @@ class Vector:
 
 
 class Statement:
-    """What a statement does at an iteration."""
+    """The effect of a statement at an iteration."""
 
     def __init__(self, effects: Callable[[Iteration], list[Term]]) -> None:
         self.effects = effects

@@ -1,4 +1,4 @@
-"""How a rule about unrolled axes is read: its clauses, what its pattern binds, operands by name and in sequences."""
+"""The reading of a rule about unrolled axes: its clauses, the bindings of its pattern, operands by name and in sequences."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ class UnrolledReading(Concrete, ABC):
         return x.inside
 
     def call_free_of_axes(self, x: Vector, axes: Axes) -> bool:
-        """What an Unroll opens it depends on; a name does not, where the guard says so."""
+        """True if a node is independent of axes: it depends on those that an Unroll in it opens; a name does not, where the guard
+        states it.
+        """
         if not self.learning:
             raise Unsupported("free_of_axes where nothing may be learned of it")
         ids = {i for i, _ in axes}
@@ -96,7 +98,7 @@ class UnrolledReading(Concrete, ABC):
         return True
 
     def call_dtype(self, x: Vector, lanes: int | None = None) -> int:
-        """Of a dtype only the lanes are known."""
+        """The lanes of a dtype; nothing else about it is known."""
         return x.count if lanes is None else lanes
 
     def lanes_said(self, dtype: S.Expr) -> int:
@@ -164,7 +166,7 @@ class UnrolledReading(Concrete, ABC):
         raise Unsupported(f"{type(p).__name__} among rules about axes")
 
     def symbol(self, name: str) -> Symbol:
-        """What a name of the pattern stands for: without a meaning it is something else every time."""
+        """The symbol of a name of the pattern: without a meaning it is another one every time."""
         if not name.startswith("_"):
             return Symbol("variable", name)
         self.unnamed += 1
@@ -303,7 +305,7 @@ class UnrolledReading(Concrete, ABC):
 
 
 def says_free(condition: S.Expr) -> bool:
-    """Whether a condition holds only where everything in it that says what a node is free of does."""
+    """True if the condition implies every `free_of` in it, so that the proof may assume each of them."""
     if not isinstance(condition, S.ECall) or len(condition.args) != 1 or condition.name != "all":
         return isinstance(condition, S.ECall) and condition.name in ("free_of_axes", "free_of")
     over = condition.args[0]
@@ -311,12 +313,12 @@ def says_free(condition: S.Expr) -> bool:
 
 
 def asks_for_axes(rule: S.Rule) -> bool:
-    """Whether a rule asks of nodes whether they are unrolled."""
+    """True if a rule asks of nodes whether they are unrolled."""
     return any(isinstance(at, S.ECall) and at.name in ("axes", "inside") for at in S.walk(rule.target, *rule.clauses))
 
 
 def promised(extern: S.Extern, arguments: tuple[Any, ...], sizes: Sizes) -> list[Any]:
-    """What a helper may return: what its contract says that it is, or every sequence of axes that the contract admits."""
+    """The possible results of a helper: the one that its contract states, or every sequence of axes that the contract admits."""
     given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
     if len(extern.results) != 1:
         raise Unsupported(f"{extern.name}, which has several results")

@@ -47,7 +47,7 @@ VECTOR_AXES: Final = ("Upcast", "Unroll")
 
 @once_a_rule
 def about_axes(rule: CheckedRule) -> bool:
-    """Whether a rule is about unrolled axes. Then it looks at no dtype."""
+    """True if a rule is about unrolled axes. Then it looks at no dtype."""
     return built_in(rule.dialect) and (not OPS.isdisjoint(ops_of(rule)) or asks_for_axes(rule.syntax))
 
 

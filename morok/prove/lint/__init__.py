@@ -93,7 +93,7 @@ def _rules(group: CheckedGroup) -> Iterator[Finding]:
 
 
 def _named(rule: CheckedRule, group: CheckedGroup, name: str) -> bool:
-    """Whether a name of the file means a rule: its own, or that of its `for` block."""
+    """True if a name of the file means a rule: its own, or that of its `for` block."""
     own = rule.own.removeprefix(group.name + ".")
     return own == name or own.startswith(name + ".")
 

@@ -1,4 +1,4 @@
-"""Whether one rule's pattern matches wherever another's does, and what its names stand for there.
+"""The cover of one rule's pattern by another's, with the meaning of its names there.
 
 Patterns are compared as trees: an answer of None means only that nothing was found.
 """

@@ -1,4 +1,4 @@
-"""Whether the rules of a group come to an end: a measure of graphs that every rule makes smaller.
+"""The termination of a group of rules: a measure of graphs that every rule makes smaller.
 
 A measure reads a term as a number: an op with operands x, y is `a*x + b*y + w`, where a and b are 1, 2 or 8, w is the op's
 weight, and a variable is as much as whatever it stands for. A rule that makes every instance of its pattern smaller, among
@@ -146,7 +146,7 @@ def _position(rule: CheckedRule, op: str, field: str) -> int | None:
 
 
 def _parts(p: S.Pattern) -> dict[str, S.Pattern]:
-    """What each name of a pattern is bound to: itself, or a part."""
+    """The part of a pattern that each of its names is bound to."""
     found: dict[str, S.Pattern] = {}
     todo: list[Any] = [p]
     while todo:
@@ -170,7 +170,7 @@ def unordered(rules: Sequence[CheckedRule]) -> list[CheckedRule]:
 
 
 def _ordered_away(rules: list[CheckedRule]) -> list[CheckedRule]:
-    """What is left of the rules when each measure has taken those that it makes smaller while it makes none greater."""
+    """The rules that are left when each measure has taken those that it makes smaller while it makes none greater."""
     left = rules
     progress = True
     while left and progress:

@@ -1,4 +1,4 @@
-"""What the solver is asked about guards: whether they always hold, never hold, or hold wherever another rule applies.
+"""Questions to the solver about guards: do they always hold, never hold, or hold wherever another rule applies?
 
 An answer is True only where it was proved, at every dtype that the rule admits. Whatever cannot be said to the solver, or takes
 longer than the budget, is False: a finding is certain, its absence is not.
@@ -52,7 +52,7 @@ Reading = Callable[[Encoder], list[Any]]  # conditions besides the premises, rea
 
 
 def _never(rule: CheckedRule, upto: int, read: Reading) -> bool:
-    """Whether pattern, the first `upto` clauses and what `read` gives cannot hold together, at any instance and alternative."""
+    """True if pattern, the first `upto` clauses and what `read` gives cannot hold together, at any instance and alternative."""
     for instance in rule.instances:
         choices = Choices()
         while True:
@@ -69,7 +69,7 @@ def _never(rule: CheckedRule, upto: int, read: Reading) -> bool:
 def _impossible(
     reader: type[Encoder], rule: CheckedRule, instance: Instance, choices: Choices, upto: int | None, read: Reading
 ) -> bool:
-    """Whether pattern, the first `upto` clauses (None: all) and what `read` gives cannot hold together; False if nobody knows."""
+    """True if pattern, the first `upto` clauses (None: all) and what `read` gives cannot hold together; False if nobody knows."""
     for attempt in encodings(rule, instance, theory_of(rule)):
         world = attempt.world()
         if getattr(world, "homomorphic", False):
@@ -125,7 +125,7 @@ def _hold(encoder: Encoder, conditions: Sequence[S.Expr]) -> list[Any]:
 
 
 def fires_always(rule: CheckedRule) -> bool:
-    """Whether a rule surely fires once its pattern and guards hold: nothing in its target may be without a value."""
+    """True if a rule surely fires once its pattern and guards hold: nothing in its target may be without a value."""
     if rule.syntax.partial or rule.externs:
         return False
     todo: list[Any] = [rule.syntax.target]
@@ -141,7 +141,7 @@ def fires_always(rule: CheckedRule) -> bool:
 
 
 def covers(above: CheckedRule, below: CheckedRule) -> bool:
-    """Whether the earlier rule fires wherever the later one would."""
+    """True if the earlier rule fires wherever the later one would."""
     if not fires_always(above) or not set(above.syntax.assuming) <= set(below.syntax.assuming):
         return False
     chosen = variants(below.syntax.pattern)
@@ -184,7 +184,7 @@ def _types_of_copies(rule: CheckedRule, q: S.Pattern) -> dict[int, S.Syntax]:
 
 
 def _implied(above: CheckedRule, at: Instance, below: CheckedRule, instance: Instance, names: dict[str, S.Syntax]) -> bool:
-    """Whether the earlier rule's clauses hold wherever the later rule applies, the names standing for parts of its pattern."""
+    """True if the earlier rule's clauses hold wherever the later rule applies, the names standing for parts of its pattern."""
 
     def fails(encoder: Any) -> list[Any]:
         stands = {n: _stands_for(encoder, above, n, part) for n, part in names.items()}
@@ -224,7 +224,7 @@ def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, An
 
 
 def returns(rule: CheckedRule) -> bool:
-    """Whether a rule surely applies again to what it made, whatever its names stand for."""
+    """True if a rule surely applies again to what it made, whatever its names stand for."""
     if not rule.syntax.clauses or not fires_always(rule) or not lanewise(rule):
         return False
     matched = [names for names in _onto(rule, rule.syntax.pattern, rule.syntax.target, {}) if names is not None]

@@ -72,7 +72,7 @@ def cell(r: Reading, x: Register, parts: Parts) -> Vector:
 
 
 def _held(x: Register) -> Lane:
-    """What a register holds inside of loops, or before them: anything."""
+    """The value of a register inside of loops, or before them: anything."""
     held = smt.Function(Symbol("fixed", "held", x.name, *sorted(w.name for w in x.inside)), laws.ITERATION, INT, laws.VALUE)
     return lambda e, lane: held(e, lane.term)
 
@@ -82,7 +82,7 @@ def _holds_nothing(e: Expr, lane: Any) -> Expr:
 
 
 def store(place: Vector, value: Vector) -> Statement:
-    """What puts a value into a register."""
+    """The statement that puts a value into a register."""
     assert place.register is not None
 
     def effect(e: Expr, lane: Any) -> tuple[Expr, ...]:
@@ -92,7 +92,7 @@ def store(place: Vector, value: Vector) -> Statement:
 
 
 def _folded(r: Reading, x: Register, start: Kept, done: Statement) -> Vector:
-    """What a register holds behind a loop: the fold that the pattern is, where the claims of the induction hold."""
+    """The value of a register behind a loop: the fold that the pattern is, where the claims of the induction hold."""
     fold, again = r.folded, done.kept
     if fold is None or not fold.loops or again is None or r.probing:
         raise Unsupported("a loop into a register, where the pattern is no fold over loops")

@@ -331,8 +331,8 @@ class Setting:
     def parts_of(
         self, length: Integer, count: Callable[[Integer], Integer], matched: bool
     ) -> tuple[Integer, Callable[[Integer], Integer], Callable[[Integer], Integer]]:
-        """Of vectors behind one another, of so many lanes each: how many lanes all have; for a lane the vector that it is of, and
-        the lane that this one begins with. The same for vectors of the same lanes.
+        """The parts of vectors behind one another, of so many lanes each: the number of all lanes; for a lane the vector that it
+        is of, and the lane that this one begins with. The same for vectors of the same lanes.
         """
         found = self.parts_behind_one_another(length, count)
         if matched:
@@ -364,7 +364,7 @@ class Setting:
         return found.begin(k)
 
     def items_at_most(self, n: Integer, length: Integer, item: Callable[[Integer], Integer]) -> Integer:
-        """How many items of a sequence of numbers are at most n."""
+        """The number of items of a sequence of numbers that are at most n."""
         with self.anywhere() as place:
             key = (length.term, item(place).term)
         f = self.counted.setdefault(key, smt.Function(self.symbol("items at most"), INT, INT))
@@ -378,7 +378,7 @@ class Setting:
         return count
 
     def _alike(self, place: Integer, count: Integer) -> Integer | None:
-        """What a number, which the place of a vector is in, may be wherever it does not depend on that: a branch of it."""
+        """The possible value of a number, which a vector's place is in, wherever it does not depend on that: a branch of it."""
         if occurs(place, count):
             for choice in {f: None for m in count.terms for f in m if f.head == "ite"}:
                 for branch in choice.args[1:]:

@@ -137,7 +137,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is put into a register."""
+    """A value put into a register."""
 
     register: Register
     value: Vector

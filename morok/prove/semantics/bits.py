@@ -54,7 +54,7 @@ class Bits:
         return -a
 
     def divisible(self, a: Expr, b: Expr) -> Expr:
-        """Whether a quotient of the two exists and fits."""
+        """A condition that a quotient of the two exists and fits."""
         if not self.signed:
             return b != 0
         return both(b != 0, smt.Not(smt.And(b == -1, a == self.const(self.low))))

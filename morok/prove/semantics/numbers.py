@@ -315,7 +315,7 @@ class Arithmetic:
         return POWERS
 
     def is_power(self, a: Num) -> Expr:
-        """Whether the number is a power of two: every one that its dtype holds is enumerated."""
+        """A condition that the number is a power of two: every one that its dtype holds is enumerated."""
         v = self.n.known(a.value)
         if v is not None:
             return smt.BoolVal(v > 0 and v & (v - 1) == 0)

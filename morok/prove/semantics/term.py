@@ -1,4 +1,4 @@
-"""What an expression is to the solver: a value, and whether it has one.
+"""The meaning of an expression for the solver: a value, and the condition that it has one.
 
 The solver's functions are total (x/0 is something); definedness is therefore carried beside every value and never read off it.
 """
@@ -38,7 +38,7 @@ class Term:
 
 
 def is_true(condition: Expr) -> bool:
-    """Whether it is the constant true itself."""
+    """True if it is the constant true itself."""
     return smt.term(condition) is TRUE
 
 

@@ -83,7 +83,7 @@ class MorokWorld(World):
         return Term(smt.IntVal(0), TRUE, TRUE)
 
     def equal(self, dtype: str, target: Term, pattern: Term) -> Expr:
-        """Whether both have the same value; where the pattern's is any of a set, whether the target's is one of them."""
+        """A condition that both have the same value; where the pattern's is any of a set, that the target's is one of them."""
         same = target.value == pattern.value if pattern.allows is None else pattern.allows(target.value)
         if self.dtype(dtype).is_index:
             return choose(either(target.invalid, pattern.invalid), both(target.invalid, pattern.invalid), same)

@@ -20,7 +20,7 @@ ENOUGH = 5  # graphs at a dtype on which a rule fired
 
 @dataclass(slots=True)
 class Fired:
-    """How a rule fared.
+    """The firings of one rule.
 
     times      how often it fired on a graph that has a value
     missing    dtype variables and dtypes at which it did not ("x: i8"); the whole rule is "never"

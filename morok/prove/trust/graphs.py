@@ -172,7 +172,7 @@ class Maker:
 
 
 def operands(op: str, given: Sequence[Any]) -> dict[str, Any]:
-    """What a pattern gives an op one after the other, by the names of its operands."""
+    """The operands that a pattern gives an op one after the other, by the names of the op's operands."""
     found: dict[str, Any] = {}
     rest = list(given)
     for o in TABLE[Op[op]].operands:

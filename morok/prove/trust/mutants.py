@@ -90,7 +90,7 @@ def _mutants(rule: S.Rule, dialect: Dialect) -> Iterator[Mutant]:
 
 
 def implies(a: S.Expr, b: S.Expr) -> bool:
-    """Whether condition `a` says at least what `b` does, as their forms show: a conjunction with a stricter comparison in it."""
+    """True if condition `a` says at least what `b` does, as their forms show: a conjunction with a stricter comparison in it."""
     if a == b:
         return True
     if isinstance(a, S.EBinary) and isinstance(b, S.EBinary) and a.op == b.op == "and":
@@ -105,7 +105,7 @@ def implies(a: S.Expr, b: S.Expr) -> bool:
 
 
 def _stricter(op: str, x: S.Expr, y: S.Expr) -> bool:
-    """Whether x and y are one operand, or numbers of which x is below y (above it where `op` looks the other way)."""
+    """True if x and y are one operand, or numbers of which x is below y (above it where `op` looks the other way)."""
     if x == y:
         return True
     if not isinstance(x, S.ENumber) or not isinstance(y, S.ENumber):

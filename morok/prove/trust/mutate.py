@@ -31,7 +31,7 @@ CROSS_CHECK: Final = 10  # of so many mutants that evaluation refutes, one is sh
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     kind    "evaluated" (evaluation refuted it), "refuted" (the solver did), "ill-typed", "inapplicable", "true" (proved: a true
             rule itself), "wider" (proved, and by its guard it fires where the original does not), "unknown", "error",
@@ -65,7 +65,7 @@ class _Sift:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What evaluation has found of a mutant: a counterexample; a graph on which it fires and the original does not."""
+    """The findings of evaluation about a mutant: a counterexample; a graph on which it fires and the original does not."""
 
     false: str | None = None
     further: str | None = None
@@ -116,12 +116,12 @@ def run(pairs: Sequence[Pair], budget: int, jobs: int = 1, done: Callable[[Outco
 
 
 def is_cross_checked(rule: str, change: str) -> bool:
-    """Whether the prover is asked about this mutant even if evaluation refutes it."""
+    """True if the prover is asked about this mutant even if evaluation refutes it."""
     return crc32(f"{rule} {change}".encode()) % CROSS_CHECK == 0
 
 
 def sift(which: Iterable[tuple[int, CheckedRule, Mutant]]) -> _Answer:
-    """What evaluation says of mutants of one rule."""
+    """The findings of evaluation about mutants of one rule."""
     known: dict[int, Outcome] = {}
     asked: dict[int, Shown] = {}
     unchanged: sieve.Original | None = None
@@ -149,7 +149,7 @@ def _said(found: sieve.Difference | None) -> str | None:
 
 
 def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> Outcome:
-    """What the prover says of a mutant."""
+    """The prover's outcome for a mutant."""
     rule = recheck(original, mutant.rule)
     if rule.syntax.within is None:
         verdict = in_stages(rule, budget)

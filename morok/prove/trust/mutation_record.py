@@ -1,4 +1,4 @@
-"""What became of the mutants of the rules: the record of it beside the ledger, what has changed since, what must not stay."""
+"""The outcomes of the mutants of the rules: their record beside the ledger, the changes since, the ones that must not stay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAVE: Final = 5.0  # seconds between two writings of what was found so far
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What became of all mutants of one rule.
+    """The outcomes of all mutants of one rule.
 
     digest   of the rule's text and its helpers' contracts
     counts   mutants by kind
@@ -84,7 +84,7 @@ def whole(name: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def entry(rule: CheckedRule, outcomes: Iterable[Outcome]) -> Entry:
-    """What to record of a rule all of whose mutants were judged."""
+    """The entry to record for a rule all of whose mutants were judged."""
     mine = list(outcomes)
     counts = Counter(o.kind for o in mine)
     listed = {k: [o.change for o in mine if o.kind == k] for k in KINDS if k not in NOTICED and counts[k]}
@@ -153,7 +153,7 @@ def write_accepted(path: Path, accepted: Mapping[str, Mapping[str, str]]) -> Non
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run judges.
+    """The mutants that a run judges.
 
     changed  every mutant of the rules that are not as they were recorded
     sample   some mutants of the others
@@ -182,7 +182,7 @@ def contradictions(outcomes: Iterable[Outcome], record: Mapping[str, Entry]) -> 
 
 
 def recorded(rules: Iterable[CheckedRule], record: Mapping[str, Entry]) -> Iterator[Outcome]:
-    """What the record says was not noticed, of these rules."""
+    """The outcomes that nobody noticed, by the record of these rules."""
     for rule in rules:
         if rule.name in record:
             for kind, changes in record[rule.name].listed.items():
@@ -194,7 +194,7 @@ def is_accepted(o: Outcome, accepted: Mapping[str, Mapping[str, str]]) -> bool:
 
 
 def findings(outcomes: Iterable[Outcome], accepted: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """What must not stay as it is, in words."""
+    """The outcomes that must not stay as they are, in words."""
     out = []
     for o in outcomes:
         if o.kind == "disputed":

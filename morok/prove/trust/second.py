@@ -37,7 +37,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a second solver said: "unsat", "sat", "unknown" within its limit, or "unsupported" and why."""
+    """A second solver's answer: "unsat", "sat", "unknown" within its limit, or "unsupported" and why."""
 
     solver: str
     answer: str
@@ -144,7 +144,7 @@ def replies(asked: Sequence[Question], jobs: int, limit_ms: int = LIMIT_MS) -> I
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How many obligations were checked again, by whom, with what answer; and those answered `sat`."""
+    """The number of obligations checked again, by solver and answer; and those answered `sat`."""
 
     obligations: int
     distinct: int

@@ -56,7 +56,7 @@ def narrow(rule: CheckedRule) -> tuple[Instance, ...]:
 
 
 def same(d: DType, a: Any, b: Any) -> bool:
-    """Whether two values of a dtype are one: lane by lane, by bits, NaNs alike, Invalid only itself."""
+    """True if two values of a dtype are one: lane by lane, by bits, NaNs alike, Invalid only itself."""
     if a is INVALID or b is INVALID:
         return a is b
     if isinstance(a, Elements) or isinstance(b, Elements):
@@ -79,7 +79,7 @@ CLOSE: Final = 4e-3  # relative: two roundings of an f16; what tolerances really
 
 
 def alike(before: UOp, a: Any, b: Any, within: bool = False) -> bool:
-    """Whether two outcomes of a graph are one: its values, or what a statement left in storage."""
+    """True if two outcomes of a graph are one: its values, or what a statement left in storage."""
     d = before.dtype
     if within:
         finite = isinstance(a, float) and isinstance(b, float) and math.isfinite(a) and math.isfinite(b)
@@ -93,7 +93,7 @@ def alike(before: UOp, a: Any, b: Any, within: bool = False) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a graph is run in: values of its variables and open loops, elements of its storage."""
+    """The world that a graph is run in: values of its variables and open loops, elements of its storage."""
 
     variables: dict[Any, Any]
     buffers: dict[UOp, list[Any]]
@@ -250,7 +250,7 @@ class Difference:
 
 
 def _counted(before: UOp, after: UOp) -> Difference | None:
-    """Whether what stands for a launched range takes each of its values equally often as the hardware's indices take theirs."""
+    """A difference, unless the replacement of a launched range takes each of its values as often as the hardware's indices do."""
     specials = [n for n in after.toposort() if n.op is Op.Special]
     every = itertools.product(*(range(int(s.vmax) + 1) for s in specials))
     try:
@@ -286,7 +286,7 @@ class Trial:
                 yield at, expected
 
     def has_value(self) -> bool:
-        """Whether the graph is defined at some of these values: rules about what never is are of no use."""
+        """True if the graph is defined at some of these values: rules about what never is are of no use."""
         return next(self.outcomes(), None) is not None
 
     def differs(self, after: UOp, within: bool = False, nsz: bool = False) -> Difference | None:
@@ -336,7 +336,7 @@ class Rewriter:
             self._context = getattr(getattr(helpers, rule.context, None), "of", None)
 
     def __call__(self, graph: UOp) -> UOp | None:
-        """What becomes of a graph, if the rule applies; what a helper raises where its contract excludes the call is raised."""
+        """The graph after the rule, if it applies; raises what a helper raises where its contract excludes the call."""
         if self._context is None:
             return None  # what the helpers know of the whole kernel no graph by itself has, or nobody said to run them
         hit = self._rules.rewrite_node(graph, self._context(graph))
@@ -375,7 +375,7 @@ class Original:
         self._made: dict[Trial, UOp | None] = {}
 
     def serves(self, mutant: CheckedRule) -> bool:
-        """Whether the mutant takes the same graphs."""
+        """True if the mutant takes the same graphs."""
         return mutant.syntax.pattern == self.rule.syntax.pattern and mutant.instances == self.rule.instances
 
     def makes(self, trial: Trial) -> UOp | None:
