@@ -17,6 +17,8 @@ import morok.dialect
 import morok.errors
 from morok import Tensor, nn
 from morok.ir.op import TABLE
+from morok.prove import api
+from morok.rewrite import library
 
 NAMES: Final = {name: getattr(morok, name) for name in morok.__all__} | {"np": np, "nn": nn, "morok": morok}
 # Its examples would take longer than all others, be of no interest, or be the page of ops.
@@ -34,7 +36,8 @@ def methods(kind: type) -> Iterator[tuple[str, Any]]:
 
 def public() -> dict[str, Any]:
     """Every public name of the package: functions, classes, and the methods of these."""
-    found = {name: getattr(morok, name) for name in morok.__all__} | {"rewrite": morok.rewrite.library.rewrite}
+    found = {name: getattr(morok, name) for name in morok.__all__}
+    found |= {"rewrite": library.rewrite, "prove": api.prove}  # both names are packages, too, once something imports them
     found |= {f"nn.{name}": getattr(nn, name) for name in nn.__all__}
     of_classes = {f"{name}.{n}": f for name, kind in found.items() if inspect.isclass(kind) for n, f in methods(kind)}
     return found | of_classes
