@@ -1,4 +1,4 @@
-"""Checks of what users pass, one for each kind of argument: each returns the argument as the program wants it.
+"""Checks of arguments, one for each kind: each returns the argument as the program wants it.
 
 A check refuses with an error of ours that says which argument it was, what it was given and what was expected. `what` is the
 argument in words ("the number of chunks"); `error` is the class of the error, UsageError unless a more special one fits.
@@ -173,7 +173,7 @@ def instance(value: Any, kind: type[T], what: str, expected: str, error: type[Mo
 
 
 def mapping(value: Any, what: str, expected: str, error: type[MorokError] = UsageError) -> Mapping[Any, Any]:
-    """A dict, or what works as one."""
+    """The dict, or the mapping that works as one."""
     if not isinstance(value, Mapping):
         raise mistyped(value, what, expected, error)
     return value

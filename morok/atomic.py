@@ -14,7 +14,7 @@ PART: Final = ".part"  # the end of a name that a killed writer leaves behind
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put `content` in the place of the file, whole, or raise OSError and leave what was there."""
+    """Put `content` in the place of the file, whole, or raise OSError and leave the old content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}{PART}")
     try:
@@ -29,7 +29,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def sweep(path: Path) -> None:
-    """Remove what killed writers of a file have left beside it, an hour ago or more."""
+    """Remove files that killed writers have left beside it, an hour ago or more."""
     with contextlib.suppress(OSError):
         for part in path.parent.iterdir():
             mine = part.name.startswith(f"{path.name}.") and part.name.endswith(PART)

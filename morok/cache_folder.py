@@ -1,4 +1,4 @@
-"""The folder of what this machine has made and may make again: matchers, kernels, verdicts, optimizations that searches found.
+"""The folder of files that this machine has made and may make again: matchers, kernels, verdicts, results of searches.
 
 What is found there is believed, and some of it runs. So it is used only where nobody but its owner can write, as Python uses its
 own compiled code; a folder that others can write to costs time, and one warning.

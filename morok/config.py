@@ -403,7 +403,7 @@ def _caller() -> Place | None:
 
 
 def _text(value: Any) -> str:
-    """A value as its variable would say it; ValueError for what no variable says."""
+    """A value as its variable would have it; ValueError for a value that no variable has."""
     if isinstance(value, (set, frozenset, list, tuple)):
         if not all(isinstance(v, str) for v in value):
             raise ValueError

@@ -293,7 +293,7 @@ def registered() -> tuple[Dialect, ...]:
 
 
 def built_in(dialect: Dialect) -> bool:
-    """True for Morok's own dialect: what it evaluates and builds with is tested in CI, and is no part of digests."""
+    """True for Morok's own dialect: its evaluation and construction are tested in CI, and are no part of digests."""
     return type(dialect).__module__ == handed.home(f"dialect {_BUILT_IN}")
 
 

@@ -1,4 +1,4 @@
-"""A cache of what this machine has made, on disk: one file an entry, so that processes need not talk to each other.
+"""A cache of results of this machine, on disk: one file an entry, so that processes need not talk to each other.
 
 A file is written beside its place and renamed, so that a reader sees all of it or nothing, whatever kills the writer; its
 contents carry their own digest, because a power failure may leave a renamed file without its data. A folder that cannot be
@@ -75,7 +75,7 @@ class DiskCache:
         return True
 
     def prune(self) -> None:
-        """Remove what killed writers left behind, and the oldest entries beyond the limit.
+        """Remove files of killed writers, and the oldest entries beyond the limit.
 
         Of each entry only numbers are kept in memory: there may be hundreds of thousands.
         """

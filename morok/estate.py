@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Heir(weakref.ref[Any], Generic[T]):
-    """A reference to an owner, with what it leaves behind."""
+    """A reference to an owner, with its estate."""
 
     __slots__ = ("left",)
     __hash__ = object.__hash__
@@ -30,7 +30,7 @@ class Estate(Generic[T]):
         self._due: deque[Heir[T]] = deque(maxlen=most)
 
     def leave(self, owner: Any, what: T) -> Heir[T]:
-        """Arrange that `owner` leaves `what` behind, if what is returned is alive by then."""
+        """The heir that gets `what` when `owner` dies, if it is alive by then."""
         heir: Heir[T] = Heir(owner, self._due.append)
         heir.left = what
         return heir

@@ -36,7 +36,7 @@ def helper(
     arguments: Callable[[Any], Iterable[tuple[Any, ...]]] | None = None,
     context: Callable[[], Any] | None = None,
 ) -> Any:
-    """The same function, marked as one that rule files may name. UsageError for what is no function.
+    """The same function, marked as one that rule files may name. UsageError for anything but a function.
 
     arguments  (random.Random) -> tuples of arguments to test its contract on, besides those that are made up from the types of
                its parameters

@@ -1,4 +1,4 @@
-"""A table of what was made once and may be asked for again, bounded by number and by size."""
+"""A table of results that may be asked for again, bounded by number and by size."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Runner:
     """The rule's function and the exact one, over arrays of operands."""
 
     def __init__(self, s: Subject, builds: Sequence[str], rules: RuleSet | None = None) -> None:
-        """`rules`: the subject's own and those that its target is made of; by default what stands in its file."""
+        """A runner of `rules`: the subject's own and its companions, by default those of the rule's file."""
         self.subject = s
         self.size = CHUNK
         used = rules or s.rules

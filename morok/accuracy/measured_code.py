@@ -61,8 +61,8 @@ _VALUE: Final = re.compile(r"%[\w.]+")
 
 
 def arithmetic(s: Subject, build: str) -> str:
-    """The LLVM IR that the rule becomes for one element on a machine without vectors: what computes, without what loads, stores
-    and loops. Values are named in the order in which they appear.
+    """The LLVM IR that the rule becomes for one element on a machine without vectors: the arithmetic, without loads, stores and
+    loops. Values are named in the order in which they appear.
     """
     text: str = rendered(instructions(s, 1, Target("LLVM", memory_bytes=8), build, s.rules), "measured", build).text
     names: dict[str, str] = {}

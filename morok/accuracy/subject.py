@@ -88,7 +88,7 @@ def _approximations(text: str, file: str) -> tuple[CheckedRule, ...]:
 
 
 def companions(rule: CheckedRule) -> tuple[CheckedRule, ...]:
-    """The approximations in the rule's own file: what its target is made of in turn."""
+    """The approximations in the rule's own file that its target uses in turn."""
     return _approximations(rule.text, rule.file) if rule.text else ()
 
 

@@ -27,7 +27,7 @@ def overwritable(accesses: Sequence[Access]) -> frozenset[int]:
 
 
 def _read_before(accesses: Sequence[Access], slot: int) -> bool:
-    """True if what is read of `slot` in an iteration of the loops around all of it is read before anything is stored there."""
+    """True if every read of `slot`, in an iteration of the loops around all of them, comes before anything is stored there."""
     own = [a for a in accesses if a.stores or a.kept.arg == slot]
     first = next(k for k, a in enumerate(own) if a.stores)
     shared = _shared([a.loops for a in own])

@@ -40,7 +40,7 @@ class Scopes(Generic[K, T]):
         self._scopes.append([])
 
     def close(self, forget: bool = True) -> None:
-        """Leave the innermost scope. `forget`: what was made in it cannot be used from here on."""
+        """Leave the innermost scope. `forget`: values made in it cannot be used from here on."""
         members = self._scopes.pop()
         if forget:
             for key in members:
@@ -53,7 +53,9 @@ class Values(Scopes[UOp, T]):
     """Names of results, by instruction."""
 
     def find(self, u: UOp, compute: Callable[[UOp], None], kernel: str) -> T:
-        """The name of what `u` computed; `compute` renders again what was forgotten and can be. CompileError where that fails."""
+        """The name of the value of `u`; `compute` renders again a value that was forgotten and can be. CompileError where that
+        fails.
+        """
         found = self.names.get(u)
         if found is not None:
             return found

@@ -1,4 +1,4 @@
-"""The arguments of a call, as a key and as what a plan is given; and the arguments with which the function is described."""
+"""The arguments of a call, as a key and as the input of a plan; and the arguments with which the function is described."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Arguments:
                 self._add(value, depth)
 
     def _add(self, value: Any, depth: int) -> None:
-        """Enter what is no exact Tensor, no plain value, and no tuple or list."""
+        """Enter a value other than an exact Tensor, a plain value, a tuple or a list."""
         parts = self._parts
         kind = type(value)
         if kind is UOp:
@@ -195,7 +195,7 @@ def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:
 
 
 def _plain(node: UOp) -> tuple[Any, ...]:
-    """Shape, dtype and device of memory in its order; () for what is something else, or in a size that a variable determines."""
+    """Shape, dtype and device of memory in its order; () for other nodes, and for a size that a variable determines."""
     found: tuple[Any, ...] | None = node.memo.get(_PLAIN)
     if found is None:
         leaf = node.src[0] if node.op is _RESHAPE else node
@@ -212,7 +212,7 @@ def _shared(plain: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _leaf(node: UOp) -> UOp | None:
-    """The Buffer node that a view is one of; None for what has none."""
+    """The Buffer node that a view is one of; None where there is none."""
     return next((n for n in toposort([node]) if n.op is _BUFFER), None)
 
 
@@ -246,7 +246,7 @@ def _inner(value: Any) -> list[tuple[Any, Any]] | None:
 
 
 def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
-    """A container of the same kind, its parts as `replace` says; None for what is none."""
+    """A container of the same kind, its parts as `replace` makes them; None for other values."""
     kind = type(value)
     if kind is list:
         return [replace(v) for v in value]

@@ -1,4 +1,4 @@
-"""Calls of a function that describe it: what it returns and writes, as graphs over what stands for its arguments."""
+"""Calls of a function that describe it: its results and writes, as graphs over stand-ins for its arguments."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Write:
 
 @dataclass(slots=True)
 class Described:
-    """One description: its result as a pattern (see `Pattern`), the tensors in it, what is written, and what was noted."""
+    """One description: its result as a pattern (see `Pattern`), the tensors in it, the writes, and the notes."""
 
     pattern: Any
     new: list[New]

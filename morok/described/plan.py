@@ -1,4 +1,4 @@
-"""A described function as a plan: what it is given, what it computes, and what becomes of its results."""
+"""A described function as a plan: its inputs, its computation, and the use of its results."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class Part:
             execution.written = Spans([buffers[n] for n in written])
 
     def _slot(self, slots: list[_Slot], bound: Buffer, shapes: list[Any]) -> _Slot:
-        """Memory that nobody else knows; `bound` is what the plan has now."""
+        """Memory that nobody else knows; `bound` is the plan's present memory."""
         for k, slot in enumerate(slots):
             now = slot.counts()
             if now[0] - (slot.memory is bound) <= slot.least[0] and now[1:] <= slot.least[1:]:
@@ -290,11 +290,11 @@ class Plan:
         self._arrays = [a for a in _arrays(made.pattern) if any(a is b for b in _arrays(other.pattern))]
 
     def fits(self, call: Arguments) -> bool:
-        """True if this plan computes the call: False says nothing about what is changed and equal."""
+        """True if this plan computes the call; False may also mean changed and yet equal values."""
         return self.fits_tensors(call) and self.reach.unchanged()
 
     def fits_tensors(self, call: Arguments) -> bool:
-        """True if the tensors that the function reaches are what they were, and the call's are others."""
+        """True if the tensors that the function reaches are the same ones, and the call's are others."""
         changes = registry.changes[0]
         if changes != self._changes:
             if [t.uop for t in self.tensors] != self._nodes:  # nodes are compared by identity
@@ -335,7 +335,7 @@ class Plan:
         return self._outputs[0].made(slots, self.binds, call)
 
     def _claim(self, call: Arguments, leaves: Leaves) -> list[tuple[Lazy, UOp]]:
-        """See that nobody else reads the memory that is about to be written; which tensors become what then."""
+        """The tensors that change with the call; memory about to be written is taken from other readers first."""
         given = list(call.tensors.values())
         tensors = [t if t is not None else given[number or 0] for t, number in self._in_place]
         for t in tensors:
@@ -380,7 +380,7 @@ class Plan:
         return self._holders[1]
 
     def _finished(self, slots: list[list[_Slot | None]], call: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The result, where it is not a single tensor; and what tensors become."""
+        """The result, where it is not a single tensor, with the tensors that the call changes."""
         given = list(call.tensors.values())
         new: dict[int, Lazy] = {}
 
@@ -451,7 +451,7 @@ def _is_formula(t: Lazy) -> bool:
 
 
 def _owning(kind: type[Lazy], uop: UOp, device: str) -> Lazy:
-    """A tensor of these elements that shares no memory with what was there."""
+    """A tensor of these elements that shares no memory with earlier ones."""
     node = content(uop)
     while node.op in MOVEMENT:
         node = content(node.src[0])

@@ -202,7 +202,7 @@ class Reach:
             self._dict(path, f.__dict__, ".{}")
 
     def _object(self, path: str, value: Any) -> None:
-        """The attributes of an object, and what its methods reach."""
+        """The attributes of an object, and the objects that its methods reach."""
         if hasattr(value, "__dict__"):
             self._dict(path, vars(value), ".{}")
         slots = [

@@ -1,4 +1,4 @@
-"""Python values as keys: by type and bits, not by what `==` says."""
+"""Python values as keys: by type and bits, not by `==`."""
 
 from __future__ import annotations
 

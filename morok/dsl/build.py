@@ -22,7 +22,7 @@ class Mistake(Exception):
 
 
 class _Args(list[Any]):
-    """The arguments of an op or a call, unwrapped by whoever takes them."""
+    """The arguments of an op or a call, unwrapped by their reader."""
 
 
 class _Doc(str):

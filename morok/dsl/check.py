@@ -46,7 +46,7 @@ def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "")
 
 
 def check_bytes(content: bytes, file: str, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
-    """The same of bytes that were read already: whoever needs them twice reads them once."""
+    """The checked file of bytes that were read already, for callers that need the bytes twice."""
     return check_text(decode(content, file), file, dialect, pack)
 
 

@@ -1,4 +1,4 @@
-"""Compile-time expressions over Python values: what a guard, a `let` or a contract says where everything in it is known."""
+"""Compile-time expressions over Python values: the value of a guard, a `let` or a contract where everything in it is known."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ Compiled = Callable[[Mapping[str, Any], Steps], Any]
 
 
 def compiled(e: S.Expr) -> Compiled:
-    """An expression as a Python function of what its names stand for, and of the steps that it may take: the same as `Concrete`
-    says, where many values are tried.
+    """An expression as a Python function of the values of its names and of the steps that it may take: equal to `Concrete`, for
+    many values.
     """
     found = _compiled.get(id(e))
     if found is None:

@@ -105,7 +105,7 @@ class Emitter(Within):
             self.results(self.rule.externs[value.name], clause.names, names)
 
     def results(self, extern: S.Extern, names: Sequence[str], locals_: Sequence[str]) -> None:
-        """Tests that a helper's results are what it says they are."""
+        """Tests that a helper's results are as declared."""
         for p, name, local in zip(extern.results, names, locals_, strict=True):
             kind = p.type.name if isinstance(p.type, S.TName) else ""
             binding = self.rule.bindings.get(name)

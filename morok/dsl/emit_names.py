@@ -32,7 +32,7 @@ def helper_name(rule: CheckedRule, name: str) -> str:
 
 @dataclass(slots=True)
 class Tail:
-    """The text of what a row does after its tests.
+    """The text for a row after its tests.
 
     order  which of its rule's rows it belongs to
     lines  indented from 0; falls off the end where a clause fails, else returns

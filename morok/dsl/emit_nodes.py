@@ -230,7 +230,7 @@ class Nodes(Values):
         return self.assemble(info, operands, fields, self.wanted_dtype(info, e) if dtype is None else self.value(dtype))
 
     def field(self, name: str, e: S.Expr, kind: str) -> str:
-        """A static field: sequences, also of pairs, become tuples, and what nothing binds is a member of the field's enum."""
+        """A static field: sequences, also of pairs, become tuples, and an unbound name is a member of the field's enum."""
         if isinstance(e, S.EName) and name != "op" and e.name not in self.locals and e.name not in self.row.names:
             return f"_d.members[{e.name!r}]"
         infinite = id(e) in self.rule.unbounded

@@ -97,7 +97,7 @@ class Values(Names, ABC):
         return self.any(e)
 
     def checked(self, check: str, code: str) -> str:
-        """A value that is what it must be, or has none."""
+        """A value that passes a check, or has none."""
         self.raises = True
         return f"{check}({bare(code)})"
 
@@ -187,7 +187,7 @@ class Values(Names, ABC):
         return f"{'_' + FOLDS[name]}({', '.join(map(bare, given))})"
 
     def of_items(self, e: S.ECall, name: str) -> str:
-        """sum, all or any: Python's own where every item is known to be a number or a bool."""
+        """sum, all or any: Python's own where every item is a number or a bool."""
         over = e.args[0]
         inner = self.items(over)
         plain = isinstance(over, S.ERange) or (

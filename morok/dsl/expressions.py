@@ -1,4 +1,4 @@
-"""Checking what guards, `let` and targets build: nodes, and the values that become constants among their operands."""
+"""Checks of the nodes that guards, `let` and targets build, and of the values that become constants among their operands."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class Expressions(ValueExpressions):
     def _result_lanes(
         self, info: OpInfo, slots: dict[str, list[T]], operands: list[S.Expr], fields: list[S.Expr], result: T
     ) -> None:
-        """The number of lanes of what is made by listing them."""
+        """The number of lanes of a node made by listing them."""
         listed = (
             operands
             if info.name == "Vectorize"

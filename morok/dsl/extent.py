@@ -58,7 +58,7 @@ def named(what: str, name: str) -> tuple[str, str]:
 
 
 def merged(found: dict[tuple[str, str], Extent], extent: Extent) -> None:
-    """Note one more extent: of a thing that was tried twice, only what was tried both times."""
+    """Note one more extent: of a thing tried twice, the values tried both times."""
     key = extent.what, extent.of
     found[key] = extent if key not in found else found[key].meet(extent)
 
@@ -104,7 +104,7 @@ def texts(extents: Iterable[Extent]) -> list[str]:
 
 
 def plural(extent: Extent) -> str:
-    """The plural of what an extent is about."""
+    """The plural of an extent's subject."""
     return _WORDS.get(extent.what, extent.what).replace("{}", "").strip().replace("  ", " ")
 
 
@@ -121,13 +121,13 @@ def trips(vmax: Any, ends: Iterable[Any]) -> int | float:
 
 
 def axes_within(axes: Any, least: int, most: int, each: tuple[tuple[int, int], ...]) -> bool:
-    """True if a sequence of axes is one of those that were tried."""
+    """True if a sequence of axes is one of the tried ones."""
     found = [tuple(a) if isinstance(a, (tuple, list)) else a for a in axes] if isinstance(axes, (tuple, list)) else [None]
     return least <= len(found) <= most and all(a in each for a in found) and len(set(found)) == len(found)
 
 
 def numbers_within(values: Any, most: int, low: int, high: int) -> bool:
-    """True if a list of numbers, or of lists that are not empty, is one of those that were tried."""
+    """True if a list of numbers, or of lists that are not empty, is one of the tried ones."""
     if not isinstance(values, (tuple, list)):
         return False
     nested = [v for v in values if isinstance(v, (tuple, list))]

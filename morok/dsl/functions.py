@@ -41,7 +41,7 @@ class Function:
     partial: bool = False
 
     def kinds(self, operands: int) -> tuple[str, ...]:
-        """The kinds of so many operands: the last kind of `zip`, and of what folds, stands for any number of them."""
+        """The kinds of so many operands: the last kind of `zip`, and of a fold, stands for any number of them."""
         if self.params == ("several",) and operands > 1:
             return ("int",) * operands
         return (*self.params, *self.params[-1:] * (operands - len(self.params)))
@@ -53,7 +53,7 @@ class Function:
 
     @property
     def asked(self) -> bool:
-        """True if it is a fact of the dialect's own; how nodes compare, their dtypes and lanes are what every dialect tells."""
+        """True if it is a fact of the dialect's own; every dialect has the comparison of nodes, their dtypes and lanes."""
         return self.fact and self.name not in ("same", "dtype", "lanes")
 
 
@@ -76,7 +76,7 @@ def _comparison(name: str, value: Callable[[Any, Any], Any]) -> Function:
 def _fact(
     name: str, params: tuple[str, ...], result: str, code: Callable[..., str] | None = None, partial: bool = False
 ) -> Function:
-    """A fact: the dialect's function, and what the solver's domain knows by its name."""
+    """A fact: the dialect's function, and the one that the solver's domain has by its name."""
     return Function(name, params, result, name, code or (lambda g, e: g.asked(e)), lambda d, *e: d.fact(name, e), partial)
 
 

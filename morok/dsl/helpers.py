@@ -25,7 +25,7 @@ LONGEST: Final = 4_000_000  # characters of a module that are read
 
 
 class Unreadable(Exception):
-    """Why a helper cannot be named: what is wrong, and what would mend it."""
+    """The reason why a helper cannot be named, and the remedy."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

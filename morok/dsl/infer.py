@@ -93,7 +93,7 @@ def universe(dialect: Dialect) -> Universe:
 
 
 class T:
-    """The type of a node under inference: a class of elements, a class of lanes, and what it is of them.
+    """The type of a node under inference: a class of elements, a class of lanes, and its place in them.
 
     form  "value", "ptr" (a pointer to such elements), or "place" (storage: a pointer or a buffer, its own dtype is not looked at)
     """

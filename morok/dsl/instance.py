@@ -1,4 +1,4 @@
-"""A judgement about one firing: whether the lanes of what was matched and of what replaces it are the same terms.
+"""The judgement about one firing: are the lanes of the match and of its replacement the same terms?
 
 Whatever a rule says, where it fires all sizes and static fields are known. The lanes of its operands are unknowns, both sides are
 computed lane by lane and at every iteration of their axes, and compared by identity. No solver, and any size; but only the ops
@@ -37,7 +37,7 @@ class Unjudged(Exception):
 
 
 def exact(value: Any) -> tuple[type, str]:
-    """A static value, told apart from those that are only equal to it: 1 from True, 0.0 from -0.0, in sequences too."""
+    """A static value, told apart from equal ones of another kind: 1 from True, 0.0 from -0.0, in sequences too."""
     return value.__class__, repr(value)
 
 

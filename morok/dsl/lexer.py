@@ -100,14 +100,14 @@ class TokenLexer(Lexer):
     __future_interface__ = 2  # lark hands over its state, and in it what `parse` was given
 
     def __init__(self, lexer_conf: Any) -> None:
-        """Lark makes one of each parser's configuration; what to read comes with each parse."""
+        """One lexer for each parser's configuration, as Lark makes them; the text to read comes with each parse."""
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:
         return iter(lexer_state.text)
 
 
 def check_text(text: str, file: str) -> None:
-    """Refuse what is too long to read, or is no text: RuleLimitError, RuleEncodingError."""
+    """Errors for a text that is too long, or no text: RuleLimitError, RuleEncodingError."""
     if len(text) > MAX_BYTES:
         raise RuleLimitError(
             f"the file has {len(text):,} characters",

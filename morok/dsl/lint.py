@@ -195,7 +195,7 @@ def _as_expression(p: S.Pattern) -> str | None:
 
 
 def fits(rule: CheckedRule, p: S.PVar | S.POp, e: S.Expr) -> bool:
-    """True if what a part of the pattern says of dtypes, and of Invalid, surely holds of a part of the target."""
+    """True if the constraints of a part of the pattern, on dtypes and Invalid, surely hold of a part of the target."""
     if p.type is None:
         return True
     bound = rule.bindings.get(p.name) if isinstance(p, S.PVar) else None
@@ -204,7 +204,7 @@ def fits(rule: CheckedRule, p: S.PVar | S.POp, e: S.Expr) -> bool:
 
 
 def _matches(rule: CheckedRule, p: S.Pattern, e: S.Expr, bound: dict[str, str]) -> bool:
-    """True if the pattern certainly matches what the target builds, whatever its variables stand for."""
+    """True if the pattern certainly matches the target's result, for all values of its variables."""
     match p:
         case S.PVar():
             return fits(rule, p, e) and (p.name.startswith("_") or bound.setdefault(p.name, expr_text(e)) == expr_text(e))

@@ -40,7 +40,7 @@ def vocabulary() -> Vocabulary:
 
 
 class Parsed(NamedTuple):
-    """A file, as much of it as could be understood, and what could not."""
+    """A file, as much of it as could be understood, and the rest."""
 
     file: S.File
     comments: list[Comment]
@@ -48,7 +48,7 @@ class Parsed(NamedTuple):
 
 
 def excerpt(text: str, line: int, column: int, width: int = 1) -> str:
-    """The line, with carets under what is meant."""
+    """The line, with carets under the mistake."""
     lines = text.split("\n")
     if not 1 <= line <= len(lines):
         return ""

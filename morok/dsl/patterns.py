@@ -281,7 +281,7 @@ class Patterns:
         return replace(p, fields=tuple(fields))
 
     def _equal_lists(self, p: S.PStruct, info: OpInfo, fields: Sequence[S.PField]) -> None:
-        """Check what is written for two sequences of equal length: a name for all of one, or as many items as for the other."""
+        """Check the parts written for two sequences of equal length: a name for all of one, or as many items as for the other."""
         halves = [o.name for o in info.operands if o.many]
         if not p.rest and sum(f.name in halves for f in fields) == 1:
             self.r.fail(f"{' and '.join(halves)} of {info.name} are equally long", p, "both", "end with `..` to ignore the other")

@@ -102,7 +102,7 @@ class Resolver:
         return info
 
     def misdeclared(self, mistake: Mistake, at: S.Syntax) -> None:
-        """Report what the dialect gets wrong that a rule uses."""
+        """Report a mistake of the dialect that a rule uses."""
         error = self.make_error(DialectError, mistake.text(self.dialect.name), at.span, mistake.expected, "")
         if isinstance(error, DialectError):
             error.op, error.field = mistake.op, mistake.field
@@ -151,7 +151,7 @@ class Resolver:
     # dtypes
 
     def annotate(self, t: T, type_: S.TypeSyntax, what: str) -> bool:
-        """Constrain `t` by what is written behind a colon. Returns whether Invalid is allowed."""
+        """Constrain `t` by the text behind a colon. Returns True if Invalid is allowed."""
         with self.typing(what, type_):
             return self._annotate(t, type_)
 

@@ -1,4 +1,4 @@
-"""Rows: what a matcher tests before a rule applies, and what the rule's names stand for then.
+"""Rows: the tests that a matcher makes before a rule applies, and the values of the rule's names then.
 
 A row is a conjunction. Nodes are named by their path from the root: (0, 1) is operand 1 of operand 0. Behind a sequence the
 place of an operand is known only once the sequence's length is: a step of a path then says how far it lies behind that sequence

@@ -1,4 +1,4 @@
-"""Which dtype tests a row needs: those that its ops do not make superfluous.
+"""The dtype tests that a row needs: its ops make the others superfluous.
 
 An op makes a test superfluous only in a dialect whose types are closed: elsewhere its nodes may be of types that the dialect does
 not list, and every node whose type a rule looks at is tested.

@@ -18,7 +18,7 @@ _SAID: Final = "`result = x`, `result ~ x`, `x lanes y`, `x bits y`, `x scalar` 
 
 
 class Relation(NamedTuple):
-    """One of the things that `OpInfo.types` says: of what, which word, and the rest."""
+    """One relation of `OpInfo.types`: the operands, the word, and the rest."""
 
     of: str
     word: str
@@ -69,7 +69,7 @@ def _named(name: str, slots: Slots, result: T) -> Sequence[T]:
 
 
 def _mask(universe: Universe, names: Sequence[str]) -> int:
-    """The dtypes of these names, and of the classes of these names; what the dialect does not have is left out."""
+    """The dtypes of these names, and of the classes of these names; names that the dialect does not have are left out."""
     found = 0
     for name in names:
         found |= universe.any if name == "any" else universe.classes.get(name, universe.bits.get(name, 0))

@@ -1,4 +1,4 @@
-"""The syntax tree of `.rules` files: what the parser makes and the formatter prints.
+"""The syntax tree of `.rules` files, made by the parser and printed by the formatter.
 
 Every node has a `span`, which takes no part in comparisons, so that two rules with the same text anywhere are equal.
 """

@@ -1,4 +1,4 @@
-"""From rows to a decision tree, as Python text: what several rows test is tested once, and the rows keep their order.
+"""From rows to a decision tree, as Python text: a test of several rows is made once, and the rows keep their order.
 
 The rows of one op are cut into spans. In a span one test is made first, and for each of its outcomes the rows that are left
 (those that agree with it, and those that do not care) are treated in the same way. A row whose tests nobody shares is
@@ -228,7 +228,7 @@ class Tree:
         return test, path, hot, rest
 
     def sound(self, row: Row) -> Row | None:
-        """The row where the root is known not to be Invalid. Nor are its operands of its dtype then: arithmetic is strict."""
+        """The row where the root is not Invalid. Nor are its operands of its dtype then: arithmetic is strict."""
         sound: set[Path] = set()
         stack: list[Path] = [()]
         while stack:

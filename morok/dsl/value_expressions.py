@@ -1,4 +1,4 @@
-"""Checking compile-time values, facts, sequences and calls: what each yields, and of which dtype."""
+"""Checks of compile-time values, facts, sequences and calls: the kind of value of each, and its dtype."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BOUND_VALUE: Final = "a value that the pattern binds, as @const(v) does, has a 
 
 
 class ValueExpressions(ABC):
-    """Walks expressions; what the pattern bound is in the resolver, the variables of comprehensions are here."""
+    """A walk over expressions; the pattern's bindings are in the resolver, the variables of comprehensions are here."""
 
     def __init__(self, resolver: Resolver, externs: Mapping[str, S.Extern]) -> None:
         self.r = resolver
@@ -59,7 +59,7 @@ class ValueExpressions(ABC):
         return made, v
 
     def is_of(self, made: S.Expr, v: Value) -> None:
-        """Record what an expression yields."""
+        """Record the value of an expression."""
         self.r.sort(made, v.sort)
         if v.bounds:
             self.r.unbounded.append((made, v.bounds))
@@ -418,7 +418,7 @@ class ValueExpressions(ABC):
             self.r.fail(f"{e.name} takes {n} argument{'s' if n > 1 else ''}, not {len(e.args)}", e)
 
     def _asked(self, name: str, e: S.ECall) -> None:
-        """That the dialect declares what is asked of it."""
+        """An error unless the dialect declares the fact that is asked for."""
         if name not in self.r.dialect.facts and not (name in ("vmin", "vmax") and name in self.r.dialect.inline):
             known = ", ".join(self.r.dialect.facts) or "nothing"
             message = f"it has no {name}, which a rule asks for; it declares {known}"

@@ -121,7 +121,7 @@ def where(condition: Any, yes: Any, no: Any) -> int:
 
 
 def inverse(axes: Sequence[Any]) -> tuple[int, ...]:
-    """The permutation that undoes one: of what is none, no value."""
+    """The permutation that undoes one; no value for other sequences."""
     found = [integer(a) for a in axes]
     places = {a: k for k, a in enumerate(found)}
     if len(places) != len(found) or any(k not in places for k in range(len(found))):

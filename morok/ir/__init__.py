@@ -1,4 +1,4 @@
-"""The node, and what each op means."""
+"""The node, and the meaning of each op."""
 
 
 def live() -> int:

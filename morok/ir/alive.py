@@ -1,4 +1,4 @@
-"""Tables of what is alive, by what it is made of: one object for each key, for as long as somebody has it."""
+"""Tables of live objects, by key: one object for each key, for as long as somebody has it."""
 
 from __future__ import annotations
 

@@ -71,14 +71,14 @@ def _exact_fits(op: Op, operands: tuple[UOp, ...], arg: Any = None) -> bool:
 
 
 def _says_shape(node: UOp) -> bool:
-    """Truth of a node having a shape of its own, or by what it is made of."""
+    """True if a node has a shape of its own, or by its operands."""
     while node.op in _ALIKE:
         node = node.src[0]
     return node.op in _LISTED or (has_shape(node) and node.dtype is not dtypes.void)
 
 
 def _shape(node: UOp) -> tuple[UOp, ...]:
-    """The sizes of a tensor's axes, as nodes. Undefined of what has no shape of its own, as a kernel's parameter."""
+    """The sizes of a tensor's axes, as nodes. Undefined for a node without a shape of its own, as a kernel's parameter."""
     if not _says_shape(node):
         raise Undefined
     return tuple(UOp.const(n, dtypes.index) if isinstance(n, int) else n for n in shape_of(node))
@@ -245,7 +245,9 @@ class _Morok:
         return d.scalar()
 
     def lanes_of(self, node: UOp) -> tuple[UOp, ...]:
-        """The lanes of a vector as scalars: of what rearranges lanes those that it takes, arithmetic lane by lane."""
+        """The lanes of a vector as scalars: a node that rearranges lanes gives those that it takes, arithmetic is done lane by
+        lane.
+        """
         found: dict[UOp, tuple[UOp, ...]] = {}
         for n in node.toposort():
             count, op = n.dtype.count, n.op

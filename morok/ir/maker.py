@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class _Maker(threading.local):
-    """Who is creating nodes in this thread: None for the user, whose frame is recorded, else what to record instead."""
+    """The maker of nodes in this thread: None for the user, whose frame is recorded, else the origin to record instead."""
 
     origin: Origin | None = None
     stage: str = ""  # what a rewriting in progress calls itself

@@ -24,7 +24,7 @@ LONGEST: Final = 256  # steps that a chain may have; beyond them it is not exten
 
 
 def rewritten(origin: Origin | None, stage: str, rule: str) -> Origin:
-    """The origin of what `rule` makes, in `stage`, of a node of origin `origin`."""
+    """The origin of a node that `rule` makes, in `stage`, of one of origin `origin`."""
     if origin is None or len(origin) == 2:
         return (origin, stage, rule, 1)
     if origin[3] >= LONGEST:

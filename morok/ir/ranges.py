@@ -110,7 +110,7 @@ def free_of_axes(x: UOp, axes: Iterable[tuple[int, int]]) -> bool:
 
 
 def replace_range(root: UOp, r: UOp, value: UOp) -> UOp:
-    """`root` with `value` for the range `r` wherever it is open: what closes `r` inside keeps it, as it is another loop's.
+    """`root` with `value` for the range `r` wherever it is open: an op that closes `r` inside keeps it, as it is another loop's.
 
     Raises Undefined where a loop inside closes a range that `value` depends on: there it would mean something else. Who may
     choose gives that loop an id of its own first; a rule does not apply. Linear in the graph.

@@ -38,7 +38,7 @@ _VIEWS: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink,
 
 
 def has_shape(node: UOp) -> bool:
-    """True if a node says how many axes it has: not so a kernel's parameters and what it allocates, seen through views."""
+    """True if a node has a known number of axes: not so a kernel's parameters and allocations, seen through views."""
     while node.op in _VIEWS:
         node = node.src[0]
     return not node.dtype.is_ptr and node.op is not Op.Param and node.op is not Op.Bufferize

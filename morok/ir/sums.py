@@ -334,7 +334,7 @@ def negated(x: UOp) -> UOp | None:
 
 @helper
 def support(x: UOp) -> tuple[UOp, int] | None:
-    """(s, m) with s <= x <= m*s: s is x with 1 for every coefficient, for a sum of what is not negative."""
+    """(s, m) with s <= x <= m*s: s is x with 1 for every coefficient, for a sum of terms that are not negative."""
     if x.op not in LINEAR:
         return None
     parts, k = terms(x)

@@ -231,7 +231,7 @@ class UOp(_Cell):
     def const(value: Any, dtype: DType | None = None) -> UOp:
         """A constant, wrapped or rounded to `dtype`; without one bool, index or f32 by the value's type.
 
-        At a vector dtype every lane is `value`; a sequence gives the lanes one by one. IRTypeError for what is no number of
+        At a vector dtype every lane is `value`; a sequence gives the lanes one by one. IRTypeError for anything but a number of
         the dtype.
 
         >>> UOp.const(300, dtypes.i8).arg
@@ -274,7 +274,7 @@ class UOp(_Cell):
 
     @staticmethod
     def var(name: str, dtype: DType = _INDEX, vmin: int | float | None = None, vmax: int | float | None = None) -> UOp:
-        """A free variable; integers may have bounds narrower than their dtype's. IRTypeError for what is no dtype.
+        """A free variable; integers may have bounds narrower than their dtype's. IRTypeError for anything but a dtype.
 
         >>> UOp.var("x", dtypes.index, 0, 31).text()
         'x: index[0..=31]'
@@ -286,7 +286,7 @@ class UOp(_Cell):
     def range(
         end: UOp | int, id: int, axis: AxisType = AxisType.Loop, renumbered: bool = False, deps: tuple[UOp, ...] = ()
     ) -> UOp:
-        """A loop over [0, end): the node is its counter. `deps` are done before it begins. IRTypeError for what is no node.
+        """A loop over [0, end): the node is its counter. `deps` are done before it begins. IRTypeError for anything but nodes.
 
         >>> UOp.range(8, 0).vmax
         7
@@ -391,7 +391,9 @@ class UOp(_Cell):
         return UOp.new(Op.Bitcast, (self,), dtype=dtype)
 
     def like(self, value: Any) -> UOp:
-        """The constant `value` at this node's dtype; a node is returned as it is. IRTypeError for what is no number of the dtype.
+        """The constant `value` at this node's dtype; a node is returned as it is.
+
+        IRTypeError for anything but a number of the dtype.
 
         >>> UOp.var("x", dtypes.i8).like(3).dtype
         i8
@@ -576,7 +578,7 @@ class UOp(_Cell):
     def substitute(self, mapping: Mapping[UOp, UOp]) -> UOp:
         """This graph with every node of `mapping` replaced at once; replacements are not searched. Linear in the graph.
 
-        IRTypeError for what is no node.
+        IRTypeError for anything but nodes.
 
         >>> x, y = UOp.var("x", dtypes.i32), UOp.var("y", dtypes.i32)
         >>> (x + 1).substitute({x: y}).text()

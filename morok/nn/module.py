@@ -181,7 +181,7 @@ class Module:
 
 
 class Sequential(Module):
-    """Layers, or functions of a tensor, one after the other. ArgumentTypeError for what cannot be called.
+    """Layers, or functions of a tensor, one after the other. ArgumentTypeError for anything that cannot be called.
 
     >>> nn.Sequential(Tensor.relu, Tensor.sum)(Tensor([-1, 2])).item()
     2
@@ -202,7 +202,7 @@ class Sequential(Module):
 
 
 def _copy(value: Any, path: str) -> Array:
-    """An array of one's own: what the caller does with theirs later is theirs."""
+    """An array of its own: changes of the caller's array leave it alone."""
     import numpy as np
 
     try:

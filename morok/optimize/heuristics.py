@@ -218,14 +218,14 @@ def _after_reductions(ast: UOp, outputs: list[UOp]) -> list[UOp]:
 
 
 def _fill(s: Scheduler, accesses: Accesses, ranges: list[UOp]) -> None:
-    """Loops that fill local buffers, which run along the buffer or along what they read."""
+    """The vectorization of loops that fill local buffers: along the buffer, or along the memory that they read."""
     for r in ranges:
         if accesses.unit(r, stores=True) > 0 and length_of(r) > 1:
             upcast(s, r, native(s), STREAM_VECTORS)
 
 
 def _rows(s: Scheduler, accesses: Accesses, inner: list[UOp], reduced: list[UOp]) -> None:
-    """Reductions, and then loops over what uses their results: each is vectorized along memory, as if it were alone."""
+    """The vectorization of reductions, and then of loops over the uses of their results: each along memory, as if alone."""
     lanes = native(s)
     for r in reduced:
         if accesses.unit(r) > 0 and length_of(r) >= lanes:
@@ -309,7 +309,7 @@ def _grouped(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: list
 
 
 def _along_reductions() -> bool:
-    """True if the settings ask for vectors along what is reduced, in place of outputs."""
+    """True if the settings ask for vectors along reduced axes, in place of outputs."""
     return config.K_VECTORIZE.value or config.NO_OUTPUT_UPCAST.value
 
 

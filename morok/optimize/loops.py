@@ -15,7 +15,7 @@ from morok.passes.ranges import const_end
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """Every scalar access of a kernel, as a sum of ranges; `places` are those that the loads read."""
+    """Every scalar access of a kernel, as a sum of ranges; `places` are those of the loads."""
 
     places: list[UOp]
     loads: list[Linear]
@@ -86,8 +86,9 @@ def upcast(s: Scheduler, r: UOp, lanes: int, vectors: int) -> None:
 
 
 def vectorize(s: Scheduler, r: UOp, amount: int) -> None:
-    """UPCAST by `amount`, and what remains of the range altogether, as far as lanes go; nothing where outputs are not to be
-    vectorized."""
+    """UPCAST by `amount`, and the remainder of the range altogether, as far as lanes go; nothing where outputs may not be
+    vectorized.
+    """
     rest = length_of(r) % amount
     if config.NO_OUTPUT_UPCAST.value or amount < 2 or amount * s.lanes(r) > MAX_LANES:
         return

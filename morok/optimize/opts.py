@@ -1,4 +1,4 @@
-"""Optimizations of one kernel: what can be done to its loops, checked and applied (stage 7).
+"""Optimizations of one kernel: changes of its loops, checked and applied (stage 7).
 
 A Scheduler holds a kernel and its ranges in nesting order. Each Opt names a range by its number in that order (UPCAST, LOCAL,
 THREAD, SWAP, PADTO, STRIP, BLOCK), or among the ranges being reduced (UNROLL, GROUP, GROUPTOP). PACK names a buffer by its slot,
@@ -180,7 +180,7 @@ class Scheduler:
         return [r for r in self.ranges if r.arg[1] in _REDUCED]
 
     def lanes(self, along: UOp | None = None) -> int:
-        """Lanes of the widest vector so far; of those that depend on the range `along`, if one is given."""
+        """The lanes of the widest vector so far; of the vectors that depend on the range `along`, if one is given."""
         most = 1
         for ranges in {n.ranges for n in self.nodes}:
             if along is None or along in ranges:
@@ -198,7 +198,7 @@ class Scheduler:
         return [r for r in self.reduced_ranges if r in ordered]
 
     def fills_within(self, r: UOp) -> bool:
-        """True if what a local buffer is filled with depends on the range `r`, so that it holds one iteration's at a time."""
+        """True if the contents of a local buffer depend on the range `r`, so that it holds one iteration's at a time."""
         return any((n.op in (Op.Barrier, Op.Bufferize) or _is_shared(n)) and r in n.ranges for n in self.nodes)
 
     def kernel(self) -> UOp:
@@ -470,7 +470,7 @@ class Scheduler:
         return inner
 
     def cut(self, r: UOp, at: int) -> UOp:
-        """Two loops in place of the loop over `r`: over [0, at), whose range is returned, and over what remains.
+        """Two loops in place of the loop over `r`: over [0, at), whose range is returned, and over the rest.
 
         Outputs are stored by one and by the other, inside the same outer loops; a reduction becomes the sum (or product,
         maximum ..) of the two, which is the same fold in another order.

@@ -1,4 +1,4 @@
-"""Copies of what inner loops read again and again, in the order in which they read it.
+"""Copies of memory that inner loops read again and again, in the order in which they read it.
 
 A matrix product reads the same columns of one factor for every row: copied once into a small buffer, they lie next to each other,
 in few cache lines and pages. Copying changes no value, so the kernel computes what it did.
@@ -43,7 +43,7 @@ def is_plain(read: UOp) -> bool:
 
 
 def inner_ranges(read: UOp, outer: Collection[UOp]) -> list[UOp]:
-    """The ranges that the copy for a read runs over, those that become lanes last: they lie next to each other."""
+    """The ranges that the copy for a read runs over, lanes last: they lie next to each other."""
     found = [r for r in read.src[1].ranges if r not in outer]
     return sorted(found, key=lambda r: (r.arg[1] is AxisType.Upcast, r.arg[1].priority, r.arg[0]))
 
@@ -82,7 +82,7 @@ def pack(ast: UOp, slot: int, outer: Collection[UOp], target: Target) -> UOp:
 
 
 def _copy(read: UOp, inner: Sequence[UOp], lengths: Sequence[int], ids: Iterator[int], number: int, target: Target) -> UOp:
-    """The local buffer `number`, once it is filled with what `read` reads over the ranges `inner`."""
+    """The local buffer `number`, once it is filled with the elements that `read` reads over the ranges `inner`."""
     index = linear(read.src[1])
     across = target.vector_bytes // read.dtype.itemsize
     known = list(zip(inner, lengths, strict=True))

@@ -1,4 +1,4 @@
-"""PADTO: a range as long as a vector or a block wants it, with nothing done in what was added."""
+"""PADTO: a range as long as a vector or a block wants it, with no effect in the added part."""
 
 from __future__ import annotations
 

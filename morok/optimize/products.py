@@ -1,4 +1,4 @@
-"""Sums of products, and what else is computed in tiles: which loops are rows and columns, how large a tile is, what is copied."""
+"""Sums of products, and other computation in tiles: the loops that are rows and columns, the size of a tile, the copies."""
 
 from __future__ import annotations
 
@@ -125,8 +125,9 @@ def transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp,
 
 
 def turn(s: Scheduler, read: UOp, written: UOp, lanes: int) -> None:
-    """A tile of vectors along `read` by whole lines of memory along `written`, so that what is written need not be read first;
-    tiles follow each other along `read`, in the order in which memory is read ahead."""
+    """A tile of vectors along `read` by whole lines of memory along `written`, so that lines need not be read before they are
+    written; tiles follow each other along `read`, in the order in which memory is read ahead.
+    """
     if read.arg[0] < written.arg[0]:
         read, written = _swapped(s, read, written)
     stored = max((n.src[1].dtype.itemsize for n in s.ast.toposort() if n.op is Op.Store), default=4)

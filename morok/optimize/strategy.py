@@ -93,7 +93,7 @@ class Beam:
 class Explicit:
     """The strategy that gives every kernel these optimizations, in this order; `t.contiguous(*opts)` gives one kernel others.
 
-    ConfigError for what is no list of Opts; OptError, once a kernel is compiled, where it cannot have one of them.
+    ConfigError for anything but a list of Opts; OptError, once a kernel is compiled, where it cannot have one of them.
 
     >>> Explicit([Opt(OptOp.UPCAST, 0, 4)]).settings()["opts"]
     'UPCAST(0, 4)'
@@ -132,7 +132,7 @@ class OptimizerConfig:
     no_output_upcast  True if outputs may not be
     search_cuts       decisions where to cut a program into kernels that are timed both ways
 
-    ConfigError for what is no strategy, and for a field outside its values.
+    ConfigError for anything but a strategy, and for a field outside its values.
 
     >>> Tensor([1, 2]).sum().realize(config=OptimizerConfig(Unoptimized(), threads=1)).item()
     3
@@ -209,7 +209,7 @@ class OptimizerConfigBuilder:
         return self
 
     def k_vectorize(self, on: bool = True) -> OptimizerConfigBuilder:
-        """This builder, with reductions vectorized or not. ConfigError for what is no bool.
+        """This builder, with reductions vectorized or not. ConfigError for anything but a bool.
 
         >>> OptimizerConfig.builder().k_vectorize().build().k_vectorize
         True
@@ -218,7 +218,7 @@ class OptimizerConfigBuilder:
         return self
 
     def no_output_upcast(self, on: bool = True) -> OptimizerConfigBuilder:
-        """This builder, with outputs kept from vectors or not. ConfigError for what is no bool.
+        """This builder, with outputs kept from vectors or not. ConfigError for anything but a bool.
 
         >>> OptimizerConfig.builder().no_output_upcast().build().no_output_upcast
         True

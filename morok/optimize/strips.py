@@ -89,7 +89,7 @@ def strip(ast: UOp, fold: UOp, r: UOp, target: Target) -> UOp:
 
 
 def _along(r: UOp, length: int, axis: AxisType, lanes: int, ids: Iterator[int]) -> Iterator[tuple[UOp, list[UOp]]]:
-    """The places of a strip, with the loops over them: some lanes at a time, then what is left."""
+    """The places of a strip, with the loops over them: some lanes at a time, then the rest."""
     done = 0
     while done < length:
         step = min(lanes, length - done)

@@ -35,7 +35,7 @@ SMALL: Final = Target("", vector_bytes=16)  # where no machine is named
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """The widths of a target, in lanes, and what has been found out about the vectors of one graph.
+    """The widths of a target, in lanes, and the facts found about the vectors of one graph.
 
     limit     lanes that one op computes at most
     whole     whether accesses stay as wide as the program has them: the code generator splits them
@@ -318,7 +318,7 @@ def _is_number(x: UOp) -> bool:
 
 
 def _is_accumulator(x: UOp) -> bool:
-    """True if a vector is what a register holds."""
+    """True if a vector is the contents of a register."""
     if x.op is not _LOAD or x.src[0].op is not _INDEX:
         return False
     d = x.src[0].src[0].dtype

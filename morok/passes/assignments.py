@@ -19,7 +19,9 @@ from morok.passes.rangeify.state import STORAGE, State
 
 
 class OverwrittenTooEarly(Exception):
-    """A kernel reads `contents`, a Buffer or the Bufferize of an Assign, together with what overwrites it, or behind that."""
+    """The error of a kernel that reads `contents`, a Buffer or the Bufferize of an Assign, together with the write over it, or
+    behind that.
+    """
 
     def __init__(self, contents: UOp) -> None:
         self.contents = contents
@@ -78,7 +80,7 @@ def assigned(node: UOp) -> UOp:
 
 
 def with_copy(roots: Sequence[UOp], state: State, contents: UOp) -> tuple[list[UOp], dict[UOp, UOp]]:
-    """Roots whose readers of `contents` read a copy of it, and what each node of theirs has become.
+    """Roots whose readers of `contents` read a copy of it, and the new form of each of their nodes.
 
     `state` is what rangeify made of `roots`. Assignments still write to the buffer itself.
     """

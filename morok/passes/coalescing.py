@@ -90,7 +90,7 @@ class _Block:
             self.add(place, user)
 
     def add(self, place: UOp, user: UOp) -> None:
-        """Count what a vector of places is loaded or stored by: as few accesses as the target can make of it."""
+        """Count the accesses of a vector of places: as few as the target can make."""
         times = self.blocks * math.prod([_length(r) for r in user.ranges if not launched(r)])
         index, apart = place.src[1], False
         while index.op is Op.Where:  # a gate; lanes behind different gates are accesses of their own

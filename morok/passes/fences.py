@@ -1,4 +1,4 @@
-"""Stage 12, before loops are launched: what the hardware's order of blocks and threads must not change.
+"""Stage 12, before loops are launched: kernels that depend on an order of blocks and threads are refused.
 
 Blocks run in any order and never wait for each other; the threads of a block wait for each other at barriers only. Each block has
 shared memory of its own, which holds nothing when the block begins.

@@ -1,4 +1,6 @@
-"""Stage 12, what rules/target/gpudims.rules asks of the whole kernel: its dimensions, their order, the limits of the hardware."""
+"""Stage 12, helpers of rules/target/gpudims.rules about the whole kernel: its dimensions, their order, the limits of the
+hardware.
+"""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def _kernel(
         done.update(zip(other.src[1:], loops, strict=True))
 
     def slot(storage: UOp) -> UOp:
-        """The DefineGlobal for what an Index reads."""
+        """The DefineGlobal of the buffer that an Index reads."""
         holder = holders[storage] if storage.op is Op.Bufferize else storage
         buffer = base(holder)
         if buffer not in slots:
@@ -299,7 +299,7 @@ def _kernel(
 
 
 def _row(node: UOp, operands: list[UOp], number: int) -> UOp:
-    """The local buffer `number`, once it is filled with what a Bufferize inside the kernel holds."""
+    """The local buffer `number`, once it is filled with the values of a Bufferize inside the kernel."""
     value, *ranges = operands
     buffer = UOp.new(Op.DefineLocal, (), number, node.dtype.ptr(_extent(node), AddrSpace.LOCAL))
     filled = buffer.index(_flat(ranges, ranges)).store(value).end(*ranges)
@@ -325,13 +325,13 @@ def _place(storage: UOp, indices: list[UOp]) -> UOp:
 
 
 def _name(kind: str, ranges: list[UOp]) -> str:
-    """reduce_64x128: what it does and the sizes of its loops."""
+    """reduce_64x128: the kind of a kernel and the sizes of its loops."""
     sizes = [str(r.src[0].arg) if r.src[0].op is Op.Const else "n" for r in ranges]
     return "_".join([kind, "x".join(sizes)] if sizes else [kind])
 
 
 def dependencies(kernels: Sequence[UOp]) -> list[list[int]]:
-    """For each kernel the positions of those that must have run before it."""
+    """The positions of the kernels that must have run before each one."""
     position = {k: i for i, k in enumerate(kernels)}
     out: list[list[int]] = []
     for kernel in kernels:

@@ -1,4 +1,4 @@
-"""Taking lanes out of vectors, what they are made of being looked through."""
+"""Lanes taken out of vectors, with a look through the ops that made these."""
 
 from __future__ import annotations
 

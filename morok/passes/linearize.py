@@ -105,7 +105,7 @@ def _innermost(ranges: frozenset[UOp], depth: dict[UOp, int]) -> UOp | None:
 
 
 def _unit_dependencies(nodes: list[UOp], parent: dict[UOp, UOp | None]) -> dict[UOp, set[UOp]]:
-    """For each unit the units of the same loop that it needs, directly or through what lies between."""
+    """The units of the same loop that each unit needs, directly or through nodes between."""
     needs: dict[UOp, frozenset[UOp]] = {}
     out: dict[UOp, set[UOp]] = {}
     for n in nodes:

@@ -41,7 +41,7 @@ def _named(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 
 def _is_plain(node: UOp) -> bool:
-    """True if what names a loop, a variable or a hardware index depends on numbers only."""
+    """True if the name of a loop, a variable or a hardware index depends on numbers only."""
     return all(s.op is Op.Const for s in node.src)
 
 

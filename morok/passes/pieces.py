@@ -1,4 +1,4 @@
-"""Kernels run a piece at a time, one after the other, so that what they pass on stays in a cache.
+"""Kernels run a piece at a time, one after the other, so that intermediate results stay in a cache.
 
 The scores of attention are large, and three kernels in turn write and read all of them in memory. But each works on a head at a
 time: run for the first head all three, then for the second, and the scores of one head are all that is kept. The outermost loops
@@ -107,7 +107,7 @@ class _Link:
 
 
 def _runs(steps: Sequence[Step], groups: Sequence[Sequence[int]]) -> list[list[_Link]]:
-    """Steps that run alone, one after the other, each of which reads what the one before has written."""
+    """Steps that run alone, one after the other, each reading the result of the one before."""
     links: dict[UOp, tuple[int, int, tuple[int, ...]] | None] = {}
     runs: list[list[_Link]] = [[]]
     for group in groups:

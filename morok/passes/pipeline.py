@@ -142,7 +142,7 @@ def unwatched() -> Iterator[None]:
 
 
 def _groups(stage: Stage, target: Target) -> tuple[str, ...]:
-    """The stage's groups, without those for instructions that `target` lacks, or has; then those that the target adds."""
+    """The stage's groups, without those for instructions that `target` lacks, or has; then the groups that the target adds."""
     groups = list(_wanted(stage.groups, target))
     for rules in _added(stage, target):
         if not isinstance(rules, str):
@@ -165,7 +165,7 @@ def _added(stage: Stage, target: Target) -> tuple[str | RuleSet, ...]:
 
 
 def _wanted(groups: tuple[str, ...], target: Target) -> tuple[str, ...]:
-    """The groups that are not for instructions that `target` lacks, or has."""
+    """The groups without those for instructions that `target` lacks, or has."""
     wanted = {
         "multiply_add": target.fma,
         "transcendental": bool(target.unsupported),

@@ -1,4 +1,4 @@
-"""Stage 11, what is global about reductions: which of them run in one loop.
+"""Stage 11, the global part of reductions: those that share one loop.
 
 The rules of rules/loops/accumulate.rules make a loop of each Reduce. Before them, `separate_loops` gives reductions that wait for
 each other ranges of their own; behind them, `share_loops` joins the loops over the same ranges, none of which waits for another.
@@ -90,7 +90,7 @@ def _check_fold_fits(fold: UOp, source: UOp) -> None:
 
 
 def substitute_open(root: UOp, mapping: dict[UOp, UOp]) -> UOp:
-    """`root` with open ranges replaced; what closes such a range keeps it."""
+    """`root` with open ranges replaced; an op that closes such a range keeps it."""
     done: dict[UOp, UOp] = dict(mapping)
     for node in root.toposort():
         if node in done:

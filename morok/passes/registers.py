@@ -36,7 +36,7 @@ _LANEWISE: Final = frozenset({*PARAMS, Op.Bitcast})
 
 
 def cut_registers(root: UOp, target: Target) -> UOp:
-    """`root` with accumulators, and what is added to them, no wider than the target's registers, and no Gep of a Cat."""
+    """`root` with accumulators, and their addends, no wider than the target's registers, and no Gep of a Cat."""
     wide: dict[UOp, int] = {}
     joined = False
     for n in toposort((root,)):
@@ -160,7 +160,7 @@ class _Cutter:
         return intern(Op.Group, void, tuple(steps), None)
 
     def loaded(self, load: UOp, kept: UOp, lanes: Lanes) -> UOp | None:
-        """Lanes of what a wide register holds."""
+        """Lanes of a wide register's contents."""
         place = load.src[0]
         pointer = self.nodes.get(place.src[0])
         if pointer is None:

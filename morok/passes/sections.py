@@ -12,7 +12,7 @@ from morok.passes.shown import show
 
 
 def printed() -> Callable[[str, State], None]:
-    """An observer of `rangeify` that prints what each pass did."""
+    """An observer of `rangeify` that prints the result of each pass."""
     names = [name for name, _ in PASSES]
     shown = [""]
 

@@ -1,4 +1,4 @@
-"""Where what the stages did is printed: on standard error under MOROK_DEBUG=ir, on standard output by `morok trace`."""
+"""The stream for the stages' listings: standard error under MOROK_DEBUG=ir, standard output for `morok trace`."""
 
 from __future__ import annotations
 

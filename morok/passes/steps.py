@@ -1,4 +1,4 @@
-"""The graph algorithms of the stages, each as (program, target) -> program: what the page names."""
+"""The graph algorithms of the stages, each as (program, target) -> program, for the page."""
 
 from __future__ import annotations
 

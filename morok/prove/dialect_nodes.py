@@ -176,7 +176,7 @@ class OpNodes:
             self.add(Mistake("", "build", made, f"a node of {self.info.name}"))
 
     def folds(self, names: Sequence[str], result: str) -> Iterator[bool]:
-        """True for each trial in which constants make a constant."""
+        """For each trial True if the constants make a constant."""
         for values in itertools.product(*(self.values[n][:2] for n in names)):
             try:
                 node = self._build(tuple(_constant(self.dialect, n, v) for n, v in zip(names, values, strict=True)), result)

@@ -47,7 +47,7 @@ class Product:
 
 
 def in_order(x: Expr, y: Expr, p: Expr, v: Expr, r: Expr) -> Expr:
-    """The order of p = x * y and r = x * v."""
+    """A condition that p = x * y and r = x * v are ordered as y and v are, by the sign of x."""
     return smt.And(
         smt.Implies(smt.And(x >= 0, y <= v), p <= r),
         smt.Implies(smt.And(x >= 0, v <= y), r <= p),

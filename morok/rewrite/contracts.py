@@ -1,4 +1,4 @@
-"""Helpers' contracts, asserted at each call (MOROK_CHECK=1): `requires` on the arguments, `ensures` on what comes back.
+"""Helpers' contracts, asserted at each call (MOROK_CHECK=1): `requires` on the arguments, `ensures` on the results.
 
 A contract is about values, a call is about nodes: both are evaluated on a few assignments to the leaves below the nodes.
 """
@@ -72,7 +72,7 @@ def check_call(extern: S.Extern, dialect: Dialect, args: Sequence[Any], result: 
 
 
 def admissible(extern: S.Extern, dialect: Dialect, args: Sequence[Any], seed: int = 0) -> bool:
-    """True if arguments satisfy what a helper requires, and have values, as far as a few assignments tell."""
+    """True if arguments satisfy a helper's `requires`, and have values, as far as a few assignments tell."""
     call = Call(extern, dialect, args)
     valued = False
     for at in call.assignments(seed):
@@ -89,7 +89,7 @@ def admissible(extern: S.Extern, dialect: Dialect, args: Sequence[Any], seed: in
 
 
 class Call:
-    """The arguments of a call, and what their values are."""
+    """The arguments of a call, and their values."""
 
     def __init__(self, extern: S.Extern, dialect: Dialect, args: Sequence[Any]) -> None:
         self.dialect = dialect

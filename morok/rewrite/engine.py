@@ -136,7 +136,7 @@ _next_memo_key = count(1)
 
 
 def _memo_key(what: What) -> int:
-    """A number for what these rules make of a node."""
+    """A number for the effect of these rules on a node."""
     found = _memo_keys.get(what)
     if found is None:
         found = _memo_keys.setdefault(what, next(_next_memo_key))

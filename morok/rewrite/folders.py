@@ -1,4 +1,4 @@
-"""The folders of the built-in rule files and of their ledger, and what tells built-in files from those of packs."""
+"""The folders of the built-in rule files and of their ledger, and the test that tells built-in files from those of packs."""
 
 from __future__ import annotations
 

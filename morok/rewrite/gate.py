@@ -1,4 +1,4 @@
-"""The gate: where rules become a matcher, what nothing vouches for is refused."""
+"""The gate: rules become a matcher here, and a rule that nothing vouches for is refused."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Gate(Protocol):
         """The recorded verdicts on the rules of a built-in file, by their own names."""
 
     def dialect_digest(self, dialect: Dialect) -> str:
-        """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself."""
+        """A digest of all that proofs about a foreign dialect may depend on, its own declarations included."""
 
 
 def gate() -> Gate:

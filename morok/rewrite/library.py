@@ -82,7 +82,7 @@ def _stamp(path: Path) -> Stamp:
 
 
 class _Built:
-    """A built-in file, and what the gate says about its groups.
+    """A built-in file, and the gate's answers about its groups.
 
     limits    of its rules, where all of them are as they were proved: nothing need be parsed. None where that is not known
     compared  the file has been compared with its page rule by rule, if that was necessary
@@ -248,7 +248,7 @@ def rewrite(
 ) -> Node:
     """`graph` rewritten until none of `rules` fires; see morok.rewrite.engine.graph_rewrite.
 
-    UsageError for what is no rule set; UnprovedRuleError for rules that were not admitted; RewriteLimitError where rules
+    UsageError for anything but a rule set; UnprovedRuleError for rules that were not admitted; RewriteLimitError where rules
     cycle.
 
     >>> x = UOp.var("x", dtypes.i32)

@@ -82,7 +82,7 @@ class _Lines:
         return self.used(replaced) if replaced else list(instructions)
 
     def present(self, n: Node) -> Node:
-        """`n` over what its operands have become. Operands that are no instructions may hold some that are."""
+        """`n` over the new forms of its operands. Operands that are no instructions may hold some that are."""
         stack = [n]
         while stack:
             at = stack[-1]
@@ -105,7 +105,7 @@ class _Lines:
         return n if found is None else found
 
     def place(self, made: Node) -> None:
-        """Put an instruction at the end, first what it uses. Nothing that stands in the list already is put there again."""
+        """Put an instruction at the end, first its operands. Nothing that stands in the list already is put there again."""
         stack = [made]
         while stack:
             at = stack[-1]
@@ -120,7 +120,7 @@ class _Lines:
                     self.out.append(at)
 
     def used(self, replaced: Sequence[Node]) -> list[Node]:
-        """The list without what only replaced instructions used."""
+        """The list without the operands of replaced instructions alone."""
         doubtful: Any = map_of(self.dialect)()
         for n in replaced:
             for s in self.dialect.operands(n):

@@ -54,7 +54,7 @@ def in_turn(matchers: Sequence[Matcher], serial: int) -> Matcher:
 
 
 def _first_hit(matches: Sequence[tuple[Match | None, int]]) -> Match | None:
-    """One match function of several, each with what is added to the numbers of its rules."""
+    """One match function of several, each with the number added to those of its rules."""
     found: Match | None = None
     for match, first in matches:
         if match is not None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def check_node(dialect: Dialect, node: Any) -> None:
-    """IRTypeError for what is no node of the dialect, where the dialect says what its nodes are."""
+    """IRTypeError for anything but a node of the dialect, where the dialect says what its nodes are."""
     kind: type | None = getattr(dialect, "node", None)
     if kind is not None and not isinstance(node, kind):
         hint = "its graph is in its `uop`" if hasattr(node, "uop") else ""

@@ -1,4 +1,4 @@
-"""A folder of things that can be made again: what cannot be read, or is not what was written, is made again."""
+"""A folder of files that can be made again: an unreadable or changed file is made again."""
 
 from __future__ import annotations
 

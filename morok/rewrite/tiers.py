@@ -1,4 +1,4 @@
-"""Which rule groups simplify expressions, and in which order: the one place where that is said.
+"""The rule groups that simplify expressions, in order: the one place that lists them.
 
 A group's rules are tried after those of the groups before it. Invalid goes first: `0 * Where(c, x, Invalid)` must become
 `Where(c, 0, Invalid)` before anything makes it 0.

@@ -1,4 +1,4 @@
-"""The devices: what each can do, and where to find it by name."""
+"""The devices: their abilities, and where to find each by name."""
 
 from __future__ import annotations
 

@@ -167,6 +167,6 @@ class CUDADevice(Device):
 
 
 def pool_statistics() -> Mapping[str, int]:
-    """CuPy's memory pool, in bytes: what is in use, and what is held for reuse."""
+    """CuPy's memory pool, in bytes: used, and held for reuse."""
     pool = _cupy().get_default_memory_pool()
     return {"used": int(pool.used_bytes()), "held": int(pool.total_bytes() - pool.used_bytes())}

@@ -1,4 +1,4 @@
-"""A bar for what takes long: on a terminal only, and only once it has taken long."""
+"""A bar for long work: on a terminal only, and only once it has taken long."""
 
 from __future__ import annotations
 

@@ -335,7 +335,7 @@ _RUN: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def text() -> str:
-    """The LLVM IR of `run`, which walks records, and of `member`, which a worker runs until it is told to stop."""
+    """The LLVM IR of `run`, which walks records, and of `member`, which a worker runs until it is dismissed."""
     machine = platform.machine()
     pause = _PAUSE.get(machine, "@llvm.donothing()")
     return _TEXT.format(

@@ -1,4 +1,4 @@
-"""Beam search on a device: what measures candidates, remembers what was found, and shows how far a search is."""
+"""Beam search on a device: candidates measured, results remembered, progress shown."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def tuned(ast: UOp, device: Device) -> UOp:
 
 
 def _legal(ready: UOp, device: Device, opts: Sequence[Opt]) -> bool:
-    """True if what an earlier version may have found can still be applied."""
+    """True if the result of an earlier version can still be applied."""
     scheduler = Scheduler(ready, device.target)
     try:
         for opt in opts:

@@ -29,7 +29,7 @@ _SCHEMA: Final = "create table if not exists found (key text primary key, opts t
 
 
 def key(ast: UOp, *particulars: Any) -> str:
-    """A digest of the structure of what a Sink holds, without names, and of whatever else the best of it depends on."""
+    """A digest of the structure of a Sink's program, without names, and of all else that its best optimizations depend on."""
     digest = hashlib.sha256(_said((_GENERATION, particulars)).encode())
     for op, dtype, src, arg in table(ast):
         digest.update(repr((op.name, str(dtype), src, None if op is Op.Sink else arg)).encode())
@@ -69,7 +69,7 @@ def unsealed(key: str, kept: Any) -> str:
 
 
 def found_here() -> Found | None:
-    """Where this machine keeps what searches found; None where it does not."""
+    """The store of search results on this machine; None where there is none."""
     folder = cache_folder.part()
     return None if folder is None else Found(folder)
 

@@ -1,4 +1,4 @@
-"""Checks of what users pass to tensors: sizes, shapes, axes, devices, tensors; the plain kinds are in morok.arguments."""
+"""Checks of the arguments of tensors: sizes, shapes, axes, devices, tensors; the plain kinds are in morok.arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variables of a program: what its graph's Bind nodes become, and the values that they are bound to.
+"""The variables of a program: the replacements of its graph's Bind nodes, and the bound values.
 
 A graph without writes is one step: a variable that it binds to two values is a mistake. What writes store is computed with the
 variables as they were when the write was described, whenever it runs. So a graph with writes may hold several steps and bind a

@@ -140,7 +140,7 @@ class Creators(Loss):
         """The same elements in memory in their order, computed by a kernel of their own.
 
         `opts` are the optimizations of that kernel, in order, in place of those that would be chosen; there is no kernel
-        where the elements are in memory already. ConfigError for what is no Opt; OptError, once the kernel is compiled, where
+        where the elements are in memory already. ConfigError for anything but Opts; OptError, once the kernel is compiled, where
         it cannot have one of them.
 
         >>> len((Tensor([1, 2]) + 1).contiguous().sum().kernels())

@@ -78,7 +78,7 @@ def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
 
 
 def _read(text: str, count: int) -> list[int]:
-    """Numbers of decisions; ValueError for what are none."""
+    """Numbers of decisions; ValueError for other text."""
     numbers = json.loads(text)
     if not isinstance(numbers, list) or not all(type(k) is int and 0 <= k < count for k in numbers):
         raise ValueError(text)

@@ -110,7 +110,7 @@ class Description:
         return self.keys[k]
 
     def admit(self, tensors: Iterable[Lazy]) -> None:
-        """JitValueError where computing these tensors now needs what is unknown, or would write for good."""
+        """JitValueError where computing these tensors now needs unknown values, or would write for good."""
         tensors = list(tensors)
         for node in toposort([t.uop for t in tensors]):
             if node.op is Op.Buffer and (what := stands_for(node)) is not None:

@@ -95,7 +95,7 @@ def float_floor_modulo(a: UOp, b: UOp) -> UOp:
 
 
 def float_floor_divide(a: UOp, b: UOp) -> UOp:
-    """np.floor_divide: what is left of `a` without its remainder, divided and brought to the integer that it must be near."""
+    """np.floor_divide: `a` less its remainder, divided and brought to the integer that it must be near."""
     d = a.dtype
     rest = _nearest_remainder(a, b)
     x, y = _work(a, b)

@@ -1,4 +1,4 @@
-"""Products and sums in Einstein's notation, and what is made of them."""
+"""Products and sums in Einstein's notation, and functions built on them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Einsum(Linalg):
 
         `...` stands for further axes, which broadcast. Without `->` the result has the letters that stand once, in their
         order. Operands are contracted from left to right, two at a time: one kernel for two of them. ShapeError for a formula
-        that does not fit the operands, DTypeError for what is no tensor.
+        that does not fit the operands, DTypeError for anything but tensors.
 
         >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2]]), Tensor([[3], [4]])).tolist()
         [[11]]

@@ -27,8 +27,9 @@ _BITS: Final = {1: dtypes.u8, 2: dtypes.u16, 4: dtypes.u32, 8: dtypes.u64}
 
 
 class Indexing(Scan):
-    """Positions are integers; negative ones count from the end. Where a tensor's position lies outside the axis stands 0: what a
-    tensor holds is not known before it runs. Positions in numbers, lists and arrays are checked at once."""
+    """Positions are integers; negative ones count from the end. A tensor's position outside the axis gives 0, since the values of
+    a tensor are known only when it runs. Positions in numbers, lists and arrays are checked at once.
+    """
 
     __slots__ = ()
 
@@ -83,7 +84,7 @@ class Indexing(Scan):
         return out
 
     def _tensor_at(self, at: UOp, axis: int) -> Self:
-        """A position that is known when a program runs, as a tensor."""
+        """A position that a variable determines, as a tensor."""
         self._check_position(at, axis)
         return self._like(at.cast(dtypes.i64))
 

@@ -211,7 +211,7 @@ class Joining(Creators):
     def meshgrid(cls: type[T], *axes: T, indexing: str = "xy") -> tuple[T, ...]:
         """Each of these vectors repeated over the axes of the others; "xy" exchanges the first two axes, "ij" does not.
 
-        ShapeError for tensors of two axes and for another indexing, DTypeError for what is no tensor.
+        ShapeError for tensors of two axes and for another indexing, DTypeError for anything but tensors.
 
         >>> [t.tolist() for t in Tensor.meshgrid(Tensor([1, 2]), Tensor([3]))]
         [[[1, 2]], [[3, 3]]]

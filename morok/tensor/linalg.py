@@ -16,7 +16,7 @@ from morok.tensor.reduce import HALVES, Reduce
 
 
 class Linalg(Reduce):
-    """matmul and what is made of it."""
+    """matmul, and functions built on it."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class Linalg(Reduce):
     def linear(self, weight: Self, bias: Self | None = None) -> Self:
         """x @ weight.T + bias: [.., in] with a weight [out, in] and a bias [out] is [.., out].
 
-        ShapeError unless the weight is a matrix with self's last size, DTypeError for what is no tensor.
+        ShapeError unless the weight is a matrix with self's last size, DTypeError for anything but tensors.
 
         >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0, 1.0], [0.0, 2.0]]), Tensor([0.0, 1.0])).tolist()
         [[3.0, 5.0]]

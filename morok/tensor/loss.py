@@ -1,4 +1,4 @@
-"""Losses: how far a prediction is from what is wanted, as one number, or one an example (`reduction="none"`)."""
+"""Losses: the distance of a prediction from a target, as one number, or one an example (`reduction="none"`)."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class Loss(Norm):
     def _class_losses(
         self, classes: Self, weight: Self | None, ignored: int | None, smoothing: float
     ) -> tuple[Self, Self | None]:
-        """The loss of each example, from logarithms of probabilities; and what it counts (None: all count 1)."""
+        """The loss of each example, from logarithms of probabilities; and its weight (None: 1 for all)."""
         a = min(1, self.ndim - 1)
         counts = self._of_classes(weight)
         hit = self._positions(a, dtypes.i64) == classes.unsqueeze(a)

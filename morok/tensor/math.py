@@ -42,8 +42,9 @@ def cast_to(uop: UOp, d: DType) -> UOp:
 
 
 def _float_to_int(x: UOp, d: DType) -> UOp:
-    """Truncation; out of range and for NaN what the machine's conversion instruction leaves: the least i32 or i64, of
-    which narrower types keep the low bits."""
+    """The truncation; out of range and for NaN the result of the machine's conversion instruction: the least i32 or i64, of which
+    narrower types keep the low bits.
+    """
     if d is dtypes.u64:
         # the upper half is converted 2^63 lower, and put back
         top = UOp.const(2.0**63, x.dtype)
@@ -783,7 +784,7 @@ class Math(Movement):
     def pad(self, padding: Any, value: Number = 0) -> Self:
         """The elements with `value` put before and after each axis, in self's dtype: one pair of counts an axis, None for none.
 
-        ShapeError for another number of pairs and for negative counts, ArgumentTypeError for what is no list of pairs.
+        ShapeError for another number of pairs and for negative counts, ArgumentTypeError for anything but a list of pairs.
 
         >>> Tensor([1, 2]).pad([(1, 2)], 9).tolist()
         [9, 1, 2, 9, 9]

@@ -52,7 +52,7 @@ def reshaped(uop: UOp, shape: Shape) -> UOp:
 
 
 def expanded(uop: UOp, shape: Shape) -> UOp:
-    """`uop` broadcast to `shape`, which is known to fit."""
+    """`uop` broadcast to `shape`, which fits."""
     now = shape_of(uop)
     if now == shape:
         return uop
@@ -67,7 +67,7 @@ def expanded(uop: UOp, shape: Shape) -> UOp:
 
 
 class Movement(Lazy):
-    """The six views (reshape, permute, expand, pad, shrink, flip) and what is made of them."""
+    """The six views (reshape, permute, expand, pad, shrink, flip), and functions built on them."""
 
     __slots__ = ()
 
@@ -264,7 +264,7 @@ class Movement(Lazy):
     def shrink(self, bounds: Sequence[tuple[Dim, Dim] | None]) -> Self:
         """The elements from a begin up to an end (left out) of each axis: one pair an axis, None for all of it.
 
-        ShapeError unless 0 <= begin <= end <= size and for another number of pairs; ArgumentTypeError for what is no list of
+        ShapeError unless 0 <= begin <= end <= size and for another number of pairs; ArgumentTypeError for anything but a list of
         pairs.
 
         >>> Tensor([[1, 2, 3], [4, 5, 6]]).shrink([None, (1, 3)]).tolist()
@@ -447,7 +447,7 @@ class Movement(Lazy):
         return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
 
     def _check_position(self, at: UOp, axis: int) -> None:
-        """PositionError where a position that is known when a program runs may lie outside its axis."""
+        """PositionError where a position that a variable determines may lie outside its axis."""
         every = _canonical(at)  # whatever the variables are bound to: a plan runs with other values
         if every.vmin < 0 or _canonical(_difference(_difference(self.shape[axis], at), 1)).vmin < 0:
             what = f"{every.text()} may lie outside axis {axis} of shape {show(self.shape)}"
@@ -462,7 +462,7 @@ def has_variable(key: Any) -> bool:
 
 
 def symbolic_position(part: Any) -> UOp | None:
-    """The node of a position that is known when a program runs; None for any other part of an index."""
+    """The node of a position that a variable determines; None for any other part of an index."""
     if isinstance(part, Variable):
         return part.node
     return part if isinstance(part, UOp) and part.dtype is dtypes.index and not part.shape else None
@@ -479,7 +479,7 @@ def _edge(n: Any, what: str) -> Dim:
 
 
 def is_symbolic(s: slice, size: Dim) -> bool:
-    """True if a slice of an axis depends on what is known when a program runs."""
+    """True if a slice of an axis depends on a variable."""
     return any(isinstance(n, (UOp, Variable)) for n in (s.start, s.stop, s.step, size))
 
 

@@ -125,7 +125,7 @@ class Norm(Pool):
         is_causal  hides key s from query l where s > l
         scale      1 / sqrt(E) by default
 
-        A query that sees no key gives NaN. ShapeError where the shapes do not fit, DTypeError for what is no tensor.
+        A query that sees no key gives NaN. ShapeError where the shapes do not fit, DTypeError for anything but tensors.
 
         >>> q, v = Tensor([[0.0]]), Tensor([[1.0], [3.0]])
         >>> q.scaled_dot_product_attention(Tensor([[0.0], [0.0]]), v).tolist()

@@ -1,4 +1,4 @@
-"""Computing tensors: what is asked for is scheduled, planned and run, and its nodes become memory."""
+"""The computation of tensors: they are scheduled, planned and run, and their nodes become memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def realize(tensors: Sequence[Lazy]) -> None:
 
 @functools.cache
 def _load() -> None:
-    """Import what compiles and runs kernels: once, where no child is forked meanwhile."""
+    """Import the modules that compile and run kernels: once, where no child is forked meanwhile."""
     with KERNELS:
         import morok.passes.pipeline
         import morok.runtime.memory
@@ -116,7 +116,7 @@ def _shared(prepared: Prepared, roots: Sequence[UOp]) -> dict[UOp, int]:
 
 
 def is_watched() -> bool:
-    """True if somebody watches what is computed here and now."""
+    """True if somebody watches the computations here and now."""
     return _watcher.get() is not None
 
 

@@ -1,4 +1,4 @@
-"""Reductions over axes, and what is made of them."""
+"""Reductions over axes, and functions built on them."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ class Reduce(Activation):
         return total + m.reshape(total.shape)
 
     def _exp_low(self) -> Self:
-        """exp(x) of what is known to be at most 0, and says so: its code is shorter."""
+        """exp(x) of elements that are at most 0, which makes its code shorter."""
         return self.minimum(0.0).exp()
 
     def _shifted(self, axis: int) -> Self:

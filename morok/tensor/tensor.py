@@ -1,4 +1,4 @@
-"""Tensor: what users write. Nothing is computed until a value is asked for."""
+"""Tensor: the array of users. Nothing is computed until a value is asked for."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ class Tensor(Random):
     def realize(self, *others: Tensor, config: OptimizerConfig | None = None) -> Self:
         """This tensor itself, computed now, with `others` in one go; `config` says how kernels are optimized.
 
-        DTypeError for what is no tensor, ArgumentTypeError for what is no OptimizerConfig.
+        DTypeError for anything but tensors, ArgumentTypeError for anything but an OptimizerConfig.
 
         >>> t = Tensor([1]) + 1
         >>> t.realize() is t
@@ -248,7 +248,7 @@ class Tensor(Random):
 
     @staticmethod
     def realize_batch(tensors: Sequence[Tensor]) -> None:
-        """Several tensors computed together, what they share once; returns None. DTypeError for what is no list of tensors.
+        """Several tensors computed together, what they share once; returns None. DTypeError for anything but a list of tensors.
 
         >>> a = Tensor([1]) + 1
         >>> Tensor.realize_batch([a, a * 2])
@@ -258,7 +258,7 @@ class Tensor(Random):
     def prepare(self, config: OptimizerConfig | None = None) -> ExecutionPlan:
         """The compiled plan that computes this tensor: `plan.execute()` computes it anew from its inputs' memory.
 
-        `config` says how kernels are optimized. ArgumentTypeError for what is no OptimizerConfig.
+        `config` says how kernels are optimized. ArgumentTypeError for anything but an OptimizerConfig.
 
         >>> plan = (Tensor([1, 2]) + 1).prepare()
         >>> plan.execute().numpy().tolist()
@@ -523,7 +523,7 @@ class Tensor(Random):
     def realize_with(self, config: OptimizerConfig) -> Self:
         """This tensor itself, computed now: realize() with this choice of optimizations.
 
-        ArgumentTypeError for what is no OptimizerConfig.
+        ArgumentTypeError for anything but an OptimizerConfig.
 
         >>> (Tensor([1]) + 1).realize_with(OptimizerConfig(Unoptimized())).tolist()
         [2]

@@ -1,4 +1,4 @@
-"""Sliding windows along an axis: what convolutions and pooling read, as views."""
+"""Sliding windows along an axis, as views: the input of convolutions and pooling."""
 
 from __future__ import annotations
 

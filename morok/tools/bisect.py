@@ -76,7 +76,7 @@ class Culprit(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The first difference in what a kernel stores; `stage` None: after the last of them, on the machine."""
+    """The first difference in the stored values of a kernel; `stage` None: after the last of them, on the machine."""
 
     kernel: str
     stage: Stage | None
@@ -183,7 +183,7 @@ def _value(node: UOp, variables: dict[Any, Any], buffers: Buffers) -> Any:
 
 
 def wrong_firing(before: UOp, after: UOp, buffers: Buffers) -> str | None:
-    """Values at which what a rule made differs from what it took; None where none was found, or it has no value of its own."""
+    """Values at which a rule's result differs from its match; None where none was found, or it has no value of its own."""
     if not (before.dtype.is_number or before.dtype.is_bool) or before.dtype is not after.dtype:
         return None
     rng = random.Random(0)

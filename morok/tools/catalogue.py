@@ -40,7 +40,7 @@ class Entry:
 
 
 def entries(rules: Path) -> list[Entry]:
-    """The entries of the folder's catalogue.toml, in its order. LedgerError where one does not say what became of it."""
+    """The entries of the folder's catalogue.toml, in its order. LedgerError for one without an outcome."""
     path = rules / SOURCE
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -41,7 +41,7 @@ PROGRAMS: Final = frozenset({"run", "trace", "bisect"})  # commands that run a p
 
 
 class _Parser(argparse.ArgumentParser):
-    """Wrong arguments are errors like all others: with a code, what is expected, and a hint."""
+    """A parser whose errors have a code, the expected usage and a hint, as all others."""
 
     def error(self, message: str) -> NoReturn:
         usage = " ".join(self.format_usage().removeprefix("usage: ").split())
@@ -56,14 +56,14 @@ def _help() -> str:
 
 
 def _open_streams() -> None:
-    """A caller may have closed our output (`morok rules >&-`): what is written there is lost, and no error."""
+    """Streams in place of closed ones (`morok rules >&-`): output to them is lost, and no error."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
 def _report(problem: MorokError, as_json: bool) -> None:
-    """Say what was wrong; to a program that asked for JSON, as the one document on stdout too."""
+    """Print an error; to a program that asked for JSON, as the one document on stdout too."""
     if as_json:
         from morok.tools.output import emit_json, error_rows
 

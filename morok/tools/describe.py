@@ -100,7 +100,7 @@ def stages(group: str) -> list[str]:
 
 
 def tiers(group: str) -> list[str]:
-    """The tiers that a group belongs to: what `morok.simplify` and the stages choose from."""
+    """The tiers that a group belongs to, from which `morok.simplify` and the stages choose."""
     from morok.rewrite.tiers import TIERS
 
     return [name for name, groups in TIERS.items() if group in groups]

@@ -103,7 +103,7 @@ def _whose(rule: CheckedRule, variable: str) -> str:
 
 
 def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
-    """The questions of a proof at every size, without what it does not need: the laws, what is known, and what follows."""
+    """The questions of a proof at every size, without superfluous parts: the laws, the premises, and the conclusion."""
     from morok.prove.answers import DEFAULT_BUDGET
     from morok.prove.progress import Progress
     from morok.tools.grounds import grounds

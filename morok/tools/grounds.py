@@ -55,7 +55,7 @@ def grounds(rule: CheckedRule, ask: Asks) -> list[Ground]:
 
 
 def needed(asked: Question, ask: Asks, most: Asked) -> Ground:
-    """A question without what it can do without: whole laws are left out, then halves of what is known, quarters, and so on."""
+    """A question without its superfluous parts: whole laws are left out, then halves of the premises, quarters, and so on."""
     kept = asked.known
     claim = smt.Not(asked.claim)
 

@@ -27,7 +27,7 @@ _OPPOSITE: Final = {"=": " != ", "<": " >= ", "<=": " > ", ">": " <= ", ">=": " 
 
 
 def infix(e: Expr) -> str:
-    """A term in infix notation; what is true adds nothing to a conjunction, and is not written."""
+    """A term in infix notation; a true part of a conjunction is not written."""
     return _text(e)[1]
 
 

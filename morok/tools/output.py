@@ -98,7 +98,7 @@ def existing_file(file: str, expected: str) -> Path:
 
 
 def read_text(path: Path) -> str:
-    """A rule file's text; RuleEncodingError on what is no UTF-8 text."""
+    """A rule file's text; RuleEncodingError unless it is UTF-8."""
     from morok.dsl.parse import read
 
     return read(path)

@@ -46,7 +46,7 @@ def read(path: Path) -> list[Mapping[str, Any]]:
 
 
 def stage_name(stage: str) -> str:
-    """A stage as people call it: its number and name; what is no stage of the pipeline, as it is."""
+    """A stage as people call it: its number and name; text that is no stage of the pipeline, as it is."""
     from morok.passes.pipeline import STAGES
 
     names = {str(s.number): f"{s.number} {s.name}" for s in STAGES}

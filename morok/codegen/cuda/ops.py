@@ -120,7 +120,7 @@ def mulacc(need: Need, u: UOp, x: str, y: str, z: str) -> str:
 
 
 def _divisor(u: UOp, x: str, y: str) -> str:
-    """The divisor, or 1 where dividing by it has no result: what C says of that is nothing."""
+    """The divisor, or 1 where dividing by it has no result, which is undefined in C."""
     d = u.dtype.scalar()
     dividend, divisor = u.src
     tests: list[str] = []

@@ -103,7 +103,7 @@ class Renderer:
         self.needed[function] = None
 
     def value(self, u: UOp) -> list[str]:
-        """The names of the lanes of what `u` computed."""
+        """The names of the lanes of the value of `u`."""
         return self.values.find(u, self.compute, self.name)
 
     def compute(self, u: UOp) -> None:
@@ -170,7 +170,7 @@ class Renderer:
         return base.base if isinstance(base, PtrType) else base
 
     def _pointer(self, place: UOp) -> str:
-        """The C expression of what `place` is an offset from."""
+        """The C expression of the base of which `place` is an offset."""
         base = passed(place.src[0])
         if base.op is Op.Index or base.op is Op.PointerIndex:
             return f"({self._pointer(base)} + {self._offsets(base)[0]})"

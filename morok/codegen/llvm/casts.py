@@ -166,7 +166,9 @@ def cast(b: Builder, source: DType, target: DType, x: str) -> str:
 
 
 def _float_to_integer(b: Builder, s: DType, t: DType, lanes: int, x: str) -> str:
-    """Truncated; what does not fit saturates and NaN gives 0, since LLVM's plain conversion would be poison there."""
+    """The truncated value; an integer out of range saturates and NaN gives 0, since LLVM's plain conversion would be poison
+    there.
+    """
     base = WORK[s]
     x = widen(b, s, lanes, x)
     if t.is_bool:

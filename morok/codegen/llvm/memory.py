@@ -33,7 +33,7 @@ _GLOBAL: Final = Op.DefineGlobal
 
 
 def element_of(base: UOp) -> DType:
-    """The dtype of what lies at a place in `base`."""
+    """The dtype of the element at a place in `base`."""
     return base.dtype.base if isinstance(base.dtype, PtrType) else base.dtype
 
 
@@ -80,7 +80,7 @@ class Memory(ABC):
     zeros: int = 0
 
     def value(self, u: UOp) -> str:
-        """The name (or constant) of what `u` computed."""
+        """The name (or constant) of the value of `u`."""
         found = self.values.names.get(u)
         return self.values.find(u, self.compute, self.name) if found is None else found
 
@@ -91,7 +91,7 @@ class Memory(ABC):
         self.wide.open()
 
     def close(self, forget: bool = True) -> None:
-        """Leave it; `forget`: what was made in it cannot be used from here on."""
+        """Leave it; `forget`: values made in it cannot be used from here on."""
         self.values.close(forget)
         self.near.close(forget)
         self.wide.close(forget)

@@ -26,8 +26,8 @@ _COUNTED: Final = frozenset(op for op, entry in TABLE.entries.items() if entry.p
 
 
 def parts_of(instructions: Sequence[UOp]) -> int:
-    """Into how many parts each thread divides the THREAD axes: several, so that a thread that is held up leaves its work to
-    others, but one where all parts would do again what stands outside.
+    """The number of parts into which each thread divides the THREAD axes: several, so that a thread that is held up leaves its
+    work to others, but one where all parts would repeat the work outside.
     """
     outside = shared = False
     depth = 0
@@ -43,8 +43,8 @@ def parts_of(instructions: Sequence[UOp]) -> int:
 
 @dataclass(slots=True)
 class _Loop:
-    """An open loop: its iterations in one of the kernel's runs, and its own instructions and what they are; `wide` are accesses
-    to memory by vectors, `computed` what is no access.
+    """An open loop: its iterations in one of the kernel's runs, and its own instructions by kind; `wide` are accesses to memory
+    by vectors, `computed` all but accesses.
     """
 
     end: int

@@ -303,8 +303,8 @@ for _name in ("and", "or", "xor"):
 
 
 def _amount(b: Builder, u: UOp, y: str) -> str:
-    """The amount of a shift, without the bits that would make it too many: to LLVM such a shift is no number at all, and what
-    is made of it neither, also where a connective of bools ignores it.
+    """The amount of a shift, without the bits that would make it too many: to LLVM such a shift is poison, and so is each use of
+    it, also where a connective of bools ignores it.
     """
     base, n = type_of(u.dtype.scalar()), u.dtype.count
     return y if amount_fits(u) else b.binary("and", base, n, y, b.const(base, n, u.dtype.scalar().bits - 1))

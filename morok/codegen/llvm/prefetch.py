@@ -1,4 +1,4 @@
-"""Loads that ask memory for what will be read later: in the next iteration of an outer loop, or further on in this one.
+"""Loads ahead of use: in the next iteration of an outer loop, or further on in this one.
 
 A kernel that works on a row at a time, in several loops (the greatest element, then exponentials, then their sum), reads the row
 from memory in the first and from the nearest cache in the others, while memory waits. There the second loop over a row fetches
@@ -45,8 +45,8 @@ class _Row(NamedTuple):
 
 
 def loads_ahead(accesses: Sequence[Access]) -> dict[UOp, Ahead]:
-    """The loads that also fetch: of those loops that are the second to read a row, and of those that alone read a buffer, which
-    the kernel does not write.
+    """The loads that also prefetch: in loops that are the second to read a row, and in loops that alone read a buffer, which the
+    kernel does not write.
     """
     found: dict[UOp, Ahead] = {}
     reads: dict[_Row, set[UOp]] = {}  # the loops that read each row

@@ -80,7 +80,7 @@ class Streams:
         self._open.append((value, d, address))
 
     def close(self, b: Builder) -> None:
-        """Write what is open, before anything else touches memory or control goes elsewhere."""
+        """Write the open stores, before anything else touches memory or control goes elsewhere."""
         if not self._open:
             return
         streaming, plain, after = b.label("streaming"), b.label("plain"), b.label("stored")

@@ -270,7 +270,7 @@ def _identity(node: UOp) -> Any:
 
 
 def _carried(node: UOp) -> bool:
-    """True if `node` reads what an earlier iteration left: its place comes after a range."""
+    """True if `node` reads a value of an earlier iteration: its place comes after a range."""
     place = node.src[0] if node.op is Op.Load else node
     base = place.src[0] if place.src else place
     return base.op is Op.After and any(d.op is Op.Range for d in base.src[1:])

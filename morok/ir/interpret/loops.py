@@ -42,7 +42,7 @@ def run_tasks(task: Task) -> Any:
 
 
 class Frame:
-    """One loop that is running: its range, the iteration, which threads take part, what was computed in it."""
+    """One loop that is running: its range, the iteration, the threads that take part, the values computed in it."""
 
     __slots__ = ("active", "at", "binder", "memo")
 
@@ -160,7 +160,7 @@ class Loops(ABC):
         return self._once(node, (node, "place"), self._place)
 
     def execute(self, node: UOp) -> Task:
-        """Do what `node` does, for its effect."""
+        """The effect of `node`, done."""
         return self._once(node, (node, "effect"), self._execute)
 
     @abstractmethod

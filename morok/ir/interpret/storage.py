@@ -119,7 +119,7 @@ class Memory:
         storage.writers[offset] = node
 
     def check(self) -> None:
-        """Raise where what the caller sees holds a value that nothing defines."""
+        """An error where the caller's memory holds a value that nothing defines."""
         for storage in self.shared.values():
             if storage.space is AddrSpace.GLOBAL:
                 for offset in storage.writers:

@@ -215,7 +215,7 @@ def _nothing(op: Op, node: UOp) -> Any:
 
 
 def _elementwise(node: UOp, operands: list[Array]) -> Array:
-    """Operands have one shape; what has none goes with every element."""
+    """The elementwise value; operands have one shape, and an operand without one goes with every element."""
     if any(n.dtype.count != 1 or n.dtype.is_ptr for n in (node, *node.src)):
         raise IRError(f"elements of {node.op.name} are vectors or pointers")
     shape = next((a.shape for a in operands if a.shape), ())

@@ -1,4 +1,4 @@
-"""Elementary functions of floats, correctly rounded: what constant folding computes (ops.md).
+"""Elementary functions of floats, correctly rounded, for constant folding (ops.md).
 
 The double that the C library gives is near enough to decide the rounding to a narrower dtype almost always. Where it is
 too near a rounding boundary, and for f64, the value is computed in decimal arithmetic, with twice the digits each time,

@@ -1,4 +1,4 @@
-"""Loops and reductions: what binds a range, and what closes it."""
+"""Loops and reductions: the ops that bind ranges, and those that close them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def wanted(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
 
 
 def ranged(src: tuple[UOp, ...], first_range: int) -> None:
-    """TypeError unless the operands from there on can be loops: ranges, what they were made of, or numbers in their place."""
+    """TypeError unless the operands from there on can be loops: ranges, nodes made of ranges, or numbers in their place."""
     for r in src[first_range:]:
         if not r.dtype.is_integral:
             raise TypeError(f"ranges of dtype index (or an int after stage 15), not {r.dtype}")

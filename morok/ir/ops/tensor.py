@@ -28,7 +28,7 @@ def _pad_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
 
 
 def _sizes(nodes: Sequence[UOp], what: str) -> list[int | UOp]:
-    """Operands that stand for numbers of elements: ints where they are known. TypeError for what cannot be one."""
+    """The numbers of elements that operands stand for: ints where they are known. TypeError for other operands."""
     found: list[int | UOp] = []
     for n in nodes:
         d = n.dtype
@@ -83,7 +83,7 @@ def _one_an_axis(x: UOp, given: Sequence[object]) -> None:
 
 
 def _edged(src: tuple[UOp, ...]) -> list[int | UOp]:
-    """The begins and behind them the ends of what is padded or cut."""
+    """The begins of a padding or cut, and behind them the ends."""
     half, odd = divmod(len(src) - 1, 2)
     if odd:
         raise TypeError(f"as many ends as begins, not {len(src) - 1} of both")

@@ -1,4 +1,4 @@
-"""Rangeify: views become index arithmetic, reductions become loops, and what must be stored is marked.
+"""Rangeify: views become index arithmetic, reductions become loops, and values to be stored are marked.
 
 Eight passes, in the order of PASSES. Afterwards the graph is a Sink of Bufferize nodes: each is a value over its ranges, and
 reads others as Index(Bufferize, indices..). No movement op and no ReduceAxis is left. A Bufferize in local memory is a row that a

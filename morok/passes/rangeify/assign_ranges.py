@@ -179,7 +179,7 @@ def _want(
     deeper: int = 0,
     folds: int = 0,
 ) -> Demand | None:
-    """The demand on `node` at these indices, made or joined; None for what is a value by itself."""
+    """The demand on `node` at these indices, made or joined; None for a value by itself."""
     if not shape_of(node) and is_leaf(node):
         return None
     gates = tuple(dict.fromkeys(gates))

@@ -1,4 +1,4 @@
-"""After ranges: reductions lose what their loops do not change, and stored values what need not be stored."""
+"""After ranges: reductions lose the parts that their loops do not change, and stored values those that need no storage."""
 
 from __future__ import annotations
 

@@ -99,9 +99,9 @@ class Cuts:
         return bool(demand.gates) or demand.shared or len(demand.around) >= max(len(self.loops[demand.kernel]), 1)
 
     def _strays(self, d: Demand, flags: int) -> bool:
-        """True if a consumer whose loops have a fixed order, since it folds rows or is a tile of a product, reads out of order
-        what a value is computed from: columns, rows and columns at once, or what is repeated, at a quotient of positions. The
-        filling of a row inside a kernel does so likewise, unless the row is too short for vectors.
+        """True if a consumer whose loops have a fixed order, since it folds rows or is a tile of a product, reads the operands of
+        a value out of order: columns, rows and columns at once, or repeated elements, at a quotient of positions. The filling of
+        a row inside a kernel does so likewise, unless the row is too short for vectors.
         """
         if not self.weights.of[d.kernel][2] & (HEAVY | SUMMED):
             return False
@@ -236,5 +236,5 @@ def _is_gated(node: UOp) -> bool:
 
 
 def _widens(node: UOp) -> bool:
-    """True if a node is a cast to more bytes: what it reads is smaller."""
+    """True if a node is a cast to more bytes: its operand is smaller."""
     return node.op is Op.Cast and node.src[0].dtype.itemsize < node.dtype.itemsize

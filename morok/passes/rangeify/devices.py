@@ -1,4 +1,4 @@
-"""Values on several devices: what each of them computes.
+"""Values on several devices: the part that each of them computes.
 
 A MStack is a value that may differ from device to device; what is done to it is done on each. AllReduce folds the values of all
 devices, and each has the result. A schedule is for one device: MSelect says which of the values it wants.

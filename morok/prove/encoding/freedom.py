@@ -151,9 +151,7 @@ class Freedom(Encoder):
         raise Unsupported("loops here")
 
     def closes(self, loops: Seq[Any], before: frozenset[str]) -> None:
-        """The names of these ranges inside the closing op, where they denote the loop variable; names bound `before` keep their
-        value.
-        """
+        """The loop variables as values of these ranges' names inside the closing op; names bound `before` keep their value."""
         for name, value in self.names.items():
             own = [x for x in loops if isinstance(x, Loop) and x.node is value]
             if own and name not in before:

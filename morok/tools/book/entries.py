@@ -54,7 +54,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A file; `about` is what its first comment says, by paragraphs."""
+    """A file; `about` is its first comment, by paragraphs."""
 
     file: str
     about: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""An example of a rule firing: a small graph made from its pattern, with the rule's own names, and what the rule makes of it.
+"""An example of a rule firing: a small graph made from its pattern, with the rule's own names, and the rule's result.
 
 Graphs are tried in a fixed random order until the rule fires; the clearest of the first few is shown. The same in every process.
 """
@@ -39,7 +39,7 @@ _LANES: Final = frozenset(
 
 
 class Example(NamedTuple):
-    """A graph, and what the rule makes of it, as expression text."""
+    """A graph, and the rule's result, as expression text."""
 
     before: str
     after: str
@@ -190,7 +190,7 @@ class _Graph:
         return self.compound(leaf, name) if rng.random() < 0.5 else leaf
 
     def compound(self, leaf: UOp, name: str) -> UOp:
-        """Something made of index variables: what helpers about sums look for."""
+        """A term of index variables, for helpers about sums."""
         rng = self.rng
         other = UOp.var(f"{name}2", dtypes.index, 0, rng.choice((1, 3, 7)))
         self.made.append(other)
@@ -315,7 +315,7 @@ class _Graph:
         return UOp.const(8, dtypes.index) if name == "end" else UOp.var(name, dtypes.index, 0, 7)
 
     def field(self, op: str, name: str, value: Any, operands: Sequence[UOp]) -> Any:
-        """A static field: what the pattern says, or something likely."""
+        """A static field: the pattern's value, or a likely one."""
         rng = self.rng
         if isinstance(value, S.EName) and value.name in self.rule.dialect.ops:
             return Op[value.name]

@@ -1,4 +1,4 @@
-"""The generated parts of the guide (docs/*.md): what the program itself says, so that the pages cannot say otherwise.
+"""The generated parts of the guide (docs/*.md), made by the program, so that the pages cannot differ from it.
 
 A part stands between `<!-- part NAME -->` and `<!-- end -->`.
 """
@@ -88,7 +88,7 @@ def _groups(names: tuple[str, ...]) -> str:
 
 
 def ops() -> str:
-    """Every op: its operands and fields from the op table, and what it means."""
+    """Every op: its operands and fields from the op table, and its meaning."""
     out: list[str] = []
     for kind, members in KINDS.items():
         out += [f"## {kind}", "", "| op | operands | fields | meaning |", "|---|---|---|---|"]
@@ -108,7 +108,7 @@ def _operand(o: Operand) -> str:
 
 
 def passes() -> str:
-    """The eight rangeify passes, in order, and what each does."""
+    """The eight rangeify passes, in order, with the work of each."""
     from morok.passes.rangeify import PASSES
 
     rows = ["| pass | name | what it does |", "|---|---|---|"]

@@ -155,7 +155,7 @@ two sides differ? The verdict says what came of it. An example under each rule s
 
 
 def texts(rows: Sequence[Text], chapters: Sequence[Chapter]) -> str:
-    """The page of the texts' rules, and what became of them."""
+    """The page of the texts' rules, with the outcome of each."""
     names = {s.name: f"group-{s.name}" for c in chapters for s in c.sections}
     for entry in (e for c in chapters for s in c.sections for e in s.entries):
         for name in (entry.name, *entry.verdicts):
