@@ -27,8 +27,8 @@ from morok.tensor import registry
 from morok.tensor.schedule import Normal, Prepared, Schedule, decided
 
 if TYPE_CHECKING:
+    from morok.runtime.abstract_device import Device
     from morok.runtime.buffer import Buffer
-    from morok.runtime.device import Device
     from morok.runtime.plan import ExecutionPlan
 
 BETTER: Final = 0.95  # of another program's time: what is no clearer than this is noise

@@ -35,7 +35,7 @@ from morok.tensor.stored import wanted
 
 if TYPE_CHECKING:
     from morok.passes.pipeline import Observer, Program
-    from morok.runtime.device import Device
+    from morok.runtime.abstract_device import Device
     from morok.runtime.kernel import Kernel
     from morok.runtime.plan import ExecutionPlan, PreparedKernel
 

@@ -32,8 +32,8 @@ from morok.tensor.bindings import variables
 from morok.tensor.stored import by_device, memory_of, wanted
 
 if TYPE_CHECKING:
+    from morok.runtime.abstract_device import Device
     from morok.runtime.buffer import Buffer
-    from morok.runtime.device import Device
 
 
 @dataclass(frozen=True, slots=True)

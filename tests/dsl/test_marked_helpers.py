@@ -218,10 +218,10 @@ def test_examples_and_firing_ask_for_trust(folder: Path) -> None:
     assert error.code == "MRK107"
     assert "asked, Python code that nobody said to trust" in error.message
     assert "--trust-helpers" in error.hint
-    from morok.ir.text import load
+    from morok.ir.grammar import parse
 
     with pytest.raises(UntrustedHelperError, match="nobody said to trust"):
-        RuleSet.of(list(checked.rules()), unproved=True).rewrite_node(load("Mul(x: index, 6)"))
+        RuleSet.of(list(checked.rules()), unproved=True).rewrite_node(parse("Mul(x: index, 6)"))
 
 
 def test_a_mark_that_only_the_text_has_is_none(folder: Path) -> None:
