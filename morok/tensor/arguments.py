@@ -92,15 +92,15 @@ def known(x: Lazy, axis: int, what: str) -> int:
     return size
 
 
-def only_tensors(values: Sequence[Any], what: str, kind: type[Any]) -> None:
+def only_tensors(values: Sequence[Any], what: str) -> None:
     """DTypeError unless all of these are tensors."""
     for v in values:
-        if not isinstance(v, kind):
+        if not isinstance(v, Lazy):
             raise DTypeError(f"{what} of {type(v).__name__}", place=caller(), expected="tensors", hint="Tensor(data) makes one")
 
 
 def tensor(value: Any, kind: type[T], what: str) -> T:
     """A tensor; DTypeError for anything else."""
-    only_tensors([value], what, kind)
+    only_tensors([value], what)
     found: T = value
     return found

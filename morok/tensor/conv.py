@@ -115,7 +115,7 @@ class Conv(Einsum):
 
     def _channels(self, nd: int, what: str, weight: Self, bias: Self | None, groups: Any, transposed: bool) -> int:
         """The number of groups, once shapes and dtypes are known to fit."""
-        only_tensors([weight] if bias is None else [weight, bias], what, Conv)
+        only_tensors([weight] if bias is None else [weight, bias], what)
         count = whole(groups, "groups", 1)
         layout = "[N, C, L]" if nd == 1 else "[N, C, H, W]"
         if self.ndim != nd + 2 or weight.ndim != nd + 2:

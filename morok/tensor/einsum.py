@@ -38,7 +38,7 @@ class Einsum(Linalg):
         >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2]]), Tensor([[3], [4]])).tolist()
         [[11]]
         """
-        only_tensors(operands, "einsum", Einsum)
+        only_tensors(operands, "einsum")
         terms, result = _parsed(formula, [t.shape for t in operands])
         sizes = _sizes(formula, terms, [t.shape for t in operands])
         d = arithmetic(promote(*[t.dtype for t in operands]))

@@ -216,7 +216,7 @@ class Joining(Creators):
         >>> [t.tolist() for t in Tensor.meshgrid(Tensor([1, 2]), Tensor([3]))]
         [[[1, 2]], [[3, 3]]]
         """
-        only_tensors(axes, "meshgrid", Joining)
+        only_tensors(axes, "meshgrid")
         choice(indexing, "indexing", ("xy", "ij"), ShapeError)
         if any(t.ndim > 1 for t in axes):
             raise ShapeError(f"meshgrid of {' and '.join(show(t.shape) for t in axes)}", place=caller(), expected="vectors")
@@ -231,5 +231,5 @@ class Joining(Creators):
 def _several(cls: type[T], given: Sequence[T], what: str) -> list[T]:
     if isinstance(given, Creators) or not isinstance(given, (tuple, list)) or not given:
         raise ShapeError(f"{what} of {type(given).__name__}", place=caller(), expected="a list of at least one tensor")
-    only_tensors(given, what, Joining)
+    only_tensors(given, what)
     return list(given)

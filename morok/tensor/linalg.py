@@ -80,7 +80,7 @@ class Linalg(Reduce):
         >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0, 1.0], [0.0, 2.0]]), Tensor([0.0, 1.0])).tolist()
         [[3.0, 5.0]]
         """
-        only_tensors([weight] if bias is None else [weight, bias], "linear", Linalg)
+        only_tensors([weight] if bias is None else [weight, bias], "linear")
         if weight.ndim != 2:
             raise ShapeError(f"linear with a weight of shape {show(weight.shape)}", place=caller(), expected="[out, in]")
         out = self @ weight.transpose(0, 1)

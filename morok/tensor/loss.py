@@ -153,7 +153,7 @@ class Loss(Norm):
         a = min(1, self.ndim - 1)
         if weight is None:
             return self._like(UOp.const(1.0, self.dtype))
-        only_tensors([weight], "a weight of classes", Loss)
+        only_tensors([weight], "a weight of classes")
         if weight.shape != (self.shape[a],):
             raise ShapeError(f"a weight of shape {show(weight.shape)}", place=caller(), expected=f"({self.shape[a]},)")
         return weight.cast(self.dtype).reshape((-1, *(1,) * (self.ndim - 1 - a)))

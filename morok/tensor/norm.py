@@ -70,7 +70,7 @@ class Norm(Pool):
         a = self._axis(axis)
         size = self.shape[a]
         given = [t for t in (weight, bias, mean, var) if t is not None]
-        only_tensors(given, "batchnorm", Norm)
+        only_tensors(given, "batchnorm")
         for t in given:
             if t.shape != (size,):
                 raise ShapeError(
@@ -98,7 +98,7 @@ class Norm(Pool):
         """
         if self.ndim < 2:
             raise ShapeError(f"group_norm of shape {show(self.shape)}", place=caller(), expected="[N, C, ..]")
-        only_tensors([t for t in (weight, bias) if t is not None], "group_norm", Norm)
+        only_tensors([t for t in (weight, bias) if t is not None], "group_norm")
         channels, count = known(self, 1, "group_norm"), whole(groups, "groups", 1)
         if channels % count:
             raise ShapeError(
@@ -131,7 +131,7 @@ class Norm(Pool):
         >>> q.scaled_dot_product_attention(Tensor([[0.0], [0.0]]), v).tolist()
         [[2.0]]
         """
-        only_tensors([key, value] if attn_mask is None else [key, value, attn_mask], "attention", Norm)
+        only_tensors([key, value] if attn_mask is None else [key, value, attn_mask], "attention")
         if min(self.ndim, key.ndim, value.ndim) < 2 or key.shape[-1] != self.shape[-1] or key.shape[-2] != value.shape[-2]:
             raise ShapeError(
                 f"attention of query {show(self.shape)}, key {show(key.shape)}, value {show(value.shape)}",

@@ -47,7 +47,7 @@ def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
     if isinstance(tensors, Tensor):
         raise DTypeError(f"{what} of a Tensor", place=caller(), expected="a list of tensors")
     found = several(tensors, f"what {what} takes", "a list of tensors", DTypeError)
-    only_tensors(found, what, Tensor)
+    only_tensors(found, what)
     return found
 
 
