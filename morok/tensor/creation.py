@@ -15,9 +15,9 @@ from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import registry
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, UNKNOWN_TO_NUMPY, as_dtype, dim_node, numpy_name, prod
+from morok.tensor.casts import cast_to
 from morok.tensor.describing import current
 from morok.tensor.foreign import REFUSALS, foreign_array, refusal
-from morok.tensor.math import cast_to
 from morok.tensor.movement import expanded, reshaped
 from morok.tensor.scalars import constant, natural_dtype, python_number
 
