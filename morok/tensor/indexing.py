@@ -16,6 +16,7 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
+from morok.tensor import creation
 from morok.tensor.arguments import known, whole
 from morok.tensor.base import Lazy, dim_node, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
@@ -157,7 +158,7 @@ class Indexing(Scan):
             at = (at < 0).where(at + n, at)
             good = (at >= 0) & (at < n)
         else:
-            at = self._from_data(self._known_place(position, axis, n), self.device)
+            at = self._like(creation.from_data(self._known_place(position, axis, n), None, self.device))
         return self._like(at.clip(0, max(n - 1, 0)).uop.cast(dtypes.index)), good
 
     def _known_place(self, position: Any, axis: int, n: int) -> Any:
@@ -258,7 +259,9 @@ class Indexing(Scan):
 
         if self.ndim == 0:
             raise ShapeError("nonzero of a scalar", place=caller(), expected="at least one axis")
-        return tuple(self._from_data(np.ascontiguousarray(p), self.device) for p in np.nonzero(np.asarray(self)))
+        return tuple(
+            self._like(creation.from_array(np.ascontiguousarray(p), None, self.device)) for p in np.nonzero(np.asarray(self))
+        )
 
 
 def _nothing(d: DType = dtypes.i64) -> UOp:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -12,6 +11,7 @@ from morok.ir.dtype import DType, dtypes, promote
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
+from morok.tensor import creation
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, arithmetic, as_dtype, show
 from morok.tensor.casts import cast_to
 from morok.tensor.division import float_floor_divide, float_floor_modulo, floor_divide, floor_modulo
@@ -99,11 +99,6 @@ class Math(Movement):
 
     # Operands.
 
-    @classmethod
-    @abstractmethod
-    def _from_data(cls, data: Any, device: str, dtype: DType | None = None, floats: DType = DEFAULT_FLOAT) -> Self:
-        """A tensor of a Python value or an array; Python floats become `floats`, unless `dtype` is given."""
-
     def _operand(self, other: Any, d: DType | None = None) -> UOp:
         """The operand on the other side of an operator; a Python number takes `d` (by default this dtype) where it can."""
         if isinstance(other, Lazy):
@@ -119,7 +114,7 @@ class Math(Movement):
             return constant(number, weak_dtype(d or self.dtype, number), self.device)
         # lists of Python's floats lose nothing beside f64
         floats = dtypes.f64 if self.dtype is dtypes.f64 else DEFAULT_FLOAT
-        return self._from_data(other, self.device, None, floats).uop
+        return creation.from_data(other, None, self.device, floats)
 
     def _other(self, value: Any) -> Self:
         """The other operand of a function: a tensor of this device, or one made of `value` as for an operator."""
@@ -131,7 +126,7 @@ class Math(Movement):
         if number is not None:
             return constant(number, self.dtype, self.device)
         if isinstance(value, (list, tuple)):
-            return self._from_data(value, self.device, self.dtype).uop
+            return creation.from_data(value, self.dtype, self.device)
         return cast_to(self._operand(value), self.dtype)
 
     def _pair(self, other: Any, reverse: bool, what: str) -> tuple[UOp, UOp]:

@@ -15,6 +15,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
+from morok.tensor import creation
 from morok.tensor.arguments import known
 from morok.tensor.base import dim_node, show
 from morok.tensor.keywords import Along, other_names
@@ -161,7 +162,7 @@ class Searching(Sorting):
         first = type(self).concat([self._ones(1), ordered[1:] != ordered[:-1]])
         (starts,) = first.nonzero()
         rank = first.cast(dtypes.i64).cumsum(0) - 1
-        ends = type(self).concat([starts[1:], self._from_data([n], self.device)])
+        ends = type(self).concat([starts[1:], self._like(creation.from_data([n], None, self.device))])
         inverse = rank.take(order.argsort(), 0)
         return UniqueAll(ordered.take(starts, 0), order.take(starts, 0), inverse.reshape(self.shape), ends - starts)
 
@@ -193,4 +194,4 @@ class Searching(Sorting):
         return values
 
     def _ones(self, n: int) -> Self:
-        return self._from_data([True] * n, self.device)
+        return self._like(creation.from_data([True] * n, None, self.device))

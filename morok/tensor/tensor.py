@@ -11,14 +11,14 @@ from morok.arguments import choice, instance, mistyped, refused, several, shown,
 from morok.caller import caller
 from morok.config import settings
 from morok.errors import ArgumentTypeError, DeviceError, DTypeError, MorokError, RangeError, ShapeError
-from morok.ir.dtype import DType, dtypes, promote
+from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry, stored
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, only_tensors
-from morok.tensor.base import DEFAULT_FLOAT, UNKNOWN_TO_NUMPY, as_dtype, show
+from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
@@ -118,10 +118,6 @@ class Tensor(Random):
                 self.uop = creation.from_data(data, dtype, self.device)
         self._compiled = None
         registry.register(self)
-
-    @classmethod
-    def _from_data(cls, data: Any, device: str, dtype: DType | None = None, floats: DType = DEFAULT_FLOAT) -> Self:
-        return cls._make(creation.from_data(data, dtype, device, floats), device)
 
     def __repr__(self) -> str:
         """Shape, dtype, device, and the values if they have been computed: nothing is computed for it."""

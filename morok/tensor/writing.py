@@ -17,7 +17,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import registry
+from morok.tensor import creation, registry
 from morok.tensor.arguments import known
 from morok.tensor.base import Lazy, dim_node, prod, show
 from morok.tensor.indexing import is_array, is_mask, positions_shape
@@ -114,7 +114,7 @@ class Writing(Searching):
             if isinstance(part, slice):
                 begin, _, step = part.indices(size)
                 return ones._spread(0, begin, step, size), given._spread(axis, begin, step, size)
-            place = self._from_data(self._known_place(part, axis, size).reshape(1), self.device)
+            place = self._like(creation.from_data(self._known_place(part, axis, size).reshape(1), None, self.device))
             hit = self._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
         return hit, given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
 
@@ -173,7 +173,7 @@ class Writing(Searching):
             flat = np.ravel_multi_index(np.broadcast_arrays(*places), sizes).reshape(-1)
             writers = np.full(n, -1, np.int64)
             writers[flat] = np.arange(flat.size)  # the last of equal ones stays, says NumPy
-            return self._from_data(writers, self.device), shape
+            return self._like(creation.from_data(writers, None, self.device)), shape
         where, inside = self._flat_places(axes, at)
         shape = where.shape
         if 0 in self.shape or 0 in shape:
