@@ -11,10 +11,9 @@ from morok.ir.dtype import DType, dtypes, promote
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
-from morok.tensor import creation
+from morok.tensor import creation, division
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, Lazy, arithmetic, as_dtype, show
 from morok.tensor.casts import cast_to
-from morok.tensor.division import float_floor_divide, float_floor_modulo, floor_divide, floor_modulo
 from morok.tensor.movement import Movement, broadcast_shapes, expanded
 from morok.tensor.scalars import Number, constant, natural_dtype, outside, python_number, weak_dtype
 
@@ -205,38 +204,11 @@ class Math(Movement):
 
     # Operators.
 
-    def __add__(self, other: Any) -> Self:
-        """self + other, element by element: shapes broadcast, dtypes promote; of two bools, their or.
-
-        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
-        """
-        return self._binary(Op.Add, other)
-
     def __radd__(self, other: Any) -> Self:
         return self._binary(Op.Add, other, reverse=True)
 
-    def __sub__(self, other: Any) -> Self:
-        """self - other, element by element: shapes broadcast, dtypes promote, integers wrap.
-
-        DTypeError for two bools, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
-
-        >>> Tensor([5, 7]).subtract([1, 2]).tolist()
-        [4, 5]
-        """
-        return self._binary(Op.Sub, other)
-
     def __rsub__(self, other: Any) -> Self:
         return self._binary(Op.Sub, other, reverse=True)
-
-    def __mul__(self, other: Any) -> Self:
-        """self * other, element by element: shapes broadcast, dtypes promote, integers wrap; of two bools, their and.
-
-        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
-
-        >>> Tensor([5, 7]).multiply([1, 2]).tolist()
-        [5, 14]
-        """
-        return self._binary(Op.Mul, other)
 
     def __rmul__(self, other: Any) -> Self:
         return self._binary(Op.Mul, other, reverse=True)
@@ -247,37 +219,14 @@ class Math(Movement):
             a, b = cast_to(a, DEFAULT_FLOAT), cast_to(b, DEFAULT_FLOAT)
         return self._like(a / b)
 
-    def __truediv__(self, other: Any) -> Self:
-        """self / other, element by element, as floats: shapes broadcast, dtypes promote, two integers give f32.
-
-        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
-
-        >>> Tensor([1, -6]).divide([4, 3]).tolist()
-        [0.25, -2.0]
-        """
-        return self._divide(other, reverse=False)
-
     def __rtruediv__(self, other: Any) -> Self:
         return self._divide(other, reverse=True)
 
-    def __floordiv__(self, other: Any) -> Self:
-        return self._total(other, False, "//", floor_divide, float_floor_divide)
-
     def __rfloordiv__(self, other: Any) -> Self:
-        return self._total(other, True, "//", floor_divide, float_floor_divide)
-
-    def __mod__(self, other: Any) -> Self:
-        """The remainder of `self // other`, element by element, with the sign of `other`: shapes broadcast, dtypes promote.
-
-        An integer divisor 0 gives 0. ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
-
-        >>> Tensor([7, -7]).remainder(3).tolist()
-        [1, 2]
-        """
-        return self._total(other, False, "%", floor_modulo, float_floor_modulo)
+        return self._total(other, True, "//", division.floor_divide, division.float_floor_divide)
 
     def __rmod__(self, other: Any) -> Self:
-        return self._total(other, True, "%", floor_modulo, float_floor_modulo)
+        return self._total(other, True, "%", division.floor_modulo, division.float_floor_modulo)
 
     def __divmod__(self, other: Any) -> tuple[Self, Self]:
         """The quotient rounded down and the remainder, as `//` and `%` have them."""
@@ -286,13 +235,10 @@ class Math(Movement):
     def __rdivmod__(self, other: Any) -> tuple[Self, Self]:
         return self.__rfloordiv__(other), self.__rmod__(other)
 
-    def __pow__(self, other: Any) -> Self:
-        return self._total(other, False, "**", _power, _power)
-
     def __rpow__(self, other: Any) -> Self:
         return self._total(other, True, "**", _power, _power)
 
-    def __lshift__(self, other: Any) -> Self:
+    def bitwise_left_shift(self, other: Any) -> Self:
         """self * 2**other in self's and other's promoted dtype: shapes broadcast, bits shifted out are lost.
 
         DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -305,7 +251,7 @@ class Math(Movement):
     def __rlshift__(self, other: Any) -> Self:
         return self._total(other, True, "<<", _shift_left, None)
 
-    def __rshift__(self, other: Any) -> Self:
+    def bitwise_right_shift(self, other: Any) -> Self:
         """self // 2**other in self's and other's promoted dtype: shapes broadcast, the sign bit is repeated.
 
         DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -318,7 +264,7 @@ class Math(Movement):
     def __rrshift__(self, other: Any) -> Self:
         return self._total(other, True, ">>", _shift_right, None)
 
-    def __and__(self, other: Any) -> Self:
+    def bitwise_and(self, other: Any) -> Self:
         """The bitwise and of integers or bools, element by element: shapes broadcast, dtypes promote.
 
         DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -331,7 +277,7 @@ class Math(Movement):
     def __rand__(self, other: Any) -> Self:
         return self._binary(Op.And, other, reverse=True)
 
-    def __or__(self, other: Any) -> Self:
+    def bitwise_or(self, other: Any) -> Self:
         """The bitwise or of integers or bools, element by element: shapes broadcast, dtypes promote.
 
         DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -344,7 +290,7 @@ class Math(Movement):
     def __ror__(self, other: Any) -> Self:
         return self._binary(Op.Or, other, reverse=True)
 
-    def __xor__(self, other: Any) -> Self:
+    def bitwise_xor(self, other: Any) -> Self:
         """The bitwise exclusive or of integers or bools, element by element: shapes broadcast, dtypes promote.
 
         DTypeError for floats, ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -357,15 +303,7 @@ class Math(Movement):
     def __rxor__(self, other: Any) -> Self:
         return self._binary(Op.Xor, other, reverse=True)
 
-    def __neg__(self) -> Self:
-        """-self, element by element, in self's shape and dtype; unsigned integers wrap. DTypeError for bools.
-
-        >>> Tensor([1.0, -2.0]).negative().tolist()
-        [-1.0, 2.0]
-        """
-        return self._numeric(Op.Neg)
-
-    def __pos__(self) -> Self:
+    def positive(self) -> Self:
         """The same elements, in self's shape and dtype.
 
         >>> Tensor([1.0, -2.0]).positive().tolist()
@@ -373,7 +311,7 @@ class Math(Movement):
         """
         return self._same()
 
-    def __invert__(self) -> Self:
+    def bitwise_invert(self) -> Self:
         """The complement of every bit, in self's shape and dtype; of bools the negation. DTypeError for floats.
 
         >>> Tensor([0, 5]).bitwise_invert().tolist()
@@ -383,10 +321,7 @@ class Math(Movement):
             raise DTypeError(f"~ of {self.dtype}", place=caller(), expected="integers or bools")
         return self._like(~self.uop)
 
-    def __abs__(self) -> Self:
-        return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
-
-    def __lt__(self, other: Any) -> Self:
+    def less(self, other: Any) -> Self:
         """self < other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
 
         ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -396,7 +331,7 @@ class Math(Movement):
         """
         return self._binary(Op.Lt, other)
 
-    def __le__(self, other: Any) -> Self:
+    def less_equal(self, other: Any) -> Self:
         """self <= other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
 
         ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -406,7 +341,7 @@ class Math(Movement):
         """
         return self._binary(Op.Le, other)
 
-    def __gt__(self, other: Any) -> Self:
+    def greater(self, other: Any) -> Self:
         """self > other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
 
         ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -416,7 +351,7 @@ class Math(Movement):
         """
         return self._binary(Op.Gt, other)
 
-    def __ge__(self, other: Any) -> Self:
+    def greater_equal(self, other: Any) -> Self:
         """self >= other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
 
         ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
@@ -425,26 +360,6 @@ class Math(Movement):
         [False, True, True]
         """
         return self._binary(Op.Ge, other)
-
-    def __eq__(self, other: object) -> Self:  # type: ignore[override]
-        """self == other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
-
-        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
-
-        >>> Tensor([1, 2, 3]).equal(2).tolist()
-        [False, True, False]
-        """
-        return self._binary(Op.Eq, other)
-
-    def __ne__(self, other: object) -> Self:  # type: ignore[override]
-        """self != other as bool, element by element: shapes broadcast, dtypes promote; True beside NaN.
-
-        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
-
-        >>> Tensor([1, 2, 3]).not_equal(2).tolist()
-        [True, False, True]
-        """
-        return self._binary(Op.Ne, other)
 
     __hash__ = object.__hash__
 
@@ -458,7 +373,7 @@ class Math(Movement):
         >>> Tensor([1, 2]).add([[10], [20]]).tolist()
         [[11, 12], [21, 22]]
         """
-        return self.__add__(other)
+        return self._binary(Op.Add, other)
 
     def sub(self, other: Any) -> Self:
         """self - other, element by element: shapes broadcast, dtypes promote, integers wrap.
@@ -468,7 +383,7 @@ class Math(Movement):
         >>> Tensor([5, 7]).sub([1, 2]).tolist()
         [4, 5]
         """
-        return self.__sub__(other)
+        return self._binary(Op.Sub, other)
 
     def mul(self, other: Any) -> Self:
         """self * other, element by element: shapes broadcast, dtypes promote, integers wrap; of two bools, their and.
@@ -478,7 +393,7 @@ class Math(Movement):
         >>> Tensor([5, 7]).mul([1, 2]).tolist()
         [5, 14]
         """
-        return self.__mul__(other)
+        return self._binary(Op.Mul, other)
 
     def div(self, other: Any) -> Self:
         """self / other, element by element, as floats: shapes broadcast, dtypes promote, two integers give f32.
@@ -488,7 +403,7 @@ class Math(Movement):
         >>> Tensor([1, -6]).div([4, 3]).tolist()
         [0.25, -2.0]
         """
-        return self.__truediv__(other)
+        return self._divide(other, reverse=False)
 
     def floor_divide(self, other: Any) -> Self:
         """self / other rounded down, element by element: shapes broadcast, dtypes promote.
@@ -498,7 +413,7 @@ class Math(Movement):
         >>> Tensor([7, -7]).floor_divide(2).tolist()
         [3, -4]
         """
-        return self.__floordiv__(other)
+        return self._total(other, False, "//", division.floor_divide, division.float_floor_divide)
 
     def mod(self, other: Any) -> Self:
         """The remainder of `self // other`, element by element, with the sign of `other`: shapes broadcast, dtypes promote.
@@ -508,7 +423,7 @@ class Math(Movement):
         >>> Tensor([7, -7]).mod(3).tolist()
         [1, 2]
         """
-        return self.__mod__(other)
+        return self._total(other, False, "%", division.floor_modulo, division.float_floor_modulo)
 
     def pow(self, other: Any) -> Self:
         """self ** other, element by element: shapes broadcast, dtypes promote, integers wrap.
@@ -519,7 +434,7 @@ class Math(Movement):
         >>> Tensor([2, 3]).pow(2).tolist()
         [4, 9]
         """
-        return self.__pow__(other)
+        return self._total(other, False, "**", _power, _power)
 
     def neg(self) -> Self:
         """-self, element by element, in self's shape and dtype; unsigned integers wrap. DTypeError for bools.
@@ -527,7 +442,7 @@ class Math(Movement):
         >>> Tensor([1, -2]).neg().tolist()
         [-1, 2]
         """
-        return -self
+        return self._numeric(Op.Neg)
 
     def abs(self) -> Self:
         """The magnitude of each element, in self's shape and dtype; the least integer stays as it is.
@@ -535,7 +450,7 @@ class Math(Movement):
         >>> Tensor([1.5, -2.0]).abs().tolist()
         [1.5, 2.0]
         """
-        return self.__abs__()
+        return self._same() if self.dtype.is_bool or self.dtype.is_unsigned else self._like(self.uop.abs())
 
     def eq(self, other: Any) -> Self:
         """self == other as bool, element by element: shapes broadcast, dtypes promote; False beside NaN.
@@ -545,7 +460,7 @@ class Math(Movement):
         >>> Tensor([1, 2, 3]).eq(2).tolist()
         [False, True, False]
         """
-        return self.__eq__(other)
+        return self._binary(Op.Eq, other)
 
     def ne(self, other: Any) -> Self:
         """self != other as bool, element by element: shapes broadcast, dtypes promote; True beside NaN.
@@ -555,7 +470,7 @@ class Math(Movement):
         >>> Tensor([1, 2, 3]).ne(2).tolist()
         [True, False, True]
         """
-        return self.__ne__(other)
+        return self._binary(Op.Ne, other)
 
     def maximum(self, other: Any) -> Self:
         """The greater of self and other, element by element: shapes broadcast, dtypes promote; NaN if either is.
@@ -615,14 +530,18 @@ class Math(Movement):
         """
         return self.bool() ^ self._make(self._operand(other), self.device).bool()
 
-    # The array API standard's names of operators.
+    # The operators, and the array API standard's names of them.
 
-    equal, not_equal = __eq__, __ne__
-    less, less_equal, greater, greater_equal = __lt__, __le__, __gt__, __ge__
-    subtract, multiply, divide, remainder = __sub__, __mul__, __truediv__, __mod__
-    negative, positive, bitwise_invert = __neg__, __pos__, __invert__
-    bitwise_and, bitwise_or, bitwise_xor = __and__, __or__, __xor__
-    bitwise_left_shift, bitwise_right_shift = __lshift__, __rshift__
+    __add__, __sub__, __mul__, __truediv__ = add, sub, mul, div
+    __floordiv__, __mod__, __pow__ = floor_divide, mod, pow
+    __neg__, __pos__, __abs__, __invert__ = neg, positive, abs, bitwise_invert
+    __and__, __or__, __xor__ = bitwise_and, bitwise_or, bitwise_xor
+    __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
+    __lt__, __le__, __gt__, __ge__ = less, less_equal, greater, greater_equal
+    __eq__ = eq  # type: ignore[assignment]
+    __ne__ = ne  # type: ignore[assignment]
+    subtract, multiply, divide, remainder = sub, mul, div, mod
+    negative, equal, not_equal = neg, eq, ne
 
     # Dtypes.
 

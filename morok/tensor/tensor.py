@@ -22,9 +22,8 @@ from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
-from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
-from morok.tensor.movement import expanded, has_variable
+from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.random import Random
 from morok.tensor.schedule import ScheduleItem, create_schedule
@@ -558,15 +557,15 @@ class Tensor(Random):
         """
         return list(self.numpy().reshape(-1).tolist())
 
-    try_reshape = Linalg.reshape
-    try_transpose = Linalg.transpose
-    try_permute = Linalg.permute
-    try_expand = Linalg.expand
-    try_squeeze = Linalg.squeeze
-    try_unsqueeze = Linalg.unsqueeze
-    try_flip = Linalg.flip
-    try_pad = Linalg.pad
-    try_shrink = Linalg.shrink
+    try_reshape = Movement.reshape
+    try_transpose = Movement.transpose
+    try_permute = Movement.permute
+    try_expand = Movement.expand
+    try_squeeze = Movement.squeeze
+    try_unsqueeze = Movement.unsqueeze
+    try_flip = Movement.flip
+    try_pad = Math.pad
+    try_shrink = Movement.shrink
     try_add = Math.add
     try_sub = Math.sub
     try_mul = Math.mul
