@@ -11,7 +11,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import arithmetic, show
-from morok.tensor.einsum import Einsum
+from morok.tensor.contraction import Einsum
 from morok.tensor.reduce import HALVES
 from morok.tensor.windows import spread, windows
 
