@@ -147,7 +147,7 @@ class Lazy:
         >>> Tensor([[1, 2, 3], [4, 5, 6]]).size
         6
         """
-        return prod(self.shape)
+        return element_count(self.shape)
 
     def numel(self) -> int | UOp:
         """The number of elements: `size` by torch's name.
@@ -158,8 +158,8 @@ class Lazy:
         return self.size
 
 
-def prod(shape: Shape) -> int | UOp:
-    """The product of dimensions."""
+def element_count(shape: Shape) -> int | UOp:
+    """The number of elements: the product of the sizes."""
     total: int | UOp = 1
     for d in shape:
         if isinstance(total, UOp):

@@ -14,7 +14,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import registry
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, UNKNOWN_TO_NUMPY, as_dtype, dim_node, numpy_name, prod
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, UNKNOWN_TO_NUMPY, as_dtype, dim_node, element_count, numpy_name
 from morok.tensor.casts import cast_to
 from morok.tensor.describing import current
 from morok.tensor.foreign import REFUSALS, foreign_array, refusal
@@ -133,7 +133,7 @@ def full(shape: Shape, value: Any, dtype: Any, device: str) -> UOp:
 
 def empty(shape: Shape, dtype: Any, device: str) -> UOp:
     """Memory of arbitrary contents."""
-    size = prod(shape)
+    size = element_count(shape)
     if isinstance(size, UOp):
         node = registry.new_buffer(_float_or(dtype), int(size.vmax), device)
         front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import EllipsisType
 from typing import Any, Self, Unpack
@@ -13,9 +14,8 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
-from morok.tensor.arguments import axis as axis_of
-from morok.tensor.arguments import fitting, shape_argument, whole
-from morok.tensor.base import Lazy, dim_node, namesakes, prod, show
+from morok.tensor.arguments import axis_in, fitting, shape_argument, whole
+from morok.tensor.base import Lazy, dim_node, element_count, namesakes, show
 from morok.tensor.keywords import Along, AnyAxes, AsAxes, AsAxis, other_names
 from morok.tensor.variable import Variable
 
@@ -73,7 +73,7 @@ class Movement(Lazy):
 
     def _axis(self, axis: int, extra: int = 0) -> int:
         shape = self.shape
-        return axis_of(axis, shape, len(shape) + extra)
+        return axis_in(axis, shape, len(shape) + extra)
 
     def _axes(self, axis: int | Sequence[int] | None) -> tuple[int, ...]:
         """The axes named, each once, in order; all of them for None."""
@@ -99,7 +99,7 @@ class Movement(Lazy):
         if len(unknown) > 1 or any(isinstance(d, int) and d < -1 for d in wanted):
             raise ShapeError(f"{show(self.shape)} cannot become {show(wanted)}", place=caller(), expected="at most one -1")
         if unknown:
-            known = prod(tuple(d for i, d in enumerate(wanted) if i != unknown[0]))
+            known = element_count(tuple(d for i, d in enumerate(wanted) if i != unknown[0]))
             rest = _divide(self.shape, total, known)
             if rest is None:
                 raise ShapeError(
@@ -110,7 +110,7 @@ class Movement(Lazy):
             wanted = (*wanted[: unknown[0]], rest, *wanted[unknown[0] + 1 :])
         elif not _same_size(self.shape, wanted):
             raise ShapeError(
-                f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)} of {prod(wanted)}",
+                f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)} of {element_count(wanted)}",
                 place=caller(),
                 expected="the same number of elements",
                 hint=namesakes((*self.shape, *wanted)),
@@ -128,7 +128,7 @@ class Movement(Lazy):
         if self.ndim == 0:
             return self.reshape(1)
         s, e = self._axis(start), self._axis(end)
-        return self.reshape(*self.shape[:s], prod(self.shape[s : e + 1]), *self.shape[e + 1 :])
+        return self.reshape(*self.shape[:s], element_count(self.shape[s : e + 1]), *self.shape[e + 1 :])
 
     def expand(self, *shape: Any) -> Self:
         """The elements with axes of size 1 repeated, nothing copied; -1 keeps a size, new axes stand in front.
@@ -524,8 +524,8 @@ def _difference(a: Dim, b: Dim) -> Dim:
 def _same_size(a: Shape, b: Shape) -> bool:
     symbols = [d for d in a if isinstance(d, UOp)]
     if sorted(map(id, symbols)) == sorted(id(d) for d in b if isinstance(d, UOp)):
-        return prod(tuple(d for d in a if isinstance(d, int))) == prod(tuple(d for d in b if isinstance(d, int)))
-    return _canonical(prod(a)) is _canonical(prod(b))
+        return math.prod(d for d in a if isinstance(d, int)) == math.prod(d for d in b if isinstance(d, int))
+    return _canonical(element_count(a)) is _canonical(element_count(b))
 
 
 def _canonical(size: Dim) -> UOp:
@@ -543,8 +543,8 @@ def _divide(shape: Shape, total: Dim, known: Dim) -> Dim | None:
         if known == 0:
             return 0 if total == 0 else None
         return total // known if total % known == 0 else None
-    numbers = prod(tuple(d for d in shape if isinstance(d, int)))
+    numbers = element_count(tuple(d for d in shape if isinstance(d, int)))
     symbols = [d for d in shape if isinstance(d, UOp)]
     if isinstance(known, int) and isinstance(numbers, int) and known and numbers % known == 0:
-        return prod((*symbols, numbers // known) if numbers != known else tuple(symbols))
+        return element_count((*symbols, numbers // known) if numbers != known else tuple(symbols))
     return None

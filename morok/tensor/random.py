@@ -23,7 +23,7 @@ from morok.ir.uop import UOp
 from morok.locks import NUMBERS
 from morok.tensor import creation
 from morok.tensor.arguments import new_shape, whole
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, prod
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, element_count
 from morok.tensor.describing import current
 from morok.tensor.movement import expanded, reshaped
 from morok.tensor.writing import Writing
@@ -90,7 +90,7 @@ class Random(Writing):
         """64 random bits an element, as u64."""
         import numpy as np
 
-        size = prod(shape)
+        size = element_count(shape)
         if size == 0:
             return cls._make(expanded(UOp.const(0, dtypes.u64), shape), device)
         description = current()

@@ -19,7 +19,7 @@ from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.memory import needs_memory
 from morok.tensor import registry
-from morok.tensor.base import Lazy, prod
+from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
 from morok.tensor.movement import reshaped
 from morok.tensor.plans import planned
@@ -130,7 +130,7 @@ def held(node: UOp, shape: Shape) -> UOp:
 
 
 def _extent(shape: Shape) -> UOp:
-    total = prod(shape)
+    total = element_count(shape)
     return total if isinstance(total, UOp) else UOp.const(total, dtypes.index)
 
 

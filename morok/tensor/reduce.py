@@ -12,7 +12,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.activation import Activation
-from morok.tensor.base import DEFAULT_INT, arithmetic, as_dtype, dim_node, prod, show
+from morok.tensor.base import DEFAULT_INT, arithmetic, as_dtype, dim_node, element_count, show
 from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
 from morok.tensor.movement import expanded, reshaped
 
@@ -152,7 +152,7 @@ class Reduce(Activation):
         return self.bool().sum(axis, keepdim)
 
     def _count(self, axis: Axis) -> int | UOp:
-        return prod(tuple(self.shape[a] for a in self._axes(axis)))
+        return element_count(tuple(self.shape[a] for a in self._axes(axis)))
 
     @other_names
     def mean(self, axis: Axis = None, keepdim: bool = False, **also: Unpack[Reducing]) -> Self:

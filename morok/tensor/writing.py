@@ -19,7 +19,7 @@ from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry
 from morok.tensor.arguments import known
-from morok.tensor.base import Lazy, dim_node, prod, show
+from morok.tensor.base import Lazy, dim_node, element_count, show
 from morok.tensor.indexing import is_array, is_mask, positions_shape
 from morok.tensor.movement import expanded, is_symbolic, symbolic_position
 from morok.tensor.scalars import data
@@ -148,7 +148,7 @@ class Writing(Searching):
         else:
             wide = len(positions)
             given = given.permute(*range(first, first + wide), *range(first), *range(first + wide, given.ndim))
-            given = given.reshape((prod(positions), *rest)).take(last.maximum(0), 0)
+            given = given.reshape((element_count(positions), *rest)).take(last.maximum(0), 0)
         rows = self._as_rows(axes)
         changed = (last >= 0).reshape((rows.shape[0], *(1,) * len(rest))).where(given, rows).cast(self.dtype)
         changed = changed.reshape((*[self.shape[a] for a in axes], *rest))
@@ -178,7 +178,7 @@ class Writing(Searching):
         shape = where.shape
         if 0 in self.shape or 0 in shape:
             return None, shape
-        m = prod(shape)
+        m = element_count(shape)
         hit = self._like(UOp.new(Op.Iota, (dim_node(n),))).reshape((n, 1)) == where.reshape((1, m))
         for good in inside:
             hit = hit & good.expand(shape).reshape((1, m))
