@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from morok.arguments import shown
 from morok.caller import caller
@@ -13,6 +13,11 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.tensor import registry
+
+if TYPE_CHECKING:
+    from morok.tensor.tensor import Tensor
+
+AnyTensor = TypeVar("AnyTensor", bound="Tensor")  # a tensor of whatever subclass: methods return another of it
 
 _NUMPY: Final = {
     "bool": dtypes.bool,

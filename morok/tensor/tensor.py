@@ -15,7 +15,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, registry, stored
+from morok.tensor import creation, random, registry, stored
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
@@ -25,9 +25,8 @@ from morok.tensor.foreign import dlpack_array
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
-from morok.tensor.random import Random
 from morok.tensor.schedule import ScheduleItem, create_schedule
-from morok.tensor.writing import refuse_view
+from morok.tensor.writing import Writing, refuse_view
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +78,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Random):
+class Tensor(Writing):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -179,6 +178,74 @@ class Tensor(Random):
         if not hasattr(source, "__dlpack__"):
             raise mistyped(source, "the source of from_dlpack", "an array of a library that speaks DLPack", DTypeError)
         return cls(dlpack_array(source))
+
+    @classmethod
+    def rand(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats evenly in [0, 1), every multiple of 2**-p for a dtype of p bits; by default f32.
+
+        ShapeError for a negative size, DTypeError for an integer dtype.
+
+        >>> x = Tensor.rand(2, 3)
+        >>> x.shape, ((x >= 0) & (x < 1)).all().item()
+        ((2, 3), True)
+        """
+        return random.rand(cls, shape, dtype, device)
+
+    @classmethod
+    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats evenly between `low` and `high`, which rounding may reach; by default f32.
+
+        ShapeError for low > high or an infinite bound, DTypeError for an integer dtype.
+
+        >>> x = Tensor.uniform(2, 3, low=-1.0, high=1.0)
+        >>> x.shape, (x.abs() <= 1).all().item()
+        ((2, 3), True)
+        """
+        return random.uniform(cls, shape, low, high, dtype, device)
+
+    @classmethod
+    def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with integers in low..high, `high` left out; by default i64.
+
+        Each is as likely as the others up to (high - low) / 2**64. ShapeError unless low < high fit the dtype, DTypeError for
+        a float dtype.
+
+        >>> x = Tensor.randint(2, 3, low=5, high=7)
+        >>> x.shape, ((x == 5) | (x == 6)).all().item()
+        ((2, 3), True)
+        """
+        return random.randint(cls, shape, low, high, dtype, device)
+
+    @classmethod
+    def randn(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats of the normal distribution of mean 0 and variance 1; by default f32.
+
+        ShapeError for a negative size, DTypeError for an integer dtype.
+
+        >>> Tensor.randn(2, 3).shape
+        (2, 3)
+        """
+        return cls.normal(*shape, dtype=dtype, device=device)
+
+    @classmethod
+    def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats of a normal distribution (Box and Muller 1958); by default f32.
+
+        ShapeError for a negative `std`, DTypeError for an integer dtype.
+
+        >>> Tensor.normal(2, 3, mean=5.0, std=0.0).tolist()
+        [[5.0, 5.0, 5.0], [5.0, 5.0, 5.0]]
+        """
+        return random.normal(cls, shape, mean, std, dtype, device)
+
+    @classmethod
+    def randperm(cls, n: int, device: str | None = None) -> Self:
+        """The integers 0..n in random order, as i64 in one axis. ShapeError for a negative `n`.
+
+        >>> sorted(Tensor.randperm(4).tolist())
+        [0, 1, 2, 3]
+        """
+        return random.randperm(cls, n, device)
 
     # Values.
 
@@ -571,3 +638,9 @@ class Tensor(Random):
     try_mul = Math.mul
     try_div = Math.div
     try_pow = Math.pow
+
+    # Methods by theme.
+
+    # Random numbers.
+    manual_seed = staticmethod(random.manual_seed)
+    dropout = random.dropout
