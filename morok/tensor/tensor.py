@@ -26,7 +26,8 @@ from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
-from morok.tensor.writing import Writing, refuse_view
+from morok.tensor.searching import Searching
+from morok.tensor.writing import refuse_view, with_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +79,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Writing):
+class Tensor(Searching):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -451,7 +452,7 @@ class Tensor(Writing):
         elements.
         """
         refuse_view(self)
-        changed = self._with(key, value)
+        changed = with_written(self, key, value)
         if changed is self:
             return
         if self.uop.op is not Op.Assign and stored.stored_buffer(self.uop) is None:
