@@ -15,7 +15,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, random, registry, stored
+from morok.tensor import creation, random, registry, searching, stored
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
@@ -26,7 +26,7 @@ from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
-from morok.tensor.searching import Searching
+from morok.tensor.sorting import Sorting
 from morok.tensor.writing import refuse_view, with_written
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Searching):
+class Tensor(Sorting):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -641,6 +641,12 @@ class Tensor(Searching):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Searching, scattering, distinct elements.
+    searchsorted = searching.searchsorted
+    scatter, scatter_add = searching.scatter, searching.scatter_add
+    unique_all, unique_counts = searching.unique_all, searching.unique_counts
+    unique_inverse, unique_values = searching.unique_inverse, searching.unique_values
 
     # Random numbers.
     manual_seed = staticmethod(random.manual_seed)
