@@ -20,6 +20,7 @@ from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, dim_node, show
 from morok.tensor.keywords import Along, other_names
 from morok.tensor.movement import broadcast_shapes, expanded, reshaped
+from morok.tensor.sorting import sort_keys
 
 
 class UniqueAll(NamedTuple):
@@ -62,7 +63,7 @@ def searchsorted(self: AnyTensor, values: Any, side: str = "left") -> AnyTensor:
     place = wanted.zeros_like(dtypes.i64)
     if n == 0 or 0 in wanted.shape:
         return place
-    keys, goal = self.cast(d)._sort_keys().contiguous(), wanted.cast(d)._sort_keys()
+    keys, goal = sort_keys(self.cast(d)).contiguous(), sort_keys(wanted.cast(d))
     step = 1 << (n.bit_length() - 1)
     while step:  # so many elements certainly stand before
         further = place + step
