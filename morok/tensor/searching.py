@@ -18,6 +18,7 @@ from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, dim_node, show
+from morok.tensor.indexing import place_along, positions_of
 from morok.tensor.keywords import Along, other_names
 from morok.tensor.movement import broadcast_shapes, expanded, reshaped
 from morok.tensor.sorting import sort_keys
@@ -116,8 +117,8 @@ def _writes(of: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTen
     """With `axis` last: this tensor, [.., n, m] which position writes which element, and the values, in this dtype."""
     a = of._axis(axis)
     n = known(of, a, "a scatter")
-    (at,) = of._positions_of(indices)
-    place, good = of._place(at, a, n)
+    (at,) = positions_of(of, indices)
+    place, good = place_along(of, at, a, n)
     given = of._like(of._converted(values))
     if place.ndim != of.ndim or given.ndim not in (0, of.ndim):
         raise ShapeError(

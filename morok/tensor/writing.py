@@ -20,7 +20,7 @@ from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry
 from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
-from morok.tensor.indexing import is_array, is_mask, positions_shape
+from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
 from morok.tensor.movement import expanded, is_symbolic, symbolic_position
 from morok.tensor.scalars import data
 from morok.tensor.stored import content, owner, stored_buffer
@@ -34,7 +34,7 @@ def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
         return _where_masked(x, parts[0], given)
     if not any(is_array(p) for p in parts):
         return _with_part(x, x._full_index(parts), given)
-    others, axes, at, first = x._split_index(parts)
+    others, axes, at, first = split_index(x, parts)
     inner = x._basic_index(others)
     changed = _with_chosen(inner, axes, at, first, given)
     return x if changed is inner else _with_part(x, x._full_index(others), changed)
@@ -66,7 +66,7 @@ def _fitted(t: AnyTensor, shape: Shape) -> AnyTensor:
 
 def _where_masked(x: AnyTensor, mask: Any, given: AnyTensor) -> AnyTensor:
     """Where a mask over the first axes holds, values for the others."""
-    x._covers(mask, 0)
+    check_mask(x, mask, 0)
     condition = x._other(mask)
     rest = x.shape[condition.ndim :]
     wide = condition.reshape((*condition.shape, *(1,) * len(rest)))
@@ -113,7 +113,7 @@ def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> t
         if isinstance(part, slice):
             begin, _, step = part.indices(size)
             return _spread(ones, 0, begin, step, size), _spread(given, axis, begin, step, size)
-        place = x._like(creation.from_data(x._known_place(part, axis, size).reshape(1), None, x.device))
+        place = x._like(creation.from_data(known_place(x, part, axis, size).reshape(1), None, x.device))
         hit = x._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
     return hit, given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
 
@@ -150,7 +150,7 @@ def _with_chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any], first: in
         wide = len(positions)
         given = given.permute(*range(first, first + wide), *range(first), *range(first + wide, given.ndim))
         given = given.reshape((element_count(positions), *rest)).take(last.maximum(0), 0)
-    rows = x._as_rows(axes)
+    rows = as_rows(x, axes)
     changed = (last >= 0).reshape((rows.shape[0], *(1,) * len(rest))).where(given, rows).cast(x.dtype)
     changed = changed.reshape((*[x.shape[a] for a in axes], *rest))
     order = [*axes, *others]
@@ -168,7 +168,7 @@ def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple
     sizes = [known(x, a, "an index") for a in axes]
     n = math.prod(sizes)
     if not any(isinstance(p, Lazy) for p in at):
-        places = [x._known_place(p, a, m) for p, a, m in zip(at, axes, sizes, strict=True)]
+        places = [known_place(x, p, a, m) for p, a, m in zip(at, axes, sizes, strict=True)]
         shape = positions_shape(*[p.shape for p in places])
         if 0 in x.shape or 0 in shape:
             return None, shape
@@ -176,7 +176,7 @@ def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple
         writers = np.full(n, -1, np.int64)
         writers[flat] = np.arange(flat.size)  # the last of equal ones stays, says NumPy
         return x._like(creation.from_data(writers, None, x.device)), shape
-    where, inside = x._flat_places(axes, at)
+    where, inside = flat_places(x, axes, at)
     shape = where.shape
     if 0 in x.shape or 0 in shape:
         return None, shape
