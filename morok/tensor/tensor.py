@@ -15,17 +15,17 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, indexing, random, registry, searching, sorting, stored
+from morok.tensor import creation, indexing, random, registry, scan, searching, sorting, stored
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
+from morok.tensor.joining import Joining
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
-from morok.tensor.scan import Scan
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
@@ -79,7 +79,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Scan):
+class Tensor(Joining):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -641,6 +641,10 @@ class Tensor(Scan):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Scans.
+    cumsum, cumprod, cummax, cummin = scan.cumsum, scan.cumprod, scan.cummax, scan.cummin
+    cumulative_sum, cumulative_prod = scan.cumulative_sum, scan.cumulative_prod
 
     # Elements chosen by positions and conditions.
     __getitem__ = indexing.getitem
