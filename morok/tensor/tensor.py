@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from morok.arguments import choice, instance, mistyped, refused, several, shown, text, whole
 from morok.caller import caller
@@ -15,14 +15,15 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, indexing, random, registry, scan, searching, sorting, stored
+from morok.tensor import creation, indexing, joining, random, registry, scan, searching, sorting, stored
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
+from morok.tensor.creators import Creators
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
-from morok.tensor.joining import Joining
+from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
@@ -79,7 +80,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Joining):
+class Tensor(Creators):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -247,6 +248,39 @@ class Tensor(Joining):
         [0, 1, 2, 3]
         """
         return random.randperm(cls, n, device)
+
+    @classmethod
+    @other_names
+    def concat(cls, tensors: Sequence[Self], axis: int | None = 0, **also: Unpack[AlongOrFlat]) -> Self:
+        """Tensors behind each other along `axis`, flattened first for None; dtypes promote.
+
+        ShapeError unless their other sizes are equal and for no tensors, DeviceError for tensors on several devices.
+
+        >>> Tensor.concat([Tensor([[1, 2]]), Tensor([[3, 4]])]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return joining.concat(cls, tensors, axis)
+
+    @classmethod
+    @other_names
+    def stack(cls, tensors: Sequence[Self], axis: int = 0, **also: Unpack[Along]) -> Self:
+        """Tensors of one shape along a new axis; dtypes promote. ShapeError unless they have one shape and for no tensors.
+
+        >>> Tensor.stack([Tensor([1, 2]), Tensor([3, 4])], 1).tolist()
+        [[1, 3], [2, 4]]
+        """
+        return joining.stack(cls, tensors, axis)
+
+    @classmethod
+    def meshgrid(cls, *axes: Self, indexing: str = "xy") -> tuple[Self, ...]:
+        """Each of these vectors repeated over the axes of the others; "xy" exchanges the first two axes, "ij" does not.
+
+        ShapeError for tensors of two axes and for another indexing, DTypeError for anything but tensors.
+
+        >>> [t.tolist() for t in Tensor.meshgrid(Tensor([1, 2]), Tensor([3]))]
+        [[[1, 2]], [[3, 3]]]
+        """
+        return joining.meshgrid(axes, indexing)
 
     # Values.
 
@@ -641,6 +675,10 @@ class Tensor(Joining):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Joining, splitting, repeating.
+    cat, unstack, split, chunk = joining.cat, joining.unstack, joining.split, joining.chunk
+    tile, repeat, roll, diff = joining.tile, joining.repeat, joining.roll, joining.diff
 
     # Scans.
     cumsum, cumprod, cummax, cummin = scan.cumsum, scan.cumprod, scan.cummax, scan.cummin
