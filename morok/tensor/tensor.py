@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from morok.arguments import choice, instance, mistyped, refused, several, shown, text, whole
+from morok.arguments import choice, flag, instance, mistyped, refused, several, shown, text, whole
 from morok.caller import caller
 from morok.config import settings
 from morok.errors import ArgumentTypeError, DeviceError, DTypeError, MorokError, RangeError, ShapeError
@@ -15,15 +15,15 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, indexing, joining, random, registry, scan, searching, sorting, stored
+from morok.tensor import creation, creators, indexing, joining, random, registry, scan, searching, sequences, sorting, stored
 from morok.tensor import realize as realization
-from morok.tensor.arguments import known, only_tensors
+from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
-from morok.tensor.creators import Creators
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
+from morok.tensor.loss import Loss
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
@@ -80,7 +80,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Creators):
+class Tensor(Loss):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -281,6 +281,95 @@ class Tensor(Creators):
         [[[1, 2]], [[3, 3]]]
         """
         return joining.meshgrid(axes, indexing)
+
+    @classmethod
+    def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with `value` in every place, by default bool, i64 or f32 as Python's number is.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.full((2, 2), 7).tolist()
+        [[7, 7], [7, 7]]
+        """
+        dims = new_shape((shape,))
+        name = creation.default_device(device)
+        return cls._make(creation.full(dims, value, dtype, name), name)
+
+    @classmethod
+    def zeros(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
+        """A tensor of `shape` (numbers or one sequence) with 0 in every place, by default f32.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.zeros(2, 2).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
+        """
+        return cls.full(new_shape(shape), 0, dtype, device)
+
+    @classmethod
+    def ones(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
+        """A tensor of `shape` (numbers or one sequence) with 1 in every place, by default f32.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.ones(2, dtype="i32").tolist()
+        [1, 1]
+        """
+        return cls.full(new_shape(shape), 1, dtype, device)
+
+    @classmethod
+    def empty(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """Memory for a tensor of `shape` with arbitrary contents, by default f32.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.empty(2, 3).shape
+        (2, 3)
+        """
+        name = creation.default_device(device)
+        return cls._make(creation.empty(new_shape(shape), dtype, name), name)
+
+    @classmethod
+    def arange(
+        cls, start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: str | None = None
+    ) -> Self:
+        """The numbers start, start + step, .. below stop (from 0 if one is given), in one axis: i64, or f32 if a float is given.
+
+        ShapeError for a step of 0 and for a number that is not finite.
+
+        >>> Tensor.arange(5).tolist(), Tensor.arange(4, 0, -2).tolist()
+        ([0, 1, 2, 3, 4], [4, 2])
+        """
+        name = creation.default_device(device)
+        return cls._make(sequences.arange(start, stop, step, dtype, name), name)
+
+    @classmethod
+    def linspace(
+        cls, start: float, stop: float, num: int, dtype: Any = None, device: str | None = None, endpoint: bool = True
+    ) -> Self:
+        """`num` numbers evenly from `start` to `stop`, in one axis, by default f32; without `stop` itself if not `endpoint`.
+
+        ShapeError for an end that is not finite and for a negative `num`.
+
+        >>> Tensor.linspace(0, 1, 5).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+        """
+        count = whole(num, "num", 0)
+        ends = flag(endpoint, "endpoint")
+        return cls._make(sequences.linspace(start, stop, count, ends, dtype), creation.default_device(device))
+
+    @classmethod
+    def eye(cls, n_rows: int, n_cols: int | None = None, dtype: Any = None, device: str | None = None) -> Self:
+        """A matrix [n_rows, n_cols] (square by default) with 1 on the diagonal and 0 elsewhere, by default f32.
+
+        ShapeError for a negative size.
+
+        >>> Tensor.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        rows = whole(n_rows, "n_rows", 0)
+        columns = rows if n_cols is None else whole(n_cols, "n_cols", 0)
+        return cls._make(creation.eye(rows, columns, dtype), creation.default_device(device))
 
     # Values.
 
@@ -675,6 +764,10 @@ class Tensor(Creators):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Others of the same shape, and of the same elements.
+    full_like, zeros_like, ones_like = creators.full_like, creators.zeros_like, creators.ones_like
+    contiguous = creators.contiguous
 
     # Joining, splitting, repeating.
     cat, unstack, split, chunk = joining.cat, joining.unstack, joining.split, joining.chunk
