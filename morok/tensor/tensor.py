@@ -15,7 +15,20 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, creators, indexing, joining, random, registry, scan, searching, sequences, sorting, stored
+from morok.tensor import (
+    creation,
+    creators,
+    indexing,
+    joining,
+    loss,
+    random,
+    registry,
+    scan,
+    searching,
+    sequences,
+    sorting,
+    stored,
+)
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
@@ -23,9 +36,9 @@ from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.loss import Loss
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
+from morok.tensor.norm import Norm
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
@@ -80,7 +93,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Loss):
+class Tensor(Norm):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -764,6 +777,11 @@ class Tensor(Loss):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Losses.
+    mse_loss, l1_loss, nll_loss, cross_entropy = loss.mse_loss, loss.l1_loss, loss.nll_loss, loss.cross_entropy
+    binary_cross_entropy = loss.binary_cross_entropy
+    binary_cross_entropy_with_logits = loss.binary_cross_entropy_with_logits
 
     # Others of the same shape, and of the same elements.
     full_like, zeros_like, ones_like = creators.full_like, creators.zeros_like, creators.ones_like
