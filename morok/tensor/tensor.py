@@ -21,6 +21,7 @@ from morok.tensor import (
     indexing,
     joining,
     loss,
+    norm,
     random,
     registry,
     scan,
@@ -38,8 +39,8 @@ from morok.tensor.foreign import dlpack_array
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
-from morok.tensor.norm import Norm
 from morok.tensor.plans import KernelCode, kernels
+from morok.tensor.pool import Pool
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
@@ -93,7 +94,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Norm):
+class Tensor(Pool):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -777,6 +778,10 @@ class Tensor(Norm):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Normalization and attention.
+    layernorm, rms_norm, batchnorm, group_norm = norm.layernorm, norm.rms_norm, norm.batchnorm, norm.group_norm
+    scaled_dot_product_attention = norm.scaled_dot_product_attention
 
     # Losses.
     mse_loss, l1_loss, nll_loss, cross_entropy = loss.mse_loss, loss.l1_loss, loss.nll_loss, loss.cross_entropy
