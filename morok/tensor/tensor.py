@@ -22,6 +22,7 @@ from morok.tensor import (
     joining,
     loss,
     norm,
+    pool,
     random,
     registry,
     scan,
@@ -33,6 +34,7 @@ from morok.tensor import (
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
+from morok.tensor.conv import Conv
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
@@ -40,7 +42,6 @@ from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
-from morok.tensor.pool import Pool
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
@@ -94,7 +95,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Pool):
+class Tensor(Conv):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -778,6 +779,9 @@ class Tensor(Pool):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Pooling.
+    max_pool2d, avg_pool2d = pool.max_pool2d, pool.avg_pool2d
 
     # Normalization and attention.
     layernorm, rms_norm, batchnorm, group_norm = norm.layernorm, norm.rms_norm, norm.batchnorm, norm.group_norm
