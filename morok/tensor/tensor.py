@@ -16,6 +16,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import (
+    conv,
     creation,
     creators,
     indexing,
@@ -34,7 +35,7 @@ from morok.tensor import (
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
-from morok.tensor.conv import Conv
+from morok.tensor.contraction import Einsum
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
@@ -95,7 +96,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Conv):
+class Tensor(Einsum):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -779,6 +780,9 @@ class Tensor(Conv):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Convolutions.
+    conv1d, conv2d, conv_transpose2d = conv.conv1d, conv.conv2d, conv.conv_transpose2d
 
     # Pooling.
     max_pool2d, avg_pool2d = pool.max_pool2d, pool.avg_pool2d
