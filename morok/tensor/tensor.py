@@ -16,6 +16,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import (
+    contraction,
     conv,
     creation,
     creators,
@@ -35,11 +36,11 @@ from morok.tensor import (
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
-from morok.tensor.contraction import Einsum
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
+from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
@@ -96,7 +97,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Einsum):
+class Tensor(Linalg):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -386,6 +387,19 @@ class Tensor(Einsum):
         rows = whole(n_rows, "n_rows", 0)
         columns = rows if n_cols is None else whole(n_cols, "n_cols", 0)
         return cls._make(creation.eye(rows, columns, dtype), creation.default_device(device))
+
+    @classmethod
+    def einsum(cls, formula: str, *operands: Any) -> Self:
+        """The sum of products in a formula: each operand's axes as letters, then the result's; all other letters are summed over.
+
+        `...` stands for further axes, which broadcast. Without `->` the result has the letters that stand once, in their
+        order. Operands are contracted from left to right, two at a time: one kernel for two of them. ShapeError for a formula
+        that does not fit the operands, DTypeError for anything but tensors.
+
+        >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2]]), Tensor([[3], [4]])).tolist()
+        [[11]]
+        """
+        return contraction.einsum(cls, formula, operands)
 
     # Values.
 
@@ -780,6 +794,10 @@ class Tensor(Einsum):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Contractions of axes.
+    diagonal, trace, vecdot = contraction.diagonal, contraction.trace, contraction.vecdot
+    tensordot, vector_norm = contraction.tensordot, contraction.vector_norm
 
     # Convolutions.
     conv1d, conv2d, conv_transpose2d = conv.conv1d, conv.conv2d, conv.conv_transpose2d
