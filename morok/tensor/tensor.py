@@ -22,6 +22,7 @@ from morok.tensor import (
     creators,
     indexing,
     joining,
+    linalg,
     loss,
     norm,
     pool,
@@ -40,10 +41,10 @@ from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.linalg import Linalg
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
+from morok.tensor.reduce import Reduce
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
@@ -97,7 +98,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Linalg):
+class Tensor(Reduce):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -794,6 +795,11 @@ class Tensor(Linalg):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Products of matrices.
+    matmul = __matmul__ = linalg.matmul
+    __rmatmul__ = linalg.reflected_matmul
+    dot, linear, outer, tril, triu = linalg.dot, linalg.linear, linalg.outer, linalg.tril, linalg.triu
 
     # Contractions of axes.
     diagonal, trace, vecdot = contraction.diagonal, contraction.trace, contraction.vecdot
