@@ -19,7 +19,7 @@ from morok.tensor.arguments import MOST, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, show
 from morok.tensor.keywords import Along, Axis, Reducing, other_names
 from morok.tensor.movement import Dim
-from morok.tensor.reduce import HALVES
+from morok.tensor.reduce import HALVES, reduce_axes
 
 Label = str | int  # a letter; for the axes that `...` stands for their place, -1 the last
 
@@ -74,7 +74,7 @@ def _summed(t: AnyTensor, labels: list[Label], kept: set[Label], sizes: dict[Lab
     over = [k for k, x in enumerate(labels) if x not in kept]
     x = t.expand(tuple(sizes[label] for label in labels))
     if over:
-        x = x.any(tuple(over)) if x.dtype.is_bool else x._reduce(Op.Add, tuple(over), keepdim=False)
+        x = x.any(tuple(over)) if x.dtype.is_bool else reduce_axes(x, Op.Add, tuple(over), keepdim=False)
     return x, [label for label in labels if label in kept]
 
 

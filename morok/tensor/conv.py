@@ -14,7 +14,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, show
-from morok.tensor.reduce import HALVES
+from morok.tensor.reduce import HALVES, reduce_axes
 from morok.tensor.windows import spread, windows
 
 Sizes = int | Sequence[int]
@@ -167,7 +167,7 @@ def _correlated(
     out = x.shape[2 : 2 + nd]
     x = x.reshape((batch, groups, 1, per, *out, *sizes)).cast(work)
     w = weight.reshape((1, groups, outputs // groups, per, *(1,) * nd, *sizes)).cast(work)
-    summed = (x * w)._reduce(Op.Add, (3, *range(4 + nd, 4 + 2 * nd)), keepdim=False)
+    summed = reduce_axes(x * w, Op.Add, (3, *range(4 + nd, 4 + 2 * nd)), keepdim=False)
     summed = summed.reshape((batch, outputs, *out))
     if bias is not None:
         summed = summed + bias.reshape((1, outputs, *(1,) * nd))

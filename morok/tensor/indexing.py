@@ -24,6 +24,7 @@ from morok.tensor.arguments import known, whole
 from morok.tensor.base import AnyTensor, Lazy, dim_node, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import broadcast_shapes, expanded, reshaped, symbolic_position
+from morok.tensor.reduce import reduce_axes
 
 # Whole numbers of a dtype's width: the sum of one of them and zeros keeps every bit, the sign of zero and NaN's too.
 _BITS: Final = {1: dtypes.u8, 2: dtypes.u16, 4: dtypes.u32, 8: dtypes.u64}
@@ -192,7 +193,7 @@ def _selected(t: AnyTensor, place: UOp, axis: int, full: Shape) -> AnyTensor:
     x = t.cast(bits) if t.dtype.is_bool else t.bitcast(bits)
     iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)), tuple(n if a == axis else 1 for a in range(len(full))))
     hit = t._like(expanded(iota, full).eq(expanded(place, full)))
-    only = hit.where(x.expand(full), 0)._reduce(Op.Add, axis, keepdim=False)
+    only = reduce_axes(hit.where(x.expand(full), 0), Op.Add, axis, keepdim=False)
     return only.cast(dtypes.bool) if t.dtype.is_bool else only.bitcast(t.dtype)
 
 

@@ -12,7 +12,7 @@ from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, namesakes, show
 from morok.tensor.movement import broadcast_shapes
-from morok.tensor.reduce import HALVES
+from morok.tensor.reduce import HALVES, positions_along, reduce_axes
 
 
 def matmul(self: AnyTensor, other: Any) -> AnyTensor:
@@ -40,7 +40,7 @@ def matmul(self: AnyTensor, other: Any) -> AnyTensor:
     wide = dtypes.f32 if d in HALVES else d
     # [.., M, 1, K] * [.., 1, N, K], summed over K
     product = a.unsqueeze(-2).cast(wide) * b.transpose(-1, -2).unsqueeze(-3).cast(wide)
-    out = product.any(-1) if d.is_bool else product._reduce(Op.Add, -1, keepdim=False).cast(d)
+    out = product.any(-1) if d.is_bool else reduce_axes(product, Op.Add, -1, keepdim=False).cast(d)
     if self.ndim == 1:
         out = out.squeeze(-2)
     return out.squeeze(-1) if y.ndim == 1 else out
@@ -121,7 +121,7 @@ def _triangle(x: AnyTensor, diagonal: int, lower: bool) -> AnyTensor:
     most = max(int(n.vmax) if isinstance(n, UOp) else n for n in (x.shape[x._axis(-2)], x.shape[-1]))
     d = dtypes.i32 if most < 1 << 30 else dtypes.i64
     # a diagonal beyond the matrix is as good as one at its corner
-    row = x._positions(x._axis(-2), d) + max(-most, min(whole(diagonal, "diagonal", -MOST), most))
-    column = x._positions(x._axis(-1), d)
+    row = positions_along(x, x._axis(-2), d) + max(-most, min(whole(diagonal, "diagonal", -MOST), most))
+    column = positions_along(x, x._axis(-1), d)
     inside = column <= row if lower else column >= row
     return x._like(inside.where(x, False if x.dtype.is_bool else 0).uop)

@@ -11,6 +11,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, show
+from morok.tensor.reduce import positions_along
 
 _REDUCTIONS: Final = ("mean", "sum", "none")
 
@@ -168,7 +169,7 @@ def _class_losses(
     """The loss of each example, from logarithms of probabilities; and its weight (None: 1 for all)."""
     a = min(1, x.ndim - 1)
     counts = _of_classes(x, weight)
-    hit = x._positions(a, dtypes.i64) == classes.unsqueeze(a)
+    hit = positions_along(x, a, dtypes.i64) == classes.unsqueeze(a)
     if ignored is not None:
         ignored = whole(ignored, "ignore_index", -MOST)
         hit = hit & classes.ne(ignored).unsqueeze(a)

@@ -15,6 +15,7 @@ from morok.ir.dtype import dtypes
 from morok.tensor.arguments import known, only_tensors, whole
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, Axis, Over, other_names
+from morok.tensor.reduce import positions_along
 
 
 @other_names
@@ -160,7 +161,7 @@ def scaled_dot_product_attention(
     factor = 1.0 / math.sqrt(max(known(self, -1, "attention"), 1)) if scale is None else scale
     scores = self._wide() @ key._wide().mT * factor
     if is_causal:
-        attn_mask = scores._positions(scores.ndim - 1, dtypes.i64) <= scores._positions(scores.ndim - 2, dtypes.i64)
+        attn_mask = positions_along(scores, scores.ndim - 1, dtypes.i64) <= positions_along(scores, scores.ndim - 2, dtypes.i64)
     if attn_mask is not None:
         scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
     return (scores.softmax(-1) @ value._wide())._rounded_to(self)

@@ -14,6 +14,7 @@ from morok.ir.ops.loop import identity
 from morok.tensor.arguments import each, known
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.conv import Sizes
+from morok.tensor.reduce import positions_along
 from morok.tensor.windows import windows
 
 
@@ -50,7 +51,7 @@ def avg_pool2d(
     if flag(count_include_pad, "count_include_pad") or pads == (0, 0):
         return (total / float(sizes[0] * sizes[1]))._rounded_to(self)
     for axis in (-2, -1):
-        first = total._positions(total.ndim + axis, dtypes.i64) * strides[axis] - pads[axis]
+        first = positions_along(total, total.ndim + axis, dtypes.i64) * strides[axis] - pads[axis]
         inside = (first + sizes[axis]).minimum(known(self, axis, "avg_pool2d")) - first.maximum(0)
         total = total / inside.cast(total.dtype)
     return total._rounded_to(self)

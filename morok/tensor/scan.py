@@ -23,7 +23,7 @@ from morok.runtime.device import device
 from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, arithmetic, as_dtype, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.reduce import HALVES, accumulator
+from morok.tensor.reduce import HALVES, accumulator, positions_along, reduce_axes
 
 _AT_ONCE: Final = 64  # elements of an axis that one reduction scans
 _BLOCK: Final = 16  # elements of a block: one vector register of the widest machines
@@ -142,7 +142,7 @@ def _scan_last(t: AnyTensor, op: Op, whole: bool) -> AnyTensor:
     blocks = -(-n // _BLOCK)
     x = t.pad([*[None] * (t.ndim - 1), (0, blocks * _BLOCK - n)], identity(op, t.dtype))
     rows = x.reshape((*t.shape[:-1], blocks, _BLOCK))
-    before = _scan_last(rows._reduce(op, -1, keepdim=False), op, whole=False).contiguous()
+    before = _scan_last(reduce_axes(rows, op, -1, keepdim=False), op, whole=False).contiguous()
     inside = _scan_at_once(rows, op, -1, whole)
     out = inside._like(UOp.new(op, (inside.uop, before.unsqueeze(-1).expand(inside.shape).uop)))
     return out.reshape(x.shape).shrink([*[None] * (t.ndim - 1), (0, n)])
@@ -151,8 +151,8 @@ def _scan_last(t: AnyTensor, op: Op, whole: bool) -> AnyTensor:
 def _scan_at_once(x: AnyTensor, op: Op, axis: int, whole: bool) -> AnyTensor:
     a, n = x._axis(axis), known(x, axis, "a scan")
     rows = x.unsqueeze(a).expand((*x.shape[:a], n, n, *x.shape[a + 1 :]))
-    place, upto = rows._positions(a + 1, dtypes.i32), rows._positions(a, dtypes.i32)
+    place, upto = positions_along(rows, a + 1, dtypes.i32), positions_along(rows, a, dtypes.i32)
     counted = place <= upto if whole else place < upto
     neutral = x._like(UOp.const(identity(op, x.dtype), x.dtype))
-    scanned = counted.where(rows, neutral)._reduce(op, a + 1, keepdim=False)
+    scanned = reduce_axes(counted.where(rows, neutral), op, a + 1, keepdim=False)
     return scanned.contiguous() if n > _AT_ONCE else scanned

@@ -21,6 +21,7 @@ from morok.tensor.base import AnyTensor, dim_node, show
 from morok.tensor.indexing import place_along, positions_of
 from morok.tensor.keywords import Along, other_names
 from morok.tensor.movement import broadcast_shapes, expanded, reshaped
+from morok.tensor.reduce import positions_along
 from morok.tensor.sorting import sort_keys
 
 
@@ -90,7 +91,7 @@ def scatter(self: AnyTensor, axis: int, indices: Any, values: Any, **also: Unpac
     x, hit, given = _writes(self, axis, indices, values)
     if 0 in given.shape:
         return x.moveaxis(-1, self._axis(axis))
-    order = hit._positions(hit.ndim - 1, dtypes.i32)
+    order = positions_along(hit, hit.ndim - 1, dtypes.i32)
     last = hit.where(order, -1).max(-1)
     written = given.take_along_axis(last.maximum(0), -1)
     return (last >= 0).where(written, x).cast(self.dtype).moveaxis(-1, self._axis(axis))

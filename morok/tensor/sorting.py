@@ -17,6 +17,7 @@ from morok.ir.uop import UOp
 from morok.tensor.arguments import known, whole
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, other_names
+from morok.tensor.reduce import positions_along, reduce_axes
 
 _BY_COUNTING: Final = 1024  # elements of an axis for which n * n comparisons cost less than the network's kernels
 _LAST: Final = (1 << 64) - 1
@@ -100,19 +101,19 @@ def _order_by_counting(x: AnyTensor) -> AnyTensor:
     """The sorting positions along the last axis."""
     keys = x.contiguous()
     mine, theirs = keys.unsqueeze(-1), keys.unsqueeze(-2)
-    place, other = mine._positions(mine.ndim - 2, dtypes.i32), theirs._positions(theirs.ndim - 1, dtypes.i32)
+    place, other = positions_along(mine, mine.ndim - 2, dtypes.i32), positions_along(theirs, theirs.ndim - 1, dtypes.i32)
     less = (theirs < mine) | ((theirs == mine) & (other < place))
-    rank = less.cast(dtypes.i32)._reduce(Op.Add, -1, keepdim=False)
+    rank = reduce_axes(less.cast(dtypes.i32), Op.Add, -1, keepdim=False)
     # the place whose rank is r
-    hit = rank.unsqueeze(-2) == rank.unsqueeze(-1)._positions(rank.ndim - 1, dtypes.i32)
-    return hit.where(hit._positions(rank.ndim, dtypes.i64), 0)._reduce(Op.Add, -1, keepdim=False)
+    hit = rank.unsqueeze(-2) == positions_along(rank.unsqueeze(-1), rank.ndim - 1, dtypes.i32)
+    return reduce_axes(hit.where(positions_along(hit, rank.ndim, dtypes.i64), 0), Op.Add, -1, keepdim=False)
 
 
 def _order_by_network(x: AnyTensor) -> AnyTensor:
     """The sorting positions along the last axis, of keys below 2^32."""
     lead, n = x.shape[:-1], known(x, -1, "a sort")
     size = 1 << (n - 1).bit_length()
-    words = (x.cast(dtypes.u64) << 32) | x._positions(x.ndim - 1, dtypes.u64)
+    words = (x.cast(dtypes.u64) << 32) | positions_along(x, x.ndim - 1, dtypes.u64)
     words = words.pad([*[None] * len(lead), (0, size - n)], _LAST).contiguous()
     block = 2
     while block <= size:
@@ -121,7 +122,7 @@ def _order_by_network(x: AnyTensor) -> AnyTensor:
             pairs = words.reshape((*lead, size // (2 * stride), 2, stride))
             # a block's halves are in order each: the second one turned round, then ever smaller parts as they are
             partner = pairs.flip(-2, -1) if 2 * stride == block else pairs.flip(-2)
-            first = pairs._positions(pairs.ndim - 2, dtypes.i32) < 1
+            first = positions_along(pairs, pairs.ndim - 2, dtypes.i32) < 1
             words = first.where(pairs.minimum(partner), pairs.maximum(partner)).reshape((*lead, size)).contiguous()
             stride //= 2
         block *= 2

@@ -27,6 +27,7 @@ from morok.tensor import (
     norm,
     pool,
     random,
+    reduce,
     registry,
     scan,
     searching,
@@ -35,6 +36,7 @@ from morok.tensor import (
     stored,
 )
 from morok.tensor import realize as realization
+from morok.tensor.activation import Activation
 from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
 from morok.tensor.describing import current
@@ -44,7 +46,6 @@ from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
 from morok.tensor.plans import KernelCode, kernels
-from morok.tensor.reduce import Reduce
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
@@ -98,7 +99,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Reduce):
+class Tensor(Activation):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -795,6 +796,12 @@ class Tensor(Reduce):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Reductions.
+    sum, prod, mean, var, std = reduce.sum, reduce.prod, reduce.mean, reduce.var, reduce.std
+    max, min, argmax, argmin = reduce.max, reduce.min, reduce.argmax, reduce.argmin
+    any, all, count_nonzero = reduce.any, reduce.all, reduce.count_nonzero
+    softmax, log_softmax, logsumexp = reduce.softmax, reduce.log_softmax, reduce.logsumexp
 
     # Products of matrices.
     matmul = __matmul__ = linalg.matmul
