@@ -16,6 +16,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import (
+    activation,
     contraction,
     conv,
     creation,
@@ -36,12 +37,12 @@ from morok.tensor import (
     stored,
 )
 from morok.tensor import realize as realization
-from morok.tensor.activation import Activation
 from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
+from morok.tensor.hyperbolic import Hyperbolic
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
@@ -99,7 +100,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Activation):
+class Tensor(Hyperbolic):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -796,6 +797,13 @@ class Tensor(Activation):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Activations of neural networks.
+    relu, relu6, leaky_relu = activation.relu, activation.relu6, activation.leaky_relu
+    elu, celu, selu, gelu, quick_gelu = activation.elu, activation.celu, activation.selu, activation.gelu, activation.quick_gelu
+    sigmoid, logsigmoid, silu, mish = activation.sigmoid, activation.logsigmoid, activation.silu, activation.mish
+    softplus, softsign = activation.softplus, activation.softsign
+    hardtanh, hardsigmoid, hardswish = activation.hardtanh, activation.hardsigmoid, activation.hardswish
 
     # Reductions.
     sum, prod, mean, var, std = reduce.sum, reduce.prod, reduce.mean, reduce.var, reduce.std
