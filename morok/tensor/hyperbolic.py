@@ -1,140 +1,147 @@
-"""Functions made of others: inverse circular, hyperbolic and inverse hyperbolic. Within a few units in the last place."""
+"""Functions made of others: inverse circular, hyperbolic and inverse hyperbolic. Within a few units in the last place.
+
+Functions of one element each: the result has the operand's shape. Integers become the default float.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from morok.ir.uop import UOp
-from morok.tensor.functions import Functions
+from morok.tensor.base import AnyTensor
 
 _TERMS: Final = {32: 5, 64: 11}  # of atan's power series below tan(pi / 16), by the width of the float
 
 
-class Hyperbolic(Functions):
-    """Functions of one element each: the result has the operand's shape. Integers become the default float."""
+def atan(self: AnyTensor) -> AnyTensor:
+    """The angle in -pi/2..=pi/2 whose tangent is x, in radians, in self's shape and float dtype (integers: f32).
 
-    __slots__ = ()
+    >>> Tensor([0.0, float("inf")]).atan().tolist()
+    [0.0, 1.5707963705062866]
+    """
+    x = self._wide()
+    t = x.abs()
+    # a long way out the rest of a right angle
+    far = t > 1.0
+    near = far.where(t.reciprocal(), t)
+    for _ in range(2):  # half the angle, twice
+        near = near / (1.0 + (1.0 + near * near).sqrt())
+    square = near * near
+    terms = _TERMS[x.dtype.bits]
+    series = square * 0.0 + (-1.0) ** terms / (2 * terms + 1)
+    for k in range(terms - 1, -1, -1):
+        series = series * square + (-1.0) ** k / (2 * k + 1)
+    angle = near * series * 4.0
+    return far.where(math.pi / 2 - angle, angle).copysign(x)._rounded_to(self)
 
-    def atan(self) -> Self:
-        """The angle in -pi/2..=pi/2 whose tangent is x, in radians, in self's shape and float dtype (integers: f32).
 
-        >>> Tensor([0.0, float("inf")]).atan().tolist()
-        [0.0, 1.5707963705062866]
-        """
-        x = self._wide()
-        t = x.abs()
-        # a long way out the rest of a right angle
-        far = t > 1.0
-        near = far.where(t.reciprocal(), t)
-        for _ in range(2):  # half the angle, twice
-            near = near / (1.0 + (1.0 + near * near).sqrt())
-        square = near * near
-        terms = _TERMS[x.dtype.bits]
-        series = square * 0.0 + (-1.0) ** terms / (2 * terms + 1)
-        for k in range(terms - 1, -1, -1):
-            series = series * square + (-1.0) ** k / (2 * k + 1)
-        angle = near * series * 4.0
-        return far.where(math.pi / 2 - angle, angle).copysign(x)._rounded_to(self)
+def asin(self: AnyTensor) -> AnyTensor:
+    """The angle in -pi/2..=pi/2 whose sine is x, in radians, in self's shape and float dtype; NaN outside -1..=1.
 
-    def asin(self) -> Self:
-        """The angle in -pi/2..=pi/2 whose sine is x, in radians, in self's shape and float dtype; NaN outside -1..=1.
+    >>> Tensor([0.0, 2.0]).asin().tolist()
+    [0.0, nan]
+    """
+    x = self._wide()
+    return ((x / (1.0 + ((1.0 - x) * (1.0 + x)).sqrt())).atan() * 2.0)._rounded_to(self)
 
-        >>> Tensor([0.0, 2.0]).asin().tolist()
-        [0.0, nan]
-        """
-        x = self._wide()
-        return ((x / (1.0 + ((1.0 - x) * (1.0 + x)).sqrt())).atan() * 2.0)._rounded_to(self)
 
-    def acos(self) -> Self:
-        """The angle in 0..=pi whose cosine is x, in radians, in self's shape and float dtype; NaN outside -1..=1.
+def acos(self: AnyTensor) -> AnyTensor:
+    """The angle in 0..=pi whose cosine is x, in radians, in self's shape and float dtype; NaN outside -1..=1.
 
-        >>> Tensor([1.0, 2.0]).acos().tolist()
-        [0.0, nan]
-        """
-        x = self._wide()
-        return (((1.0 - x) / (1.0 + x)).sqrt().atan() * 2.0)._rounded_to(self)
+    >>> Tensor([1.0, 2.0]).acos().tolist()
+    [0.0, nan]
+    """
+    x = self._wide()
+    return (((1.0 - x) / (1.0 + x)).sqrt().atan() * 2.0)._rounded_to(self)
 
-    def atan2(self, other: Any) -> Self:
-        """The angle in -pi..=pi of the point (other, self), in radians, as C's atan2: shapes broadcast, dtypes promote.
 
-        Signed zeros and infinities included. ShapeError unless the shapes broadcast, DeviceError for a tensor of another
-        device.
+def atan2(self: AnyTensor, other: Any) -> AnyTensor:
+    """The angle in -pi..=pi of the point (other, self), in radians, as C's atan2: shapes broadcast, dtypes promote.
 
-        >>> Tensor([0.0, 1.0]).atan2([1.0, 0.0]).tolist()
-        [0.0, 1.5707963705062866]
-        """
-        a, b = self._pair(other, False, "atan2")
-        y, x = self._like(a)._wide(), self._like(b)._wide()
-        both = y.isinf() & x.isinf()
-        # two infinities as two ones; two zeros have the angle of (1, 0)
-        quotient = both.where(1.0, (y.eq(0) & x.eq(0)).where(0.0, (y / x).abs()))
-        angle = quotient.atan()
-        return x.signbit().where(math.pi - angle, angle).copysign(y)._rounded_to(self._like(a))
+    Signed zeros and infinities included. ShapeError unless the shapes broadcast, DeviceError for a tensor of another
+    device.
 
-    def sinh(self) -> Self:
-        """(exp(x) - exp(-x)) / 2 of each element, in self's shape and float dtype (integers: f32).
+    >>> Tensor([0.0, 1.0]).atan2([1.0, 0.0]).tolist()
+    [0.0, 1.5707963705062866]
+    """
+    a, b = self._pair(other, False, "atan2")
+    y, x = self._like(a)._wide(), self._like(b)._wide()
+    both = y.isinf() & x.isinf()
+    # two infinities as two ones; two zeros have the angle of (1, 0)
+    quotient = both.where(1.0, (y.eq(0) & x.eq(0)).where(0.0, (y / x).abs()))
+    angle = quotient.atan()
+    return x.signbit().where(math.pi - angle, angle).copysign(y)._rounded_to(self._like(a))
 
-        >>> Tensor([0.0]).sinh().tolist()
-        [0.0]
-        """
-        x = self._wide()
-        t = x.abs()
-        e, half = t.expm1(), (t * 0.5).exp()
-        return (t < 30.0).where((e + e / (e + 1.0)) * 0.5, half * 0.5 * half).copysign(x)._rounded_to(self)
 
-    def cosh(self) -> Self:
-        """(exp(x) + exp(-x)) / 2 of each element, in self's shape and float dtype (integers: f32).
+def sinh(self: AnyTensor) -> AnyTensor:
+    """(exp(x) - exp(-x)) / 2 of each element, in self's shape and float dtype (integers: f32).
 
-        >>> Tensor([0.0]).cosh().tolist()
-        [1.0]
-        """
-        half = (self._wide().abs() * 0.5).exp()
-        return (half * 0.5 * half + half.reciprocal() * 0.5 * half.reciprocal())._rounded_to(self)
+    >>> Tensor([0.0]).sinh().tolist()
+    [0.0]
+    """
+    x = self._wide()
+    t = x.abs()
+    e, half = t.expm1(), (t * 0.5).exp()
+    return (t < 30.0).where((e + e / (e + 1.0)) * 0.5, half * 0.5 * half).copysign(x)._rounded_to(self)
 
-    def asinh(self) -> Self:
-        """The number whose sinh is x, of each element, in self's shape and float dtype (integers: f32).
 
-        >>> Tensor([0.0]).asinh().tolist()
-        [0.0]
-        """
-        x = self._wide()
-        t = x.abs()
-        near = (t + t * t / (1.0 + (t * t + 1.0).sqrt())).log1p()
-        return (t < 1e9).where(near, t.log() + math.log(2.0)).copysign(x)._rounded_to(self)
+def cosh(self: AnyTensor) -> AnyTensor:
+    """(exp(x) + exp(-x)) / 2 of each element, in self's shape and float dtype (integers: f32).
 
-    def acosh(self) -> Self:
-        """The number from 0 up whose cosh is x, of each element, in self's shape and float dtype (integers: f32); NaN below 1.
+    >>> Tensor([0.0]).cosh().tolist()
+    [1.0]
+    """
+    half = (self._wide().abs() * 0.5).exp()
+    return (half * 0.5 * half + half.reciprocal() * 0.5 * half.reciprocal())._rounded_to(self)
 
-        >>> Tensor([1.0, 0.5]).acosh().tolist()
-        [0.0, nan]
-        """
-        x = self._wide()
-        t = x - 1.0
-        near = (t + t.sqrt() * (t + 2.0).sqrt()).log1p()
-        return (x > 1e9).where(x.log() + math.log(2.0), near)._rounded_to(self)
 
-    def atanh(self) -> Self:
-        """The number whose tanh is x, of each element, in self's shape and float dtype (integers: f32); NaN outside -1..=1.
+def asinh(self: AnyTensor) -> AnyTensor:
+    """The number whose sinh is x, of each element, in self's shape and float dtype (integers: f32).
 
-        >>> Tensor([0.0, 1.0]).atanh().tolist()
-        [0.0, inf]
-        """
-        x = self._wide()
-        t = x.abs()
-        return ((2.0 * t / (1.0 - t)).log1p() * 0.5).copysign(x)._rounded_to(self)
+    >>> Tensor([0.0]).asinh().tolist()
+    [0.0]
+    """
+    x = self._wide()
+    t = x.abs()
+    near = (t + t * t / (1.0 + (t * t + 1.0).sqrt())).log1p()
+    return (t < 1e9).where(near, t.log() + math.log(2.0)).copysign(x)._rounded_to(self)
 
-    def hypot(self, other: Any) -> Self:
-        """sqrt(self**2 + other**2) without overflow, as floats: shapes broadcast, dtypes promote, two integers give f32.
 
-        ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+def acosh(self: AnyTensor) -> AnyTensor:
+    """The number from 0 up whose cosh is x, of each element, in self's shape and float dtype (integers: f32); NaN below 1.
 
-        >>> Tensor([3.0, 1e30]).hypot([4.0, 0.0]).tolist()
-        [5.0, 1.0000000150474662e+30]
-        """
-        a, b = self._pair(other, False, "hypot")
-        x, y = self._like(a)._wide().abs(), self._like(b)._wide().abs()
-        high, low = x.maximum(y), x.minimum(y)
-        ratio = (high.eq(low) | high.eq(0)).where(high.eq(low).where(1.0, 0.0), low / high)
-        out = high * (1.0 + ratio * ratio).sqrt()
-        return (x.isinf() | y.isinf()).where(x._like(UOp.const(math.inf, x.dtype)), out)._rounded_to(self._like(a))
+    >>> Tensor([1.0, 0.5]).acosh().tolist()
+    [0.0, nan]
+    """
+    x = self._wide()
+    t = x - 1.0
+    near = (t + t.sqrt() * (t + 2.0).sqrt()).log1p()
+    return (x > 1e9).where(x.log() + math.log(2.0), near)._rounded_to(self)
+
+
+def atanh(self: AnyTensor) -> AnyTensor:
+    """The number whose tanh is x, of each element, in self's shape and float dtype (integers: f32); NaN outside -1..=1.
+
+    >>> Tensor([0.0, 1.0]).atanh().tolist()
+    [0.0, inf]
+    """
+    x = self._wide()
+    t = x.abs()
+    return ((2.0 * t / (1.0 - t)).log1p() * 0.5).copysign(x)._rounded_to(self)
+
+
+def hypot(self: AnyTensor, other: Any) -> AnyTensor:
+    """sqrt(self**2 + other**2) without overflow, as floats: shapes broadcast, dtypes promote, two integers give f32.
+
+    ShapeError unless the shapes broadcast, DeviceError for a tensor of another device.
+
+    >>> Tensor([3.0, 1e30]).hypot([4.0, 0.0]).tolist()
+    [5.0, 1.0000000150474662e+30]
+    """
+    a, b = self._pair(other, False, "hypot")
+    x, y = self._like(a)._wide().abs(), self._like(b)._wide().abs()
+    high, low = x.maximum(y), x.minimum(y)
+    ratio = (high.eq(low) | high.eq(0)).where(high.eq(low).where(1.0, 0.0), low / high)
+    out = high * (1.0 + ratio * ratio).sqrt()
+    return (x.isinf() | y.isinf()).where(x._like(UOp.const(math.inf, x.dtype)), out)._rounded_to(self._like(a))

@@ -21,6 +21,7 @@ from morok.tensor import (
     conv,
     creation,
     creators,
+    hyperbolic,
     indexing,
     joining,
     linalg,
@@ -42,7 +43,7 @@ from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
-from morok.tensor.hyperbolic import Hyperbolic
+from morok.tensor.functions import Functions
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
@@ -100,7 +101,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Hyperbolic):
+class Tensor(Functions):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -797,6 +798,11 @@ class Tensor(Hyperbolic):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Inverse circular and hyperbolic functions.
+    asin, acos, atan, atan2 = hyperbolic.asin, hyperbolic.acos, hyperbolic.atan, hyperbolic.atan2
+    sinh, cosh, asinh, acosh, atanh = hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh
+    hypot = hyperbolic.hypot
 
     # Activations of neural networks.
     relu, relu6, leaky_relu = activation.relu, activation.relu6, activation.leaky_relu
