@@ -21,6 +21,7 @@ from morok.tensor import (
     conv,
     creation,
     creators,
+    functions,
     hyperbolic,
     indexing,
     joining,
@@ -43,7 +44,6 @@ from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
-from morok.tensor.functions import Functions
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
@@ -101,7 +101,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Functions):
+class Tensor(Math):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -798,6 +798,15 @@ class Tensor(Functions):
     try_pow = Math.pow
 
     # Methods by theme.
+
+    # Exponentials, logarithms, circular functions, roots, rounding.
+    exp, exp2, expm1, logaddexp = functions.exp, functions.exp2, functions.expm1, functions.logaddexp
+    log, log2, log10, log1p = functions.log, functions.log2, functions.log10, functions.log1p
+    sin, cos, tan, tanh, erf = functions.sin, functions.cos, functions.tan, functions.tanh, functions.erf
+    sqrt, rsqrt, reciprocal, square = functions.sqrt, functions.rsqrt, functions.reciprocal, functions.square
+    floor, ceil, trunc, round = functions.floor, functions.ceil, functions.trunc, functions.round
+    isnan, isinf, isfinite = functions.isnan, functions.isinf, functions.isfinite
+    sign, signbit, copysign = functions.sign, functions.signbit, functions.copysign
 
     # Inverse circular and hyperbolic functions.
     asin, acos, atan, atan2 = hyperbolic.asin, hyperbolic.acos, hyperbolic.atan, hyperbolic.atan2
