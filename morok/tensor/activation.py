@@ -11,6 +11,7 @@ from typing import Final
 from morok.arguments import choice
 from morok.errors import DTypeError
 from morok.tensor.base import AnyTensor
+from morok.tensor.operands import rounded_to, wide_float
 
 # What makes a network of SELUs normalise itself (Klambauer et al. 2017).
 _SELU_ALPHA: Final = 1.6732632423543772
@@ -41,8 +42,8 @@ def leaky_relu(self: AnyTensor, negative_slope: float = 0.01) -> AnyTensor:
     >>> Tensor([-2.0, 2.0]).leaky_relu(0.5).tolist()
     [-1.0, 2.0]
     """
-    x = self._wide()
-    return (x > 0).where(x, x * negative_slope)._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to((x > 0).where(x, x * negative_slope), self)
 
 
 def elu(self: AnyTensor, alpha: float = 1.0) -> AnyTensor:
@@ -51,8 +52,8 @@ def elu(self: AnyTensor, alpha: float = 1.0) -> AnyTensor:
     >>> Tensor([float("-inf"), 2.0]).elu().tolist()
     [-1.0, 2.0]
     """
-    x = self._wide()
-    return (x > 0).where(x, x.minimum(0).expm1() * alpha)._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to((x > 0).where(x, x.minimum(0).expm1() * alpha), self)
 
 
 def celu(self: AnyTensor, alpha: float = 1.0) -> AnyTensor:
@@ -61,8 +62,8 @@ def celu(self: AnyTensor, alpha: float = 1.0) -> AnyTensor:
     >>> Tensor([float("-inf"), 2.0]).celu(2.0).tolist()
     [-2.0, 2.0]
     """
-    x = self._wide()
-    return (x > 0).where(x, (x.minimum(0) / alpha).expm1() * alpha)._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to((x > 0).where(x, (x.minimum(0) / alpha).expm1() * alpha), self)
 
 
 def selu(self: AnyTensor) -> AnyTensor:
@@ -71,7 +72,7 @@ def selu(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0]).selu().tolist()
     [0.0]
     """
-    return (self._wide().elu(_SELU_ALPHA) * _SELU_SCALE)._rounded_to(self)
+    return rounded_to(wide_float(self).elu(_SELU_ALPHA) * _SELU_SCALE, self)
 
 
 def sigmoid(self: AnyTensor) -> AnyTensor:
@@ -80,7 +81,7 @@ def sigmoid(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 1000.0]).sigmoid().tolist()
     [0.5, 1.0]
     """
-    return (1.0 + (-self._wide()).exp()).reciprocal()._rounded_to(self)
+    return rounded_to((1.0 + (-wide_float(self)).exp()).reciprocal(), self)
 
 
 def logsigmoid(self: AnyTensor) -> AnyTensor:
@@ -89,7 +90,7 @@ def logsigmoid(self: AnyTensor) -> AnyTensor:
     >>> Tensor([-1000.0]).logsigmoid().tolist()
     [-1000.0]
     """
-    return -(-self._wide()).softplus()._rounded_to(self)
+    return -rounded_to((-wide_float(self)).softplus(), self)
 
 
 def silu(self: AnyTensor) -> AnyTensor:
@@ -98,8 +99,8 @@ def silu(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 1000.0]).silu().tolist()
     [0.0, 1000.0]
     """
-    x = self._wide()
-    return (x * x.sigmoid())._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to(x * x.sigmoid(), self)
 
 
 def softplus(self: AnyTensor, beta: float = 1.0) -> AnyTensor:
@@ -108,8 +109,8 @@ def softplus(self: AnyTensor, beta: float = 1.0) -> AnyTensor:
     >>> Tensor([1000.0]).softplus().tolist()
     [1000.0]
     """
-    x = self._wide() * beta
-    return ((x.maximum(0) + (-x.__abs__()).exp().log1p()) / beta)._rounded_to(self)
+    x = wide_float(self) * beta
+    return rounded_to((x.maximum(0) + (-x.__abs__()).exp().log1p()) / beta, self)
 
 
 def softsign(self: AnyTensor) -> AnyTensor:
@@ -118,8 +119,8 @@ def softsign(self: AnyTensor) -> AnyTensor:
     >>> Tensor([1.0, -3.0]).softsign().tolist()
     [0.5, -0.75]
     """
-    x = self._wide()
-    return (x / (1.0 + x.__abs__()))._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to(x / (1.0 + x.__abs__()), self)
 
 
 def mish(self: AnyTensor) -> AnyTensor:
@@ -128,8 +129,8 @@ def mish(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 1000.0]).mish().tolist()
     [0.0, 1000.0]
     """
-    x = self._wide()
-    return (x * x.softplus().tanh())._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to(x * x.softplus().tanh(), self)
 
 
 def hardtanh(self: AnyTensor, min_val: float = -1.0, max_val: float = 1.0) -> AnyTensor:
@@ -138,7 +139,7 @@ def hardtanh(self: AnyTensor, min_val: float = -1.0, max_val: float = 1.0) -> An
     >>> Tensor([-5.0, 0.5, 5.0]).hardtanh().tolist()
     [-1.0, 0.5, 1.0]
     """
-    return self._wide().clip(min_val, max_val)._rounded_to(self)
+    return rounded_to(wide_float(self).clip(min_val, max_val), self)
 
 
 def hardsigmoid(self: AnyTensor) -> AnyTensor:
@@ -147,7 +148,7 @@ def hardsigmoid(self: AnyTensor) -> AnyTensor:
     >>> Tensor([-5.0, 0.0, 5.0]).hardsigmoid().tolist()
     [0.0, 0.5, 1.0]
     """
-    return ((self._wide() + 3.0).relu6() / 6.0)._rounded_to(self)
+    return rounded_to((wide_float(self) + 3.0).relu6() / 6.0, self)
 
 
 def hardswish(self: AnyTensor) -> AnyTensor:
@@ -156,8 +157,8 @@ def hardswish(self: AnyTensor) -> AnyTensor:
     >>> Tensor([-5.0, 0.0, 5.0]).hardswish().tolist()
     [-0.0, 0.0, 5.0]
     """
-    x = self._wide()
-    return (x * (x + 3.0).relu6() / 6.0)._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to(x * (x + 3.0).relu6() / 6.0, self)
 
 
 def gelu(self: AnyTensor, approximate: str = "none") -> AnyTensor:
@@ -170,12 +171,12 @@ def gelu(self: AnyTensor, approximate: str = "none") -> AnyTensor:
     >>> Tensor([0.0, 100.0]).gelu().tolist()
     [0.0, 100.0]
     """
-    x = self._wide()
+    x = wide_float(self)
     if choice(approximate, "approximate", ("none", "tanh"), DTypeError) == "none":
         normal = (x * math.sqrt(0.5)).erf()
     else:
         normal = (math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)).tanh()
-    return (0.5 * x * (1.0 + normal))._rounded_to(self)
+    return rounded_to(0.5 * x * (1.0 + normal), self)
 
 
 def quick_gelu(self: AnyTensor) -> AnyTensor:
@@ -184,5 +185,5 @@ def quick_gelu(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 100.0]).quick_gelu().tolist()
     [0.0, 100.0]
     """
-    x = self._wide()
-    return (x * (x * 1.702).sigmoid())._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to(x * (x * 1.702).sigmoid(), self)

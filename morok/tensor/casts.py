@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
+from typing import Any
+
+from morok.caller import caller
+from morok.errors import DTypeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.tensor.base import AnyTensor, as_dtype
 
 
 def cast_to(uop: UOp, d: DType) -> UOp:
@@ -39,3 +45,66 @@ def _float_to_int(x: UOp, d: DType) -> UOp:
     safe = inside.where(x, UOp.const(0.0, x.dtype)).cast(wide)
     out = inside.where(safe, UOp.const(wide.min, wide))
     return out if wide is d else out.cast(d)
+
+
+def cast(self: AnyTensor, dtype: Any) -> AnyTensor:
+    """The elements at another dtype, in self's shape, as NumPy's astype converts them.
+
+    Integers wrap, floats truncate, everything but 0 is True. A float that does not fit becomes the low bits of the least
+    i32 (of the least i64 for i64, u32 and u64), as on x86. DTypeError for a dtype that tensors do not have.
+
+    >>> Tensor([1.9, -1.9, 300.0]).cast("i8").tolist()
+    [1, -1, 44]
+    """
+    d = as_dtype(dtype)
+    return self._same() if d is self.dtype else self._like(cast_to(self.uop, d))
+
+
+def astype(self: AnyTensor, dtype: Any, copy: builtins.bool = True) -> AnyTensor:
+    """The elements at another dtype, in self's shape: cast() by NumPy's name; `copy` has no effect.
+
+    DTypeError for a dtype that tensors do not have.
+
+    >>> Tensor([1.9, -1.9]).astype("int32").tolist()
+    [1, -1]
+    """
+    return self.cast(dtype)
+
+
+def bitcast(self: AnyTensor, dtype: Any) -> AnyTensor:
+    """The same bits at another dtype of the same width, in self's shape. DTypeError for another width.
+
+    >>> Tensor([1.0]).bitcast(dtypes.i32).tolist()
+    [1065353216]
+    """
+    d = as_dtype(dtype)
+    if d.itemsize != self.dtype.itemsize:
+        raise DTypeError(f"{self.dtype} and {d} differ in width", place=caller(), expected=f"{self.dtype.bits} bits")
+    return self._like(self.uop.bitcast(d))
+
+
+def float(self: AnyTensor) -> AnyTensor:
+    """The elements as f32, in self's shape, as cast() converts them.
+
+    >>> Tensor([1, 2]).float().dtype
+    f32
+    """
+    return self.cast(dtypes.f32)
+
+
+def int(self: AnyTensor) -> AnyTensor:
+    """The elements as i32, in self's shape, as cast() converts them.
+
+    >>> Tensor([1.9, -1.9]).int().tolist()
+    [1, -1]
+    """
+    return self.cast(dtypes.i32)
+
+
+def bool(self: AnyTensor) -> AnyTensor:
+    """True where an element is not 0 (NaN included), in self's shape.
+
+    >>> Tensor([0.0, 0.5]).bool().tolist()
+    [False, True]
+    """
+    return self.cast(dtypes.bool)

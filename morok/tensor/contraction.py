@@ -19,6 +19,7 @@ from morok.tensor.arguments import MOST, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, show
 from morok.tensor.keywords import Along, Axis, Reducing, other_names
 from morok.tensor.movement import Dim
+from morok.tensor.operands import as_operand, rounded_to, wide_float
 from morok.tensor.reduce import HALVES, reduce_axes
 
 Label = str | int  # a letter; for the axes that `...` stands for their place, -1 the last
@@ -119,7 +120,7 @@ def vecdot(self: AnyTensor, other: Any, axis: int = -1, **also: Unpack[Along]) -
     >>> Tensor([1, 2, 3]).vecdot([4, 5, 6]).item()
     32
     """
-    y = self._other(other)
+    y = as_operand(self, other)
     a, b = self.moveaxis(axis, -1), y.moveaxis(axis, -1)
     if a.shape[-1] != b.shape[-1]:
         raise ShapeError(
@@ -136,7 +137,7 @@ def tensordot(self: AnyTensor, other: Any, axes: int | Sequence[Sequence[int]] =
     >>> Tensor([[1, 2]]).tensordot(Tensor([[3], [4]]), 1).tolist()
     [[11]]
     """
-    y = self._other(other)
+    y = as_operand(self, other)
     if isinstance(axes, (tuple, list)):
         pair = [a if isinstance(a, (tuple, list)) else [a] for a in axes]
         if len(pair) != 2:
@@ -176,7 +177,7 @@ def vector_norm(self: AnyTensor, axis: Axis = None, keepdim: bool = False, ord: 
     >>> Tensor([3.0, 4.0]).vector_norm().item()
     5.0
     """
-    x, ord = self._wide().abs(), real(ord, "ord")
+    x, ord = wide_float(self).abs(), real(ord, "ord")
     if ord == float("inf") and any(x.shape[a] == 0 for a in x._axes(axis)):
         out = x.sum(axis, keepdim)  # of nothing it is 0
     elif ord in (float("inf"), float("-inf")):
@@ -189,7 +190,7 @@ def vector_norm(self: AnyTensor, axis: Axis = None, keepdim: bool = False, ord: 
         out = (x * x).sum(axis, keepdim).sqrt()
     else:
         out = (x**ord).sum(axis, keepdim) ** (1.0 / ord)
-    return out._rounded_to(self)
+    return rounded_to(out, self)
 
 
 def _parsed(formula: str, shapes: Sequence[tuple[Dim, ...]]) -> tuple[list[list[Label]], list[Label]]:

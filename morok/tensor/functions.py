@@ -14,6 +14,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.base import AnyTensor, arithmetic
+from morok.tensor.operands import float_node, numeric, operands, rounded_to, unary, wide_float
 
 _SIGNED: Final = {2: dtypes.i16, 4: dtypes.i32, 8: dtypes.i64}
 
@@ -24,7 +25,7 @@ def exp(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, float("-inf")]).exp().tolist()
     [1.0, 0.0]
     """
-    return self._unary(Op.Exp)
+    return unary(self, Op.Exp)
 
 
 def exp2(self: AnyTensor) -> AnyTensor:
@@ -33,7 +34,7 @@ def exp2(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 3.0]).exp2().tolist()
     [1.0, 8.0]
     """
-    return self._unary(Op.Exp2)
+    return unary(self, Op.Exp2)
 
 
 def log(self: AnyTensor) -> AnyTensor:
@@ -42,7 +43,7 @@ def log(self: AnyTensor) -> AnyTensor:
     >>> Tensor([1.0, 0.0]).log().tolist()
     [0.0, -inf]
     """
-    return self._unary(Op.Log)
+    return unary(self, Op.Log)
 
 
 def log2(self: AnyTensor) -> AnyTensor:
@@ -51,7 +52,7 @@ def log2(self: AnyTensor) -> AnyTensor:
     >>> Tensor([1.0, 8.0]).log2().tolist()
     [0.0, 3.0]
     """
-    return self._unary(Op.Log2)
+    return unary(self, Op.Log2)
 
 
 def expm1(self: AnyTensor) -> AnyTensor:
@@ -60,13 +61,13 @@ def expm1(self: AnyTensor) -> AnyTensor:
     >>> (Tensor([1e-20]).expm1() > 0).item(), (Tensor([1e-20]).exp() - 1 > 0).item()
     (True, False)
     """
-    x = self._wide()
+    x = wide_float(self)
     u = x.exp()
     # both the numerator and the logarithm hold the rounding error of u, which cancels in their quotient
     near = (u - 1.0) * x / u.log()
     one = u.eq(1.0)
     far = one.where(x, u - 1.0)
-    return (x.__abs__().__lt__(0.5) & ~one).where(near, far)._rounded_to(self)
+    return rounded_to((x.__abs__().__lt__(0.5) & ~one).where(near, far), self)
 
 
 def log1p(self: AnyTensor) -> AnyTensor:
@@ -75,10 +76,10 @@ def log1p(self: AnyTensor) -> AnyTensor:
     >>> (Tensor([1e-20]).log1p() > 0).item(), ((1 + Tensor([1e-20])).log() > 0).item()
     (True, False)
     """
-    x = self._wide()
+    x = wide_float(self)
     u = 1.0 + x
     near = u.log() * (x / (u - 1.0))
-    return u.eq(1.0).where(x, x.__abs__().__lt__(0.5).where(near, u.log()))._rounded_to(self)
+    return rounded_to(u.eq(1.0).where(x, x.__abs__().__lt__(0.5).where(near, u.log())), self)
 
 
 def log10(self: AnyTensor) -> AnyTensor:
@@ -96,7 +97,7 @@ def sqrt(self: AnyTensor) -> AnyTensor:
     >>> Tensor([4.0, 9.0]).sqrt().tolist()
     [2.0, 3.0]
     """
-    return self._unary(Op.Sqrt)
+    return unary(self, Op.Sqrt)
 
 
 def rsqrt(self: AnyTensor) -> AnyTensor:
@@ -114,7 +115,7 @@ def sin(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0]).sin().tolist()
     [0.0]
     """
-    return self._unary(Op.Sin)
+    return unary(self, Op.Sin)
 
 
 def cos(self: AnyTensor) -> AnyTensor:
@@ -123,7 +124,7 @@ def cos(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0]).cos().tolist()
     [1.0]
     """
-    return self._unary(Op.Cos)
+    return unary(self, Op.Cos)
 
 
 def tan(self: AnyTensor) -> AnyTensor:
@@ -132,7 +133,7 @@ def tan(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0]).tan().tolist()
     [0.0]
     """
-    return self._unary(Op.Tan)
+    return unary(self, Op.Tan)
 
 
 def tanh(self: AnyTensor) -> AnyTensor:
@@ -141,7 +142,7 @@ def tanh(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 100.0]).tanh().tolist()
     [0.0, 1.0]
     """
-    return self._unary(Op.Tanh)
+    return unary(self, Op.Tanh)
 
 
 def erf(self: AnyTensor) -> AnyTensor:
@@ -150,7 +151,7 @@ def erf(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 10.0]).erf().tolist()
     [0.0, 1.0]
     """
-    return self._unary(Op.Erf)
+    return unary(self, Op.Erf)
 
 
 def reciprocal(self: AnyTensor) -> AnyTensor:
@@ -159,7 +160,7 @@ def reciprocal(self: AnyTensor) -> AnyTensor:
     >>> Tensor([2, 4]).reciprocal().tolist()
     [0.5, 0.25]
     """
-    return self._unary(Op.Reciprocal)
+    return unary(self, Op.Reciprocal)
 
 
 def square(self: AnyTensor) -> AnyTensor:
@@ -177,7 +178,7 @@ def sign(self: AnyTensor) -> AnyTensor:
     >>> Tensor([-2.5, 0.0, 3.0]).sign().tolist()
     [-1.0, 0.0, 1.0]
     """
-    signs = self._numeric(Op.Sign)
+    signs = numeric(self, Op.Sign)
     return signs + 0.0 if self.dtype.is_float else signs  # adding 0 turns -0 into 0 and nothing else into something else
 
 
@@ -268,10 +269,10 @@ def copysign(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1.0, -2.0]).copysign([-0.0, 3.0]).tolist()
     [-1.0, 2.0]
     """
-    a, b = self._pair(other, False, "copysign")
+    a, b = operands(self, other, False, "copysign")
     x, y = self._like(a), self._like(b)
     if not x.dtype.is_float:
-        x, y = self._like(x._float()), self._like(y._float())
+        x, y = self._like(float_node(x)), self._like(float_node(y))
     return self._like(y.signbit().where(-x.abs(), x.abs()).uop)
 
 
@@ -283,9 +284,9 @@ def logaddexp(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1000.0]).logaddexp([0.0]).tolist()
     [1000.0]
     """
-    a, b = self._pair(other, False, "logaddexp")
-    x, y = self._like(a)._wide(), self._like(b)._wide()
+    a, b = operands(self, other, False, "logaddexp")
+    x, y = wide_float(self._like(a)), wide_float(self._like(b))
     high = x.maximum(y)
     # of equal infinities the difference is NaN, and the sum the infinity itself
     total = high + (-(x - y).__abs__()).exp().log1p()
-    return x.eq(y).where(x + math.log(2.0), total)._rounded_to(self._like(a))
+    return rounded_to(x.eq(y).where(x + math.log(2.0), total), self._like(a))

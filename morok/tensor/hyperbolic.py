@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from morok.ir.uop import UOp
 from morok.tensor.base import AnyTensor
+from morok.tensor.operands import operands, rounded_to, wide_float
 
 _TERMS: Final = {32: 5, 64: 11}  # of atan's power series below tan(pi / 16), by the width of the float
 
@@ -20,7 +21,7 @@ def atan(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, float("inf")]).atan().tolist()
     [0.0, 1.5707963705062866]
     """
-    x = self._wide()
+    x = wide_float(self)
     t = x.abs()
     # a long way out the rest of a right angle
     far = t > 1.0
@@ -33,7 +34,7 @@ def atan(self: AnyTensor) -> AnyTensor:
     for k in range(terms - 1, -1, -1):
         series = series * square + (-1.0) ** k / (2 * k + 1)
     angle = near * series * 4.0
-    return far.where(math.pi / 2 - angle, angle).copysign(x)._rounded_to(self)
+    return rounded_to(far.where(math.pi / 2 - angle, angle).copysign(x), self)
 
 
 def asin(self: AnyTensor) -> AnyTensor:
@@ -42,8 +43,8 @@ def asin(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 2.0]).asin().tolist()
     [0.0, nan]
     """
-    x = self._wide()
-    return ((x / (1.0 + ((1.0 - x) * (1.0 + x)).sqrt())).atan() * 2.0)._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to((x / (1.0 + ((1.0 - x) * (1.0 + x)).sqrt())).atan() * 2.0, self)
 
 
 def acos(self: AnyTensor) -> AnyTensor:
@@ -52,8 +53,8 @@ def acos(self: AnyTensor) -> AnyTensor:
     >>> Tensor([1.0, 2.0]).acos().tolist()
     [0.0, nan]
     """
-    x = self._wide()
-    return (((1.0 - x) / (1.0 + x)).sqrt().atan() * 2.0)._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to(((1.0 - x) / (1.0 + x)).sqrt().atan() * 2.0, self)
 
 
 def atan2(self: AnyTensor, other: Any) -> AnyTensor:
@@ -65,13 +66,13 @@ def atan2(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([0.0, 1.0]).atan2([1.0, 0.0]).tolist()
     [0.0, 1.5707963705062866]
     """
-    a, b = self._pair(other, False, "atan2")
-    y, x = self._like(a)._wide(), self._like(b)._wide()
+    a, b = operands(self, other, False, "atan2")
+    y, x = wide_float(self._like(a)), wide_float(self._like(b))
     both = y.isinf() & x.isinf()
     # two infinities as two ones; two zeros have the angle of (1, 0)
     quotient = both.where(1.0, (y.eq(0) & x.eq(0)).where(0.0, (y / x).abs()))
     angle = quotient.atan()
-    return x.signbit().where(math.pi - angle, angle).copysign(y)._rounded_to(self._like(a))
+    return rounded_to(x.signbit().where(math.pi - angle, angle).copysign(y), self._like(a))
 
 
 def sinh(self: AnyTensor) -> AnyTensor:
@@ -80,10 +81,10 @@ def sinh(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0]).sinh().tolist()
     [0.0]
     """
-    x = self._wide()
+    x = wide_float(self)
     t = x.abs()
     e, half = t.expm1(), (t * 0.5).exp()
-    return (t < 30.0).where((e + e / (e + 1.0)) * 0.5, half * 0.5 * half).copysign(x)._rounded_to(self)
+    return rounded_to((t < 30.0).where((e + e / (e + 1.0)) * 0.5, half * 0.5 * half).copysign(x), self)
 
 
 def cosh(self: AnyTensor) -> AnyTensor:
@@ -92,8 +93,8 @@ def cosh(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0]).cosh().tolist()
     [1.0]
     """
-    half = (self._wide().abs() * 0.5).exp()
-    return (half * 0.5 * half + half.reciprocal() * 0.5 * half.reciprocal())._rounded_to(self)
+    half = (wide_float(self).abs() * 0.5).exp()
+    return rounded_to(half * 0.5 * half + half.reciprocal() * 0.5 * half.reciprocal(), self)
 
 
 def asinh(self: AnyTensor) -> AnyTensor:
@@ -102,10 +103,10 @@ def asinh(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0]).asinh().tolist()
     [0.0]
     """
-    x = self._wide()
+    x = wide_float(self)
     t = x.abs()
     near = (t + t * t / (1.0 + (t * t + 1.0).sqrt())).log1p()
-    return (t < 1e9).where(near, t.log() + math.log(2.0)).copysign(x)._rounded_to(self)
+    return rounded_to((t < 1e9).where(near, t.log() + math.log(2.0)).copysign(x), self)
 
 
 def acosh(self: AnyTensor) -> AnyTensor:
@@ -114,10 +115,10 @@ def acosh(self: AnyTensor) -> AnyTensor:
     >>> Tensor([1.0, 0.5]).acosh().tolist()
     [0.0, nan]
     """
-    x = self._wide()
+    x = wide_float(self)
     t = x - 1.0
     near = (t + t.sqrt() * (t + 2.0).sqrt()).log1p()
-    return (x > 1e9).where(x.log() + math.log(2.0), near)._rounded_to(self)
+    return rounded_to((x > 1e9).where(x.log() + math.log(2.0), near), self)
 
 
 def atanh(self: AnyTensor) -> AnyTensor:
@@ -126,9 +127,9 @@ def atanh(self: AnyTensor) -> AnyTensor:
     >>> Tensor([0.0, 1.0]).atanh().tolist()
     [0.0, inf]
     """
-    x = self._wide()
+    x = wide_float(self)
     t = x.abs()
-    return ((2.0 * t / (1.0 - t)).log1p() * 0.5).copysign(x)._rounded_to(self)
+    return rounded_to(((2.0 * t / (1.0 - t)).log1p() * 0.5).copysign(x), self)
 
 
 def hypot(self: AnyTensor, other: Any) -> AnyTensor:
@@ -139,9 +140,9 @@ def hypot(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([3.0, 1e30]).hypot([4.0, 0.0]).tolist()
     [5.0, 1.0000000150474662e+30]
     """
-    a, b = self._pair(other, False, "hypot")
-    x, y = self._like(a)._wide().abs(), self._like(b)._wide().abs()
+    a, b = operands(self, other, False, "hypot")
+    x, y = wide_float(self._like(a)).abs(), wide_float(self._like(b)).abs()
     high, low = x.maximum(y), x.minimum(y)
     ratio = (high.eq(low) | high.eq(0)).where(high.eq(low).where(1.0, 0.0), low / high)
     out = high * (1.0 + ratio * ratio).sqrt()
-    return (x.isinf() | y.isinf()).where(x._like(UOp.const(math.inf, x.dtype)), out)._rounded_to(self._like(a))
+    return rounded_to((x.isinf() | y.isinf()).where(x._like(UOp.const(math.inf, x.dtype)), out), self._like(a))

@@ -24,6 +24,7 @@ from morok.tensor.arguments import known, whole
 from morok.tensor.base import AnyTensor, Lazy, dim_node, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import broadcast_shapes, expanded, reshaped, symbolic_position
+from morok.tensor.operands import as_operand
 from morok.tensor.reduce import reduce_axes
 
 # Whole numbers of a dtype's width: the sum of one of them and zeros keeps every bit, the sign of zero and NaN's too.
@@ -160,7 +161,7 @@ def place_along(x: AnyTensor, position: Any, axis: int, n: int) -> tuple[AnyTens
     """A position as an index that is certainly in [0, n), and whether it was; None where that is known."""
     good: AnyTensor | None = None
     if isinstance(position, Lazy):
-        at = x._other(position).cast(dtypes.i64)
+        at = as_operand(x, position).cast(dtypes.i64)
         at = (at < 0).where(at + n, at)
         good = (at >= 0) & (at < n)
     else:

@@ -12,6 +12,7 @@ from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, namesakes, show
 from morok.tensor.movement import broadcast_shapes
+from morok.tensor.operands import as_operand
 from morok.tensor.reduce import HALVES, positions_along, reduce_axes
 
 
@@ -24,7 +25,7 @@ def matmul(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([[1, 2], [3, 4]]).matmul([[1], [10]]).tolist()
     [[21], [43]]
     """
-    y = self._other(other)
+    y = as_operand(self, other)
     if self.ndim == 0 or y.ndim == 0:
         raise _unfit(self, y, "at least one axis on both sides")
     inner = y.shape[max(y.ndim - 2, 0)]
@@ -65,7 +66,7 @@ def dot(self: AnyTensor, other: Any) -> AnyTensor:
 
 
 def reflected_matmul(self: AnyTensor, other: Any) -> AnyTensor:
-    return self._other(other).matmul(self)
+    return as_operand(self, other).matmul(self)
 
 
 def linear(self: AnyTensor, weight: AnyTensor, bias: AnyTensor | None = None) -> AnyTensor:
@@ -91,7 +92,7 @@ def outer(self: AnyTensor, other: AnyTensor) -> AnyTensor:
     >>> Tensor([1, 2]).outer([3, 4]).tolist()
     [[3, 4], [6, 8]]
     """
-    y = self._other(other)
+    y = as_operand(self, other)
     return self.reshape(-1, 1) * y.reshape(1, -1)
 
 

@@ -11,6 +11,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, show
+from morok.tensor.operands import as_operand, rounded_to, wide_float
 from morok.tensor.reduce import positions_along
 
 _REDUCTIONS: Final = ("mean", "sum", "none")
@@ -23,7 +24,7 @@ def _reduced(x: AnyTensor, reduction: str) -> AnyTensor:
 
 
 def _same_shape(x: AnyTensor, other: Any, what: str) -> AnyTensor:
-    wanted = x._other(other)
+    wanted = as_operand(x, other)
     if wanted.shape != x.shape:
         raise ShapeError(f"{what} of shapes {show(x.shape)} and {show(wanted.shape)}", place=caller(), expected="one shape")
     return x._like(wanted.uop)
@@ -67,9 +68,9 @@ def binary_cross_entropy(self: AnyTensor, target: Any, reduction: str = "mean") 
     >>> Tensor([0.0, 1.0]).binary_cross_entropy([0.0, 0.0]).item()
     50.0
     """
-    y, x = _same_shape(self, target, "binary_cross_entropy")._wide(), self._wide()
+    y, x = wide_float(_same_shape(self, target, "binary_cross_entropy")), wide_float(self)
     out = -(y * x.log().maximum(-100.0) + (1.0 - y) * (-x).log1p().maximum(-100.0))
-    return _reduced(out, reduction)._rounded_to(self)
+    return rounded_to(_reduced(out, reduction), self)
 
 
 def binary_cross_entropy_with_logits(self: AnyTensor, target: Any, reduction: str = "mean") -> AnyTensor:
@@ -82,9 +83,9 @@ def binary_cross_entropy_with_logits(self: AnyTensor, target: Any, reduction: st
     >>> Tensor([1000.0]).binary_cross_entropy_with_logits([0.0]).item()
     1000.0
     """
-    y, x = _same_shape(self, target, "binary_cross_entropy_with_logits")._wide(), self._wide()
+    y, x = wide_float(_same_shape(self, target, "binary_cross_entropy_with_logits")), wide_float(self)
     out = x.maximum(0) - x * y + (-x.abs()).exp().log1p()
-    return _reduced(out, reduction)._rounded_to(self)
+    return rounded_to(_reduced(out, reduction), self)
 
 
 def nll_loss(
@@ -102,8 +103,8 @@ def nll_loss(
     >>> Tensor([[-1.0, -2.0], [-3.0, -4.0]]).nll_loss([0, 1]).item()
     2.5
     """
-    losses, counts = _class_losses(self._wide(), _classes(self, target, "nll_loss"), weight, ignore_index, 0.0)
-    return _averaged(losses, counts, reduction)._rounded_to(self)
+    losses, counts = _class_losses(wide_float(self), _classes(self, target, "nll_loss"), weight, ignore_index, 0.0)
+    return rounded_to(_averaged(losses, counts, reduction), self)
 
 
 def cross_entropy(
@@ -126,21 +127,21 @@ def cross_entropy(
     >>> Tensor([[0.0, -1000.0]]).cross_entropy([0]).item()
     0.0
     """
-    wanted = self._other(target)
+    wanted = as_operand(self, target)
     label_smoothing = real(label_smoothing, "label_smoothing", 0.0, 1.0, ShapeError)
-    logs = self._wide().log_softmax(min(1, self.ndim - 1))
+    logs = wide_float(self).log_softmax(min(1, self.ndim - 1))
     if wanted.dtype.is_float:
-        y = _same_shape(self, wanted, "cross_entropy")._wide() * (1.0 - label_smoothing)
+        y = wide_float(_same_shape(self, wanted, "cross_entropy")) * (1.0 - label_smoothing)
         y = y + label_smoothing / known(self, min(1, self.ndim - 1), "cross_entropy")
         losses = -(logs * y * _of_classes(logs, weight)).sum(min(1, self.ndim - 1))
-        return self._like(_reduced(losses, reduction)._rounded_to(self).uop)
+        return self._like(rounded_to(_reduced(losses, reduction), self).uop)
     losses, counts = _class_losses(logs, _classes(self, wanted, "cross_entropy"), weight, ignore_index, label_smoothing)
-    return _averaged(losses, counts, reduction)._rounded_to(self)
+    return rounded_to(_averaged(losses, counts, reduction), self)
 
 
 def _classes(x: AnyTensor, target: Any, what: str) -> AnyTensor:
     """Integer classes for [N, C, ..], checked."""
-    classes = x._other(target)
+    classes = as_operand(x, target)
     if not classes.dtype.is_int:
         raise DTypeError(f"{what} of classes of {classes.dtype}", place=caller(), expected="integers")
     if x.ndim == 0 or classes.shape != (x.shape[:1] + x.shape[2:] if x.ndim > 1 else ()):

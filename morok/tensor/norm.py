@@ -15,6 +15,7 @@ from morok.ir.dtype import dtypes
 from morok.tensor.arguments import known, only_tensors, whole
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, Axis, Over, other_names
+from morok.tensor.operands import rounded_to, wide_float
 from morok.tensor.reduce import positions_along
 
 
@@ -34,10 +35,10 @@ def layernorm(
     >>> Tensor([1.0, 3.0]).layernorm(eps=0.0).tolist()
     [-1.0, 1.0]
     """
-    x = self._wide()
+    x = wide_float(self)
     centred = x - x.mean(axis, keepdim=True)
     scale = ((centred * centred).mean(axis, keepdim=True) + eps).rsqrt()
-    return _affine(centred * scale, weight, bias)._rounded_to(self)
+    return rounded_to(_affine(centred * scale, weight, bias), self)
 
 
 @other_names
@@ -51,8 +52,8 @@ def rms_norm(
     >>> Tensor([2.0, -2.0]).rms_norm(eps=0.0).tolist()
     [1.0, -1.0]
     """
-    x = self._wide()
-    return _affine(x * ((x * x).mean(axis, keepdim=True) + eps).rsqrt(), weight, None)._rounded_to(self)
+    x = wide_float(self)
+    return rounded_to(_affine(x * ((x * x).mean(axis, keepdim=True) + eps).rsqrt(), weight, None), self)
 
 
 @other_names
@@ -85,15 +86,15 @@ def batchnorm(
                 place=caller(),
                 expected=f"({size},), the size of axis {axis}",
             )
-    x = self._wide()
+    x = wide_float(self)
     along = tuple(size if k == a else 1 for k in range(self.ndim))
     others = tuple(k for k in range(self.ndim) if k != a)
     own = x - x.mean(others, keepdim=True)
-    centred = own if mean is None else x - mean._wide().reshape(along)
-    spread = (own * own).mean(others, keepdim=True) if var is None else var._wide().reshape(along)
+    centred = own if mean is None else x - wide_float(mean).reshape(along)
+    spread = (own * own).mean(others, keepdim=True) if var is None else wide_float(var).reshape(along)
     out = centred * (spread + eps).rsqrt()
     shaped = [None if t is None else t.reshape(along) for t in (weight, bias)]
-    return _affine(out, *shaped)._rounded_to(self)
+    return rounded_to(_affine(out, *shaped), self)
 
 
 def group_norm(
@@ -116,11 +117,11 @@ def group_norm(
             place=caller(),
             expected=f"a divisor of {channels} channels",
         )
-    parts = self._wide().reshape((self.shape[0], count, channels // count, *self.shape[2:]))
+    parts = wide_float(self).reshape((self.shape[0], count, channels // count, *self.shape[2:]))
     out = parts.layernorm(tuple(range(2, parts.ndim)), eps).reshape(self.shape)
     along = (1, channels, *(1,) * (self.ndim - 2))
     shaped = [None if t is None else t.reshape(along) for t in (weight, bias)]
-    return _affine(out, *shaped)._rounded_to(self)
+    return rounded_to(_affine(out, *shaped), self)
 
 
 def _affine(x: AnyTensor, weight: AnyTensor | None, bias: AnyTensor | None) -> AnyTensor:
@@ -159,9 +160,9 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise DTypeError("attention with a mask that is causal too", place=caller(), expected="attn_mask or is_causal")
     factor = 1.0 / math.sqrt(max(known(self, -1, "attention"), 1)) if scale is None else scale
-    scores = self._wide() @ key._wide().mT * factor
+    scores = wide_float(self) @ wide_float(key).mT * factor
     if is_causal:
         attn_mask = positions_along(scores, scores.ndim - 1, dtypes.i64) <= positions_along(scores, scores.ndim - 2, dtypes.i64)
     if attn_mask is not None:
         scores = attn_mask.where(scores, -math.inf) if attn_mask.dtype.is_bool else scores + attn_mask
-    return (scores.softmax(-1) @ value._wide())._rounded_to(self)
+    return rounded_to(scores.softmax(-1) @ wide_float(value), self)

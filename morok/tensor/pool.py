@@ -14,6 +14,7 @@ from morok.ir.ops.loop import identity
 from morok.tensor.arguments import each, known
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.conv import Sizes
+from morok.tensor.operands import rounded_to, wide_float
 from morok.tensor.reduce import positions_along
 from morok.tensor.windows import windows
 
@@ -46,15 +47,15 @@ def avg_pool2d(
     [[[2.5, 4.5], [10.5, 12.5]]]
     """
     sizes, strides, pads, dilations = _pooling(self, "avg_pool2d", kernel_size, stride, padding, 1)
-    x = self._wide()
+    x = wide_float(self)
     total = _windows_of(self, x._pad_zero(_around(x, pads)), sizes, strides, dilations).sum((-2, -1))
     if flag(count_include_pad, "count_include_pad") or pads == (0, 0):
-        return (total / float(sizes[0] * sizes[1]))._rounded_to(self)
+        return rounded_to(total / float(sizes[0] * sizes[1]), self)
     for axis in (-2, -1):
         first = positions_along(total, total.ndim + axis, dtypes.i64) * strides[axis] - pads[axis]
         inside = (first + sizes[axis]).minimum(known(self, axis, "avg_pool2d")) - first.maximum(0)
         total = total / inside.cast(total.dtype)
-    return total._rounded_to(self)
+    return rounded_to(total, self)
 
 
 def _pooling(

@@ -29,6 +29,7 @@ from morok.tensor.arguments import new_shape, whole
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, as_dtype, dim_node, element_count
 from morok.tensor.describing import current
 from morok.tensor.movement import expanded, reshaped
+from morok.tensor.operands import float_node
 
 
 class _Generator:
@@ -169,7 +170,7 @@ def dropout(self: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor
     [1.0, 2.0]
     """
     p, training = real(p, "the probability of dropout", 0.0, 1.0, ShapeError), flag(training, "training")
-    x = self._like(self._float())
+    x = self._like(float_node(self))
     if not training or p == 0:
         return x
     if p == 1:

@@ -18,6 +18,7 @@ from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_INT, AnyTensor, arithmetic, as_dtype, dim_node, element_count, show
 from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
 from morok.tensor.movement import expanded, reshaped
+from morok.tensor.operands import float_node, rounded_to, wide_float
 
 HALVES = (dtypes.f16, dtypes.bf16)
 
@@ -173,7 +174,7 @@ def mean(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpa
     >>> Tensor([[1, 2], [3, 5]]).mean(1).tolist()
     [1.5, 4.0]
     """
-    x = self._like(self._float())
+    x = self._like(float_node(self))
     wide = x.cast(dtypes.f32) if x.dtype in HALVES else x
     return _over(wide.sum(axis, keepdim), _count(self, axis)).cast(x.dtype)
 
@@ -193,7 +194,7 @@ def var(self: AnyTensor, axis: Axis = None, keepdim: bool = False, correction: f
     >>> Tensor([1.0, 3.0]).var().item(), Tensor([1.0, 3.0]).var(correction=1).item()
     (1.0, 2.0)
     """
-    x, correction = self._like(self._float()), finite(correction, "the correction", ShapeError)
+    x, correction = self._like(float_node(self)), finite(correction, "the correction", ShapeError)
     centred = x - x.mean(axis, keepdim=True)
     count = _count(self, axis)
     total = (centred * centred).sum(axis, keepdim)
@@ -276,8 +277,8 @@ def softmax(self: AnyTensor, axis: int = -1, **also: Unpack[Along]) -> AnyTensor
     >>> Tensor([0.0, 0.0]).softmax().tolist()
     [0.5, 0.5]
     """
-    e = _exp_low(_shifted(self._wide(), axis))
-    return (e * e.sum(axis, keepdim=True).reciprocal())._rounded_to(self)
+    e = _exp_low(_shifted(wide_float(self), axis))
+    return rounded_to(e * e.sum(axis, keepdim=True).reciprocal(), self)
 
 
 @other_names
@@ -302,7 +303,7 @@ def logsumexp(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also:
     >>> Tensor([1000.0, 0.0]).logsumexp().item()
     1000.0
     """
-    m = reduce_axes(self._like(self._float()), Op.Max, axis, keepdim=True)
+    m = reduce_axes(self._like(float_node(self)), Op.Max, axis, keepdim=True)
     m = m.isfinite().where(m, 0.0)
     total = (self - m).exp().sum(axis, keepdim).log()
     return total + m.reshape(total.shape)
@@ -314,5 +315,5 @@ def _exp_low(x: AnyTensor) -> AnyTensor:
 
 
 def _shifted(t: AnyTensor, axis: int) -> AnyTensor:
-    x = t._like(t._float())
+    x = t._like(float_node(t))
     return x - reduce_axes(x, Op.Max, axis, keepdim=True)

@@ -21,6 +21,7 @@ from morok.tensor.base import AnyTensor, dim_node, show
 from morok.tensor.indexing import place_along, positions_of
 from morok.tensor.keywords import Along, other_names
 from morok.tensor.movement import broadcast_shapes, expanded, reshaped
+from morok.tensor.operands import as_operand, converted
 from morok.tensor.reduce import positions_along
 from morok.tensor.sorting import sort_keys
 
@@ -59,7 +60,7 @@ def searchsorted(self: AnyTensor, values: Any, side: str = "left") -> AnyTensor:
     if self.ndim != 1:
         raise ShapeError(f"searchsorted in shape {show(self.shape)}", place=caller(), expected="one axis")
     choice(side, "side", ("left", "right"))
-    wanted = self._other(values)
+    wanted = as_operand(self, values)
     d = promote(self.dtype, wanted.dtype)
     n = known(self, 0, "searchsorted")
     place = wanted.zeros_like(dtypes.i64)
@@ -120,7 +121,7 @@ def _writes(of: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTen
     n = known(of, a, "a scatter")
     (at,) = positions_of(of, indices)
     place, good = place_along(of, at, a, n)
-    given = of._like(of._converted(values))
+    given = of._like(converted(of, values))
     if place.ndim != of.ndim or given.ndim not in (0, of.ndim):
         raise ShapeError(
             f"a scatter of shapes {show(of.shape)}, {show(place.shape)} and {show(given.shape)}",

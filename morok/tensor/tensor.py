@@ -17,6 +17,7 @@ from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import (
     activation,
+    casts,
     contraction,
     conv,
     creation,
@@ -28,12 +29,14 @@ from morok.tensor import (
     linalg,
     loss,
     norm,
+    operators,
     pool,
     random,
     reduce,
     registry,
     scan,
     searching,
+    selection,
     sequences,
     sorting,
     stored,
@@ -45,8 +48,8 @@ from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.math import Math
 from morok.tensor.movement import Movement, expanded, has_variable
+from morok.tensor.operands import as_operand, converted
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
@@ -77,7 +80,9 @@ def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
     tensors = [p for p in parts if isinstance(p, Tensor)]
     wanted = None if dtype is None else as_dtype(dtype)
     like = tensors[0].cast(promote(*[t.dtype for t in tensors]) if wanted is None else wanted)
-    given = [p if isinstance(p, Tensor) else like._other(p) if wanted is None else like._like(like._converted(p)) for p in parts]
+    given = [
+        p if isinstance(p, Tensor) else as_operand(like, p) if wanted is None else like._like(converted(like, p)) for p in parts
+    ]
     joined = Tensor.stack(given)
     return joined if wanted is None else joined.cast(wanted)
 
@@ -101,7 +106,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Math):
+class Tensor(Movement):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -789,15 +794,47 @@ class Tensor(Math):
     try_squeeze = Movement.squeeze
     try_unsqueeze = Movement.unsqueeze
     try_flip = Movement.flip
-    try_pad = Math.pad
     try_shrink = Movement.shrink
-    try_add = Math.add
-    try_sub = Math.sub
-    try_mul = Math.mul
-    try_div = Math.div
-    try_pow = Math.pow
 
     # Methods by theme.
+
+    # Operators, by name too; the array API standard's names last.
+    add, sub, mul, div, floor_divide = operators.add, operators.sub, operators.mul, operators.div, operators.floor_divide
+    mod, pow, neg, positive, abs = operators.mod, operators.pow, operators.neg, operators.positive, operators.abs
+    __add__, __sub__, __mul__, __truediv__, __floordiv__ = add, sub, mul, div, floor_divide
+    __mod__, __pow__, __neg__, __pos__, __abs__ = mod, pow, neg, positive, abs
+    __radd__, __rsub__, __rmul__ = operators.reflected_add, operators.reflected_sub, operators.reflected_mul
+    __rtruediv__, __rfloordiv__ = operators.reflected_div, operators.reflected_floor_divide
+    __rmod__, __rpow__ = operators.reflected_mod, operators.reflected_pow
+    __divmod__, __rdivmod__ = operators.divide_with_remainder, operators.reflected_divide_with_remainder
+    try_add, try_sub, try_mul, try_div, try_pow = add, sub, mul, div, pow
+    subtract, multiply, divide, remainder, negative = sub, mul, div, mod, neg
+    maximum, minimum = operators.maximum, operators.minimum
+
+    bitwise_and, bitwise_or, bitwise_xor = operators.bitwise_and, operators.bitwise_or, operators.bitwise_xor
+    bitwise_invert, bitwise_left_shift = operators.bitwise_invert, operators.bitwise_left_shift
+    bitwise_right_shift = operators.bitwise_right_shift
+    __and__, __or__, __xor__, __invert__ = bitwise_and, bitwise_or, bitwise_xor, bitwise_invert
+    __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
+    __rand__, __ror__, __rxor__ = operators.reflected_and, operators.reflected_or, operators.reflected_xor
+    __rlshift__, __rrshift__ = operators.reflected_left_shift, operators.reflected_right_shift
+    logical_and, logical_or, logical_xor = operators.logical_and, operators.logical_or, operators.logical_xor
+    logical_not = operators.logical_not
+
+    less, less_equal, greater = operators.less, operators.less_equal, operators.greater
+    greater_equal, eq, ne = operators.greater_equal, operators.eq, operators.ne
+    __lt__, __le__, __gt__, __ge__ = less, less_equal, greater, greater_equal
+    __eq__ = eq  # type: ignore[assignment]
+    __ne__ = ne  # type: ignore[assignment]
+    equal, not_equal, __hash__ = eq, ne, object.__hash__
+
+    # Elements chosen by conditions, bounds, padding.
+    where, masked_fill, clip, clamp = selection.where, selection.masked_fill, selection.clip, selection.clamp
+    pad = try_pad = selection.pad
+
+    # Dtypes.
+    cast, astype, bitcast = casts.cast, casts.astype, casts.bitcast
+    float, int, bool = casts.float, casts.int, casts.bool
 
     # Exponentials, logarithms, circular functions, roots, rounding.
     exp, exp2, expm1, logaddexp = functions.exp, functions.exp2, functions.expm1, functions.logaddexp

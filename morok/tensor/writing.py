@@ -22,6 +22,7 @@ from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
 from morok.tensor.movement import expanded, is_symbolic, symbolic_position
+from morok.tensor.operands import as_operand, converted
 from morok.tensor.scalars import data
 from morok.tensor.stored import content, owner, stored_buffer
 
@@ -42,7 +43,7 @@ def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
 
 def _given_values(x: AnyTensor, value: Any, varies: bool) -> AnyTensor:
     """The written value, in this tensor's dtype; `varies` makes numbers data."""
-    uop = x._converted(value)
+    uop = converted(x, value)
     if varies and uop.op is Op.Const:
         uop = data(uop.arg, x.dtype, x.device)
     return x._like(uop)
@@ -67,7 +68,7 @@ def _fitted(t: AnyTensor, shape: Shape) -> AnyTensor:
 def _where_masked(x: AnyTensor, mask: Any, given: AnyTensor) -> AnyTensor:
     """Where a mask over the first axes holds, values for the others."""
     check_mask(x, mask, 0)
-    condition = x._other(mask)
+    condition = as_operand(x, mask)
     rest = x.shape[condition.ndim :]
     wide = condition.reshape((*condition.shape, *(1,) * len(rest)))
     return x if 0 in x.shape else wide.where(_fitted(given, rest), x).cast(x.dtype)
