@@ -18,7 +18,7 @@ from morok.ir.op import Op
 from morok.tensor.arguments import MOST, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, show
 from morok.tensor.keywords import Along, Axis, Reducing, other_names
-from morok.tensor.movement import Dim
+from morok.tensor.movement import Dim, axes_of, axis_of, pad_zero
 from morok.tensor.operands import as_operand, rounded_to, wide_float
 from morok.tensor.reduce import HALVES, reduce_axes
 
@@ -85,7 +85,7 @@ def diagonal(self: AnyTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -
     >>> Tensor([[1, 2], [3, 4]]).diagonal().tolist()
     [1, 4]
     """
-    a, b, offset = self._axis(axis1), self._axis(axis2), whole(offset, "offset", -MOST)
+    a, b, offset = axis_of(self, axis1), axis_of(self, axis2), whole(offset, "offset", -MOST)
     if a == b:
         raise ShapeError(f"the diagonal of axis {axis1} and itself", place=caller(), expected="two axes")
     x = self.permute(*[k for k in range(self.ndim) if k not in (a, b)], a, b)
@@ -98,7 +98,7 @@ def diagonal(self: AnyTensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -
     if n == 0:
         return x.reshape((*lead, 0))
     # rows one longer: the diagonal becomes a column
-    flat = x.reshape((*lead, n * n))._pad_zero([*none, (0, n)])
+    flat = pad_zero(x.reshape((*lead, n * n)), [*none, (0, n)])
     return flat.reshape((*lead, n, n + 1)).shrink([*none, None, (0, 1)]).reshape((*lead, n))
 
 
@@ -142,7 +142,7 @@ def tensordot(self: AnyTensor, other: Any, axes: int | Sequence[Sequence[int]] =
         pair = [a if isinstance(a, (tuple, list)) else [a] for a in axes]
         if len(pair) != 2:
             raise refused(axes, "axes", "a number, or two lists of axes", ShapeError)
-        mine, theirs = [self._axis(a) for a in pair[0]], [y._axis(a) for a in pair[1]]
+        mine, theirs = [axis_of(self, a) for a in pair[0]], [axis_of(y, a) for a in pair[1]]
     else:
         n = whole(axes, "axes", 0)
         if n > min(self.ndim, y.ndim):
@@ -178,7 +178,7 @@ def vector_norm(self: AnyTensor, axis: Axis = None, keepdim: bool = False, ord: 
     5.0
     """
     x, ord = wide_float(self).abs(), real(ord, "ord")
-    if ord == float("inf") and any(x.shape[a] == 0 for a in x._axes(axis)):
+    if ord == float("inf") and any(x.shape[a] == 0 for a in axes_of(x, axis)):
         out = x.sum(axis, keepdim)  # of nothing it is 0
     elif ord in (float("inf"), float("-inf")):
         out = x.max(axis, keepdim) if ord > 0 else x.min(axis, keepdim)

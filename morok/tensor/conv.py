@@ -14,6 +14,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, show
+from morok.tensor.movement import pad_zero
 from morok.tensor.reduce import HALVES, reduce_axes
 from morok.tensor.windows import spread, windows
 
@@ -73,7 +74,7 @@ def _convolved(
     groups = _channels(t, nd, what, weight, bias, groups, transposed=False)
     strides, dilations = each(stride, nd, "stride", 1), each(dilation, nd, "dilation", 1)
     pads = each(padding, nd, "padding", 0)
-    x = t._pad_zero([None, None, *[(p, p) for p in pads]])
+    x = pad_zero(t, [None, None, *[(p, p) for p in pads]])
     return _correlated(x, weight, bias, strides, dilations, groups)
 
 
@@ -112,7 +113,7 @@ def conv_transpose2d(
     x = self
     for a, s in zip((2, 3), strides, strict=True):
         x = spread(x, a, s)
-    x = x._pad_zero([None, None, *[(r, r + m) for r, m in zip(reach, more, strict=True)]])
+    x = pad_zero(x, [None, None, *[(r, r + m) for r, m in zip(reach, more, strict=True)]])
     out = _correlated(x, turned, bias, (1, 1), dilations, groups)
     ends = [known(out, a, "conv_transpose2d") - p for a, p in zip((2, 3), pads, strict=True)]
     if any(e <= p for e, p in zip(ends, pads, strict=True)):

@@ -23,7 +23,16 @@ from morok.tensor import creation
 from morok.tensor.arguments import known, whole
 from morok.tensor.base import AnyTensor, Lazy, dim_node, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.movement import broadcast_shapes, expanded, reshaped, symbolic_position
+from morok.tensor.movement import (
+    axis_of,
+    basic_index,
+    broadcast_shapes,
+    check_position,
+    expanded,
+    full_index,
+    reshaped,
+    symbolic_position,
+)
 from morok.tensor.operands import as_operand
 from morok.tensor.reduce import reduce_axes
 
@@ -39,14 +48,14 @@ def getitem(self: AnyTensor, key: Any) -> AnyTensor:
     parts = list(key) if isinstance(key, tuple) else [key]
     if any(is_array(p) for p in parts):
         return _chosen_by_arrays(self, parts)
-    chosen = self._basic_index(parts)
+    chosen = basic_index(self, parts)
     return self._same() if chosen is self else chosen
 
 
 def _chosen_by_arrays(t: AnyTensor, parts: list[Any]) -> AnyTensor:
     """Positions for several axes, broadcast together, once the other parts are applied."""
     others, axes, at, first = split_index(t, parts)
-    x = t._basic_index(others)
+    x = basic_index(t, others)
     chosen = _chosen(x, axes, at)
     wide = chosen.ndim - (x.ndim - len(axes))
     behind = list(range(wide, chosen.ndim))
@@ -65,7 +74,7 @@ def split_index(x: AnyTensor, parts: list[Any]) -> tuple[list[Any], list[int], l
     others = [slice(None) if c else p for c, p in zip(chooses, parts, strict=True)]
     at = [k for k, c in enumerate(chooses) if c]
     dots = next((k for k, p in enumerate(parts) if p is Ellipsis), len(parts))
-    ndim = len(x._full_index(others))
+    ndim = len(full_index(x, others))
     axes = [k if k < dots else ndim - (len(parts) - k) for k in at]
     together = at == list(range(at[0], at[0] + len(at)))
     return others, axes, [parts[k] for k in at], axes[0] if together else 0
@@ -87,7 +96,7 @@ def _without_masks(x: AnyTensor, parts: list[Any]) -> list[Any]:
 
 def _tensor_at(x: AnyTensor, at: UOp, axis: int) -> AnyTensor:
     """A position that a variable determines, as a tensor."""
-    x._check_position(at, axis)
+    check_position(x, at, axis)
     return x._like(at.cast(dtypes.i64))
 
 
@@ -213,7 +222,7 @@ def take(self: AnyTensor, indices: Any, axis: int | None = None, **also: Unpack[
     """
     if axis is None and self.ndim != 1:
         return self.flatten().take(indices, 0)
-    a = self._axis(0 if axis is None else axis)
+    a = axis_of(self, 0 if axis is None else axis)
     (at,) = positions_of(self, indices)
     chosen = _chosen(self, [a], [at])
     wide = chosen.ndim - self.ndim + 1
@@ -230,7 +239,7 @@ def take_along_axis(self: AnyTensor, indices: Any, axis: int = -1, **also: Unpac
     >>> Tensor([[1, 2], [3, 4]]).take_along_axis(Tensor([[1], [0]])).tolist()
     [[2], [3]]
     """
-    a = self._axis(axis)
+    a = axis_of(self, axis)
     (at,) = positions_of(self, indices)
     n = known(self, a, "take_along_axis")
     place, good = place_along(self, at, a, n)

@@ -15,6 +15,7 @@ from morok.tensor import creation
 from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, Lazy, namesakes, show
 from morok.tensor.keywords import Along, AlongOrFlat, Over, other_names
+from morok.tensor.movement import axis_of, pick
 
 
 def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None) -> AnyTensor:
@@ -23,7 +24,7 @@ def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None
     if axis is None:
         parts, axis = [t.flatten() for t in parts], 0
     first = parts[0]
-    a = first._axis(axis)
+    a = axis_of(first, axis)
     for t in parts[1:]:
         if t.ndim != first.ndim or any(x != y for k, (x, y) in enumerate(zip(t.shape, first.shape, strict=True)) if k != a):
             raise ShapeError(
@@ -49,7 +50,7 @@ def stack(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int) -> Any
             expected="one shape",
             hint=namesakes(d for t in parts for d in t.shape),
         )
-    a = parts[0]._axis(axis, extra=1)
+    a = axis_of(parts[0], axis, extra=1)
     return kind.concat([t.unsqueeze(a) for t in parts], a)
 
 
@@ -86,8 +87,8 @@ def unstack(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> tuple[AnyT
     >>> [part.tolist() for part in Tensor([[1, 2], [3, 4]]).unstack()]
     [[1, 2], [3, 4]]
     """
-    a = self._axis(axis)
-    return tuple(self._picked(a, i) for i in range(known(self, a, "unstack")))
+    a = axis_of(self, axis)
+    return tuple(pick(self, a, i) for i in range(known(self, a, "unstack")))
 
 
 @other_names
@@ -99,7 +100,7 @@ def split(self: AnyTensor, sizes: int | Sequence[int], axis: int = 0, **also: Un
     >>> [part.tolist() for part in Tensor([1, 2, 3]).split(2)]
     [[1, 2], [3]]
     """
-    a = self._axis(axis)
+    a = axis_of(self, axis)
     n = known(self, a, "split")
     if isinstance(sizes, (tuple, list)):
         parts = each(sizes, len(sizes), "a part", 0)
@@ -129,7 +130,7 @@ def chunk(self: AnyTensor, chunks: int, axis: int = 0, **also: Unpack[Along]) ->
     >>> [part.tolist() for part in Tensor([1, 2, 3]).chunk(2)]
     [[1, 2], [3]]
     """
-    n = known(self, self._axis(axis), "chunk")
+    n = known(self, axis_of(self, axis), "chunk")
     return self.split(max(1, -(-n // whole(chunks, "the number of chunks", 1))), axis)
 
 
@@ -177,7 +178,7 @@ def roll(self: AnyTensor, shift: int | Sequence[int], axis: int | Sequence[int] 
     axes = axis if isinstance(axis, (tuple, list)) else (axis,)
     x = self._same()
     for step, named in zip(each(shift, len(axes), "shift", -(1 << 63)), axes, strict=True):
-        a = x._axis(named)
+        a = axis_of(x, named)
         n = known(x, a, "roll")
         if n == 0 or (begin := -step % n) == 0:
             continue
@@ -196,7 +197,7 @@ def diff(self: AnyTensor, axis: int = -1, n: int = 1, **also: Unpack[Along]) -> 
     >>> Tensor([1, 4, 9]).diff().tolist()
     [3, 5]
     """
-    a = self._axis(axis)
+    a = axis_of(self, axis)
     x = self._same()
     for _ in range(min(whole(n, "n", 0), known(self, a, "diff"))):
         size = known(x, a, "diff")

@@ -11,7 +11,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST, only_tensors, whole
 from morok.tensor.base import AnyTensor, arithmetic, namesakes, show
-from morok.tensor.movement import broadcast_shapes
+from morok.tensor.movement import axis_of, broadcast_shapes
 from morok.tensor.operands import as_operand
 from morok.tensor.reduce import HALVES, positions_along, reduce_axes
 
@@ -119,10 +119,10 @@ def triu(self: AnyTensor, diagonal: int = 0) -> AnyTensor:
 
 
 def _triangle(x: AnyTensor, diagonal: int, lower: bool) -> AnyTensor:
-    most = max(int(n.vmax) if isinstance(n, UOp) else n for n in (x.shape[x._axis(-2)], x.shape[-1]))
+    most = max(int(n.vmax) if isinstance(n, UOp) else n for n in (x.shape[axis_of(x, -2)], x.shape[-1]))
     d = dtypes.i32 if most < 1 << 30 else dtypes.i64
     # a diagonal beyond the matrix is as good as one at its corner
-    row = positions_along(x, x._axis(-2), d) + max(-most, min(whole(diagonal, "diagonal", -MOST), most))
-    column = positions_along(x, x._axis(-1), d)
+    row = positions_along(x, axis_of(x, -2), d) + max(-most, min(whole(diagonal, "diagonal", -MOST), most))
+    column = positions_along(x, axis_of(x, -1), d)
     inside = column <= row if lower else column >= row
     return x._like(inside.where(x, False if x.dtype.is_bool else 0).uop)

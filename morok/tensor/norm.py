@@ -15,6 +15,7 @@ from morok.ir.dtype import dtypes
 from morok.tensor.arguments import known, only_tensors, whole
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, Axis, Over, other_names
+from morok.tensor.movement import axis_of
 from morok.tensor.operands import rounded_to, wide_float
 from morok.tensor.reduce import positions_along
 
@@ -75,7 +76,7 @@ def batchnorm(
     >>> Tensor([[1.0], [3.0]]).batchnorm(eps=0.0).tolist()
     [[-1.0], [1.0]]
     """
-    a = self._axis(axis)
+    a = axis_of(self, axis)
     size = self.shape[a]
     given = [t for t in (weight, bias, mean, var) if t is not None]
     only_tensors(given, "batchnorm")

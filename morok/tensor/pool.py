@@ -14,6 +14,7 @@ from morok.ir.ops.loop import identity
 from morok.tensor.arguments import each, known
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.conv import Sizes
+from morok.tensor.movement import pad_zero
 from morok.tensor.operands import rounded_to, wide_float
 from morok.tensor.reduce import positions_along
 from morok.tensor.windows import windows
@@ -48,7 +49,7 @@ def avg_pool2d(
     """
     sizes, strides, pads, dilations = _pooling(self, "avg_pool2d", kernel_size, stride, padding, 1)
     x = wide_float(self)
-    total = _windows_of(self, x._pad_zero(_around(x, pads)), sizes, strides, dilations).sum((-2, -1))
+    total = _windows_of(self, pad_zero(x, _around(x, pads)), sizes, strides, dilations).sum((-2, -1))
     if flag(count_include_pad, "count_include_pad") or pads == (0, 0):
         return rounded_to(total / float(sizes[0] * sizes[1]), self)
     for axis in (-2, -1):

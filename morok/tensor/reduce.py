@@ -17,7 +17,7 @@ from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_INT, AnyTensor, arithmetic, as_dtype, dim_node, element_count, show
 from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
-from morok.tensor.movement import expanded, reshaped
+from morok.tensor.movement import axes_of, axis_of, expanded, reshaped
 from morok.tensor.operands import float_node, rounded_to, wide_float
 
 HALVES = (dtypes.f16, dtypes.bf16)
@@ -33,7 +33,7 @@ def accumulator(d: DType) -> DType:
 def reduce_axes(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
     if x.dtype is not (d := arithmetic(x.dtype)):
         return reduce_axes(x.cast(d), op, axis, keepdim)
-    axes, keepdim = x._axes(axis), flag(keepdim, "keepdim")
+    axes, keepdim = axes_of(x, axis), flag(keepdim, "keepdim")
     shape = x.shape
     kept = tuple(1 if a in axes else d for a, d in enumerate(shape))
     out = kept if keepdim else tuple(d for a, d in enumerate(shape) if a not in axes)
@@ -110,7 +110,7 @@ def min(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **also: Unpac
 
 
 def _extreme(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
-    for a in x._axes(axis):
+    for a in axes_of(x, axis):
         _some_along(x, a, f"{op.name.lower()}()")
     return reduce_axes(x, op, axis, keepdim)
 
@@ -162,7 +162,7 @@ def count_nonzero(self: AnyTensor, axis: Axis = None, keepdim: bool = False, **a
 
 
 def _count(x: AnyTensor, axis: Axis) -> int | UOp:
-    return element_count(tuple(x.shape[a] for a in x._axes(axis)))
+    return element_count(tuple(x.shape[a] for a in axes_of(x, axis)))
 
 
 @other_names
@@ -244,7 +244,7 @@ def _position(t: AnyTensor, op: Op, axis: int | None, keepdim: bool) -> AnyTenso
     if axis is None:
         flat = _position(t.flatten(), op, 0, False)
         return flat.reshape((1,) * t.ndim) if flag(keepdim, "keepdim") else flat
-    a = t._axis(axis)
+    a = axis_of(t, axis)
     x = t.cast(dtypes.u8) if t.dtype.is_bool else t
     size = t.shape[a]
     _some_along(t, a, f"arg{op.name.lower()}()")

@@ -23,6 +23,7 @@ from morok.runtime.device import device
 from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, arithmetic, as_dtype, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
+from morok.tensor.movement import axis_of
 from morok.tensor.reduce import HALVES, accumulator, positions_along, reduce_axes
 
 _AT_ONCE: Final = 64  # elements of an axis that one reduction scans
@@ -108,7 +109,7 @@ def cumulative_prod(
 def _cumulative(x: AnyTensor, op: Op, axis: int | None, dtype: Any, include_initial: bool) -> AnyTensor:
     if axis is None and x.ndim != 1:
         raise ShapeError(f"a scan of shape {show(x.shape)} without an axis", place=caller(), expected="one axis")
-    a, include_initial = x._axis(0 if axis is None else axis), flag(include_initial, "include_initial")
+    a, include_initial = axis_of(x, 0 if axis is None else axis), flag(include_initial, "include_initial")
     out = _accumulated(x, op, a, dtype)
     if not include_initial:
         return out
@@ -122,7 +123,7 @@ def _accumulated(x: AnyTensor, op: Op, axis: int, dtype: Any) -> AnyTensor:
 
 
 def _scanned(x: AnyTensor, op: Op, axis: int) -> AnyTensor:
-    a = x._axis(axis)
+    a = axis_of(x, axis)
     if known(x, a, "a scan") < 2 or 0 in x.shape:
         return x._same()
     if x.dtype.is_bool:
@@ -149,7 +150,7 @@ def _scan_last(t: AnyTensor, op: Op, whole: bool) -> AnyTensor:
 
 
 def _scan_at_once(x: AnyTensor, op: Op, axis: int, whole: bool) -> AnyTensor:
-    a, n = x._axis(axis), known(x, axis, "a scan")
+    a, n = axis_of(x, axis), known(x, axis, "a scan")
     rows = x.unsqueeze(a).expand((*x.shape[:a], n, n, *x.shape[a + 1 :]))
     place, upto = positions_along(rows, a + 1, dtypes.i32), positions_along(rows, a, dtypes.i32)
     counted = place <= upto if whole else place < upto

@@ -20,7 +20,7 @@ from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, dim_node, show
 from morok.tensor.indexing import place_along, positions_of
 from morok.tensor.keywords import Along, other_names
-from morok.tensor.movement import broadcast_shapes, expanded, reshaped
+from morok.tensor.movement import axis_of, broadcast_shapes, expanded, reshaped
 from morok.tensor.operands import as_operand, converted
 from morok.tensor.reduce import positions_along
 from morok.tensor.sorting import sort_keys
@@ -91,11 +91,11 @@ def scatter(self: AnyTensor, axis: int, indices: Any, values: Any, **also: Unpac
         return self
     x, hit, given = _writes(self, axis, indices, values)
     if 0 in given.shape:
-        return x.moveaxis(-1, self._axis(axis))
+        return x.moveaxis(-1, axis_of(self, axis))
     order = positions_along(hit, hit.ndim - 1, dtypes.i32)
     last = hit.where(order, -1).max(-1)
     written = given.take_along_axis(last.maximum(0), -1)
-    return (last >= 0).where(written, x).cast(self.dtype).moveaxis(-1, self._axis(axis))
+    return (last >= 0).where(written, x).cast(self.dtype).moveaxis(-1, axis_of(self, axis))
 
 
 @other_names
@@ -112,12 +112,12 @@ def scatter_add(self: AnyTensor, axis: int, indices: Any, values: Any, **also: U
         return self
     x, hit, given = _writes(self, axis, indices, values)
     total = hit.where(given.unsqueeze(-2), 0).sum(-1)
-    return hit.any(-1).where(x + total, x).cast(self.dtype).moveaxis(-1, self._axis(axis))
+    return hit.any(-1).where(x + total, x).cast(self.dtype).moveaxis(-1, axis_of(self, axis))
 
 
 def _writes(of: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTensor, AnyTensor, AnyTensor]:
     """With `axis` last: this tensor, [.., n, m] which position writes which element, and the values, in this dtype."""
-    a = of._axis(axis)
+    a = axis_of(of, axis)
     n = known(of, a, "a scatter")
     (at,) = positions_of(of, indices)
     place, good = place_along(of, at, a, n)

@@ -11,7 +11,7 @@ from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.tensor.base import AnyTensor, Lazy, show
 from morok.tensor.casts import cast_to
-from morok.tensor.movement import broadcast_shapes, expanded
+from morok.tensor.movement import broadcast_shapes, expanded, pad_zero
 from morok.tensor.operands import (
     as_operand,
     broadcast,
@@ -92,8 +92,8 @@ def pad(self: AnyTensor, padding: Any, value: Number = 0) -> AnyTensor:
     >>> Tensor([1, 2]).pad([(1, 2)], 9).tolist()
     [9, 1, 2, 9, 9]
     """
-    padded, filling = self._pad_zero(padding), converted(self, value)
+    padded, filling = pad_zero(self, padding), converted(self, value)
     if filling is UOp.const(0, self.dtype) or padded.shape == self.shape:
         return padded
-    inside = self._like(expanded(UOp.const(True, dtypes.bool), self.shape))._pad_zero(padding)
+    inside = pad_zero(self._like(expanded(UOp.const(True, dtypes.bool), self.shape)), padding)
     return inside.where(padded, self._like(filling))

@@ -17,6 +17,7 @@ from morok.ir.uop import UOp
 from morok.tensor.arguments import known, whole
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, other_names
+from morok.tensor.movement import axis_of
 from morok.tensor.reduce import positions_along, reduce_axes
 
 _BY_COUNTING: Final = 1024  # elements of an axis for which n * n comparisons cost less than the network's kernels
@@ -32,7 +33,7 @@ def argsort(self: AnyTensor, axis: int = -1, descending: bool = False, stable: b
     >>> Tensor([3, 1, 2]).argsort().tolist()
     [1, 2, 0]
     """
-    a, descending = self._axis(axis), flag(descending, "descending")
+    a, descending = axis_of(self, axis), flag(descending, "descending")
     flag(stable, "stable")
     n = known(self, a, "a sort")
     if n < 2 or 0 in self.shape:
@@ -76,7 +77,7 @@ def topk(self: AnyTensor, k: int, axis: int = -1, largest: bool = True, **also: 
     >>> values.tolist(), places.tolist()
     ([3, 2], [0, 2])
     """
-    a, k, largest = self._axis(axis), whole(k, "k", 0), flag(largest, "largest")
+    a, k, largest = axis_of(self, axis), whole(k, "k", 0), flag(largest, "largest")
     if k > known(self, a, "topk"):
         raise ShapeError(f"topk({k}) of shape {show(self.shape)}", place=caller(), expected=f"at most {self.shape[a]}")
     order = self.argsort(a, descending=largest).shrink([(0, k) if d == a else None for d in range(self.ndim)]).contiguous()

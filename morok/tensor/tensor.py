@@ -28,6 +28,7 @@ from morok.tensor import (
     joining,
     linalg,
     loss,
+    movement,
     norm,
     operators,
     pool,
@@ -43,12 +44,12 @@ from morok.tensor import (
 )
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, new_shape, only_tensors
-from morok.tensor.base import UNKNOWN_TO_NUMPY, as_dtype, show
+from morok.tensor.base import UNKNOWN_TO_NUMPY, Lazy, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.movement import Movement, expanded, has_variable
+from morok.tensor.movement import expanded, has_variable
 from morok.tensor.operands import as_operand, converted
 from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
@@ -106,7 +107,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Movement):
+class Tensor(Lazy):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -409,6 +410,24 @@ class Tensor(Movement):
         [[11]]
         """
         return contraction.einsum(cls, formula, operands)
+
+    @property
+    def T(self) -> Self:
+        """The elements with the axes in reverse order.
+
+        >>> Tensor.zeros(2, 3, 4).T.shape
+        (4, 3, 2)
+        """
+        return self.permute(*range(self.ndim - 1, -1, -1))
+
+    @property
+    def mT(self) -> Self:
+        """The elements with the last two axes exchanged. AxisError for fewer than two axes.
+
+        >>> Tensor.zeros(2, 3, 4).mT.shape
+        (2, 4, 3)
+        """
+        return self.transpose(-2, -1)
 
     # Values.
 
@@ -787,16 +806,16 @@ class Tensor(Movement):
         """
         return list(self.numpy().reshape(-1).tolist())
 
-    try_reshape = Movement.reshape
-    try_transpose = Movement.transpose
-    try_permute = Movement.permute
-    try_expand = Movement.expand
-    try_squeeze = Movement.squeeze
-    try_unsqueeze = Movement.unsqueeze
-    try_flip = Movement.flip
-    try_shrink = Movement.shrink
-
     # Methods by theme.
+
+    # Views.
+    reshape, permute, transpose, flip = movement.reshape, movement.permute, movement.transpose, movement.flip
+    expand, shrink, squeeze, unsqueeze = movement.expand, movement.shrink, movement.squeeze, movement.unsqueeze
+    try_reshape, try_permute, try_transpose, try_flip = reshape, permute, transpose, flip
+    try_expand, try_shrink, try_squeeze, try_unsqueeze = expand, shrink, squeeze, unsqueeze
+    flatten, broadcast_to, permute_dims = movement.flatten, movement.broadcast_to, movement.permute_dims
+    matrix_transpose, moveaxis = movement.matrix_transpose, movement.moveaxis
+    expand_dims, repeat_interleave = movement.expand_dims, movement.repeat_interleave
 
     # Operators, by name too; the array API standard's names last.
     add, sub, mul, div, floor_divide = operators.add, operators.sub, operators.mul, operators.div, operators.floor_divide

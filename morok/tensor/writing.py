@@ -21,7 +21,7 @@ from morok.tensor import creation, registry
 from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
-from morok.tensor.movement import expanded, is_symbolic, symbolic_position
+from morok.tensor.movement import basic_index, expanded, full_index, is_symbolic, pad_zero, slice_ends, symbolic_position
 from morok.tensor.operands import as_operand, converted
 from morok.tensor.scalars import data
 from morok.tensor.stored import content, owner, stored_buffer
@@ -34,11 +34,11 @@ def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
     if len(parts) == 1 and is_mask(parts[0]) and given.ndim <= x.ndim - parts[0].ndim:
         return _where_masked(x, parts[0], given)
     if not any(is_array(p) for p in parts):
-        return _with_part(x, x._full_index(parts), given)
+        return _with_part(x, full_index(x, parts), given)
     others, axes, at, first = split_index(x, parts)
-    inner = x._basic_index(others)
+    inner = basic_index(x, others)
     changed = _with_chosen(inner, axes, at, first, given)
-    return x if changed is inner else _with_part(x, x._full_index(others), changed)
+    return x if changed is inner else _with_part(x, full_index(x, others), changed)
 
 
 def _given_values(x: AnyTensor, value: Any, varies: bool) -> AnyTensor:
@@ -76,7 +76,7 @@ def _where_masked(x: AnyTensor, mask: Any, given: AnyTensor) -> AnyTensor:
 
 def _with_part(x: AnyTensor, parts: Sequence[Any], given: AnyTensor) -> AnyTensor:
     """An index of integers, slices and None, one part an axis."""
-    region = x._basic_index(list(parts))
+    region = basic_index(x, list(parts))
     given = _fitted(given, region.shape)
     if 0 in region.shape:
         return x
@@ -103,9 +103,9 @@ def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> t
     n, at = x.shape[axis], symbolic_position(part)
     ones = x._like(expanded(UOp.const(True, dtypes.bool), (count,)))
     if isinstance(part, slice) and is_symbolic(part, n):
-        begin, end = x._ends(part, axis)
+        begin, end = slice_ends(x, part, axis)
         around = [(begin, dim_node(n) - end) if a == axis else None for a in range(x.ndim)]
-        hit, given = ones._pad_zero([around[axis]]), given._pad_zero(around)
+        hit, given = pad_zero(ones, [around[axis]]), pad_zero(given, around)
         return hit, given.reshape((*given.shape[:axis], n, *given.shape[axis + 1 :]))
     if at is not None:
         hit = x._like(UOp.new(Op.Eq, (UOp.new(Op.Iota, (dim_node(n),)), expanded(at, (n,)))))
@@ -130,10 +130,10 @@ def _spread(t: AnyTensor, axis: int, begin: int, step: int, n: int) -> AnyTensor
     if stride > 1:
         before, after = x.shape[:axis], x.shape[axis + 1 :]
         x = x.reshape((*before, count, 1, *after))
-        x = x._pad_zero(edges(0, stride - 1, axis + 1)).reshape((*before, count * stride, *after))
+        x = pad_zero(x, edges(0, stride - 1, axis + 1)).reshape((*before, count * stride, *after))
         x = x.shrink(edges(0, (count - 1) * stride + 1))
     first = begin if step > 0 else begin + (count - 1) * step
-    return x._pad_zero(edges(first, n - first - ((count - 1) * stride + 1)))
+    return pad_zero(x, edges(first, n - first - ((count - 1) * stride + 1)))
 
 
 def _with_chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any], first: int, given: AnyTensor) -> AnyTensor:
