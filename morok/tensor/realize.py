@@ -23,7 +23,8 @@ from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
 from morok.tensor.movement import reshaped
 from morok.tensor.plans import planned
-from morok.tensor.schedule import Prepared, with_memory
+from morok.tensor.schedule import with_memory
+from morok.tensor.scheduling import Prepared
 from morok.tensor.stored import by_device, constant, content, is_empty, memory_of, stored_buffer, waiting, wanted
 
 if TYPE_CHECKING:

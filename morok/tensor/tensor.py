@@ -48,10 +48,10 @@ from morok.tensor.base import UNKNOWN_TO_NUMPY, Lazy, as_dtype, show
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
 from morok.tensor.foreign import dlpack_array
+from morok.tensor.kernel_code import KernelCode, kernels
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import expanded, has_variable
 from morok.tensor.operands import as_operand, converted
-from morok.tensor.plans import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
