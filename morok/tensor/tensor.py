@@ -21,7 +21,6 @@ from morok.tensor import (
     contraction,
     conv,
     creation,
-    creators,
     functions,
     hyperbolic,
     indexing,
@@ -907,8 +906,8 @@ class Tensor(Lazy):
     binary_cross_entropy_with_logits = loss.binary_cross_entropy_with_logits
 
     # Others of the same shape, and of the same elements.
-    full_like, zeros_like, ones_like = creators.full_like, creators.zeros_like, creators.ones_like
-    contiguous = creators.contiguous
+    full_like, zeros_like, ones_like = creation.full_like, creation.zeros_like, creation.ones_like
+    contiguous = creation.contiguous
 
     # Joining, splitting, repeating.
     cat, unstack, split, chunk = joining.cat, joining.unstack, joining.split, joining.chunk
