@@ -22,7 +22,6 @@ from morok.tensor import (
     conv,
     creation,
     functions,
-    hyperbolic,
     indexing,
     joining,
     linalg,
@@ -864,9 +863,9 @@ class Tensor(Lazy):
     sign, signbit, copysign = functions.sign, functions.signbit, functions.copysign
 
     # Inverse circular and hyperbolic functions.
-    asin, acos, atan, atan2 = hyperbolic.asin, hyperbolic.acos, hyperbolic.atan, hyperbolic.atan2
-    sinh, cosh, asinh, acosh, atanh = hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, hyperbolic.atanh
-    hypot = hyperbolic.hypot
+    asin, acos, atan, atan2 = functions.asin, functions.acos, functions.atan, functions.atan2
+    sinh, cosh, asinh, acosh, atanh = functions.sinh, functions.cosh, functions.asinh, functions.acosh, functions.atanh
+    hypot = functions.hypot
 
     # Activations of neural networks.
     relu, relu6, leaky_relu = activation.relu, activation.relu6, activation.leaky_relu
