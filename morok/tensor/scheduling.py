@@ -25,8 +25,8 @@ from morok.passes.rangeify.state import MOVEMENT, Decision
 from morok.tensor.bindings import variables
 
 if TYPE_CHECKING:
+    from morok.runtime.abstract_device import Device
     from morok.runtime.buffer import Buffer
-    from morok.runtime.device import Device
 
 
 @dataclass(frozen=True, slots=True)
