@@ -387,3 +387,11 @@ def test_terms_of_one_reading_are_forgotten_with_it() -> None:
     assert verdict(text).verdict == "proved"
     assert len(TERMS.entries) == size
     assert set(TERMS.numbers.values()) == set(range(size))
+
+
+@pytest.mark.parametrize("said", ["x[0] == 3", "any(k == 3 for k in x)", "not x[0] != 3", "x == 3", "vmin(x) >= 0"])
+@pytest.mark.parametrize("then", ["ls == [0]", "all(x[k] == x[0] + k for k in ls)"])
+def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said: str, then: str) -> None:
+    extern = f"extern lower(x: index) -> (ls: seq)?\n    ensures len(x) == 1 or {said}\n    ensures {then}\n"
+    found = verdict("Gep(x: index, is) if len(is) == 1 let ls = lower(x) => Gep(x, ls)", f'helpers "promised"\n{extern}\n')
+    assert found.verdict == "unknown", found.scope

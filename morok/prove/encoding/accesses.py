@@ -20,11 +20,12 @@ from typing import Any, Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
-from morok.dsl.concrete import Concrete, compiled
+from morok.dsl.concrete import Concrete
 from morok.dsl.extent import Extent
-from morok.dsl.values import FAILURES, OutOfBudget, Steps
+from morok.dsl.values import FAILURES
 from morok.prove.encoding import unrolled as U
-from morok.prove.encoding.obligation import Inapplicable, OutOfSteps, mentions_maybe_invalid
+from morok.prove.encoding.contracts import holds, value
+from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.sizes import Sizes, Tried, numbers
 from morok.prove.encoding.unrolled import ANYWHERE, IllFormed, Statement, Term, Vector
@@ -389,8 +390,7 @@ def told(e: S.Expr, names: dict[str, Any], x: Vector, before: Callable[[U.Iterat
 
 def results(extern: S.Extern, given: dict[str, Any], sizes: Sizes) -> Iterator[tuple[Any, ...]]:
     """Every result of a helper that its contract admits, None for nodes; a promise is asked once all that it names is known."""
-    lengths = {k: _Lengths(v.count) if isinstance(v, Vector) else v for k, v in given.items()}
-    if not all(holds(e, lengths) for e in extern.requires):
+    if not all(holds(e, given) for e in extern.requires):
         raise IllFormed(f"{extern.name} on what it does not take")
     choices: list[tuple[Any, ...]] = []
     for p in extern.results:
@@ -407,33 +407,12 @@ def results(extern: S.Extern, given: dict[str, Any], sizes: Sizes) -> Iterator[t
         if len(found) == len(names):
             yield found
             return
-        for value in choices[len(found)]:
-            known = lengths | dict(zip(names, (*found, value), strict=False))
+        for chosen in choices[len(found)]:
+            known = given | dict(zip(names, (*found, chosen), strict=False))
             if all(holds(e, known) if definition(e, given) is None else numbers_in(e, known) for e in promises[len(found)]):
-                yield from extended((*found, value))
+                yield from extended((*found, chosen))
 
     yield from extended(())
-
-
-class _Lengths:
-    """An argument of which a contract asks for the number of its lanes."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __len__(self) -> int:
-        return self.count
-
-
-def holds(e: S.Expr, names: dict[str, Any]) -> bool:
-    try:
-        return bool(compiled(e)(names, Steps()))
-    except OutOfBudget:
-        raise OutOfSteps("a contract beyond the budget of steps") from None
-    except (*FAILURES, TypeError):  # a sequence where a number is meant, or the reverse
-        return False
-    except AssertionError as unknown:
-        raise Unsupported(f"{unknown} in a contract") from None
 
 
 def numbers_in(e: S.Expr, names: dict[str, Any]) -> bool:
@@ -441,11 +420,10 @@ def numbers_in(e: S.Expr, names: dict[str, Any]) -> bool:
     c = e.args[0] if isinstance(e, S.ECall) else None
     assert isinstance(c, S.EComprehension)
     assert isinstance(c.body, S.ECompare)
-    value = c.body.operands[1]
-    said = value.right if isinstance(value, S.EBinary) else value.index if isinstance(value, S.EIndex) else value
+    at = c.body.operands[1]
+    said = at.right if isinstance(at, S.EBinary) else at.index if isinstance(at, S.EIndex) else at
     try:
-        steps = Steps()
-        return all(isinstance(compiled(said)({**names, c.names[0]: k}, steps), int) for k in compiled(c.sequence)(names, steps))
+        return all(isinstance(value(said, {**names, c.names[0]: k}), int) for k in value(c.sequence, names))
     except (*FAILURES, TypeError):
         return False
 

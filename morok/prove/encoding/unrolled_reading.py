@@ -10,6 +10,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete
 from morok.prove.encoding import unrolled as U
+from morok.prove.encoding.contracts import holds
 from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import called
@@ -322,11 +323,11 @@ def promised(extern: S.Extern, arguments: tuple[Any, ...], sizes: Sizes) -> list
     given = {p.name: a for p, a in zip(extern.params, arguments, strict=True)}
     if len(extern.results) != 1:
         raise Unsupported(f"{extern.name}, which has several results")
-    if not all(Concrete(given).value(r) for r in extern.requires):
+    if not all(holds(r, given) for r in extern.requires):
         raise IllFormed(f"{extern.name} on what it does not take")
     name = extern.results[0].name
     for e in extern.ensures:
         if isinstance(e, S.ECompare) and e.ops == ("==",) and isinstance(e.operands[0], S.EName) and e.operands[0].name == name:
             return [Concrete(given).value(e.operands[1])]
     forms = sizes.all("axes", f"{extern.name}.{name}", U.ANY_AXES)
-    return [form for form in forms if all(Concrete({**given, name: form}).value(e) for e in extern.ensures)]
+    return [form for form in forms if all(holds(e, {**given, name: form}) for e in extern.ensures)]
