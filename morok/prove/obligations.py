@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
-from morok.dsl.extent import merged, plural, texts
+from morok.dsl.extent import plural, texts
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
@@ -22,7 +22,7 @@ from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
-from morok.prove.parametric.proof import parametric_proof
+from morok.prove.parametric.proof import never_met, parametric_proof
 from morok.prove.parametric.tensor_rules import about_tensors
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
@@ -56,7 +56,10 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
             progress.refuted = searched(rule) or progress.refuted
         if progress.extents and progress.refuted is None and not progress.unknown:
-            prove_beyond(rule, progress)
+            if progress.covered:
+                prove_beyond(rule, progress)
+            else:
+                rule_out_beyond(rule, progress)
     forgotten = asked.difference(ops_of(rule), implied_ops(rule))
     assert not forgotten, f"the digest of {rule.name} does not cover the meaning of {', '.join(sorted(forgotten))}"
     kind, message = conclude(rule, progress)
@@ -87,6 +90,17 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
         del progress.obligations[before:]
         beyond = [key for key, e in progress.extents.items() if covered(rule, e) and lane_by_lane(rule)]
     progress.everywhere = tuple(dict.fromkeys(plural(progress.extents.pop(key)) for key in beyond))
+
+
+def rule_out_beyond(rule: CheckedRule, progress: Progress) -> None:
+    """The proof that pattern and guards hold together at no size, as they do at none that was tried."""
+    before = len(progress.obligations)
+    if never_met(rule, progress.ask):
+        progress.extents.clear()
+    else:
+        del progress.obligations[before:]
+        tried = ", ".join(texts(progress.extents.values()))
+        progress.unknown.append(f"the pattern and the guards hold together at no size that was tried: {tried}")
 
 
 def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
@@ -255,6 +269,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
             reasons.append(f"{attempt.name}: {why}")
             continue
         except Inapplicable:
+            progress.tried(world)
             return False
         premises = obligation.premises if obligation.applicable is None else obligation.applicable
         if progress.witnesses.exists(obligation, premises):
@@ -266,6 +281,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
         if possible.answer is Answer.UNSAT:
             if progress.keep:
                 progress.obligations.pop()
+            progress.tried(world)
             return False
         case = Case(attempt, encoder, obligation)
         reasons += [f"{attempt.name}: {op} is known within its tolerance alone" for op in sorted(getattr(world, "inexact", ()))]
@@ -279,8 +295,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
                 favourite,
                 *(f for f in progress.favourites if f != favourite),
             ]  # likely next
-            for extent in world.extents.values():
-                merged(progress.extents, extent)
+            progress.tried(world)
             return True
         if progress.refusal or progress.refuted is not None or (state is Answer.SAT and refutation.by(case, model)):
             return True
