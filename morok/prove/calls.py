@@ -12,8 +12,8 @@ from typing import Any, Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort, Ty
+from morok.dsl.contract import COMPILE_TIME
 from morok.errors import MorokError
-from morok.rewrite.contracts import COMPILE_TIME
 
 INTEGERS: Final = (*range(-2, 5), 7, 8, 10, 16, 31, 32, 63, 64, 100, 255, 256, 1 << 31, -(1 << 31), 1 << 63, -(1 << 63), 10**30)
 FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e30, -1e-30, math.inf, -math.inf)
