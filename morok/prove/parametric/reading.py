@@ -25,6 +25,7 @@ from morok.prove.parametric import (
     tensors,
     threads,
 )
+from morok.prove.parametric.functions import ring
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
@@ -93,6 +94,7 @@ class Reading:
         self.shapes = Shapes(conditions)
         self.tensors = tensor_rules.about_tensors(rule)
         self.one_lane = self.tensors and tensor_rules.has_one_lane(rule)
+        self.setting.few_elements = self.tensors and tensor_rules.folds_one_element(rule)
         self.met_tensors = False
         self.built_in = built_in(rule.dialect)
         self.lanes = Lanes(rule, self.setting, conditions, self.one_lane)
@@ -288,6 +290,8 @@ class Reading:
         value = smt.Const(name, VALUE)
         if dtype == "index" and p.kind in _NUMBERS:
             value = laws.NUMBER(smt.IntVal(_NUMBERS[p.kind]))
+        elif self.tensors and p.kind == "zero" and (found := ring(self, dtype)) is not None:
+            value = found[1]
         elif dtype == "index":
             value = laws.NUMBER(smt.Int(name))
         elif dtype == "bool" and p.kind in _TRUTHS:
