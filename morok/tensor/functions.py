@@ -268,7 +268,7 @@ def copysign(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1.0, -2.0]).copysign([-0.0, 3.0]).tolist()
     [-1.0, 2.0]
     """
-    a, b = operands(self, other, False, "copysign")
+    a, b = operands(self, other)
     x, y = self._like(a), self._like(b)
     if not x.dtype.is_float:
         x, y = self._like(float_node(x)), self._like(float_node(y))
@@ -283,7 +283,7 @@ def logaddexp(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1000.0]).logaddexp([0.0]).tolist()
     [1000.0]
     """
-    a, b = operands(self, other, False, "logaddexp")
+    a, b = operands(self, other)
     x, y = wide_float(self._like(a)), wide_float(self._like(b))
     high = x.maximum(y)
     # of equal infinities the difference is NaN, and the sum the infinity itself
@@ -345,7 +345,7 @@ def atan2(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([0.0, 1.0]).atan2([1.0, 0.0]).tolist()
     [0.0, 1.5707963705062866]
     """
-    a, b = operands(self, other, False, "atan2")
+    a, b = operands(self, other)
     y, x = wide_float(self._like(a)), wide_float(self._like(b))
     both = y.isinf() & x.isinf()
     # two infinities as two ones; two zeros have the angle of (1, 0)
@@ -419,7 +419,7 @@ def hypot(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([3.0, 1e30]).hypot([4.0, 0.0]).tolist()
     [5.0, 1.0000000150474662e+30]
     """
-    a, b = operands(self, other, False, "hypot")
+    a, b = operands(self, other)
     x, y = wide_float(self._like(a)).abs(), wide_float(self._like(b)).abs()
     high, low = x.maximum(y), x.minimum(y)
     ratio = (high.eq(low) | high.eq(0)).where(high.eq(low).where(1.0, 0.0), low / high)

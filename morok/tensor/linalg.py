@@ -65,10 +65,6 @@ def dot(self: AnyTensor, other: Any) -> AnyTensor:
     return self.matmul(other)
 
 
-def reflected_matmul(self: AnyTensor, other: Any) -> AnyTensor:
-    return as_operand(self, other).matmul(self)
-
-
 def linear(self: AnyTensor, weight: AnyTensor, bias: AnyTensor | None = None) -> AnyTensor:
     """x @ weight.T + bias: [.., in] with a weight [out, in] and a bias [out] is [.., out].
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 from morok.caller import caller
@@ -56,14 +55,9 @@ def converted(x: AnyTensor, value: Any) -> UOp:
     return cast_to(operand(x, value), x.dtype)
 
 
-def operands(x: AnyTensor, other: Any, reverse: builtins.bool, what: str) -> tuple[UOp, UOp]:
+def operands(x: AnyTensor, other: Any) -> tuple[UOp, UOp]:
     """Both operands at one dtype and one shape."""
-    theirs = operand(x, other, arithmetic(x.dtype))
-    return _aligned(x, (theirs, x.uop) if reverse else (x.uop, theirs), what)
-
-
-def _aligned(x: AnyTensor, pair: tuple[UOp, UOp], what: str) -> tuple[UOp, UOp]:
-    a, b = pair
+    a, b = x.uop, operand(x, other, arithmetic(x.dtype))
     d = arithmetic(promote(a.dtype, b.dtype))
     shape = broadcast_shapes(shape_of(a), shape_of(b))
     return broadcast(cast_to(a, d), shape), broadcast(cast_to(b, d), shape)

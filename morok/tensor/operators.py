@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from morok.caller import caller
 from morok.errors import DTypeError
@@ -11,14 +11,10 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor import division
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, arithmetic
 from morok.tensor.casts import cast_to
 from morok.tensor.movement import expanded
-from morok.tensor.operands import (
-    numeric,
-    operand,
-    operands,
-)
+from morok.tensor.operands import numeric, operand, operands
 from morok.tensor.scalars import outside
 
 # What an operator of two bools means, where NumPy gives it a meaning.
@@ -26,6 +22,8 @@ _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Mul: Op.And, Op.Max: Op.Or, Op.Min: Op.And
 _ORDERINGS: Final = frozenset({Op.Lt, Op.Le, Op.Gt, Op.Ge})
 _COMPARISONS: Final = _ORDERINGS | {Op.Eq, Op.Ne}
 _BITWISE: Final = frozenset({Op.And, Op.Or, Op.Xor})
+
+Result = TypeVar("Result")
 
 
 def _shift_left(a: UOp, n: UOp) -> UOp:
@@ -90,10 +88,10 @@ def _constant_power(a: UOp, e: float) -> UOp | None:
     return None
 
 
-def _binary(x: AnyTensor, op: Op, other: Any, reverse: bool = False) -> AnyTensor:
+def _binary(x: AnyTensor, op: Op, other: Any) -> AnyTensor:
     if op in _COMPARISONS and (always := _beyond(x, op, other)) is not None:
         return always
-    a, b = operands(x, other, reverse, op.name)
+    a, b = operands(x, other)
     d = a.dtype
     if d.is_bool:
         if op in _ORDERINGS:
@@ -119,12 +117,11 @@ def _beyond(x: AnyTensor, op: Op, other: Any) -> AnyTensor | None:
 def _total(
     x: AnyTensor,
     other: Any,
-    reverse: bool,
     what: str,
     on_ints: Callable[[UOp, UOp], UOp],
     on_floats: Callable[[UOp, UOp], UOp] | None,
 ) -> AnyTensor:
-    a, b = operands(x, other, reverse, what)
+    a, b = operands(x, other)
     if a.dtype.is_bool:
         a, b = a.cast(dtypes.i8), b.cast(dtypes.i8)
     if a.dtype.is_float:
@@ -134,48 +131,18 @@ def _total(
     return x._like(on_ints(a, b))
 
 
-def reflected_add(self: AnyTensor, other: Any) -> AnyTensor:
-    return _binary(self, Op.Add, other, reverse=True)
+def reflected(operator: Callable[[AnyTensor, Any], Result]) -> Callable[[AnyTensor, Any], Result]:
+    """The operator with its operands exchanged: what Python calls where the left one is no tensor."""
 
+    def exchanged(self: AnyTensor, other: Any) -> Result:
+        return operator(self._like(operand(self, other, arithmetic(self.dtype))), self)
 
-def reflected_sub(self: AnyTensor, other: Any) -> AnyTensor:
-    return _binary(self, Op.Sub, other, reverse=True)
-
-
-def reflected_mul(self: AnyTensor, other: Any) -> AnyTensor:
-    return _binary(self, Op.Mul, other, reverse=True)
-
-
-def _divide(x: AnyTensor, other: Any, reverse: bool) -> AnyTensor:
-    a, b = operands(x, other, reverse, "/")
-    if not a.dtype.is_float:
-        a, b = cast_to(a, DEFAULT_FLOAT), cast_to(b, DEFAULT_FLOAT)
-    return x._like(a / b)
-
-
-def reflected_div(self: AnyTensor, other: Any) -> AnyTensor:
-    return _divide(self, other, reverse=True)
-
-
-def reflected_floor_divide(self: AnyTensor, other: Any) -> AnyTensor:
-    return _total(self, other, True, "//", division.floor_divide, division.float_floor_divide)
-
-
-def reflected_mod(self: AnyTensor, other: Any) -> AnyTensor:
-    return _total(self, other, True, "%", division.floor_modulo, division.float_floor_modulo)
+    return exchanged
 
 
 def divide_with_remainder(self: AnyTensor, other: Any) -> tuple[AnyTensor, AnyTensor]:
     """The quotient rounded down and the remainder, as `//` and `%` have them."""
     return self // other, self % other
-
-
-def reflected_divide_with_remainder(self: AnyTensor, other: Any) -> tuple[AnyTensor, AnyTensor]:
-    return reflected_floor_divide(self, other), reflected_mod(self, other)
-
-
-def reflected_pow(self: AnyTensor, other: Any) -> AnyTensor:
-    return _total(self, other, True, "**", _power, _power)
 
 
 def bitwise_left_shift(self: AnyTensor, other: Any) -> AnyTensor:
@@ -186,11 +153,7 @@ def bitwise_left_shift(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, 3]).bitwise_left_shift(2).tolist()
     [4, 12]
     """
-    return _total(self, other, False, "<<", _shift_left, None)
-
-
-def reflected_left_shift(self: AnyTensor, other: Any) -> AnyTensor:
-    return _total(self, other, True, "<<", _shift_left, None)
+    return _total(self, other, "<<", _shift_left, None)
 
 
 def bitwise_right_shift(self: AnyTensor, other: Any) -> AnyTensor:
@@ -201,11 +164,7 @@ def bitwise_right_shift(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([12, -3]).bitwise_right_shift(1).tolist()
     [6, -2]
     """
-    return _total(self, other, False, ">>", _shift_right, None)
-
-
-def reflected_right_shift(self: AnyTensor, other: Any) -> AnyTensor:
-    return _total(self, other, True, ">>", _shift_right, None)
+    return _total(self, other, ">>", _shift_right, None)
 
 
 def bitwise_and(self: AnyTensor, other: Any) -> AnyTensor:
@@ -219,10 +178,6 @@ def bitwise_and(self: AnyTensor, other: Any) -> AnyTensor:
     return _binary(self, Op.And, other)
 
 
-def reflected_and(self: AnyTensor, other: Any) -> AnyTensor:
-    return _binary(self, Op.And, other, reverse=True)
-
-
 def bitwise_or(self: AnyTensor, other: Any) -> AnyTensor:
     """The bitwise or of integers or bools, element by element: shapes broadcast, dtypes promote.
 
@@ -234,10 +189,6 @@ def bitwise_or(self: AnyTensor, other: Any) -> AnyTensor:
     return _binary(self, Op.Or, other)
 
 
-def reflected_or(self: AnyTensor, other: Any) -> AnyTensor:
-    return _binary(self, Op.Or, other, reverse=True)
-
-
 def bitwise_xor(self: AnyTensor, other: Any) -> AnyTensor:
     """The bitwise exclusive or of integers or bools, element by element: shapes broadcast, dtypes promote.
 
@@ -247,10 +198,6 @@ def bitwise_xor(self: AnyTensor, other: Any) -> AnyTensor:
     [5, 6]
     """
     return _binary(self, Op.Xor, other)
-
-
-def reflected_xor(self: AnyTensor, other: Any) -> AnyTensor:
-    return _binary(self, Op.Xor, other, reverse=True)
 
 
 def positive(self: AnyTensor) -> AnyTensor:
@@ -358,7 +305,10 @@ def div(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([1, -6]).div([4, 3]).tolist()
     [0.25, -2.0]
     """
-    return _divide(self, other, reverse=False)
+    a, b = operands(self, other)
+    if not a.dtype.is_float:
+        a, b = cast_to(a, DEFAULT_FLOAT), cast_to(b, DEFAULT_FLOAT)
+    return self._like(a / b)
 
 
 def floor_divide(self: AnyTensor, other: Any) -> AnyTensor:
@@ -369,7 +319,7 @@ def floor_divide(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([7, -7]).floor_divide(2).tolist()
     [3, -4]
     """
-    return _total(self, other, False, "//", division.floor_divide, division.float_floor_divide)
+    return _total(self, other, "//", division.floor_divide, division.float_floor_divide)
 
 
 def mod(self: AnyTensor, other: Any) -> AnyTensor:
@@ -380,7 +330,7 @@ def mod(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([7, -7]).mod(3).tolist()
     [1, 2]
     """
-    return _total(self, other, False, "%", division.floor_modulo, division.float_floor_modulo)
+    return _total(self, other, "%", division.floor_modulo, division.float_floor_modulo)
 
 
 def pow(self: AnyTensor, other: Any) -> AnyTensor:
@@ -392,7 +342,7 @@ def pow(self: AnyTensor, other: Any) -> AnyTensor:
     >>> Tensor([2, 3]).pow(2).tolist()
     [4, 9]
     """
-    return _total(self, other, False, "**", _power, _power)
+    return _total(self, other, "**", _power, _power)
 
 
 def neg(self: AnyTensor) -> AnyTensor:

@@ -50,6 +50,7 @@ from morok.tensor.kernel_code import KernelCode, kernels
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import expanded, has_variable
 from morok.tensor.operands import as_operand, converted
+from morok.tensor.operators import reflected
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
@@ -820,10 +821,9 @@ class Tensor(Lazy):
     mod, pow, neg, positive, abs = operators.mod, operators.pow, operators.neg, operators.positive, operators.abs
     __add__, __sub__, __mul__, __truediv__, __floordiv__ = add, sub, mul, div, floor_divide
     __mod__, __pow__, __neg__, __pos__, __abs__ = mod, pow, neg, positive, abs
-    __radd__, __rsub__, __rmul__ = operators.reflected_add, operators.reflected_sub, operators.reflected_mul
-    __rtruediv__, __rfloordiv__ = operators.reflected_div, operators.reflected_floor_divide
-    __rmod__, __rpow__ = operators.reflected_mod, operators.reflected_pow
-    __divmod__, __rdivmod__ = operators.divide_with_remainder, operators.reflected_divide_with_remainder
+    __divmod__, __rdivmod__ = operators.divide_with_remainder, reflected(operators.divide_with_remainder)
+    __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(add), reflected(sub), reflected(mul), reflected(div)
+    __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(mod), reflected(pow)
     try_add, try_sub, try_mul, try_div, try_pow = add, sub, mul, div, pow
     subtract, multiply, divide, remainder, negative = sub, mul, div, mod, neg
     maximum, minimum = operators.maximum, operators.minimum
@@ -833,8 +833,8 @@ class Tensor(Lazy):
     bitwise_right_shift = operators.bitwise_right_shift
     __and__, __or__, __xor__, __invert__ = bitwise_and, bitwise_or, bitwise_xor, bitwise_invert
     __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
-    __rand__, __ror__, __rxor__ = operators.reflected_and, operators.reflected_or, operators.reflected_xor
-    __rlshift__, __rrshift__ = operators.reflected_left_shift, operators.reflected_right_shift
+    __rand__, __ror__, __rxor__ = reflected(bitwise_and), reflected(bitwise_or), reflected(bitwise_xor)
+    __rlshift__, __rrshift__ = reflected(bitwise_left_shift), reflected(bitwise_right_shift)
     logical_and, logical_or, logical_xor = operators.logical_and, operators.logical_or, operators.logical_xor
     logical_not = operators.logical_not
 
@@ -881,8 +881,7 @@ class Tensor(Lazy):
     softmax, log_softmax, logsumexp = reduce.softmax, reduce.log_softmax, reduce.logsumexp
 
     # Products of matrices.
-    matmul = __matmul__ = linalg.matmul
-    __rmatmul__ = linalg.reflected_matmul
+    matmul, __matmul__, __rmatmul__ = linalg.matmul, linalg.matmul, reflected(linalg.matmul)
     dot, linear, outer, tril, triu = linalg.dot, linalg.linear, linalg.outer, linalg.tril, linalg.triu
 
     # Contractions of axes.
