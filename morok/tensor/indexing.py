@@ -15,7 +15,7 @@ from typing import Any, Final, Unpack
 from morok.arguments import index_or_none, shown
 from morok.caller import caller
 from morok.errors import DTypeError, PositionError, ShapeError
-from morok.ir.dtype import DType, dtypes
+from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
@@ -266,7 +266,11 @@ def one_hot(self: AnyTensor, num_classes: int) -> AnyTensor:
         raise DTypeError(f"one_hot of {self.dtype}", place=caller(), expected="integers")
     wide = self.unsqueeze(-1)
     count = whole(num_classes, "num_classes", 0)
-    classes = self._like(UOp.new(Op.Iota, (dim_node(count),)).cast(dtypes.i64)) if count else self._like(_nothing())
+    classes = (
+        self._like(UOp.new(Op.Iota, (dim_node(count),)).cast(dtypes.i64))
+        if count
+        else self._like(expanded(UOp.const(0, dtypes.i64), (0,)))
+    )
     return (wide.cast(dtypes.i64) == classes).cast(dtypes.i64)
 
 
@@ -285,10 +289,6 @@ def nonzero(self: AnyTensor) -> tuple[AnyTensor, ...]:
     return tuple(
         self._like(creation.from_array(np.ascontiguousarray(p), None, self.device)) for p in np.nonzero(np.asarray(self))
     )
-
-
-def _nothing(d: DType = dtypes.i64) -> UOp:
-    return expanded(UOp.const(0, d), (0,))
 
 
 def positions_shape(*shapes: Shape) -> Shape:

@@ -6,14 +6,13 @@ writers of one place have an order: n * m comparisons for m positions in an axis
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Generic, NamedTuple, Unpack
 
 from morok.arguments import choice
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
-from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.arguments import known
@@ -26,27 +25,27 @@ from morok.tensor.reduce import positions_along
 from morok.tensor.sorting import sort_keys
 
 
-class UniqueAll(NamedTuple):
+class UniqueAll(NamedTuple, Generic[AnyTensor]):
     """The distinct elements, where each first stands in the flat tensor, for every element its place among them, and how many."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: AnyTensor
+    indices: AnyTensor
+    inverse_indices: AnyTensor
+    counts: AnyTensor
 
 
-class UniqueCounts(NamedTuple):
+class UniqueCounts(NamedTuple, Generic[AnyTensor]):
     """The distinct elements and how often each occurs."""
 
-    values: Any
-    counts: Any
+    values: AnyTensor
+    counts: AnyTensor
 
 
-class UniqueInverse(NamedTuple):
+class UniqueInverse(NamedTuple, Generic[AnyTensor]):
     """The distinct elements and for every element its place among them."""
 
-    values: Any
-    inverse_indices: Any
+    values: AnyTensor
+    inverse_indices: AnyTensor
 
 
 def searchsorted(self: AnyTensor, values: Any, side: str = "left") -> AnyTensor:
@@ -133,19 +132,14 @@ def _writes(of: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTen
     rows = (*others[:a], *others[a + 1 :])
     x = of.moveaxis(a, -1).expand((*rows, n))
     where = of._like(place.uop.cast(dtypes.i64)).moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
-    hit = where == _iota(of, n, rows)
+    iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64), (*(1,) * len(rows), n, 1))
+    hit = where == of._like(expanded(iota, (*rows, n, 1)))
     if good is not None:
         hit = hit & good.moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
     return x, hit, (given.moveaxis(a, -1) if given.ndim else given).expand((*rows, m))
 
 
-def _iota(x: AnyTensor, n: int, rows: Shape) -> AnyTensor:
-    """[.., n, 1]: 0, 1, .. along the last axis but one."""
-    iota = UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)
-    return x._like(expanded(reshaped(iota, (*(1,) * len(rows), n, 1)), (*rows, n, 1)))
-
-
-def unique_all(self: AnyTensor) -> UniqueAll:
+def unique_all(self: AnyTensor) -> UniqueAll[AnyTensor]:
     """The distinct elements in order, the first place of each, for each element its place among them, and the counts.
 
     Computed at once, since their number is a shape. Every NaN is distinct.
@@ -160,7 +154,7 @@ def unique_all(self: AnyTensor) -> UniqueAll:
     if n == 0:
         none = flat.zeros_like(dtypes.i64)
         return UniqueAll(flat, none, none.reshape(self.shape), none)
-    first = type(self).concat([_ones(self, 1), ordered[1:] != ordered[:-1]])
+    first = type(self).concat([self._like(creation.from_data([True], None, self.device)), ordered[1:] != ordered[:-1]])
     (starts,) = first.nonzero()
     rank = first.cast(dtypes.i64).cumsum(0) - 1
     ends = type(self).concat([starts[1:], self._like(creation.from_data([n], None, self.device))])
@@ -168,7 +162,7 @@ def unique_all(self: AnyTensor) -> UniqueAll:
     return UniqueAll(ordered.take(starts, 0), order.take(starts, 0), inverse.reshape(self.shape), ends - starts)
 
 
-def unique_counts(self: AnyTensor) -> UniqueCounts:
+def unique_counts(self: AnyTensor) -> UniqueCounts[AnyTensor]:
     """The distinct elements in order, and the number of times that each occurs, as i64. Computed at once.
 
     >>> Tensor([3, 1, 3]).unique_counts().counts.tolist()
@@ -178,7 +172,7 @@ def unique_counts(self: AnyTensor) -> UniqueCounts:
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(self: AnyTensor) -> UniqueInverse:
+def unique_inverse(self: AnyTensor) -> UniqueInverse[AnyTensor]:
     """The distinct elements in order, and for each element its place among them, as i64. Computed at once.
 
     >>> Tensor([3, 1, 3]).unique_inverse().inverse_indices.tolist()
@@ -194,9 +188,4 @@ def unique_values(self: AnyTensor) -> AnyTensor:
     >>> Tensor([3, 1, 3]).unique_values().tolist()
     [1, 3]
     """
-    values: AnyTensor = self.unique_all().values
-    return values
-
-
-def _ones(x: AnyTensor, n: int) -> AnyTensor:
-    return x._like(creation.from_data([True] * n, None, x.device))
+    return self.unique_all().values
