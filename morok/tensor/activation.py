@@ -1,6 +1,6 @@
-"""The nonlinear functions of neural networks. Integers become the default float; halves are computed as f32, rounded once.
+"""The nonlinear functions of neural networks, of one element each: the result has the operand's shape.
 
-Functions of one element each: the result has the operand's shape.
+Integers become the default float; halves are computed as f32, rounded once.
 """
 
 from __future__ import annotations

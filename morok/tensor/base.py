@@ -1,4 +1,4 @@
-"""The base of every floor of Tensor: a node, a device, and the conversion of Python and NumPy dtypes."""
+"""The base of Tensor: a node and a device; and the conversion of Python and NumPy dtypes."""
 
 from __future__ import annotations
 

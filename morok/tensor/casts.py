@@ -1,4 +1,4 @@
-"""Conversions of nodes from dtype to dtype, as NumPy converts elements."""
+"""Conversions from dtype to dtype, as NumPy converts elements: of nodes, and of tensors."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Products and sums in Einstein's notation, and functions built on them.
 
-Contractions. Integers are multiplied and added in their own dtype, halves as f32 and rounded once.
+Integers are multiplied and added in their own dtype, halves as f32 and rounded once.
 """
 
 from __future__ import annotations

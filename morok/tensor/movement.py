@@ -1,6 +1,6 @@
 """Views: another order or shape of the same elements. None of these moves data.
 
-The six views (reshape, permute, expand, pad, shrink, flip), and functions built on them.
+There are six (reshape, permute, expand, pad, shrink, flip), and functions built on them.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ def expanded(uop: UOp, shape: Shape) -> UOp:
 
 
 def axis_of(x: AnyTensor, axis: int, extra: int = 0) -> int:
+    """An axis counted from the front, of a shape with `extra` axes more; AxisError outside it."""
     shape = x.shape
     return axis_in(axis, shape, len(shape) + extra)
 
@@ -277,6 +278,7 @@ def shrink(self: AnyTensor, bounds: Sequence[tuple[Dim, Dim] | None]) -> AnyTens
 
 
 def pad_zero(x: AnyTensor, padding: Sequence[tuple[Dim, Dim] | None]) -> AnyTensor:
+    """Zeros before and after each axis: a pair of counts an axis, None for none."""
     edges = _edges(x, padding, "pad")
     full = [(0, 0) if e is None else e for e in edges]
     if any(isinstance(n, int) and n < 0 for pair in full for n in pair):
@@ -402,6 +404,7 @@ def full_index(x: AnyTensor, parts: list[Any]) -> list[Any]:
 
 
 def basic_index(t: AnyTensor, parts: list[Any]) -> AnyTensor:
+    """The view that integers, slices, None and `...` choose."""
     x, axis = t, 0
     for part in full_index(t, parts):
         if part is None:

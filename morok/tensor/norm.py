@@ -1,6 +1,6 @@
-"""Normalisation, and attention. Halves are computed as f32 and rounded once.
+"""Normalization and attention: values brought to mean 0 and variance 1, in several ways, in the operand's shape.
 
-Values brought to mean 0 and variance 1, in several ways. The result has the operand's shape.
+Halves are computed as f32 and rounded once.
 """
 
 from __future__ import annotations

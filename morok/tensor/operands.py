@@ -1,4 +1,4 @@
-"""Operands of the methods of Tensor: at one dtype, one shape, on one device; and results at the dtype of theirs."""
+"""The operands of elementwise functions: nodes at one dtype and shape, on one device; and results at the dtype of theirs."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def operands(x: AnyTensor, other: Any) -> tuple[UOp, UOp]:
 
 
 def float_node(x: AnyTensor) -> UOp:
+    """The node of `x` as a float: integers become the default float."""
     return x.uop.cast(arithmetic(x.dtype)) if x.dtype.is_float else x.uop.cast(DEFAULT_FLOAT)
 
 
@@ -83,6 +84,7 @@ def rounded_to(x: AnyTensor, like: Lazy) -> AnyTensor:
 
 
 def numeric(x: AnyTensor, op: Op) -> AnyTensor:
+    """A function of numbers; DTypeError for bools."""
     if x.dtype.is_bool:
         raise DTypeError(f"{op.name} of bool", place=caller(), expected="numbers", hint="logical_not() or cast()")
     return x._like(UOp.new(op, (x.uop.cast(arithmetic(x.dtype)),)))

@@ -4,8 +4,8 @@
 of its own, the generator's word for (seed, call); element i is the generator's word for (key, i). The key is an input
 of the compiled program, so that the next call of the same shape compiles nothing.
 
-Tensors of random numbers. A plan of prepare() that is executed again repeats its numbers: they were drawn when it was
-described. A function under `morok.jit` draws new ones in each call.
+A plan of prepare() that is executed again repeats its numbers: they were drawn when it was described. A function under
+`morok.jit` draws new ones in each call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reductions over axes, and functions built on them.
 
-sum, max and their relatives. Over no elements a sum is 0, a product 1; max, min and their positions raise ShapeError.
+Over no elements a sum is 0, a product 1; max, min and their positions raise ShapeError.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def accumulator(d: DType) -> DType:
 
 
 def reduce_axes(x: AnyTensor, op: Op, axis: Axis, keepdim: bool) -> AnyTensor:
+    """`x` reduced by `op` over `axis` (None: all axes), in its own dtype."""
     if x.dtype is not (d := arithmetic(x.dtype)):
         return reduce_axes(x.cast(d), op, axis, keepdim)
     axes, keepdim = axes_of(x, axis), flag(keepdim, "keepdim")

@@ -1,7 +1,8 @@
 """Places found in sorted tensors, elements written to places, and the distinct elements of a tensor.
 
-Writing compares every place that is written with every element of the axis, so each element is computed by itself and several
-writers of one place have an order: n * m comparisons for m positions in an axis of n.
+Positions are i64; negative ones count from the end. Writing compares every place that is written with every element of the axis,
+so each element is computed by itself and several writers of one place have an order: n * m comparisons for m positions in an
+axis of n.
 """
 
 from __future__ import annotations
@@ -114,26 +115,26 @@ def scatter_add(self: AnyTensor, axis: int, indices: Any, values: Any, **also: U
     return hit.any(-1).where(x + total, x).cast(self.dtype).moveaxis(-1, axis_of(self, axis))
 
 
-def _writes(of: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTensor, AnyTensor, AnyTensor]:
+def _writes(target: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTensor, AnyTensor, AnyTensor]:
     """With `axis` last: this tensor, [.., n, m] which position writes which element, and the values, in this dtype."""
-    a = axis_of(of, axis)
-    n = known(of, a, "a scatter")
-    (at,) = positions_of(of, indices)
-    place, good = place_along(of, at, a, n)
-    given = of._like(converted(of, values))
-    if place.ndim != of.ndim or given.ndim not in (0, of.ndim):
+    a = axis_of(target, axis)
+    n = known(target, a, "a scatter")
+    (at,) = positions_of(target, indices)
+    place, good = place_along(target, at, a, n)
+    given = target._like(converted(target, values))
+    if place.ndim != target.ndim or given.ndim not in (0, target.ndim):
         raise ShapeError(
-            f"a scatter of shapes {show(of.shape)}, {show(place.shape)} and {show(given.shape)}",
+            f"a scatter of shapes {show(target.shape)}, {show(place.shape)} and {show(given.shape)}",
             place=caller(),
             expected="as many axes",
         )
     m = place.shape[a]
-    others = broadcast_shapes(*[(*t.shape[:a], 1, *t.shape[a + 1 :]) for t in (of, place, given) if t.ndim])
+    others = broadcast_shapes(*[(*t.shape[:a], 1, *t.shape[a + 1 :]) for t in (target, place, given) if t.ndim])
     rows = (*others[:a], *others[a + 1 :])
-    x = of.moveaxis(a, -1).expand((*rows, n))
-    where = of._like(place.uop.cast(dtypes.i64)).moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
+    x = target.moveaxis(a, -1).expand((*rows, n))
+    where = target._like(place.uop.cast(dtypes.i64)).moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
     iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64), (*(1,) * len(rows), n, 1))
-    hit = where == of._like(expanded(iota, (*rows, n, 1)))
+    hit = where == target._like(expanded(iota, (*rows, n, 1)))
     if good is not None:
         hit = hit & good.moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
     return x, hit, (given.moveaxis(a, -1) if given.ndim else given).expand((*rows, m))

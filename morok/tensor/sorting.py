@@ -1,7 +1,8 @@
 """Sorting, stable and with NumPy's order: NaN is the greatest, -0.0 equals 0.0.
 
-What is sorted are unsigned keys that order as the elements do. Short axes are sorted by counting for each key how many are less.
-Long ones go through Batcher's bitonic network (1968), on words that hold a key and its place, so that all of them differ.
+Positions are i64. What is sorted are unsigned keys that order as the elements do. Short axes are sorted by counting for each key
+how many are less. Long ones go through Batcher's bitonic network (1968), on words that hold a key and its place, so that all of
+them differ.
 """
 
 from __future__ import annotations

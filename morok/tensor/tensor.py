@@ -1,4 +1,7 @@
-"""Tensor: the array of users. Nothing is computed until a value is asked for."""
+"""Tensor: the array of users. Nothing is computed until a value is asked for.
+
+Here are its constructors, and what asks for values. All else are functions of a tensor, a theme a module, that the class lists.
+"""
 
 from __future__ import annotations
 
@@ -805,7 +808,7 @@ class Tensor(Lazy):
         """
         return list(self.numpy().reshape(-1).tolist())
 
-    # Methods by theme.
+    # Functions of a tensor, by theme.
 
     # Views.
     reshape, permute, transpose, flip = movement.reshape, movement.permute, movement.transpose, movement.flip

@@ -1,7 +1,8 @@
 """A tensor with a part of it replaced: the other half of indexing.
 
-The whole tensor is computed: each element asks whether it is replaced, and by which. So a write costs a pass over the tensor.
-Integers in an index, and numbers written there, are data of the kernel, so that a loop over positions compiles one.
+Values are cast to the tensor's dtype, as NumPy casts them. The whole tensor is computed: each element asks whether it is
+replaced, and by which. So a write costs a pass over the tensor. Integers in an index, and numbers written there, are data of the
+kernel, so that a loop over positions compiles one.
 """
 
 from __future__ import annotations
