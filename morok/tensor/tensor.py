@@ -20,6 +20,7 @@ from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import (
     activation,
+    arguments,
     casts,
     contraction,
     conv,
@@ -383,7 +384,7 @@ class Tensor(Lazy):
         >>> Tensor.linspace(0, 1, 5).tolist()
         [0.0, 0.25, 0.5, 0.75, 1.0]
         """
-        count = whole(num, "num", 0)
+        count = arguments.whole(num, "num", 0)
         ends = flag(endpoint, "endpoint")
         return cls._make(sequences.linspace(start, stop, count, ends, dtype), creation.default_device(device))
 
@@ -396,8 +397,8 @@ class Tensor(Lazy):
         >>> Tensor.eye(2).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        rows = whole(n_rows, "n_rows", 0)
-        columns = rows if n_cols is None else whole(n_cols, "n_cols", 0)
+        rows = arguments.whole(n_rows, "n_rows", 0)
+        columns = rows if n_cols is None else arguments.whole(n_cols, "n_cols", 0)
         return cls._make(creation.eye(rows, columns, dtype), creation.default_device(device))
 
     @classmethod
