@@ -47,9 +47,9 @@ from morok.tensor import (
 from morok.tensor import realize as realization
 from morok.tensor.arguments import known, new_shape, only_tensors
 from morok.tensor.base import UNKNOWN_TO_NUMPY, Lazy, as_dtype, show
+from morok.tensor.creation import dlpack_array
 from morok.tensor.describing import current
 from morok.tensor.display import shown_values
-from morok.tensor.foreign import dlpack_array
 from morok.tensor.kernel_code import KernelCode, kernels
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import expanded, has_variable
