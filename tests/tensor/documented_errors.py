@@ -281,7 +281,7 @@ RAISING: Final[dict[tuple[str, str], str]] = {
     ("UOp.substitute", "IRTypeError"): "node.substitute({node: 1})",
     ("UOp.where", "IRTypeError"): "node.where(node, node)",
     ("UOp.field", "FieldError"): "node.field('axis')",
-    ("load", "ParseError"): "morok.parse('Add(')",
+    ("parse", "ParseError"): "morok.parse('Add(')",
     # Rules, settings, plans.
     ("load_rules", "RuleError"): "morok.load_rules('nowhere.rules')",
     ("load_rules", "UnprovedRuleError"): "morok.load_rules(pack('group g \"g\"\\n\\nr: Add(x: i8, 1) ~> x\\n'))",
