@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from morok import handed
 from morok.arguments import mapping as mapping_of
@@ -134,6 +134,9 @@ class UOp(Cell):
 
     __slots__ = ()
 
+    def __new__(cls, *given: object, **named: object) -> Self:
+        raise IRTypeError("UOp() makes no node", place=caller(), expected="UOp.new, UOp.const, UOp.var or UOp.range")
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a UOp is immutable; cannot set {name!r}")
 
@@ -178,6 +181,9 @@ class UOp(Cell):
                 found = table.get(src)
                 if found is not None and (node := found()) is not None:
                     return node
+                for s in src:
+                    if s.__class__ is not UOp:  # a tensor has a dtype, too
+                        check_nodes(entry, src)
                 return _make(table, src, op, pointwise_type(entry, src), src, None)
             except (AttributeError, TypeError):
                 check_nodes(entry, src)

@@ -10,7 +10,7 @@ from morok.errors import DTypeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.tensor.base import AnyTensor, as_dtype
+from morok.tensor.base import DEFAULT_INT, AnyTensor, as_dtype
 
 
 def cast_to(uop: UOp, d: DType) -> UOp:
@@ -23,6 +23,13 @@ def cast_to(uop: UOp, d: DType) -> UOp:
     if source.is_float and d.is_int:
         return _float_to_int(uop, d)
     return uop.cast(d)
+
+
+def run_time_number(uop: UOp) -> UOp:
+    """A variable, or an expression of variables, as an integer; DTypeError for other nodes."""
+    if not uop.dtype.is_index or uop.dtype.count != 1:
+        raise DTypeError(f"a node of dtype {uop.dtype} beside tensors", place=caller(), expected="a variable, or a tensor")
+    return cast_to(uop, DEFAULT_INT)
 
 
 def _float_to_int(x: UOp, d: DType) -> UOp:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok import config
 from morok.arguments import device_name
 from morok.caller import caller
-from morok.errors import DeviceError, DTypeError, MorokError, RangeError, ShapeError
+from morok.errors import DeviceError, DTypeError, MorokError, OutOfMemoryError, RangeError, ShapeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
@@ -24,7 +24,7 @@ from morok.tensor.base import (
     element_count,
     numpy_name,
 )
-from morok.tensor.casts import cast_to
+from morok.tensor.casts import cast_to, run_time_number
 from morok.tensor.describing import current
 from morok.tensor.movement import expanded, reshaped
 from morok.tensor.scalars import constant, natural_dtype, python_number
@@ -52,7 +52,7 @@ def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT)
     if (number := python_number(data)) is not None:
         return constant(number, wanted or natural_dtype(number), device)
     if isinstance(data, UOp):
-        return cast_to(data, wanted or DEFAULT_INT)
+        return cast_to(run_time_number(data), wanted or DEFAULT_INT)
     import numpy as np
 
     if isinstance(data, np.generic):
@@ -88,6 +88,10 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
         raise ShapeError(f"{problem}", place=caller(), expected="nested lists of one shape") from None
     except REFUSALS as problem:  # of an array of another library among them
         raise refusal(data, problem) from None
+    except MemoryError:
+        raise OutOfMemoryError(
+            f"no memory for the elements of a {type(data).__name__}", place=caller(), expected="fewer elements"
+        ) from None
     whole = array.dtype == object and all(type(v) is int for v in array.flat)  # integers beyond u64
     if array.dtype.kind not in "biuf" and not whole:
         raise DTypeError(f"a tensor cannot hold {array.dtype}", place=caller(), expected="bools, integers or floats")

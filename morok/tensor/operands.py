@@ -11,8 +11,8 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.tensor import creation
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, Lazy, arithmetic
-from morok.tensor.casts import cast_to
+from morok.tensor.base import DEFAULT_FLOAT, AnyTensor, Lazy, arithmetic
+from morok.tensor.casts import cast_to, run_time_number
 from morok.tensor.movement import broadcast_shapes, expanded
 from morok.tensor.scalars import constant, python_number, weak_dtype
 
@@ -31,7 +31,7 @@ def operand(x: Lazy, other: Any, d: DType | None = None) -> UOp:
             )
         return other.uop
     if isinstance(other, UOp):
-        return cast_to(other, DEFAULT_INT)
+        return run_time_number(other)
     number = python_number(other)
     if number is not None:
         return constant(number, weak_dtype(d or x.dtype, number), x.device)
