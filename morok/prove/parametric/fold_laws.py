@@ -32,13 +32,20 @@ def about(s: Setting, said: dict[object, bool]) -> None:
     for t in list(s.terms()):
         if t in said:
             continue
+        if t.head == "apply" and t.data in s.rings:
+            said |= dict.fromkeys((x for x in t.args if x in s.folded), True)
+    for t in list(s.terms()):
+        if t in said:
+            continue
         if t in s.folded:
-            s.within = s.folded[t].within
+            s.within, s.sides = s.folded[t].within, frozenset(s.folded[t].sides)
             said[t] = s.folded[t].by.combine is not None and _taken_apart(s, t, s.folded[t])
-            s.within = ()
+            s.within, s.sides = (), frozenset()
         elif t.head == "apply" and t.data in s.rings:
             said[t] = True
+            s.sides = frozenset(side for x in t.args if x in s.folded for side in s.folded[x].sides)
             _product(s, t)
+            s.sides = frozenset()
         elif t.head == "apply" and t.data in s.sums:
             said[t] = True
             _sum(s, t, s.sums[t.data])
@@ -46,7 +53,7 @@ def about(s: Setting, said: dict[object, bool]) -> None:
     if len(whole) > MOST:
         raise Unsupported("more folds than can be compared")
     for (t, f), (u, g) in itertools.combinations(whole, 2):
-        alike = (f.by.op, f.by.dtype, f.within) == (g.by.op, g.by.dtype, g.within)
+        alike = (f.by.op, f.by.dtype, f.within) == (g.by.op, g.by.dtype, g.within) and len(f.sides | g.sides) > 1
         if (t, u) not in said and alike and len(f.within) < DEEPEST:
             said[t, u] = True
             _compare(s, (t, f), (u, g))
@@ -107,9 +114,11 @@ def _equal(
     p = s.unknown("axis")
     same_size = smt.Implies(f.kept.gone(p), f.size(p).term == g.size(to(p)).term)
     unlike = smt.And(within(p, 0, f.kept.rank), smt.Not(smt.And(f.kept.gone(p) == g.kept.gone(to(p)), same_size)))
-    s.within = (*f.within, inside)
-    differ = smt.And(inside, smt.Not(f.element(index(w)) == g.element(w)))
-    s.within = ()
+    s.within, s.sides = (*f.within, inside), frozenset(f.sides)
+    here = f.element(index(w))
+    s.sides = frozenset(g.sides)
+    differ = smt.And(inside, smt.Not(here == g.element(w)))
+    s.within, s.sides = (), frozenset()
     ranks = smt.Not(f.kept.rank.term == g.kept.rank.term)
     s.instance(
         "Folds of the same elements over the same indices are one.",
@@ -238,8 +247,10 @@ def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
         return integer(at(p.term))
 
     s.for_all(f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), within(w(p), 0, f.size(p))), inside, lambda p: w(p).term == 0)
+    s.within = (*f.within, inside)
     one = f.element(lambda p: integer(0))
     differ = smt.And(inside, smt.Not(f.element(w) == one))
+    s.within = ()
     s.instance("The greatest, or least, of equal values is that value.", smt.Or(smt.Not(full(s, f)), differ, t == one))
 
 

@@ -209,7 +209,7 @@ def _use(s: Setting, q: ForAll, place: Integer) -> None:
         return
     q.done.add(place.term)
     deepest = q.deepest or (DEEPEST_PLACE if s.kept else None)
-    if deepest is not None and _depth(place.term) >= deepest:
+    if deepest is not None and (_depth(place.term) >= deepest or any(m and abs(c) > 1 for m, c in place.terms.items())):
         return
     origin = s.origin(place.term)
     generation = sum(o.at_items is None for o in origin)
@@ -223,9 +223,9 @@ def _use(s: Setting, q: ForAll, place: Integer) -> None:
 
 
 def _depth(t: Expr) -> int:
-    """The number of functions that are applied to one another in a term."""
+    """The number of functions that are applied to one another in a term, and of choices that are made within each other."""
     below = max(map(_depth, t.args), default=0) if t.head != "const" else 0
-    return below + (t.head == "apply" and t.data is not TIMES)
+    return below + (t.head == "ite" or (t.head == "apply" and t.data is not TIMES))
 
 
 def _at_items_of_lanes(s: Setting) -> None:
@@ -242,7 +242,7 @@ def _about_tuples(s: Setting) -> None:
     """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
     spoken_of = set(s.terms())
     several = [(t, of) for t, of in s.sequences.items() if of[0].known != 1 and t in spoken_of]
-    if len(several) > (MOST_TUPLES if not s.folded else 2 * MOST_TUPLES):
+    if len(several) > MOST_TUPLES and not s.folded:
         raise Unsupported("more sequences than can be compared")
     uses = _uses(s)
     for t, (length, item) in several:
@@ -250,7 +250,8 @@ def _about_tuples(s: Setting) -> None:
             "A sequence of one item is that of this item.", smt.Implies(length.term == 1, t == laws.ONLY(item(integer(0))))
         )
     for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(several, 2):
-        if (one, other) not in s.compared_tuples and (not s.folded or not uses[one].isdisjoint(uses[other])):
+        apart = uses[one].isdisjoint(uses[other]) or s.contexts[one].isdisjoint(s.contexts[other])
+        if (one, other) not in s.compared_tuples and not (s.folded and apart):
             s.compared_tuples.add((one, other))
             if length.known is not None and length.same(its_length):
                 alike = smt.And(*(item(k) == its_item(k) for k in map(integer, range(length.known))))

@@ -46,6 +46,8 @@ def without(s: Setting, rank: Integer, axes: Items, parts: Sequence[Items], only
         return s.kept.setdefault(key_of(s, rank, axes), last_of(rank, rank))
     if axes.length.known == 1:
         return s.kept.setdefault(key_of(s, rank, axes), all_but(rank, as_number(axes.at(integer(0)))))
+    if key_of(s, rank, axes)[-1] is ANYWHERE:  # the first axes, as they are
+        return s.kept.setdefault(key_of(s, rank, axes), last_of(rank, rank - axes.length))
     gone = smt.Function(s.symbol("gone"), INT, laws.BOOL)
     slot, axis, place = (smt.Function(s.symbol(what), INT, INT) for what in ("item of the list", "axis left", "place left"))
     count = rank - axes.length
@@ -142,6 +144,8 @@ def first_of(rank: Integer, count: Integer) -> Remaining:
 def last_of(rank: Integer, count: Integer) -> Remaining:
     """The last axes, so many."""
     start = rank - count
+    if count.known == 0:
+        return Remaining(rank, lambda p: smt.TRUE, count, lambda j: j, lambda p: p)
     return Remaining(rank, lambda p: p.term < start.term, count, lambda j: j + start, lambda p: p - start)
 
 

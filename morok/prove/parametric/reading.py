@@ -296,9 +296,14 @@ class Reading:
             value = laws.NUMBER(smt.Int(name))
         elif dtype == "bool" and p.kind in _TRUTHS:
             value = laws.TRUTH(smt.BoolVal(_TRUTHS[p.kind]))
-        if p.bound is not None:
+        if p.bound is not None and not self._stands_for(p.bound, value):
             self.bind(p.bound, Datum(value, dtype))
         return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value))
+
+    def _stands_for(self, name: str, value: Expr) -> bool:
+        """Truth of a name standing for the same value of a constant already."""
+        known = self.names.get(name)
+        return isinstance(known, Datum) and known.term is value
 
     def variable(self, name: Symbol, ty: Ty | None) -> Vector | Statement:
         """A statement, or a node of which nothing is known but its lanes; where the rule asks for its axes, what is inside."""

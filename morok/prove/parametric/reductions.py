@@ -48,7 +48,11 @@ def reduced(r: Reading, parts: Parts, x: Tensor, dtype: str) -> Tensor:
     def element(i: Indices, absent: Expr) -> Expr:
         if absent is NOWHERE:
             raise Unsupported("a place of what is computed")
-        return fold(s, by, kept, x.size, lambda b: x.element(lambda p: chosen(kept.gone(p), b(p), i(kept.place(p))), absent))
+
+        def of(b: Indices) -> Expr:
+            return x.element(lambda p: b(p) if kept.gone(p) is smt.TRUE else chosen(kept.gone(p), b(p), i(kept.place(p))), absent)
+
+        return fold(s, by, kept, x.size, of)
 
     return Tensor(kept.count, lambda j: x.size(kept.axis(j)), element)
 
@@ -128,6 +132,7 @@ def fold(s: Setting, by: Folding, kept: Remaining, size: Indices, element: Calla
     if found is None:
         found = s.folds[key] = smt.Const(s.symbol("fold"), laws.VALUE)
         s.folded[found] = Folded(by, kept, size, element, part, s.within)
+    s.folded[found].sides.update(s.sides)
     return found
 
 

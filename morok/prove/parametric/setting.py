@@ -105,7 +105,8 @@ class Setting:
     widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
     folded      the folds over axes
-    within      the index vectors at which folds are being compared
+    within      the index vectors at which folds are being compared, and `contexts` those at which a sequence is asked for
+    sides       those of the rule of which an element is asked
     few_elements  it is asked what folds of one element are, and of none
     cuts        where, along which axis of how many, tensors begin behind others
     permuted    the permutations of axes: how many, from one to the other, and where it is one
@@ -138,6 +139,8 @@ class Setting:
         self.folded: dict[Expr, Folded] = {}
         self.few_elements = False
         self.within: tuple[Expr, ...] = ()
+        self.sides: frozenset[str] = frozenset()
+        self.contexts: dict[Expr, set[tuple[Expr, ...]]] = {}
         self.cuts: list[tuple[Integer, Integer, list[Integer]]] = []
         self.permuted: list[tuple[Integer, Indices, Expr]] = []
         self.flipped: list[Items] = []
@@ -364,10 +367,12 @@ class Setting:
             key = (length.term, at(place))
         found = self.tuples.get(key)
         if found is not None:
+            self.contexts[found].add(self.within)
             return found
         made = laws.ONLY(at(integer(0))) if length.known == 1 else smt.Const(self.symbol("tuple"), laws.VALUE)
         self.tuples[key] = made
         self.sequences[made] = (length, at)
+        self.contexts[made] = {self.within}
         return made
 
     def parts_of(

@@ -158,7 +158,11 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
 
     absent = smt.Const(Symbol("fixed", "absent"), VALUE)
     s.guard.append(inside)
-    p, t = pattern.element(here, absent), target.element(here, absent)
+    s.sides = frozenset({"pattern"})
+    p = pattern.element(here, absent)
+    s.sides = frozenset({"target"})
+    t = target.element(here, absent)
+    s.sides = frozenset()
     if dtype in ("index", "bool") and p is not t:
         s.guard.append(has_value(s, p))
         s.claim(has_value(s, t))

@@ -80,6 +80,7 @@ class Folded:
     element: Callable[[Indices], Expr]
     part: bool = False
     within: tuple[Expr, ...] = ()
+    sides: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
