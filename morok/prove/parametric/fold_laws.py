@@ -145,8 +145,8 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
         left, right = (fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2))
         s.instance("A fold of combinations is the combination of the folds.", t == f.by.combine(left, right))
     if _is_fold(s, element, f):
-        flat = _flattened(s, f, lambda at: (f.element(at), lambda e: e))
-        s.instance("A fold of folds is the fold of all that they fold.", t == flat)
+        there, flat = _flattened(s, f, lambda at: (f.element(at), lambda e: e))
+        s.instance("A fold of folds is the fold of all that they fold.", smt.Implies(there, t == flat))
     if element.head == "apply" and element.data is f.by.times:
         k = next((k for k, x in enumerate(element.args) if _is_fold(s, x, f)), None)
         if k is not None:
@@ -159,7 +159,7 @@ def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
 
 def _is_fold(s: Setting, t: Expr, f: Folded) -> bool:
     """Truth of a term being a fold by the same op."""
-    return t in s.folded and s.folded[t].by == f.by
+    return t in s.folded and (s.folded[t].by.op, s.folded[t].by.dtype) == (f.by.op, f.by.dtype)
 
 
 def _operand(f: Folded, k: int) -> Callable[[Indices], Expr]:
@@ -173,9 +173,9 @@ def _operand(f: Folded, k: int) -> Callable[[Indices], Expr]:
     return at
 
 
-def _flattened(s: Setting, f: Folded, inner: Callable[[Indices], tuple[Expr, Callable[[Expr], Expr]]]) -> Expr:
+def _flattened(s: Setting, f: Folded, inner: Callable[[Indices], tuple[Expr, Callable[[Expr], Expr]]]) -> tuple[Expr, Expr]:
     """The fold of what folds fold that are folded: over axes of the inner tensor, where the outer ones are of those that are left
-    of it; else over the axes of both.
+    of it; else over the axes of both. And the condition that there are such axes.
 
     inner   a fold that is folded, and what is folded instead of its elements
     """
@@ -200,8 +200,8 @@ def _flattened(s: Setting, f: Folded, inner: Callable[[Indices], tuple[Expr, Cal
         return instead(s.folded[one].element(lambda p: at(p + first)))
 
     if first.same(kept.count):
-        return fold(s, f.by, kept_axes.through(kept, f.kept), size, element)
-    return fold(s, f.by, kept_axes.beside(f.kept, kept), size_of_both, element_of_both)
+        return kept.so, fold(s, f.by, kept_axes.through(kept, f.kept), size, element)
+    return smt.TRUE, fold(s, f.by, kept_axes.beside(f.kept, kept), size_of_both, element_of_both)
 
 
 def _distributed(s: Setting, t: Expr, f: Folded, k: int) -> None:
@@ -213,7 +213,8 @@ def _distributed(s: Setting, t: Expr, f: Folded, k: int) -> None:
 
     with s.indices() as b:
         some = full(s, s.folded[inner(b)[0]])
-    s.instance(PRODUCT, smt.Implies(some, t == _flattened(s, f, inner)))
+    there, flat = _flattened(s, f, inner)
+    s.instance(PRODUCT, smt.Implies(smt.And(some, there), t == flat))
     s.instance(PRODUCT, smt.Implies(smt.And(smt.Not(some), has_value(s, t)), t == f.by.nothing))
 
 

@@ -52,7 +52,7 @@ def without(s: Setting, rank: Integer, axes: Items, parts: Sequence[Items], only
     slot, axis, place = (smt.Function(s.symbol(what), INT, INT) for what in ("item of the list", "axis left", "place left"))
     count = rank - axes.length
     made = s.kept[key_of(s, rank, axes)] = Remaining(
-        rank, lambda p: gone(p.term), count, lambda j: integer(axis(j.term)), lambda p: integer(place(p.term))
+        rank, lambda p: gone(p.term), count, lambda j: integer(axis(j.term)), lambda p: integer(place(p.term)), only_if
     )
     s.premise(smt.Implies(only_if, smt.And(axes.length.term >= 0, count.term >= 0)))
 
@@ -121,6 +121,7 @@ def through(inner: Remaining, outer: Remaining) -> Remaining:
         outer.count,
         lambda j: inner.axis(outer.axis(j)),
         lambda p: outer.place(inner.place(p)),
+        smt.And(inner.so, outer.so, outer.rank.term == inner.count.term),
     )
 
 
@@ -133,12 +134,12 @@ def beside(first: Remaining, second: Remaining) -> Remaining:
     def none(p: Integer) -> Integer:
         raise Unsupported("the axes left of two tensors")
 
-    return Remaining(first.rank + second.rank, gone, first.count + second.count, none, none)
+    return Remaining(first.rank + second.rank, gone, first.count + second.count, none, none, smt.FALSE)
 
 
 def first_of(rank: Integer, count: Integer) -> Remaining:
     """The first axes, so many."""
-    return Remaining(rank, lambda p: p.term >= count.term, count, lambda j: j, lambda p: p)
+    return Remaining(rank, lambda p: p.term >= count.term, count, lambda j: j, lambda p: p, within(count, 0, rank + 1))
 
 
 def last_of(rank: Integer, count: Integer) -> Remaining:
@@ -146,7 +147,9 @@ def last_of(rank: Integer, count: Integer) -> Remaining:
     start = rank - count
     if count.known == 0:
         return Remaining(rank, lambda p: smt.TRUE, count, lambda j: j, lambda p: p)
-    return Remaining(rank, lambda p: p.term < start.term, count, lambda j: j + start, lambda p: p - start)
+    return Remaining(
+        rank, lambda p: p.term < start.term, count, lambda j: j + start, lambda p: p - start, within(count, 0, rank + 1)
+    )
 
 
 def all_but(rank: Integer, k: Integer) -> Remaining:
@@ -157,6 +160,7 @@ def all_but(rank: Integer, k: Integer) -> Remaining:
         rank - 1,
         lambda j: chosen(j.term < k.term, j, j + 1),
         lambda p: chosen(p.term < k.term, p, p - 1),
+        within(k, 0, rank),
     )
 
 
@@ -183,7 +187,7 @@ def left_out(s: Setting, kept: Remaining, size: Callable[[Integer], Expr], its_s
     """The condition that one shape is another without the axes that are gone, which have length 1."""
     others = exception(s, kept.rank, lambda p: smt.Implies(kept.gone(p), s.number_of(size(p)).term == 1))
     unlike = exception(s, kept.count, lambda j: s.number_of(its_size(j)).term == s.number_of(size(kept.axis(j))).term)
-    return smt.And(smt.Not(others), smt.Not(unlike), kept.count.term >= 0, kept.rank.term >= kept.count.term)
+    return smt.And(smt.Not(others), smt.Not(unlike), kept.so)
 
 
 def compare(s: Setting) -> None:
@@ -198,7 +202,7 @@ def compare(s: Setting) -> None:
         so = smt.Bool(s.symbol("same axes"))
         unlike = smt.And(within(p, 0, a.rank), smt.Not(a.gone(p) == b.gone(p)))
         alike = "Where the same axes are gone, as many are left, in the same order."
-        s.instance(alike, smt.Or(so, smt.Not(a.rank.term == b.rank.term), unlike))
+        s.instance(alike, smt.Or(so, smt.Not(smt.And(a.so, b.so, a.rank.term == b.rank.term)), unlike))
         s.instance(alike, smt.Implies(so, a.count.term == b.count.term))
         _same_order(s, a, b, so)
 

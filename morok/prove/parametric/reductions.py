@@ -121,7 +121,7 @@ def folding(r: Reading, op: str, dtype: str) -> Folding:
     if op == "Add" and found is not None:
         times, zero = found
         return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None)
-    return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or found is None)
+    return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or dtype == "bool")
 
 
 def fold(s: Setting, by: Folding, kept: Remaining, size: Indices, element: Callable[[Indices], Expr], part: bool = False) -> Expr:

@@ -40,6 +40,7 @@ class Remaining:
     count   how many are left
     axis    the axis that is left as so many-th
     place   where an axis is among those that are left
+    so      the condition that there are such axes
     """
 
     rank: Integer
@@ -47,6 +48,7 @@ class Remaining:
     count: Integer
     axis: Callable[[Integer], Integer]
     place: Callable[[Integer], Integer]
+    so: Expr = smt.TRUE
 
 
 @dataclass(frozen=True, slots=True)
