@@ -5,15 +5,14 @@ Here are its constructors, and what asks for values. All else are functions of a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from morok.arguments import choice, flag, instance, mistyped, refused, several, shown, text, whole
+from morok.arguments import choice, flag, instance, mistyped, several
 from morok.caller import caller
 from morok.config import settings
-from morok.errors import ArgumentTypeError, DeviceError, DTypeError, MorokError, RangeError, ShapeError
+from morok.errors import DeviceError, DTypeError, ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
@@ -43,13 +42,13 @@ from morok.tensor import (
     sequences,
     sorting,
     stored,
+    values,
 )
 from morok.tensor import realize as realization
-from morok.tensor.arguments import known, new_shape, only_tensors
-from morok.tensor.base import UNKNOWN_TO_NUMPY, Lazy, as_dtype, show
+from morok.tensor.arguments import new_shape, only_tensors
+from morok.tensor.base import Lazy, as_dtype, show
 from morok.tensor.creation import dlpack_array
 from morok.tensor.describing import current
-from morok.tensor.display import shown_values
 from morok.tensor.kernel_code import KernelCode, kernels
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import expanded, has_variable
@@ -66,8 +65,6 @@ if TYPE_CHECKING:
     from morok.runtime.plan import ExecutionPlan
 
     Array = np.ndarray[Any, Any]
-
-T = TypeVar("T")
 
 
 def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
@@ -89,16 +86,6 @@ def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
     ]
     joined = Tensor.stack(given)
     return joined if wanted is None else joined.cast(wanted)
-
-
-def _whole_number(rounded: Callable[[], T]) -> T:
-    """The whole number that Python's int() and round() make of an element; RangeError for infinities and NaN."""
-    try:
-        return rounded()
-    except (OverflowError, ValueError) as problem:
-        if isinstance(problem, MorokError):
-            raise
-        raise RangeError(f"{problem}", place=caller(), expected="a finite number") from None
 
 
 def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
@@ -148,46 +135,6 @@ class Tensor(Lazy):
                 self.uop = creation.from_data(data, dtype, self.device)
         self._compiled = None
         registry.register(self)
-
-    def __repr__(self) -> str:
-        """Shape, dtype, device, and the values if they have been computed: nothing is computed for it."""
-        state = "lazy" if stored.stored_buffer(self.uop) is None else "realized"
-        return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}{self._values_in_memory()}>"
-
-    def _values_in_memory(self) -> str:
-        """The elements as text; nothing for those that are not there, or of which there is no known number."""
-        node = stored.stored_buffer(self.uop)
-        memory = None if node is None else registry.memory_of(node)
-        if memory is None or not memory.is_allocated or self.device == "NULL":
-            return ""
-        try:
-            return shown_values(memory, self._sizes())
-        except ShapeError:  # a variable without a value
-            return ""
-
-    def __format__(self, spec: str) -> str:
-        """A scalar as Python formats its number; other tensors as their repr, without a format."""
-        text(spec, "a format")
-        if self.ndim == 0:
-            try:
-                return format(self.item(), spec)
-            except ValueError:
-                raise refused(spec, "a format", "one that Python's numbers have") from None
-        if spec:
-            raise ArgumentTypeError(
-                f"the format {spec!r} of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="format .numpy()"
-            )
-        return repr(self)
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        """A scalar as Python rounds its number; ArgumentTypeError for other tensors, which round() rounds."""
-        if self.ndim:
-            raise ArgumentTypeError(
-                f"round() of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="t.round() rounds each element"
-            )
-        if ndigits is not None:
-            ndigits = whole(ndigits, "the number of digits")
-        return _whole_number(lambda: round(self.item(), ndigits))
 
     @classmethod
     def from_numpy(cls, array: Array) -> Self:
@@ -432,7 +379,7 @@ class Tensor(Lazy):
         """
         return self.transpose(-2, -1)
 
-    # Values.
+    # Computation, memory, devices.
 
     @property
     def buffer(self) -> Buffer | None:
@@ -647,124 +594,6 @@ class Tensor(Lazy):
             self._give_memory()  # what each call, and each value of a variable, writes has one place
         self.assign(changed)
 
-    def numpy(self) -> Array:
-        """The elements as an ndarray; on the CPU a view of the tensor's memory. ShapeError where a variable has no value.
-
-        8-bit floats and bf16 become f32. OutOfMemoryError if there is not enough memory.
-
-        >>> Tensor([[1, 2]]).numpy().shape
-        (1, 2)
-        """
-        if self.dtype in UNKNOWN_TO_NUMPY:
-            return self.cast(dtypes.f32).numpy()
-        fixed = stored.constant(self.uop)
-        shape = self._sizes()
-        if fixed is not None:
-            from morok.runtime.buffer import Buffer
-            from morok.runtime.device import device
-
-            filled = Buffer(device("CPU"), self.dtype, math.prod(shape)).numpy().reshape(shape)
-            filled.fill(fixed.arg)
-            return filled
-        if (description := current()) is not None:
-            description.read(self.uop, registry.memory_of)
-        self.realize()
-        memory = stored.memory_of(self.uop, self.device)
-        assert memory is not None
-        return memory.numpy()[: math.prod(shape)].reshape(shape)
-
-    def _sizes(self) -> tuple[int, ...]:
-        """The shape in numbers: variables by the values that they are bound to."""
-        out: list[int] = []
-        for d in self.shape:
-            if isinstance(d, UOp):
-                bound = d.substitute({b: b.src[1] for b in d.toposort() if b.op is Op.Bind})
-                if bound.vmin != bound.vmax:
-                    raise ShapeError(f"shape {show(self.shape)} is not known yet", place=caller(), hint="bind the variable")
-                d = int(bound.vmin)
-            out.append(d)
-        return tuple(out)
-
-    def item(self) -> Any:
-        """The only element, as a Python number. ShapeError if there are more or none.
-
-        >>> Tensor([[7]]).item()
-        7
-        """
-        if self.size != 1:
-            raise ShapeError(f"item() of shape {show(self.shape)}", place=caller(), expected="one element")
-        return self.numpy().item()
-
-    def tolist(self) -> Any:
-        """The elements as nested lists; a number for a scalar.
-
-        >>> Tensor([[1, 2], [3, 4]]).tolist()
-        [[1, 2], [3, 4]]
-        """
-        return self.numpy().tolist()
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise ShapeError(
-                f"the truth of shape {show(self.shape)} is ambiguous",
-                place=caller(),
-                expected="one element",
-                hint="any() or all()",
-            )
-        return bool(self.item())
-
-    def _scalar(self, what: str) -> Any:
-        """The only element; ArgumentTypeError if there are more."""
-        if self.size != 1:
-            raise ArgumentTypeError(f"{what} of shape {show(self.shape)}", place=caller(), expected="one element")
-        return self.item()
-
-    def __float__(self) -> float:
-        return float(self._scalar("float()"))
-
-    def __int__(self) -> int:
-        return _whole_number(lambda: int(self._scalar("int()")))
-
-    def __index__(self) -> int:
-        if not self.dtype.is_int:
-            raise DTypeError(f"{self.dtype} is no index", place=caller(), expected="an integer")
-        return int(self._scalar("an index"))
-
-    def __len__(self) -> int:
-        if self.ndim == 0:
-            raise ArgumentTypeError("a scalar has no length", place=caller(), expected="at least one axis")
-        return known(self, 0, "len()")
-
-    def __iter__(self) -> Iterator[Self]:
-        for i in range(len(self)):
-            yield self[i]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        import numpy as np
-
-        array = self.numpy()
-        try:
-            return np.array(array, dtype=dtype, copy=copy)
-        except (TypeError, ValueError, RecursionError) as problem:  # no dtype of NumPy's, or a copy that may not be
-            raise DTypeError(
-                f"an array of dtype {shown(dtype)}: {problem}", place=caller(), expected="a dtype of NumPy"
-            ) from None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.numpy().copy(), self.dtype.name, self.device))
-
-    def __dlpack__(self, **options: Any) -> Any:
-        array = self.numpy()
-        try:
-            return array.__dlpack__(**options)
-        except (TypeError, ValueError, RuntimeError) as problem:  # what NumPy says of options that it does not know
-            if isinstance(problem, MorokError):
-                raise
-            raise mistyped(options, "what __dlpack__() is asked for", f"options of DLPack: {problem}") from None
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()
-
     # The book's spellings.
 
     def realize_with(self, config: OptimizerConfig) -> Self:
@@ -791,25 +620,14 @@ class Tensor(Lazy):
 
     from_ndarray = from_numpy
 
-    def to_ndarray(self, dtype: Any = None) -> Array:
-        """The elements as an ndarray, at `dtype` if one is given: numpy() by the book's name.
-
-        DTypeError for a dtype that tensors do not have.
-
-        >>> Tensor([1, 2]).to_ndarray("f32").tolist()
-        [1.0, 2.0]
-        """
-        return (self if dtype is None else self.cast(dtype)).numpy()
-
-    def to_vec(self) -> list[Any]:
-        """The elements in row-major order, as one list.
-
-        >>> Tensor([[1, 2], [3, 4]]).to_vec()
-        [1, 2, 3, 4]
-        """
-        return list(self.numpy().reshape(-1).tolist())
-
     # Functions of a tensor, by theme.
+
+    # Values.
+    numpy, to_ndarray, item, tolist, to_vec = values.numpy, values.to_ndarray, values.item, values.tolist, values.to_vec
+    __repr__, __format__, __round__ = values.representation, values.formatted, values.rounded
+    __bool__, __float__, __int__, __index__ = values.truth, values.as_float, values.as_int, values.as_index
+    __len__, __iter__, __array__, __reduce__ = values.length, values.elements, values.array, values.pickled
+    __dlpack__, __dlpack_device__ = values.dlpack, values.dlpack_device
 
     # Views.
     reshape, permute, transpose, flip = movement.reshape, movement.permute, movement.transpose, movement.flip
