@@ -121,21 +121,20 @@ def representation(self: AnyTensor) -> str:
 
 
 def _values_in_memory(x: AnyTensor) -> str:
-    """The elements as text; nothing for those that are not there, or of which there is no known number."""
+    """The elements in lines where there are several axes, above 1,000 of them the edges of each axis.
+
+    Nothing for elements that are not in memory, or of which there is no known number.
+    """
+    import numpy as np
+
     node = stored.stored_buffer(x.uop)
     memory = None if node is None else registry.memory_of(node)
     if memory is None or not memory.is_allocated or x.device == "NULL":
         return ""
     try:
-        return shown_values(memory, sizes_of(x))
+        shape = sizes_of(x)
     except ShapeError:  # a variable without a value
         return ""
-
-
-def shown_values(memory: Buffer, shape: tuple[int, ...]) -> str:
-    """The elements of a row-major array, in lines where it has several axes; above 1,000 of them the edges of each axis."""
-    import numpy as np
-
     array = memory.numpy()[: math.prod(shape)].reshape(shape)
     if memory.dtype in BITS:
         array = _decoded(memory.dtype, array)
