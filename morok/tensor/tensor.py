@@ -32,7 +32,6 @@ from morok.tensor import (
     movement,
     norm,
     operators,
-    pool,
     random,
     reduce,
     registry,
@@ -710,11 +709,9 @@ class Tensor(Lazy):
     diagonal, trace, vecdot = contraction.diagonal, contraction.trace, contraction.vecdot
     tensordot, vector_norm = contraction.tensordot, contraction.vector_norm
 
-    # Convolutions.
+    # Convolutions and pooling.
     conv1d, conv2d, conv_transpose2d = conv.conv1d, conv.conv2d, conv.conv_transpose2d
-
-    # Pooling.
-    max_pool2d, avg_pool2d = pool.max_pool2d, pool.avg_pool2d
+    max_pool2d, avg_pool2d = conv.max_pool2d, conv.avg_pool2d
 
     # Normalization and attention.
     layernorm, rms_norm, batchnorm, group_norm = norm.layernorm, norm.rms_norm, norm.batchnorm, norm.group_norm
