@@ -48,11 +48,11 @@ from morok.tensor.arguments import new_shape, only_tensors
 from morok.tensor.base import Lazy, as_dtype, show
 from morok.tensor.creation import dlpack_array
 from morok.tensor.describing import current
-from morok.tensor.kernel_code import KernelCode, kernels
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import expanded, has_variable
 from morok.tensor.operands import as_operand, converted
 from morok.tensor.operators import reflected
+from morok.tensor.realize import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
 from morok.tensor.writing import refuse_view, with_written
 
