@@ -7,12 +7,15 @@ same expression on other data rewrites nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from morok import config
+from morok.caller import caller
+from morok.errors import BindError
 from morok.ir.dtype import DType
 from morok.ir.graph import toposort
 from morok.ir.maker import maker
@@ -22,7 +25,7 @@ from morok.passes.assignments import OverwrittenTooEarly, with_copy
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
 from morok.passes.rangeify.state import MOVEMENT, Decision
-from morok.tensor.bindings import variables
+from morok.tensor.base import namesakes
 
 if TYPE_CHECKING:
     from morok.runtime.abstract_device import Device
@@ -206,3 +209,38 @@ class Prepared:
     memory: list[Buffer]
     values: dict[str, int]
     became: dict[UOp, UOp]
+
+
+def variables(order: Sequence[UOp]) -> tuple[dict[UOp, UOp], dict[str, int]]:
+    """For each Bind among the nodes of a graph its variable, and the values of the variables by name.
+
+    A graph without writes is one step: BindError where it binds a variable to two values, or has two variables of one name.
+    What writes store is computed with the variables as they were when the write was described, whenever it runs. So a graph with
+    writes may hold several steps and bind a variable to several values: each gets a variable of its own.
+    """
+    chosen: dict[UOp, UOp] = {}
+    values: dict[str, int] = {}
+    owners: dict[str, UOp] = {}
+    taken: set[str] = set()
+    for node in order:
+        if node.op is not Op.Bind:
+            continue
+        variable, value = node.src[0], int(node.src[1].arg)
+        name: str = variable.arg[0]
+        alone = owners.setdefault(name, variable) is variable
+        if values.setdefault(name, value) != value or not alone:
+            if not any(n.op is Op.Assign for n in order):
+                what = f"the variable {name} is" if alone else f"different variables are called {name}, and"
+                raise BindError(
+                    f"{what} bound to {values[name]} and to {value} in one graph",
+                    place=caller(),
+                    expected="one value of a variable" if alone else "one variable of a name",
+                    hint=namesakes((owners[name], variable)) or "realize() what needs the first one",
+                )
+            taken = taken or {n.arg[0] for n in order if n.op is Op.DefineVar}
+            name = next(other for k in itertools.count(1) if (other := f"{variable.arg[0]}_{k}") not in taken)
+            taken.add(name)
+            values[name] = value
+            variable = UOp.var(name, variable.dtype, *variable.arg[1:])
+        chosen[node] = variable
+    return chosen, values

@@ -684,9 +684,8 @@ class Tensor(Lazy):
     sign, signbit, copysign = functions.sign, functions.signbit, functions.copysign
 
     # Inverse circular and hyperbolic functions.
-    asin, acos, atan, atan2 = functions.asin, functions.acos, functions.atan, functions.atan2
+    asin, acos, atan, atan2, hypot = functions.asin, functions.acos, functions.atan, functions.atan2, functions.hypot
     sinh, cosh, asinh, acosh, atanh = functions.sinh, functions.cosh, functions.asinh, functions.acosh, functions.atanh
-    hypot = functions.hypot
 
     # Activations of neural networks.
     relu, relu6, leaky_relu = activation.relu, activation.relu6, activation.leaky_relu
@@ -736,8 +735,7 @@ class Tensor(Lazy):
 
     # Elements chosen by positions and conditions.
     __getitem__ = indexing.getitem
-    take, take_along_axis = indexing.take, indexing.take_along_axis
-    one_hot, nonzero = indexing.one_hot, indexing.nonzero
+    take, take_along_axis, one_hot, nonzero = indexing.take, indexing.take_along_axis, indexing.one_hot, indexing.nonzero
 
     # Sorting.
     sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
@@ -749,5 +747,4 @@ class Tensor(Lazy):
     unique_inverse, unique_values = searching.unique_inverse, searching.unique_values
 
     # Random numbers.
-    manual_seed = staticmethod(random.manual_seed)
-    dropout = random.dropout
+    manual_seed, dropout = staticmethod(random.manual_seed), random.dropout
