@@ -252,19 +252,16 @@ def f(x):
 """
 
 
-@pytest.mark.parametrize("target", ["y", "Mul(y, -1)"])
-def test_a_result_of_other_lanes_than_its_place_has_makes_no_node(pack: tuple[Path, Path, str], target: str) -> None:
+def test_a_result_of_other_lanes_than_its_place_has_makes_no_node(pack: tuple[Path, Path, str]) -> None:
     """The value in each lane is as the contract says, how many lanes there are is not."""
     rules, module, name = pack
     module.write_text(f"import morok\n{NARROW}")
     extern = "extern f(x: i32) -> (y: i32)\n    ensures y == x\n"
-    pattern = "Neg(x: i32)" if target.startswith("Mul") else "Neg(Neg(x: i32))"
-    rules.write_text(f'helpers "{name}"\n{extern}\ngroup g\n\nr: {pattern} let y = f(x) ~> {target}\n')
+    rules.write_text(f'helpers "{name}"\n{extern}\ngroup g\n\nr: Neg(Neg(x: i32)) let y = f(x) ~> y\n')
     loaded = morok.load_rules(rules, trust_helpers=True)
-    for lanes in (1, 4):
-        x = UOp.const(3, dtypes.i32 if lanes == 1 else dtypes.i32.vec(lanes))
-        node = UOp.new(Op.Neg, (x,)) if target.startswith("Mul") else UOp.new(Op.Neg, (UOp.new(Op.Neg, (x,)),))
-        assert morok.rewrite(node, loaded).dtype is node.dtype
+    one, four = UOp.const(3, dtypes.i32), UOp.const(3, dtypes.i32.vec(4))
+    assert morok.rewrite(UOp.new(Op.Neg, (UOp.new(Op.Neg, (one,)),)), loaded) is one
+    assert morok.rewrite(UOp.new(Op.Neg, (UOp.new(Op.Neg, (four,)),)), loaded).dtype is four.dtype
 
 
 def test_rules_tested_together_are_tested_each(pack: tuple[Path, Path, str], capsys: pytest.CaptureFixture[str]) -> None:
