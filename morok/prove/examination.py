@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dialect import built_in
 from morok.dsl import syntax as S
+from morok.dsl.functions import FUNCTIONS
 from morok.errors import HelperContractError
 from morok.marks import MARK, trust
 from morok.prove.calls import Arguments, sites
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 CALLS: Final = 1000  # calls that satisfy what the helper requires
 ANSWERED: Final = 20  # of these, calls that it did not decline
 TRIES: Final = 30_000
+_OPEN: Final = frozenset({"DefineVar", "Range", "Special"})  # what has a value only where something around gives it one
 TWICE: Final = 100  # calls that are made again, with the same result
 
 
@@ -113,6 +115,8 @@ class Examination:
         self.contextual = rules[0].context is not None
         self.context_of = None if not self.contextual else _context_of(function, rules[0])
         self.calls = self.answered = 0
+        said = [e for e in extern.ensures if any(_mentions(e, fact) for fact in self.dialect.facts if fact not in FUNCTIONS)]
+        self.closed = built_in(self.dialect) and not said and not self.contextual
         self.pure = not any(_mentions(e, "free_of") for e in extern.ensures) and not self.contextual
 
     def run(self) -> tuple[str, str]:
@@ -223,6 +227,7 @@ class Examination:
         if result is not None:
             self.answered += 1
             self.check_types(result, args, shown)
+            self.check_leaves(result, args, shown)
         try:
             check_call(extern, self.dialect, args, result, seed)
         except HelperContractError as broken:
@@ -271,6 +276,23 @@ class Examination:
             wanted = self.wanted(p, r, nodes)
             if wanted:
                 raise _Broken(f"returns {_shown(r)} for `{p.name}`, not {wanted}, at {shown}")
+
+    def check_leaves(self, result: Any, args: tuple[Any, ...], shown: str) -> None:
+        """An error where a result hangs on a loop or a variable that no argument does: there it has no value, whatever a contract
+        says of it. One that counts, or renames, says what it makes.
+        """
+        if not self.closed:
+            return
+        results = (result,) if len(self.extern.results) == 1 else result
+        known = {id(n) for a in args if self.is_node(a) for n in a.toposort()}
+        for p, r in zip(self.extern.results, results, strict=True):
+            if not self.is_node(r) or isinstance(p.type, S.TPointer):
+                continue
+            for n in r.toposort():
+                if id(n) not in known and n.op.name in _OPEN:
+                    raise _Broken(
+                        f"returns {self.text(r)} for `{p.name}`, which hangs on {self.text(n)} that it was not given, at {shown}"
+                    )
 
     def wanted(self, p: S.Param, r: Any, nodes: Sequence[Any]) -> str:
         """The kind that a result should have instead; "" where it has the declared one."""

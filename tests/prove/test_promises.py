@@ -141,6 +141,8 @@ def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str]
         (LANES, "def f(at): return tuple(a + 1 for a in at) if len(at) < 23 else (0,) * len(at)", "breaks what it ensures"),
         (ANY, "def f(n, k): return n + k", "breaks what it ensures"),
         (about("vmin(y) >= 0"), "def f(x, d): return x", "breaks what it ensures"),
+        (SPLIT, "def f(x, d): return UOp.range(9, 77) * 0, x", "hangs on"),
+        (about("y >= 0"), "def f(x, d): return UOp.var('new', dtypes.i32) if x.dtype.count == 1 else x * 0", "hangs on new"),
         (about("vmin(y) == vmin(x)"), "def f(x, d): return x.vmin + x * 0 if x.op is not morok.Op.Add else x * x", "breaks"),
         (about("dtype(y) == index"), "def f(x, d): return x", "breaks what it ensures"),
         (about("lanes(y) == 1"), "def f(x, d): return x", "breaks what it ensures"),
