@@ -41,6 +41,7 @@ BEYOND = frozenset(
         "places.nowhere",
         "numbers.up_to_two",
         "folds.first_axes",
+        "folds.five_axes",
     }
 )
 
