@@ -225,7 +225,7 @@ class _Morok:
             if attrs:
                 arg = attrs[fields[0]]
             elif entry.op is _INDEX:
-                arg = operands[-1].dtype.is_bool  # indices are integers, a gate is a bool
+                arg = len(operands) > 1 and operands[-1].dtype.is_bool  # indices are integers, a gate is a bool
         elif fields:
             arg = tuple([attrs[f] for f in fields])
         return UOp.new(entry.op, tuple(operands), arg, dtype)

@@ -1,31 +1,37 @@
 """Movement ops as maps on index vectors: where in its operand a view reads.
 
 An index vector has one index a dimension (0 where the size is 1). Under its gates index k lies in [0, size k); outside
-them it may be anything, and nothing is read there. Division and remainder are of numbers that are not negative under the
-gates, so truncation is enough.
+them it may be anything, and nothing is read there. What a view does to an index vector is what the rules of
+rules/tensor/movement.rules make of Index(view, indices..), which are proved at any rank and size; nothing here knows better.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from morok.errors import LoweringError
 from morok.ir.dtype import dtypes
+from morok.ir.graph import substitute
 from morok.ir.op import Op
-from morok.ir.shape import Shape, dim, edges, shape_of
+from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
+from morok.rewrite import library
+from morok.rewrite.engine import fire, rewrite_all
+from morok.rewrite.tiers import SYMBOLIC
+from morok.rewrite.trace import current
 
 Indices = tuple[UOp, ...]
+
+GROUPS: Final = ("movement", "nested_index")  # the rules by which an index goes through views
+STAGE: Final = "1"
+MOST_MAPS: Final = 4096  # of views, that are remembered
 
 INDEX: Final = dtypes.index
 ZERO: Final = UOp.const(0, INDEX)
 _ADD: Final = Op.Add
-_SUB: Final = Op.Sub
 _MUL: Final = Op.Mul
-_IDIV: Final = Op.Idiv
-_MOD: Final = Op.Mod
 _CONST: Final = Op.Const
 
 
@@ -45,17 +51,6 @@ def add(a: UOp, b: int | UOp) -> UOp:
     return a if c.arg == 0 else a + c
 
 
-def mirror(size: int | UOp, a: UOp) -> UOp:
-    """size - 1 - a."""
-    last = number(size - 1)
-    if last.op is _CONST:
-        if a.op is _CONST:
-            return UOp.const(last.arg - a.arg, INDEX)
-        if a.op is _SUB and a.src[0].op is _CONST:
-            return add(a.src[1], last.arg - a.src[0].arg)
-    return last - a
-
-
 def mul(a: UOp, b: int | UOp) -> UOp:
     c = number(b)
     if c.op is _CONST:
@@ -70,36 +65,6 @@ def mul(a: UOp, b: int | UOp) -> UOp:
     return ZERO if a is ZERO else a * c
 
 
-def div(a: UOp, b: int | UOp) -> UOp:
-    """a / b for b > 0, truncated."""
-    c = number(b)
-    if c.op is _CONST:
-        if c.arg == 1:
-            return a
-        if a.vmin >= 0 and a.vmax < c.arg:
-            return ZERO
-        if a.op is _CONST and a.arg >= 0:
-            return UOp.const(a.arg // c.arg, INDEX)
-        if a.op is _IDIV and a.src[1].op is _CONST:
-            return a.src[0] // UOp.const(a.src[1].arg * c.arg, INDEX)
-    return a // c
-
-
-def mod(a: UOp, b: int | UOp) -> UOp:
-    """The remainder of a / b for b > 0."""
-    c = number(b)
-    if c.op is _CONST:
-        if c.arg == 1:
-            return ZERO
-        if a.vmin >= 0 and a.vmax < c.arg:
-            return a
-        if a.op is _CONST and a.arg >= 0:
-            return UOp.const(a.arg % c.arg, INDEX)
-        if a.op is _MOD and a.src[1].op is _CONST and a.src[1].arg % c.arg == 0:
-            return a.src[0] % c
-    return a % c
-
-
 def flatten(indices: Sequence[UOp], shape: Shape) -> UOp:
     """The position in row-major order."""
     flat, stride = ZERO, number(1)
@@ -109,115 +74,74 @@ def flatten(indices: Sequence[UOp], shape: Shape) -> UOp:
     return flat
 
 
-def reshape(indices: Indices, seen: Shape, below: Shape) -> Indices:
-    """Where a view of shape `seen` reads in row-major order in its operand of shape `below`."""
-    out: list[UOp] = []
-    a = [(i, n) for i, n in zip(indices, seen, strict=True) if n != 1]
-    b = [n for n in below if n != 1]
-    x = y = 0
-    while x < len(a) or y < len(b):
-        if x < len(a) and y < len(b) and a[x][1] == b[y]:
-            out.append(a[x][0])
-            x, y = x + 1, y + 1
-            continue
-        start_x, start_y = x, y
-        left, right = 1, 1
-        while x < len(a) or y < len(b):  # the shortest groups of equal size
-            n, m = (a[x][1] if x < len(a) else 1), (b[y] if y < len(b) else 1)
-            if isinstance(n, UOp) or isinstance(m, UOp):
-                # a symbolic size that does not stand alone: everything from here on is one group
-                x, y = len(a), len(b)
-                break
-            if (left <= right and x < len(a)) or y >= len(b):
-                left, x = left * n, x + 1
-            else:
-                right, y = right * m, y + 1
-            if left == right:
-                break
-        out.extend(_regroup(a[start_x:x], b[start_y:y]))
-    found = iter(out)
-    return tuple(ZERO if n == 1 else next(found) for n in below)
+class Map(NamedTuple):
+    """A view as a map of index vectors, by the rules about views.
+
+    axes     variables that stand for the indices
+    indices  where in its operand the view reads
+    gates    the conditions under which it reads at all
+    """
+
+    axes: Indices
+    indices: Indices
+    gates: Indices
 
 
-def _regroup(group: list[tuple[UOp, int | UOp]], below: list[int | UOp]) -> list[UOp]:
-    """The digits, in the mixed radix `below`, of the number whose digits are given."""
-    sizes = [n for _, n in group if isinstance(n, int)]
-    if len(sizes) != len(group) or any(isinstance(n, UOp) for n in below):
-        return _divided(flatten([i for i, _ in group], tuple(n for _, n in group)), below)
-    digits = [i for i, _ in group]
-    strides = [math.prod(sizes[k + 1 :]) for k in range(len(sizes))]
-    out: list[UOp] = []
-    flat: UOp | None = None
-    stride = math.prod(sizes)
-    for m in below:
-        assert isinstance(m, int)
-        low, high = stride // m, stride
-        digit = _digit(digits, sizes, strides, low, high)
-        if digit is None:
-            if flat is None:
-                flat = flatten(digits, tuple(sizes))
-            digit = div(flat, low)
-            if high != strides[0] * sizes[0]:
-                digit = mod(digit, m)
-        out.append(digit)
-        stride = low
-    return out
-
-
-def _digit(digits: list[UOp], sizes: list[int], strides: list[int], low: int, high: int) -> UOp | None:
-    """The part of a number between the weights `low` and `high`, put together from the digits that overlap it; None where a
-    digit's weights do not nest with these."""
-    out = ZERO
-    for i, n, s in zip(digits, sizes, strides, strict=True):
-        bottom, top = max(low, s), min(high, s * n)
-        if bottom >= top:
-            continue
-        if bottom % s or top % bottom or bottom % low or (s * n) % top:
-            return None
-        part = div(i, bottom // s)
-        if top < s * n:
-            part = mod(part, top // bottom)
-        out = add(mul(part, bottom // low), out)
-    return out
-
-
-def _divided(flat: UOp, below: list[int | UOp]) -> list[UOp]:
-    out: list[UOp] = []
-    rest = flat
-    for k in range(len(below)):
-        stride: UOp = number(1)
-        for n in below[k + 1 :]:
-            stride = mul(stride, n)
-        out.append(div(rest, stride))
-        rest = mod(rest, stride)
-    return out
+_maps: Final[dict[tuple[Op, object, Indices, Shape], Map]] = {}
 
 
 def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
-    """Where the view `node` reads in its operand, and the conditions under which it reads at all."""
-    op, below = node.op, shape_of(node.src[0])
-    if op is Op.Reshape:
-        return reshape(indices, shape_of(node), below), []
-    if op is Op.Permute:
-        order: tuple[int, ...] = node.arg
-        return tuple(indices[order.index(k)] for k in range(len(order))), []
-    if op is Op.Expand:
-        return tuple(ZERO if n == 1 else i for i, n in zip(indices, below, strict=True)), []
-    if op is Op.Flip:
-        return tuple(mirror(n, i) if f else i for i, n, f in zip(indices, below, node.arg, strict=True)), []
-    if op is Op.Shrink:
-        return tuple(add(i, b) for i, (b, _) in zip(indices, edges(node), strict=True)), []
-    assert op is Op.Pad
-    moved: list[UOp] = []
+    """Where the view `node` reads in its operand, and the conditions under which it reads at all, by the rules about views."""
+    key = node.op, node.arg, node.src[1:], shape_of(node.src[0])
+    found = _maps.get(key)
+    if found is None or current() is not None:  # a trace is to show every firing
+        if len(_maps) >= MOST_MAPS:
+            _maps.clear()
+        found = _maps[key] = _map_of(node)
+    given = {axis: i for axis, i in zip(found.axes, indices, strict=True) if axis is not ZERO}
+    moved = [given.get(i, i) for i in (*found.indices, *found.gates)]
+    if made := {i for i, now in zip((*found.indices, *found.gates), moved, strict=True) if now is i and i.op is not _CONST}:
+        order = tuple(made)
+        simple = rewrite_all(substitute(order, given), library.groups(*SYMBOLIC), stage=STAGE)
+        done = dict(zip(order, simple, strict=True))
+        moved = [done.get(i, i) for i in moved]
+    count = len(found.indices)
+    return tuple(moved[:count]), [c for g in moved[count:] for c in conjuncts(g) if c.op is not _CONST or not c.arg]
+
+
+def _map_of(node: UOp) -> Map:
+    """The map that a view is, from firing rules at indices of which nothing is known but that they are inside."""
+    below, rules = node.src[0], library.groups(*GROUPS)
+    axes = tuple([_axis(k, n) for k, n in enumerate(shape_of(node))])
+    place = UOp.new(Op.Index, (node, *axes), False)
+    while place.src[0] is not below:
+        moved = fire(place, rules, stage=STAGE)
+        if moved is None:
+            raise LoweringError(f"no rule moves an index through this {place.src[0].op.name}, to shape {shape_of(node)}")
+        place = moved
+    indices: list[UOp] = []
     gates: list[UOp] = []
-    for i, n, (b, e) in zip(indices, below, edges(node), strict=True):
-        begin, end = number(dim(b)), add(number(n), b)
-        if i.vmin < begin.vmax:
-            gates.append(i.ge(begin))
-        if i.vmax >= end.vmin and not _is_zero(e):
-            gates.append(i.lt(end))
-        moved.append(add(i, _negative(begin)))
-    return tuple(moved), gates
+    for i in place.src[1:]:
+        if i.op is Op.Where and i.src[2].op is Op.Invalid:  # behind a gate, as the rules of lower_gates have it
+            indices.append(i.src[1])
+            gates += conjuncts(i.src[0])
+        else:
+            indices.append(i)
+    simple = rewrite_all([*indices, *gates], library.groups(*SYMBOLIC), stage=STAGE)
+    return Map(axes, tuple(simple[: len(indices)]), tuple([g for g in simple[len(indices) :] if g.op is not _CONST or not g.arg]))
+
+
+def _axis(k: int, size: int | UOp) -> UOp:
+    """A variable that stands for the index along axis k; of one element there is one index."""
+    if size == 1:
+        return ZERO
+    most = int(size.vmax) if isinstance(size, UOp) else size
+    return UOp.var(f"axis {k}", INDEX, 0, max(most - 1, 0))
+
+
+def conjuncts(condition: UOp) -> list[UOp]:
+    """The conditions that all hold where this one does."""
+    return [c for s in condition.src for c in conjuncts(s)] if condition.op is Op.And else [condition]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +169,6 @@ def parts(node: UOp, indices: Indices) -> list[Part]:
             gates.append(i.lt(end))
         out.append(Part(s, (*indices[:axis], add(i, _negative(begin)), *indices[axis + 1 :]), gates, end))
     return out
-
-
-def _is_zero(n: UOp) -> bool:
-    return n.op is _CONST and n.arg == 0
 
 
 def _negative(n: UOp) -> UOp:

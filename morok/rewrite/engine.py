@@ -254,6 +254,33 @@ def rewrite_all(
             maker.stage = maker_stage
 
 
+def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
+    """The result of the first rule that applies to a node, once, at its root; None where none does. Traces record it."""
+    check()
+    flags, checked, path = config.REWRITING.values
+    matcher = rules.matcher_under(flags, checked)
+    dialect = rules.dialect
+    match = matcher.table.get(dialect.opkey(node), matcher.default)
+    if match is None:
+        return None
+    trace = traces.current_or(path)
+    maker = dialect.maker if isinstance(dialect, Traces) else None
+    if maker is None:
+        hit = match(node, None)
+    else:
+        origin, outer = maker.origin, maker.stage
+        maker.stage = stage
+        try:
+            hit = match(node, None)
+        finally:
+            maker.origin, maker.stage = origin, outer
+    if hit is None:
+        return None
+    if trace is not None:
+        trace.record(dialect, stage, matcher.names[hit[1]], node, hit[0])
+    return hit[0]
+
+
 def _finish(program: _Program, job: Job, root: Node, rebuild: Rebuild, settle: Settle) -> Node:
     known = job.recall(root)
     return program.drive(job, root, rebuild, settle) if known is None else known
@@ -263,4 +290,4 @@ def _itself(node: Node) -> Node:
     return node
 
 
-__all__ = ["DEFAULT_LIMITS", "Known", "Limits", "RuleSet", "graph_rewrite", "rewrite_all"]
+__all__ = ["DEFAULT_LIMITS", "Known", "Limits", "RuleSet", "fire", "graph_rewrite", "rewrite_all"]

@@ -118,6 +118,7 @@ OF_THEIR_OWN = {  # with models of their own, below
     "inside_its_part", "part_of_lane", "place_told", "part_begins", "next_begins", "ends_of_all", "behind_alike",
     "number_of_items", "items_at_most", "folded_in_any_order", "turned",
     "sum_of_differences",
+    "elements_in_parts", "place_in_parts", "one_shape",
 }  # fmt: skip
 
 
@@ -173,6 +174,58 @@ def test_lists_of_the_same_axes_have_the_same_iterations() -> None:
         unknowns = {a: x, b: y} | {f: sorted(moved(z, k, e) for k in range(width(z))) for f, z in zip(folds, (x, y), strict=True)}
         assert valued(instance, unknowns), (x, y, e)
         met += x != y and valued(instance.args[0], unknowns)
+    assert met
+
+
+SHAPES = [shape for rank in range(3) for shape in itertools.product(range(4), repeat=rank)]
+
+
+def row_major(shape: tuple[int, ...], vector: tuple[int, ...]) -> int:
+    place = 0
+    for n, i in zip(shape, vector, strict=True):
+        place = place * n + i
+    return place
+
+
+def test_the_place_in_a_shape_of_parts_is_that_of_its_parts() -> None:
+    """Two parts of up to two axes with one axis between them, at all sizes up to 3 and at some index vectors, also outside."""
+    smt.forget()
+    MEANINGS.update({laws.SIZE: math.prod, laws.FLAT: row_major})
+    whole, a, b, at, v, w = (smt.Const(Symbol("fixed", n), laws.VALUE) for n in ("whole", "a", "b", "at", "v", "w"))
+    n, i = smt.Int(Symbol("fixed", "n")), smt.Int(Symbol("fixed", "i"))
+    lengths = tuple(integer(smt.Int(Symbol("fixed", f"l{k}"))) for k in range(2))
+    elements = laws.elements_in_parts(whole, (laws.SIZE(a), n, laws.SIZE(b)), lengths)
+    digits = ((laws.SIZE(a), laws.FLAT(a, v)), (n, i), (laws.SIZE(b), laws.FLAT(b, w)))
+    place = laws.place_in_parts(laws.FLAT(whole, at), digits, lengths)
+    for one, two, size, index in itertools.product(SHAPES, SHAPES, range(4), (-1, 0, 2)):
+        first, last = tuple(range(len(one))), tuple(2 - k for k in range(len(two)))
+        known = {whole: (*one, size, *two), a: one, b: two, n: size, i: index, v: first, w: last, at: (*first, index, *last)}
+        known |= {lengths[0].term: len(one), lengths[1].term: len(two)}
+        assert valued(elements, known), known
+        assert valued(place, known), known
+
+
+def test_shapes_of_one_number_of_elements_are_one_or_differ_twice() -> None:
+    smt.forget()
+    MEANINGS.update({laws.SIZE: math.prod})
+    a, b = (smt.Const(Symbol("fixed", n), laws.VALUE) for n in "ab")
+    sizes = [smt.Function(Symbol("function", f"size {n}"), INT, INT) for n in "ab"]
+    ranks = [integer(smt.Int(Symbol("fixed", f"rank {n}"))) for n in "ab"]
+    unlike = integer(smt.Int(Symbol("fixed", "d"))), integer(smt.Int(Symbol("fixed", "e")))
+    none = integer(smt.Int(Symbol("fixed", "none")))
+    one, other = ((x, r, lambda k, f=f: integer(f(k.term))) for x, r, f in zip((a, b), ranks, sizes, strict=True))
+    law = laws.one_shape(one, other, unlike, none)
+    met = 0
+    for x, y in itertools.product([*SHAPES, *itertools.product(range(1, 4), repeat=3)], repeat=2):
+        MEANINGS.update({f: lambda k, s=s: s[k] if 0 <= k < len(s) else 9 for f, s in zip(sizes, (x, y), strict=True)})
+        known = {a: x, b: y, ranks[0].term: len(x), ranks[1].term: len(y)}
+        places = range(max(len(x), 1))
+        found = [
+            valued(law, known | {unlike[0].term: d, unlike[1].term: e, none.term: k})
+            for d, e, k in itertools.product(places, repeat=3)
+        ]
+        assert any(found), (x, y)  # the unknowns of the law may be these
+        met += x != y and len(x) == len(y) and math.prod(x) == math.prod(y)
     assert met
 
 

@@ -28,6 +28,7 @@ def close(s: Setting) -> None:
     for c in s.counts:
         _positive(s, c, DEEPEST)
     _halve_all(s)
+    _about_shapes(s)
     kept_axes.compare(s)
     said: dict[object, bool] = {}
     for q in list(s.schemas):
@@ -95,14 +96,14 @@ def _about(s: Setting, t: Expr) -> None:
             "A selection is one of its two, as its condition says.",
             smt.Implies(has_value(s, condition), t == smt.If(truth(s, condition), yes, no)),
         )
-    if t.data is laws.SIZE:
+    if t.data is laws.SIZE and t.args[0] not in s.pieces:
         rank, size = s.sequences[t.args[0]]
         s.instance(
             "A shape of ones has one element.", smt.Implies(every(s, rank, lambda k: s.number_of(size(k)).term == 1), t == 1)
         )
     if t.data is laws.FLAT:
         _about_place_of(s, t)
-    if t.data is laws.DIGIT:
+    if t.data is laws.DIGIT and t.args[0] not in s.pieces:
         _about_digit(s, t)
     if t.data in s.places:
         s.law(laws.place_told, t, s.polynomial(t.args[1]))
@@ -130,11 +131,12 @@ def _about_place_of(s: Setting, t: Expr) -> None:
     def i(k: Integer) -> Integer:
         return s.number_of(index(k))
 
-    inside = every(s, rank, lambda k: within(i(k), 0, s.number_of(size(k))))
-    s.instance(
-        "The row-major place of an index vector is below the number of elements.",
-        smt.Implies(inside, within(integer(t), 0, integer(laws.SIZE(shape)))),
-    )
+    if shape not in s.pieces:
+        inside = every(s, rank, lambda k: within(i(k), 0, s.number_of(size(k))))
+        s.instance(
+            "The row-major place of an index vector is below the number of elements.",
+            smt.Implies(inside, within(integer(t), 0, integer(laws.SIZE(shape)))),
+        )
     with s.anywhere() as place:
         digit = i(place).term
     if digit.head == "apply" and digit.data is laws.DIGIT and digit.args[2] is place.term:
@@ -143,6 +145,20 @@ def _about_place_of(s: Setting, t: Expr) -> None:
             "The place of the digits of a place is that place.",
             smt.Implies(smt.And(other == shape, within(s.polynomial(whole), 0, integer(laws.SIZE(shape)))), t == whole),
         )
+
+
+def _about_shapes(s: Setting) -> None:
+    """Shapes that are matched, of one number of elements: whether they are one."""
+    for a, b in itertools.combinations(dict.fromkeys(s.shapes), 2):
+        unlike, none = (s.unknown("unlike"), s.unknown("unlike")), s.unknown("without elements")
+        s.law(laws.one_shape, a, b, unlike, none)
+        _alike_if_one(s, a, b)
+
+
+def _alike_if_one(s: Setting, a: laws.Shape, b: laws.Shape) -> None:
+    """Shapes that are one have the same sizes."""
+    (one, rank, size), (other, its_rank, its_size) = a, b
+    s.for_all(rank, lambda k: size(k).term == its_size(k).term, smt.And(one == other, rank.term == its_rank.term))
 
 
 def _about_digit(s: Setting, t: Expr) -> None:
@@ -157,6 +173,7 @@ def _about_digit(s: Setting, t: Expr) -> None:
     )
     if whole.head == "apply" and whole.data is laws.FLAT:
         _about_left_out(s, t)
+    if whole.head == "apply" and whole.data is laws.FLAT and whole.args[0] not in s.pieces:
         other, vector = whole.args
         _, index = s.sequences[vector]
         inside = every(s, rank, lambda j: within(s.number_of(index(j)), 0, s.number_of(size(j))))
@@ -241,7 +258,7 @@ def _at_items_of_lanes(s: Setting) -> None:
 def _about_tuples(s: Setting) -> None:
     """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
     spoken_of = set(s.terms())
-    several = [(t, of) for t, of in s.sequences.items() if of[0].known != 1 and t in spoken_of]
+    several = [(t, of) for t, of in s.sequences.items() if of[0].known != 1 and t in spoken_of and t not in s.pieces]
     if len(several) > MOST_TUPLES and not s.folded:
         raise Unsupported("more sequences than can be compared")
     uses = _uses(s)

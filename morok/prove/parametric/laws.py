@@ -8,6 +8,7 @@ runs fastest, `width(a)` is the product of its lengths, `block(a, e)` the number
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
@@ -176,6 +177,38 @@ def turned(rows: Integer, columns: Integer, place: Integer, one: Expr, other: Ex
     """A table is folded row by row, and so column by column; or at one place there is one item for another."""
     inside = within(place, 0, rows * columns)
     return smt.Implies(smt.And(rows.term > 0, columns.term > 0), smt.Or(smt.And(inside, smt.Not(one == other)), same))
+
+
+# row-major order
+
+
+def elements_in_parts(shape: Expr, parts: tuple[Expr, ...], lengths: tuple[Integer, ...]) -> Expr:
+    """A shape of parts behind one another has the product of their elements."""
+    product = parts[0]
+    for n in parts[1:]:
+        product = TIMES(product, n)  # as it stands: what is equal to a factor can take its place
+    return smt.Implies(smt.And(*(n.term >= 0 for n in lengths)), SIZE(shape) == product)
+
+
+def place_in_parts(place: Expr, digits: tuple[tuple[Expr, Expr], ...], lengths: tuple[Integer, ...]) -> Expr:
+    """The place of an index vector of parts behind one another has the places in the parts as its digits."""
+    number = digits[0][1]
+    for n, digit in digits[1:]:
+        number = TIMES(number, n) + digit
+    return smt.Implies(smt.And(*(n.term >= 0 for n in lengths)), place == number)
+
+
+Shape = tuple[Expr, Integer, Callable[[Integer], Integer]]  # as one value, its rank, its sizes
+
+
+def one_shape(a: Shape, b: Shape, unlike: tuple[Integer, Integer], none: Integer) -> Expr:
+    """Shapes of one rank and of one number of elements are one, or differ at two axes, or have an axis without elements."""
+    (shape, rank, size), (other, its_rank, its_size) = a, b
+    differ = [smt.And(within(k, 0, rank), smt.Not(size(k).term == its_size(k).term)) for k in unlike]
+    twice = smt.And(*differ, smt.Not(unlike[0].term == unlike[1].term))
+    empty = smt.And(within(none, 0, rank), size(none).term <= 0)
+    alike = smt.And(SIZE(shape) == SIZE(other), rank.term == its_rank.term)
+    return smt.Implies(alike, smt.Or(shape == other, twice, empty))
 
 
 # places

@@ -98,6 +98,10 @@ class Setting:
     laws        the instances of laws, each with the law in words
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
+    shapes      those of reshapes that are matched, as one value, by rank and sizes
+    parts_of_shapes  for some of these the parts that a shape which is built shares with it: where each begins, and its axes
+    pieces      sequences that are made to be parts of others: nothing more is said of them
+    known_inside  pairs of numbers, the first of which is not negative, and less than the second, as long as they are here
     boundaries  where a vector begins behind others
     threads     the axes that are ranges which the hardware runs
     tables      the folds of folds, with how many there are, and of how many items; `turned`: of which it has been said that they
@@ -172,6 +176,10 @@ class Setting:
         self.commutative: set[Applicable] = set()
         self.laws: dict[Expr, str] = {}
         self.unnamed = 0
+        self.shapes: list[tuple[Expr, Integer, Callable[[Integer], Integer]]] = []
+        self.parts_of_shapes: dict[Expr, tuple[tuple[Integer, Integer], ...]] = {}
+        self.pieces: set[Expr] = set()
+        self.known_inside: list[tuple[Integer, Integer]] = []
         self.zero = smt.Const(Symbol("fixed", "zero"), laws.ITERATION)
 
     @contextmanager
@@ -189,11 +197,33 @@ class Setting:
         sequences there, another place does.
         """
         self.depth += 1
+        known, self.known_inside = self.known_inside, []
         try:
             with self.tried():
                 yield integer(smt.Int(Symbol("fixed", "place", self.depth)))
         finally:
-            self.depth -= 1
+            self.depth, self.known_inside = self.depth - 1, known
+
+    @contextmanager
+    def inside(self, k: Integer, length: Integer) -> Iterator[None]:
+        """While it is on, a place that stands for any is known to be one of so many."""
+        self.known_inside.append((k, length))
+        try:
+            yield
+        finally:
+            self.known_inside.pop()
+
+    def surely_below(self, k: Integer, end: Integer) -> bool:
+        """Truth of k < end following from what is known of places at once."""
+        d = end - k
+        apart = [d - 1, *(d - (length - place) for place, length in self.known_inside)]
+        return any(a.known is not None and a.known >= 0 for a in apart)
+
+    def surely_from(self, k: Integer, begin: Integer) -> bool:
+        """Truth of begin <= k following from what is known of places at once."""
+        d = k - begin
+        apart = [d, *(d - place for place, _ in self.known_inside)]
+        return any(a.known is not None and a.known >= 0 for a in apart)
 
     @contextmanager
     def indices(self) -> Iterator[Indices]:
@@ -363,7 +393,7 @@ class Setting:
 
     def tuple_of(self, length: Integer, at: Callable[[Integer], Expr]) -> Expr:
         """A sequence of values as one: the same one for the same items."""
-        with self.anywhere() as place:
+        with self.anywhere() as place, self.inside(place, length):
             key = (length.term, at(place))
         found = self.tuples.get(key)
         if found is not None:

@@ -9,6 +9,7 @@ from morok.prove.kinds import Parts
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.numbers import has_value, is_valid, number
 from morok.prove.parametric.quantified import every
+from morok.prove.parametric.row_major import parts_of, several
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.tensor_rules import always_read
 from morok.prove.parametric.tensors import NOWHERE, of, of_each
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 
-def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+def index(r: Reading, op: str, given: Parts, at: Any) -> Vector:
     """The place of an element of a view, for every lane of the indices."""
-    if r.optional(parts.get("gate")) is not None:
+    if r.optional(given.get("gate")) is not None:
         raise Unsupported("a gated place of a view")
     if r.part == "pattern" and not always_read(r.rule):
         raise Unsupported("a place that may not be read")
     s = r.setting
-    buffer = of(r.one(parts["buffer"]))
-    found = r.numbered(parts["indices"])
-    sequence = behind(r, found)
+    buffer = of(r.one(given["buffer"]))
+    found = r.numbered(given["indices"])
+    sequence, parts = behind(r, found), parts_of(found)
     is_rank(r, sequence.length, buffer.rank)
     length = sequence.length
     premised = r.part == "pattern"
@@ -50,8 +51,16 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         if premised:
             defined = smt.Bool(s.symbol("defined"))
             s.defined.append(defined)
-        of_each(s, premised, length, lambda k: has_value(s, value(k)), defined)
-        of_each(s, premised, length, lambda k: within(number(s, value(k)), 0, buffer.size(k)), smt.And(defined, there))
+        for start, many in parts if several(parts) and not premised else ((integer(0), length),):
+
+            def has(k: Integer, start: Integer = start) -> Expr:
+                return has_value(s, value(start + k))
+
+            def inside(k: Integer, start: Integer = start) -> Expr:
+                return s.below(number(s, value(start + k)), buffer.size(start + k))
+
+            of_each(s, premised, many, has, defined)
+            of_each(s, premised, many, inside, smt.And(defined, there))
         return smt.If(there, buffer.element(lambda k: number(s, value(k)), NOWHERE), NOWHERE)
 
     return Vector(count, place)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws
+from morok.prove.parametric import laws, row_major
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.numbers import has_value, is_valid, number
 from morok.prove.parametric.quantified import every
@@ -39,12 +40,12 @@ def behind(r: Reading, found: Sequence[Items | Vector]) -> Items:
         total = total + p.length
 
     def at(k: Integer) -> Any:
-        if k.known is not None:
-            for p, start in zip(parts, starts, strict=True):
-                if p.length.known is None or start.known is None:
-                    break
-                if start.known <= k.known < start.known + p.length.known:
-                    return p.at(k - start)
+        for p, start in zip(parts, starts, strict=True):
+            end = start + p.length
+            if r.setting.surely_below(k, end):
+                return p.at(k - start)
+            if not r.setting.surely_from(k, end):
+                break
         one = parts[-1].at(k - starts[-1])
         for p, start in list(zip(parts, starts, strict=True))[-2::-1]:
             if p.length.known != 0:
@@ -140,7 +141,10 @@ def _source(r: Reading, parts: Parts) -> Tensor:
 def _reshape(r: Reading, parts: Parts, dtype: str) -> Tensor:
     s = r.setting
     x = _source(r, parts)
-    rank, size = sizes(r, r.numbered(parts["shape"]))
+    found = r.numbered(parts["shape"])
+    rank, size = sizes(r, found)
+    if rank.known is None:
+        _in_parts(r, x, rank, size, row_major.parts_of(found))
     r.exists(_elements(s, x.rank, x.size) == _elements(s, rank, size))
 
     def element(i: Indices, absent: Expr) -> Expr:
@@ -148,6 +152,28 @@ def _reshape(r: Reading, parts: Parts, dtype: str) -> Tensor:
         return x.element(_digits(s, x.rank, x.size, place), absent)
 
     return Tensor(rank, size, element)
+
+
+def _in_parts(r: Reading, x: Tensor, rank: Integer, size: Indices, parts: row_major.Parts) -> None:
+    """Say the number of elements of a shape that is built of parts by theirs, and that of what is matched by the same parts."""
+    s, shape = r.setting, at_indices(r.setting, rank, size)
+    if r.part == "pattern":
+        s.shapes += [(shape, rank, size), (at_indices(s, x.rank, x.size), x.rank, x.size)]
+    if not row_major.several(parts) or s.trying:
+        return
+    s.pieces.add(shape)
+    single = [(start, size(start)) for start, length in parts if length.known == 1]
+    for _, n in single:
+        s.count(n)
+    for (j, m), (k, n) in pairwise(single):
+        if (k - j).known == 1:
+            s.count(m * n)
+    for other, its_rank, its_size in [*s.shapes, (shape, rank, size)]:
+        its = parts if other is shape else row_major.aligned(s, its_rank, its_size, parts, size)
+        if its is not None:
+            s.parts_of_shapes[other] = its
+            counts = tuple(n for n, _ in row_major.digits(s, its_size, None, its))
+            s.law(laws.elements_in_parts, other, counts, tuple(n for _, n in its))
 
 
 def _elements(s: Setting, rank: Integer, size: Indices) -> Expr:
@@ -163,7 +189,14 @@ def _elements(s: Setting, rank: Integer, size: Indices) -> Expr:
 def _flat(s: Setting, rank: Integer, size: Indices, i: Indices) -> Integer:
     """The place of an index vector in row-major order."""
     if rank.known is None:
-        return integer(laws.FLAT(at_indices(s, rank, size), at_indices(s, rank, i)))
+        shape = at_indices(s, rank, size)
+        vector = at_indices(s, rank, i)
+        if shape in s.pieces:
+            s.pieces.add(vector)
+        found = laws.FLAT(shape, vector)
+        if (parts := s.parts_of_shapes.get(shape)) is not None:
+            s.law(laws.place_in_parts, found, tuple(row_major.digits(s, size, i, parts)), tuple(n for _, n in parts))
+        return integer(found)
     place, product = integer(0), integer(1)
     for axis in map(integer, range(rank.known)):
         place, product = place * size(axis) + i(axis), product * size(axis)
