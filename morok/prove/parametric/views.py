@@ -158,7 +158,9 @@ def _in_parts(r: Reading, x: Tensor, rank: Integer, size: Indices, parts: row_ma
     """Say the number of elements of a shape that is built of parts by theirs, and that of what is matched by the same parts."""
     s, shape = r.setting, at_indices(r.setting, rank, size)
     if r.part == "pattern":
-        s.shapes += [(shape, rank, size), (at_indices(s, x.rank, x.size), x.rank, x.size)]
+        s.shapes.append((shape, rank, size))
+        if x.rank.known != 0:
+            s.shapes.append((at_indices(s, x.rank, x.size), x.rank, x.size))
     if not row_major.several(parts) or s.trying:
         return
     s.pieces.add(shape)
