@@ -533,6 +533,21 @@ def test_rules_that_work_lane_by_lane() -> None:
         assert not lane_by_lane(rule(text)), text
 
 
+def test_products_of_matrices_are_one_value_in_every_lane() -> None:
+    """Where all are of the same operands, of which nothing else is asked."""
+    product = "Wmma { a, b, c: c: int, meta }"
+    assert lane_by_lane(rule(f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, d), meta }}"))
+    assert lane_by_lane(rule(f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, c), meta }}"))  # as false at one lane
+    for text in (
+        f"Add[{product}, d] ~> Wmma {{ a: b, b: a, c: Add(c, d), meta }}",
+        f"Add[{product}, a] ~> Wmma {{ a, b, c: Add(c, a), meta }}",
+        f"{product} if dtype(a) == dtype(b) ~> Wmma {{ a, b, c, meta }}",
+        "Wmma { a: Neg(x: int), b, c: c: int, meta } ~> Wmma { a: x, b, c, meta }",
+        f"Add[{product}, Wmma {{ a: p, b, c: d, meta }}] ~> Wmma {{ a, b, c: Wmma {{ a: p, b, c: Add(c, d), meta }}, meta }}",
+    ):
+        assert not lane_by_lane(rule(text)), text
+
+
 def test_an_operand_that_may_be_absent_is_not_taken_to_be_there() -> None:
     """A bare name for it matches both; a rule that says which is shown."""
     assert not shown(rule("Load { index: p, alt: _ } ~> Load { index: p, alt: None }"))

@@ -6,6 +6,10 @@ So the sides still differ there. What the guards ask of the nodes that are left 
 lane is within the bounds of a node, and dtypes are one; and so is what contracts say of helpers lane by lane. So the rule
 is false at two lanes, where it was tried.
 
+A Wmma adds to each lane of its third operand a value that all lanes of the other two decide, by a function of which nothing is
+known. Where all of a rule are of the same two operands, by names that stand nowhere else, lane l knows of these only that value,
+and operands of one lane may have it as well.
+
 No list of such a rule has an open length. So where it reads an element of a view, the number of its indices is the rank of that.
 """
 
@@ -19,6 +23,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extent
 from morok.dsl.functions import FUNCTIONS
 from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.parametric.functions import name_of
 from morok.prove.rule_syntax import ops_at, ops_of
 
 VIEWS: Final = frozenset({"Shrink", "Pad", "Flip", "Reshape"})
@@ -36,6 +41,8 @@ def lane_by_lane(rule: CheckedRule) -> bool:
     if not built_in(rule.dialect):
         return False
     target = {op for op in ops_of(rule) if not (ops[op].params or ops[op].solver or op in STRUCTURAL)}
+    if "Wmma" in target and _of_one_product(rule):
+        target.remove("Wmma")
     if target and not (target == {"Load"} and _loads_only_what_it_builds(rule)):
         return False
     types = [*rule.types.values(), *(b.type for b in rule.bindings.values() if b.type is not None)]
@@ -76,6 +83,32 @@ def _loads_only_what_it_builds(rule: CheckedRule) -> bool:
     made = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.ECall) and e.name == "Load"]
     structs = [e for e in S.walk(rule.syntax.target) if isinstance(e, S.EStruct) and e.op == "Load"]
     return "Load" not in pattern and all(len(e.args) == 1 for e in made) and not structs
+
+
+def _of_one_product(rule: CheckedRule) -> bool:
+    """Truth of all products of matrices being of one layout and of two operands, by names that stand nowhere else."""
+    everything = list(S.walk(rule.syntax.pattern, rule.syntax.target, *rule.syntax.clauses))
+    products: list[dict[str, S.Syntax | None]] = []
+    for at in everything:
+        match at:
+            case S.PStruct(op="Wmma"):
+                products.append({f.name: f.value for f in at.fields})
+            case S.EStruct(op="Wmma"):
+                products.append(dict(at.fields))
+            case S.POp() if "Wmma" in at.ops:
+                return False
+            case S.ECall(name="Wmma"):
+                return False
+    spoken = [at.name for at in everything if isinstance(at, (S.PVar, S.EName))]
+    names = set()
+    for part in ("a", "b", "meta"):
+        written = [p.get(part, S.EName("")) for p in products]
+        named = {part if w is None else name_of(w) for w in written}  # a field alone is its own name
+        name = named.pop() if len(named) == 1 else ""
+        if not name or name.startswith("_") or spoken.count(name) != sum(w is not None for w in written):
+            return False
+        names.add(name)
+    return len(names) == 3
 
 
 def _allowed(rule: CheckedRule, call: S.ECall) -> bool:
