@@ -116,7 +116,7 @@ JOINED = [laws.joined_width, laws.joined_block, laws.joined_distinct]
 NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with"}
 OF_THEIR_OWN = {  # with models of their own, below
     "inside_its_part", "part_of_lane", "place_told", "part_begins", "next_begins", "ends_of_all", "behind_alike",
-    "number_of_items", "items_at_most",
+    "number_of_items", "items_at_most", "folded_in_any_order",
 }  # fmt: skip
 
 
@@ -147,6 +147,19 @@ def test_a_law_of_lists_of_lists_holds(law: Callable[..., Expr]) -> None:
     instance = law((a, b), whole, e) if law is laws.joined_block else law((a, b), whole)
     for x, y, at in itertools.product(LISTS, LISTS, ITERATIONS):
         assert valued(instance, {a: x, b: y, whole: x + y, e: at}), (x, y, at)
+
+
+def test_lists_of_the_same_axes_have_the_same_iterations() -> None:
+    """And each as often, in whichever order."""
+    a, b = (smt.Const(Symbol("fixed", n), laws.AXES) for n in "ab")
+    folds = [smt.Const(Symbol("fixed", f"by {n}"), laws.VALUE) for n in "ab"]
+    instance = laws.folded_in_any_order(a, b, *folds)
+    met = 0
+    for x, y, e in itertools.product(LISTS, LISTS, ITERATIONS):
+        unknowns = {a: x, b: y} | {f: sorted(moved(z, k, e) for k in range(width(z))) for f, z in zip(folds, (x, y), strict=True)}
+        assert valued(instance, unknowns), (x, y, e)
+        met += x != y and valued(instance.args[0], unknowns)
+    assert met
 
 
 def test_where_vectors_behind_one_another_begin() -> None:
@@ -301,6 +314,9 @@ STORE = """Store {{ index: p, value: v: f32, ranges: rs }}
         index: Gep(inside(p), swizzle(c, axes(p), lanes(p))),
         value: Gep(inside(v), swizzle(c, axes({axes}), lanes(v))),
         ranges: {ranges} }}"""
+FOLD_CLOSED = """n @ Reduce { src: x, ranges: rs, op }
+    if lanes(n) == 1 and any(len(axes(r)) > 0 for r in rs)
+    let c = union(axes(r) for r in rs), open = [r for r in rs if len(axes(r)) == 0]"""
 PAIRS = {
     "lanes of lanes": (
         "Gep { vector: Gep { vector: x, indices: inner }, indices: outer } ~> Gep(x, [inner[o] for o in outer])",
@@ -498,6 +514,24 @@ PAIRS = {
         " ~> Reduce { src: Reduce { src: s, ranges: rest, op }, ranges: [t], op }",
         "Reduce { src: s, ranges: [t: index, rest..], op } if all(free_of(x, t) for x in rest)"
         " ~> Reduce { src: Reduce { src: s, ranges: rest, op }, ranges: [t], op }",
+    ),
+    "axes that a fold closes": (
+        f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",
+        f"{FOLD_CLOSED} ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",
+    ),
+    "lanes that a fold has": (
+        f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",
+        f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: open, op }}".replace(
+            "lanes(n) == 1 and ", ""
+        ),
+    ),
+    "loops that are left": (
+        f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",
+        f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: x, ranges: open, op }}",
+    ),
+    "axes that are closed once": (
+        f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",
+        f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: rs, op }}",
     ),
     "a fold of folds by one op": (
         "Reduce { src: s, ranges: [t: index, r: index], op: Max } if launched(t) and free_of(t, r)"

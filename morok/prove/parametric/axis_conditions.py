@@ -146,6 +146,46 @@ def without_axes(e: S.EComprehension) -> bool:
     return len(e.names) == 1 and e.body == S.EName(e.names[0]) and _closes_nothing(e.condition, e.names[0])
 
 
+def of_each(e: S.EComprehension) -> bool:
+    """Truth of `axes(r) for r in rs`: what each loop closes."""
+    return len(e.names) == 1 and e.condition is None and e.body == S.ECall("axes", (S.EName(e.names[0]),))
+
+
+def covered(e: S.Expr) -> tuple[S.Expr, S.Expr] | None:
+    """The lists c and parts of `all(any(any(p == q for p in part) for part in parts) for q in c)`: each axis of c is in one."""
+    outer = quantified(e, "all")
+    middle = None if outer is None else quantified(outer.body, "any")
+    inner = None if middle is None else quantified(middle.body, "any")
+    sides = None if inner is None else _compared(inner.body, "==")
+    if outer is None or middle is None or inner is None or sides is None:
+        return None
+    (q,), (part,), (p,) = outer.names, middle.names, inner.names
+    if len({q, part, p}) < 3 or inner.sequence != S.EName(part) or q in _names(middle.sequence):
+        return None
+    return (outer.sequence, middle.sequence) if sides in _both_ways(p, q) else None
+
+
+def asked_of_nodes(rule: S.Rule) -> bool:
+    """Truth of a rule asking for the axes of anything but single loops, of those that its pattern gives one name."""
+    everything = list(S.walk(rule.pattern, rule.target, *rule.clauses))
+    loops = {
+        at.value.name for at in everything if isinstance(at, S.PField) and at.name == "ranges" and isinstance(at.value, S.PVar)
+    }
+    of_loops: set[int] = set()
+    for e in everything:
+        match e:
+            case S.EComprehension(body=body, names=(x,), sequence=S.EName(name=name), condition=condition) if name in loops:
+                of_loops |= {id(at) for part in (body, condition) if part is not None for at in S.walk(part) if _asks_axes(at, x)}
+    return any(_asks_axes(at) and id(at) not in of_loops for at in everything)
+
+
+def _asks_axes(at: S.Syntax, name: str | None = None) -> bool:
+    """Truth of `axes(x)` or `inside(x)`: of this name, or of anything."""
+    if not isinstance(at, S.ECall) or at.name not in ("axes", "inside"):
+        return False
+    return name is None or (at.name == "axes" and at.args == (S.EName(name),))
+
+
 def says_no_axes(e: S.Expr, loops: str) -> bool:
     """Truth of `all(len(axes(r)) == 0 for r in loops)`."""
     found = quantified(e, "all")

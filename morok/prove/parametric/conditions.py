@@ -84,6 +84,11 @@ def about_axes(r: Reading, e: S.Expr) -> Expr | None:
         return among(r, a, b)
     if (found := axis_conditions.all_among(e)) is not None:
         return _all_among(r, r.value(found[0]), axes(r, found[1]))
+    if (found := axis_conditions.covered(e)) is not None:
+        parts = r.value(found[1])
+        if not isinstance(parts, list) or len(parts) != 1:
+            raise Unsupported("axes that are of one of several lists")
+        return among(r, axes(r, found[0]), axis_list(parts[0]))
     return None
 
 

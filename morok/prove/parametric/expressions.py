@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, folds, laws, numbers, tensors, views
+from morok.prove.parametric import axis_conditions, folds, laws, loops, numbers, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.functions import dtype_named, function, name_of, result_dtype
 from morok.prove.parametric.integers import INT, Integer, integer, least, within
@@ -134,7 +135,9 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
     """A value for every item of a sequence."""
     over = value(r, e.sequence)
     if isinstance(over, Loops) and axis_conditions.without_axes(e):
-        return over
+        return replace(over, open=True)
+    if isinstance(over, Loops) and axis_conditions.of_each(e):
+        return [AxisList(() if over.open else (loops.axes(r, over),))]
     if isinstance(over, AxisList):
         rest = axis_conditions.difference(e)
         if rest is None:
@@ -381,6 +384,8 @@ def _renumbered(r: Reading, e: S.EComprehension, source: AxisList) -> Integer:
 
 def _length(r: Reading, of: Any) -> Integer:
     if isinstance(of, Loops):
+        if of.open:
+            raise Unsupported("how many loops close no axes")
         return of.length
     if isinstance(of, AxisList):
         if not of.parts:
@@ -399,6 +404,8 @@ def _lanes(r: Reading, of: Any) -> Integer:
 
 
 def _axes(r: Reading, of: Any) -> AxisList:
+    if not r.asks:
+        raise Unsupported("axes of what is no node")
     return AxisList(vector(of).axes)
 
 

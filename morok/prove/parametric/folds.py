@@ -19,7 +19,7 @@ from morok.prove.parametric.axis_conditions import says_no_axes
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.values import Fold, Lane, Loops, Vector
-from morok.prove.rule_syntax import ops_at, ops_of
+from morok.prove.rule_syntax import ops_at
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
@@ -44,6 +44,8 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if not over and each.known == 1:
         return x
     folding, dtype = _folding(r, parts), r.element(part)
+    if not r.closing.isdisjoint(w.name for w in over):
+        return Vector(count, _folded_over_axes(r, folding, dtype, over, x, each))
     inner = x.fold
     same = inner is not None and (inner.op, inner.dtype, inner.neighbours.known) == (folding, dtype, 1)
     if inner is not None and same and over and r.part != "pattern" and one_fold(r):
@@ -57,7 +59,7 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 
 def _folded(r: Reading, folding: str, dtype: str, over: Sequence[Loops], x: Vector, each: Integer, combine: Applicable) -> Lane:
     """Lane by lane the fold of so many neighbours over loops, in whichever order these are named: a function of a sequence."""
-    f = smt.Function(Symbol("op", "fold", folding, dtype, *sorted(x.name for x in over)), laws.VALUE, laws.VALUE)
+    f = _of_sequence(r, folding, dtype, over)
     r.setting.nested[f] = (folding, dtype)
     if not over and may_regroup(r):
         r.setting.regrouped[f] = combine
@@ -67,6 +69,42 @@ def _folded(r: Reading, folding: str, dtype: str, over: Sequence[Loops], x: Vect
         return f(r.setting.tuple_of(each, lambda k: x.at(e, begin + k)))
 
     return at
+
+
+def _folded_over_axes(r: Reading, folding: str, dtype: str, over: Sequence[Loops], x: Vector, each: Integer) -> Lane:
+    """Lane by lane the fold of so many neighbours over all iterations of the axes that loops close, and over the other loops,
+    wherever these are at that iteration.
+    """
+    (loop,) = over
+    s, f = r.setting, _of_sequence(r, folding, dtype, over)
+    inside = smt.Function(Symbol("op", "inside of loops"), laws.VALUE, laws.VALUE, laws.VALUE)
+
+    def item(there: Expr, lane: Integer) -> Expr:
+        return inside(x.at(there, lane), loop.function(there, 0))
+
+    def at(e: Expr, lane: Integer) -> Expr:
+        begin = integer(0) if each.same(x.count) else lane * each
+        if loop.open:
+            return f(s.tuple_of(each, lambda k: item(e, begin + k)))
+
+        def folded(axes: Expr) -> Expr:
+            def one(k: Integer) -> Expr:
+                block, neighbour = s.divided(k, each)
+                return item(laws.moved(axes, block, e), begin + neighbour)
+
+            return f(s.tuple_of(s.count(laws.width(axes) * each), one))
+
+        closed = loops.axes(r, loop)
+        if not s.trying:
+            s.over_axes.setdefault(closed, {})[e, lane.term] = folded
+        return folded(closed)
+
+    return at
+
+
+def _of_sequence(r: Reading, folding: str, dtype: str, over: Sequence[Loops]) -> Applicable:
+    """The fold of a sequence over loops, in whichever order these are named, as a function."""
+    return smt.Function(Symbol("op", "fold", folding, dtype, *sorted(x.name for x in over)), laws.VALUE, laws.VALUE)
 
 
 def nothing(r: Reading, op: str, dtype: str) -> Expr:
@@ -144,12 +182,15 @@ def _matched(r: Reading) -> list[str]:
 
 
 def _loops(r: Reading, part: Any) -> list[Loops]:
-    """The loops that are folded over. They close no axes."""
+    """The loops that are folded over. In a rule about axes some may close these, unless a guard says that they close none: then
+    what is matched must be one fold, over one name for all loops.
+    """
     found = loops.closed(r, part)
-    if found and (r.asks or not {"Unroll", "Contract"}.isdisjoint(ops_of(r.rule))):
-        for x in found:
-            if not _says_no_axes(r.rule.syntax, x.name):
-                raise Unsupported("a fold over what may close axes")
+    if found and r.about_axes:
+        closing = {x.name for x in found if not _says_no_axes(r.rule.syntax, x.name)}
+        if closing and (len(found) > 1 or not may_regroup(r)):
+            raise Unsupported("a fold over what may close axes")
+        r.closing |= closing
     return found
 
 

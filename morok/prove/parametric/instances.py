@@ -380,6 +380,8 @@ def _about_sets(s: Setting, terms: list[Expr]) -> None:
     among = [t.args for t in terms if t.head == "apply" and t.data is laws.AMONG]
     apart = [t.args for t in terms if t.head == "apply" and t.data is laws.APART]
     for a, b in among:
+        for folded in s.over_axes.get(a, {}).values():
+            s.law(laws.folded_in_any_order, a, b, folded(a), folded(b))
         for c, d in among:
             if b is c and a is not b and c is not d:
                 s.law(laws.among_through, a, b, d)

@@ -239,6 +239,12 @@ def unmoved(a: Expr, b: Expr, k: Integer, e: Expr) -> Expr:
     return smt.Implies(APART(a, b), BLOCK(a, moved(b, k, e)) == BLOCK(a, e))
 
 
+def folded_in_any_order(a: Expr, b: Expr, by_a: Expr, by_b: Expr) -> Expr:
+    """Lists of the same axes, each once: what is folded over the blocks of one is folded over those of the other."""
+    same = smt.And(AMONG(a, b), AMONG(b, a), DISTINCT(a), DISTINCT(b))
+    return smt.Implies(same, by_a == by_b)
+
+
 def among_itself(a: Expr) -> Expr:
     """A list of axes is among itself."""
     return AMONG(a, a)

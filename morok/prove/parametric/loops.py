@@ -98,6 +98,13 @@ def bounded(e: S.Expr) -> Expr | None:
     return None
 
 
+def axes(r: Reading, x: Loops) -> Expr:
+    """A list of all axes that loops close together, each of them once."""
+    closed = smt.Const(Symbol("loop", x.name, "axes"), laws.AXES)
+    r.setting.premise(laws.DISTINCT(closed))
+    return closed
+
+
 def free(x: Loops, r: Loops) -> Expr:
     """The truth of no length of the loops x depending on the loops r."""
     return smt.Bool(Symbol("function", "free", x.name, r.name))
@@ -115,4 +122,4 @@ def around(r: Reading, outer: Sequence[Loops], inner: Sequence[Loops]) -> list[L
     return [*inner, *outer]
 
 
-__all__ = ["around", "bounded", "closed", "free", "launched"]
+__all__ = ["around", "axes", "bounded", "closed", "free", "launched"]

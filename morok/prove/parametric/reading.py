@@ -13,13 +13,24 @@ from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices
 from morok.prove.encoding.unrolled_reading import asks_for_axes
 from morok.prove.kinds import Parts
-from morok.prove.parametric import conditions, contracts, expressions, laws, ops, statements, tensor_rules, tensors
+from morok.prove.parametric import (
+    axis_conditions,
+    conditions,
+    contracts,
+    expressions,
+    laws,
+    ops,
+    statements,
+    tensor_rules,
+    tensors,
+)
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.shapes import Shapes, evaluated
 from morok.prove.parametric.values import AxisList, Datum, Dtype, Fold, Items, Register, Statement, Vector, splat, vector
+from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -41,12 +52,14 @@ class Reading:
     shapes     the variables that guards say are of one shape
     wanted     how many lanes the result has
     folded     the fold that the pattern is
+    closing    the loops that close axes where they are folded over
     fixed      the dtypes that it names
     guarding   truth of a guard being read: what is not known of it is left open
     premising  truth of a condition being read of which only what follows from it is asked
     here       the iteration at which the sides are compared
     one_lane   truth of every node having one lane, as elements of tensors have
     met_tensors  truth of the pattern having something that only tensors have
+    about_axes  truth of the rule having something to do with axes, and `asks` of it asking nodes for these
     numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
     """
@@ -65,7 +78,8 @@ class Reading:
         self.one_lane = self.tensors and tensor_rules.has_one_lane(rule)
         self.met_tensors = False
         self.lanes = Lanes(rule, self.setting, conditions, self.one_lane)
-        self.asks = asks_for_axes(rule.syntax)
+        self.about_axes = asks_for_axes(rule.syntax) or not {"Unroll", "Contract"}.isdisjoint(ops_of(rule))
+        self.asks = axis_conditions.asked_of_nodes(rule.syntax)
         self.built_in = built_in(rule.dialect)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
         self.fixed = {t.element for t in rule.types.values() if t.fixed}
@@ -76,6 +90,7 @@ class Reading:
         self.here = self.setting.iteration(smt.Const(Symbol("fixed", "here"), ITERATION))
         self.wanted = integer(1)
         self.folded: Fold | None = None
+        self.closing: set[str] = set()
 
     def _case(self, condition: S.Expr) -> S.Expr:
         """One of two conditions on lanes of which a guard asks for either: a rule that holds under each holds under both."""

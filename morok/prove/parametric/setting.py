@@ -95,6 +95,7 @@ class Setting:
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
     boundaries  where a vector begins behind others
+    over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
     """
 
     def __init__(self) -> None:
@@ -132,6 +133,7 @@ class Setting:
         self.said_of_counts: set[Expr] = set()
         self.boundaries: list[Integer] = []
         self.regrouped: dict[Applicable, Applicable] = {}
+        self.over_axes: dict[Expr, dict[tuple[Expr, Expr], Callable[[Expr], Expr]]] = {}
         self.nested: dict[Applicable, tuple[str, str]] = {}
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from morok.prove import smt
@@ -91,6 +91,7 @@ class Loops:
     length     how many there are
     idle       closing them changes nothing: they run once, or the hardware runs them
     never      one of them has no iterations
+    open       those of them are meant that close no axes
     """
 
     name: str
@@ -98,6 +99,7 @@ class Loops:
     length: Integer
     idle: Expr
     never: Expr
+    open: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
