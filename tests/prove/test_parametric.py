@@ -515,6 +515,12 @@ PAIRS = {
         "Reduce { src: s, ranges: [t: index, rest..], op } if all(free_of(x, t) for x in rest)"
         " ~> Reduce { src: Reduce { src: s, ranges: rest, op }, ranges: [t], op }",
     ),
+    "a loop that may be named twice": (
+        "Reduce { src: s, ranges: [before.., t: index], op } if launched(t) and all(free_of(x, t) for x in before)"
+        " ~> Reduce { src: Reduce { src: s, ranges: before, op }, ranges: [t], op }",
+        "Reduce { src: s, ranges: [before.., t: index], op } if launched(t)"
+        " ~> Reduce { src: Reduce { src: s, ranges: before, op }, ranges: [t], op }",
+    ),
     "axes that a fold closes": (
         f"{FOLD_CLOSED} if all(free_of_axes(r, c) for r in open) ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",
         f"{FOLD_CLOSED} ~> Reduce {{ src: Contract(x, c), ranges: open, op }}",

@@ -112,13 +112,14 @@ def free(x: Loops, r: Loops) -> Expr:
 
 def around(r: Reading, outer: Sequence[Loops], inner: Sequence[Loops]) -> list[Loops]:
     """Loops around others as loops that are closed together: the lengths of the outer ones may not depend on the inner ones. That
-    of a loop which the hardware runs depends on no other.
+    of a loop which the hardware runs depends on no other; but what is free of it is not that loop itself, which named twice would
+    run once.
     """
     if outer and inner and r.part == "pattern":
         raise Unsupported("loops within loops of a pattern")
     for x in outer:
         for y in inner:
-            r.claim(smt.Or(free(x, y), launched(x.name)))
+            r.claim(smt.Or(free(x, y), smt.And(launched(x.name), free(y, x))))
     return [*inner, *outer]
 
 
