@@ -1,28 +1,58 @@
-"""Proofs at every size of what the hardware's indices say."""
+"""Proofs at every size of what the hardware runs, and of stores in branches."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from morok.dsl.check import check_text
+from morok.dsl.check import check_file, check_text
+from morok.dsl.checked import CheckedRule
 from morok.rewrite.library import rules_dir
 from tests.prove.every_size import shown
 
-TEXT = (rules_dir() / "target" / "gpudims.rules").read_text()
+HERE = Path(__file__).parent
+FILES = {"gpudims": "target/gpudims", "launch": "target/gpudims", "branches": "target/branches"}
+TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k] for k in 0..len(is)], gate: And(g, Eq(r, 0))"
 
 
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [
-        ("whole", "    ensures counts(h, r)\n", ""),
-        ("digit", "    ensures counts(h, r, step)\n", ""),
-        ("digit", "=> Mod(Idiv(h, step), n)", "=> Idiv(h, step)"),
-        ("digit", "=> Mod(Idiv(h, step), n)", "=> Mod(h, n)"),
+        ("gpudims.whole", "    ensures counts(h, r)\n", ""),
+        ("gpudims.digit", "    ensures counts(h, r, step)\n", ""),
+        ("gpudims.digit", "=> Mod(Idiv(h, step), n)", "=> Idiv(h, step)"),
+        ("gpudims.digit", "=> Mod(Idiv(h, step), n)", "=> Mod(h, n)"),
+        ("launch.once", "    ensures launched(r)\n", ""),
+        ("launch.once", "    ensures free_of(p, r)\n", ""),
+        ("launch.once", "let r = idle(p)", "let r = idle(v)"),
+        ("launch.once", "gate: Eq(r, 0)", "gate: Eq(r, 1)"),
+        ("launch.once", "gate: Eq(r, 0)", "gate: Gt(r, 0)"),
+        ("launch.once", "indices: is, gate: Eq(r, 0)", "indices: [is[0]], gate: Eq(r, 0)"),
+        ("launch.once_gated", "gate: And(g, Eq(r, 0))", "gate: Eq(r, 0)"),
+        ("launch.once_gated", "gate: And(g, Eq(r, 0))", "gate: Or(g, Eq(r, 0))"),
+        ("launch.once_gated", "gate: And(g, Eq(r, 0)) }, value: v", "gate: And(g, Eq(r, 0)) }, value: zero(v)"),
+        ("launch.once_gated", "    => Store { index: Index { buffer: b, indices: is, gate: And(g, Eq(r, 0))", TURNED),
+        ("branches.gated", "If(g, place", "If(Not(g), place"),
+        ("branches.gated", "Group(branch, Store(place, v), EndIf(branch))", "Group(Store(place, v), branch, EndIf(branch))"),
+        ("branches.gated", "Group(branch, Store(place, v), EndIf(branch))", "Group(branch, EndIf(branch), Store(place, v))"),
+        ("branches.gated", "Group(branch, Store(place, v), EndIf(branch))", "Group(branch, Store(place, v))"),
+        ("branches.gated", "EndIf(branch)", "EndIf(If(g, place))"),
+        ("branches.gated", "Store(place, v)", "Store(place, Gep(v, [0]))"),
     ],
 )
-def test_a_range_is_what_its_index_says(name: str, old: str, new: str) -> None:
+def test_a_rule_is_shown_and_its_false_twin_is_not(name: str, old: str, new: str) -> None:
     """With the contracts of the library, and not where one says less, or a rule reads it otherwise."""
-    assert old in TEXT
-    for text, true in ((TEXT, True), (TEXT.replace(old, new), False)):
-        rule = next(r for r in check_text(text).rules() if r.name == f"gpudims.{name}")
-        assert shown(rule) == true
+    text = (rules_dir() / f"{FILES[name.split('.')[0]]}.rules").read_text()
+    assert old in text
+    assert shown(named(text, name))
+    assert not shown(named(text.replace(old, new), name))
+
+
+def named(text: str, name: str) -> CheckedRule:
+    return next(r for r in check_text(text).rules() if r.name == name)
+
+
+@pytest.mark.parametrize("file", ["launched_false", "grouped_false"])
+def test_no_false_rule_about_launches_is_shown(file: str) -> None:
+    assert [r.name for r in check_file(HERE / f"{file}.rules").rules() if shown(r)] == []

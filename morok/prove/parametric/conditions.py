@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws, loops, numbers
+from morok.prove.parametric import axis_conditions, laws, loops, numbers, threads
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import COMPARISONS, Integer, integer, within
 from morok.prove.parametric.sequences import axis_list_or_none
-from morok.prove.parametric.values import AxisList, Datum, Items, Loops, Vector, axis_list, items, number, vector
+from morok.prove.parametric.values import AxisList, Datum, Items, Loops, Seen, Vector, axis_list, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -54,6 +54,8 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
             return _quantified(r, over, e.name == "all")
         case S.ECall(name="free_of_axes", args=(x, axes)):
             return _free_of_axes(r, vector(r.value(x)), axis_list(r.value(axes)))
+        case S.ECall(name="free_of", args=(x, other)) if isinstance(found := r.value(other), (Vector, Seen)):
+            return _free_of_range(r, vector(r.value(x)), vector(found))
         case S.ECall(name="free_of", args=(x, other)):
             return loops.free(_loops(r.value(x)), _loops(r.value(other)))
         case S.ECall(name="counts", args=(index, x, *step)):
@@ -254,6 +256,16 @@ def _one_node(r: Reading, x: Vector, y: Vector) -> Expr:
     s, a, b = r.setting, x.at(r.here, integer(0)), y.at(r.here, integer(0))
     numbers_are = numbers.number(s, a).term == numbers.number(s, b).term
     return smt.And(a == b, smt.Implies(smt.And(numbers.is_valid(s, a), numbers.is_valid(s, b)), numbers_are))
+
+
+def _free_of_range(r: Reading, x: Vector, of: Vector) -> Expr:
+    """What a helper promises of a range that it gives: x is the same at all its iterations."""
+    axis = threads.axis_of(r.setting, of)
+    if axis is None or not r.premising:
+        raise Unsupported("a node that is free of what is no range")
+    so = smt.Bool(r.setting.symbol("free"))
+    threads.free(r.setting, x, axis, so)
+    return so
 
 
 def _free_of_axes(r: Reading, x: Vector, axes: AxisList) -> Expr:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
-from morok.prove.parametric import laws, registers
+from morok.prove.parametric import laws, registers, threads
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.values import AxisList, Datum, Items, Seen, Vector
 from morok.prove.semantics.term import Unsupported
@@ -94,6 +94,8 @@ def _unknown(r: Reading, extern: S.Extern, p: S.Param, given: dict[str, Any]) ->
         length = r.setting.count(r.setting.unknown(f"{what} length"))
         r.setting.premise(length.term >= 0)
         return Items(length, lambda k: integer(f(k.term)))
+    if kind == "index" and threads.is_launched(extern, p.name):
+        return threads.launched(r, what)
     if kind == "index":
         return r.opaque(r.setting.symbol(what), integer(1))
     raise Unsupported(f"{extern.name}, which gives a node")

@@ -42,6 +42,7 @@ SIZE: Final = smt.Function(Symbol("function", "elements"), VALUE, INT)  # how ma
 ONLY: Final = smt.Function(Symbol("op", "sequence of one"), VALUE, VALUE)  # a sequence of one item, as a value
 INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
 NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at Invalid
+BEHIND: Final = smt.Function(Symbol("function", "elements behind"), VALUE, INT, VALUE)  # a place that so many come before
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
 
 

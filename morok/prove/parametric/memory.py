@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, registers
+from morok.prove.parametric import laws, numbers, registers
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.setting import Setting, occurs
-from morok.prove.parametric.statements import statement, within_loops
-from morok.prove.parametric.values import Items, Register, Statement, Vector, items, splat, vector, zero
+from morok.prove.parametric.statements import listed, statement, within_loops
+from morok.prove.parametric.values import Branch, Items, Register, Statement, Vector, items, splat, vector, zero
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -41,6 +41,14 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if isinstance(found, Register):
         return registers.cell(r, found, parts)
     buffer, gate = vector(found), r.optional(parts.get("gate"))
+    if gate is None or not r.gates_decide:
+        return _indexed(r, parts, buffer, gate)
+    place = _indexed(r, parts, buffer, None)
+    return lanewise(r, lambda g, p: smt.If(numbers.truth(r.setting, g), p, laws.NOWHERE), [gate, place], {0, 1})
+
+
+def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> Vector:
+    """A place of a buffer for every lane."""
     found = r.many(parts["indices"])
     kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
     rest = [] if gate is None else [gate]
@@ -75,20 +83,38 @@ def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Ite
     f = smt.Function(Symbol("op", *kind, "of any rank"), *([VALUE] * (2 + len(rest))), VALUE)
     anywhere = r.setting.probe("anywhere")
     each = vector(indices.at(anywhere))
-    if each.uniform or occurs(anywhere, each.count):
-        raise Unsupported("indices of different lanes")
+    if each.uniform:
+        raise Unsupported("indices of any number of lanes")
     r.exists(indices.length.term > 0)
+    count = _lanes_of_all(r, indices) if occurs(anywhere, each.count) else each.count
+
+    def index_of(k: Integer, e: Expr, lane: Integer) -> Expr:
+        x = vector(indices.at(k))
+        return x.at(e, lane) if x.count.same(count) else smt.If(x.count.term == 1, x.at(e, integer(0)), x.at(e, lane))
 
     def together(e: Expr, lane: Integer) -> Expr:
-        return r.setting.tuple_of(indices.length, lambda k: vector(indices.at(k)).at(e, lane))
+        return r.setting.tuple_of(indices.length, lambda k: index_of(k, e, lane))
 
-    vectors = Vector(each.count, together)
+    vectors = Vector(count, together)
     return lanewise(r, f, [buffer, vectors, *rest], set(range(2 + len(rest))))
+
+
+def _lanes_of_all(r: Reading, indices: Items) -> Integer:
+    """The number of lanes where each index has one or all of them: of the same indices the same number."""
+    s = r.setting
+    with s.anywhere() as place:
+        key = (indices.length.term, vector(indices.at(place)).count.term)
+    if key not in s.widest:
+        if r.part != "pattern":
+            raise Unsupported("indices of different lanes that no pattern has")
+        s.widest[key] = s.count(s.unknown("lanes of all"))
+        s.premise(s.widest[key].term > 0)
+    return s.widest[key]
 
 
 def step(s: Setting, place: Expr, k: Integer) -> Expr:
     """The place that so many elements come before."""
-    if k.known == 0:
+    if k.known == 0 or place is laws.NOWHERE:
         return place
     if place.head == "apply" and place.data in s.places:
         buffer, i, *gate = place.args
@@ -97,7 +123,7 @@ def step(s: Setting, place: Expr, k: Integer) -> Expr:
     if place.head == "ite":
         condition, yes, no = place.args
         return smt.If(condition, step(s, yes, k), step(s, no, k))
-    raise Unsupported("elements behind a place that is no integer")
+    return laws.BEHIND(place, k.term)
 
 
 def _place(r: Reading, x: Vector, count: Integer, e: Expr, lane: Integer) -> Expr:
@@ -193,7 +219,10 @@ def group(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
         not isinstance(s, (S.Pattern, S.Expr)) or isinstance(s, S.PSequence) for s in sources
     ):
         raise Unsupported("a group of any number of statements")
-    found = [statement(r.one_of_any_kind(s)) for s in sources]
+    given = [r.one_of_any_kind(s) for s in sources]
+    if r.part != "pattern" and any(isinstance(s, Branch) for s in given):
+        return listed(r, given)
+    found = [statement(s) for s in given]
     made = found[0]
     for s in found[1:]:
         made = _both(made, s)

@@ -13,7 +13,7 @@ from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import Datum, Items, Lane, Loops, Register, Statement, Vector, items, number, vector
+from morok.prove.parametric.values import Branch, Datum, Items, Lane, Loops, Register, Statement, Vector, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 VALUE: Final = laws.VALUE
 
 
-def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Register:
+def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Register | Branch:
     """A node of an op."""
     info = r.rule.dialect.ops[op]
     if r.tensors and (own := _OF_TENSORS.get(op)) is not None:
@@ -359,7 +359,7 @@ def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return lanewise(r, f, [r.one(part)], set())
 
 
-Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement | Register]
+Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement | Register | Branch]
 _ROLES: Final[dict[str, Meaning]] = {
     "take": _take,
     "join": _join,
@@ -378,6 +378,8 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Reduce": folds.reduce,
     "Store": memory.store,
     "End": statements.end,
+    "If": statements.branch,
+    "EndIf": statements.end_of_branch,
     "Group": memory.group,
     "Noop": statements.nothing,
 }

@@ -23,13 +23,14 @@ from morok.prove.parametric import (
     statements,
     tensor_rules,
     tensors,
+    threads,
 )
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.shapes import Shapes, evaluated
-from morok.prove.parametric.values import AxisList, Datum, Dtype, Fold, Items, Register, Statement, Vector, splat, vector
+from morok.prove.parametric.values import AxisList, Branch, Datum, Dtype, Fold, Items, Register, Statement, Vector, splat, vector
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -60,6 +61,8 @@ class Reading:
     one_lane   truth of every node having one lane, as elements of tensors have
     met_tensors  truth of the pattern having something that only tensors have
     about_axes  truth of the rule having something to do with axes, and `asks` of it asking nodes for these
+    in_branches  truth of gates being conditions, as those of branches are
+    gates_decide  truth of gates being the conditions under which something is stored, as those of branches are
     numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
     """
@@ -77,10 +80,12 @@ class Reading:
         self.tensors = tensor_rules.about_tensors(rule)
         self.one_lane = self.tensors and tensor_rules.has_one_lane(rule)
         self.met_tensors = False
+        self.built_in = built_in(rule.dialect)
         self.lanes = Lanes(rule, self.setting, conditions, self.one_lane)
         self.about_axes = asks_for_axes(rule.syntax) or not {"Unroll", "Contract"}.isdisjoint(ops_of(rule))
+        self.in_branches = self.built_in and "If" in ops_of(rule)
+        self.gates_decide = self.built_in and ("If" in ops_of(rule) or threads.asked(rule.externs.values()))
         self.asks = axis_conditions.asked_of_nodes(rule.syntax)
-        self.built_in = built_in(rule.dialect)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
         self.fixed = {t.element for t in rule.types.values() if t.fixed}
         self.guarding = False
@@ -187,7 +192,7 @@ class Reading:
             raise Unsupported("a dtype that is not read")
         return found
 
-    def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement | Register:
+    def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement | Register | Branch:
         """A node of an op."""
         return ops.made(self, op, parts, at)
 

@@ -95,6 +95,8 @@ class Setting:
     lanes       those that sides are compared at: conditions that ask no function at a place are used there
     joined      the lists of axes that are several lists, with these
     boundaries  where a vector begins behind others
+    threads     the axes that are ranges which the hardware runs
+    widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
     """
 
@@ -134,6 +136,8 @@ class Setting:
         self.boundaries: list[Integer] = []
         self.regrouped: dict[Applicable, Applicable] = {}
         self.over_axes: dict[Expr, dict[tuple[Expr, Expr], Callable[[Expr], Expr]]] = {}
+        self.widest: dict[tuple[Expr, Expr], Integer] = {}
+        self.threads: list[Expr] = []
         self.nested: dict[Applicable, tuple[str, str]] = {}
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, loops
+from morok.prove.parametric import laws, loops, numbers, threads
 from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.setting import AtItems, Setting
-from morok.prove.parametric.values import Loops, Statement
+from morok.prove.parametric.values import Branch, Loops, Statement, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -46,6 +46,51 @@ def within_loops(r: Reading, made: Statement, part: Any) -> Statement:
     return replace(made, loops=tuple(loops.around(r, loops.closed(r, part), made.loops)))
 
 
+def branch(r: Reading, op: str, parts: Parts, at: Any) -> Branch:
+    """The beginning of a branch; what else it names tells it from others, and is not done there."""
+    condition = r.one(parts["cond"])
+    r.exists(condition.count.term == 1)
+    return Branch(condition)
+
+
+def end_of_branch(r: Reading, op: str, parts: Parts, at: Any) -> Branch:
+    found = r.one_of_any_kind(parts["if_op"])
+    if not isinstance(found, Branch) or found.ends is not None:
+        raise Unsupported("the end of no branch")
+    return Branch(found.condition, ends=found)
+
+
+def listed(r: Reading, found: Sequence[Any]) -> Statement:
+    """One statement among branches: what it stores, where their conditions hold."""
+    opened: list[Branch] = []
+    done: Statement | None = None
+    for item in found:
+        if isinstance(item, Branch) and item.ends is None:
+            opened.append(item)
+        elif isinstance(item, Branch):
+            if not opened or opened.pop() is not item.ends:
+                raise Unsupported("the end of another branch than the one that was opened last")
+        elif done is not None:
+            raise Unsupported("several statements among branches")
+        else:
+            done = _where(r, statement(item), [b.condition for b in opened])
+    if opened or done is None:
+        raise Unsupported("a branch without an end, or without a statement")
+    return done
+
+
+def _where(r: Reading, s: Statement, conditions: Sequence[Vector]) -> Statement:
+    if not s.ordered or s.grouped or s.loops or s.behind is not None:
+        raise Unsupported("another statement than a store in a branch")
+
+    def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:
+        place, value = s.effect(e, lane)
+        holds = smt.And(*(numbers.truth(r.setting, c.at(e, integer(0))) for c in conditions))
+        return smt.If(holds, place, laws.NOWHERE), value
+
+    return replace(s, effect=effect)
+
+
 def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """A statement without effects."""
     if parts.get("sources"):
@@ -64,6 +109,9 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
 
     The target may leave out loops of which closing changes nothing.
     """
+    if setting.threads:
+        threads.same(setting, here, pattern, target)
+        return
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
     if target.grouped and pattern.ordered and not pattern.loops and not target.loops:
         same_memory(setting, here, pattern, target)

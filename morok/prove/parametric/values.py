@@ -170,6 +170,14 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """An If, which says under what condition the statements behind it are done, or the end of one."""
+
+    condition: Vector
+    ends: Branch | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """A node as contracts see it: itself, and the numbers or truths that its lanes are at an iteration."""
 
