@@ -13,6 +13,8 @@ from tests.prove.every_size import shown
 
 HERE = Path(__file__).parent
 FILES = {"gpudims": "target/gpudims", "launch": "target/gpudims", "branches": "target/branches"}
+FILES["group_for_reduce"] = "vector/expand"
+WAITED = "Index(After(b, Barrier(End(Store(Index(b, at), s), t))), subst(at, t, q))"
 TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k] for k in 0..len(is)], gate: And(g, Eq(r, 0))"
 
 
@@ -39,8 +41,26 @@ TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k]
         ("branches.gated", "Group(branch, Store(place, v), EndIf(branch))", "Group(branch, Store(place, v))"),
         ("branches.gated", "EndIf(branch)", "EndIf(If(g, place))"),
         ("branches.gated", "Store(place, v)", "Store(place, Gep(v, [0]))"),
+        *(("group_for_reduce.shared", WAITED, WAITED.replace(*twin)) for twin in (
+            ("Barrier(End(Store(Index(b, at), s), t))", "End(Store(Index(b, at), s), t)"),
+            ("End(Store(Index(b, at), s), t)", "Store(Index(b, at), s)"),
+            ("End(Store(Index(b, at), s), t)", "End(Store(Index(b, at), s), q)"),
+            ("Index(b, at), s)", "Index(b, at), zero(s))"),
+            ("Index(b, at), s)", "Index(b, subst(at, t, q)), s)"),
+            ("subst(at, t, q)", "at"),
+            ("subst(at, t, q)", "subst(at, q, t)"),
+            (WAITED, "Index(b, at)"),
+            (WAITED, "Index(b, subst(at, t, q))"),
+            (WAITED, "s"),
+        )),
+        ("group_for_reduce.shared", "ranges: [q], op }", "ranges: [t], op }"),
+        ("group_for_reduce.shared", "ranges: [q], op }", "ranges: [q, t], op }"),
+        ("group_for_reduce.shared", " and lanes(s) == 1", ""),
+        *(("group_for_reduce.shared", f"    ensures {promise}\n", "") for promise in (
+            "free_of(s, b)", "told_apart(at, s, t)", "renames(q, t)", "free_of(s, q)", "free_of(at, q)",
+        )),
     ],
-)
+)  # fmt: skip
 def test_a_rule_is_shown_and_its_false_twin_is_not(name: str, old: str, new: str) -> None:
     """With the contracts of the library, and not where one says less, or a rule reads it otherwise."""
     text = (rules_dir() / f"{FILES[name.split('.')[0]]}.rules").read_text()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.freedom import conjuncts
-from morok.prove.parametric import laws, registers, threads
+from morok.prove.parametric import laws, registers, shared, threads
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.values import AxisList, Datum, Items, Seen, Vector
 from morok.prove.semantics.term import Unsupported
@@ -28,6 +28,8 @@ def result(r: Reading, extern: S.Extern, arguments: list[Any]) -> Any:
     defined = _definition(extern)
     if defined is not None:
         return _under(r, given, r.guarding, r.value, defined)
+    if shared.told_apart(extern):
+        return shared.given(r, extern, given)
     made = tuple(_unknown(r, extern, p, given) for p in extern.results)
     names = given | {p.name: v for p, v in zip(extern.results, made, strict=True)}
     seen = _seen(r, extern, names, r.here)

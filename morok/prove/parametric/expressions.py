@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, folds, laws, loops, numbers, tensors, views
+from morok.prove.parametric import axis_conditions, folds, laws, loops, numbers, shared, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.functions import dtype_named, function, name_of, result_dtype
 from morok.prove.parametric.integers import INT, Integer, integer, least, within
@@ -251,6 +251,8 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return _sum(r, e.args[0])
     if e.name == "dtype":
         return _dtype(r, *e.args)
+    if e.name == "subst":
+        return shared.substituted(*(value(r, a) for a in e.args))
     if e.name == "where":
         return _where(r, *e.args)
     if e.name == "inverse":

@@ -41,6 +41,10 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     count = x.count if count is None else count
     each = _each(r, x.count, count)
     over = _loops(r, parts.get("ranges"))
+    if x.shared is not None:
+        if not x.shared.filled or [w.name for w in over] != [x.shared.again.name]:
+            raise Unsupported("a fold of what is shared over another loop")
+        over, x = [x.shared.loop], x.shared.value
     if not over and each.known == 1:
         return x
     folding, dtype = _folding(r, parts), r.element(part)

@@ -98,6 +98,12 @@ def bounded(e: S.Expr) -> Expr | None:
     return None
 
 
+def another(r: Reading, what: str) -> Loops:
+    """A loop that a helper gives."""
+    r.setting.unnamed += 1
+    return _unknown(r, f"{what} {r.setting.unnamed}", several=False)
+
+
 def axes(r: Reading, x: Loops) -> Expr:
     """A list of all axes that loops close together, each of them once."""
     closed = smt.Const(Symbol("loop", x.name, "axes"), laws.AXES)
@@ -123,4 +129,4 @@ def around(r: Reading, outer: Sequence[Loops], inner: Sequence[Loops]) -> list[L
     return [*inner, *outer]
 
 
-__all__ = ["around", "axes", "bounded", "closed", "free", "launched"]
+__all__ = ["another", "around", "axes", "bounded", "closed", "free", "launched"]

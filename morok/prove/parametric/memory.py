@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, numbers, registers
+from morok.prove.parametric import laws, numbers, registers, shared
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.setting import Setting, occurs
 from morok.prove.parametric.statements import listed, statement, within_loops
-from morok.prove.parametric.values import Branch, Items, Register, Statement, Vector, items, splat, vector, zero
+from morok.prove.parametric.values import Branch, Items, Register, Shared, Statement, Vector, items, splat, vector, zero
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -40,6 +40,8 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     found = r.one_of_any_kind(parts["buffer"])
     if isinstance(found, Register):
         return registers.cell(r, found, parts)
+    if isinstance(found, Shared):
+        return shared.cell(r, found, parts)
     buffer, gate = vector(found), r.optional(parts.get("gate"))
     if gate is None or not r.gates_decide:
         return _indexed(r, parts, buffer, gate)
@@ -173,6 +175,8 @@ def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.one(part), r.one(parts["value"])
     if place.register is not None:
         return within_loops(r, registers.store(place, value), parts.get("ranges"))
+    if place.shared is not None:
+        return within_loops(r, shared.store(place, value), parts.get("ranges"))
     if place.uniform and place.at(r.setting.zero, integer(0)) is laws.NOWHERE:
         return Statement(integer(0), lambda e, lane: (laws.NOWHERE, laws.NOWHERE))
     if place.uniform or value.uniform:

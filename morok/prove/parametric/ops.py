@@ -8,12 +8,37 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import folds, laws, loops, memory, registers, sequences, statements, tensors, view_places, views
+from morok.prove.parametric import (
+    folds,
+    laws,
+    loops,
+    memory,
+    registers,
+    sequences,
+    shared,
+    statements,
+    tensors,
+    view_places,
+    views,
+)
 from morok.prove.parametric.functions import function
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
 from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import Branch, Datum, Items, Lane, Loops, Register, Statement, Vector, items, number, vector
+from morok.prove.parametric.values import (
+    Branch,
+    Datum,
+    Items,
+    Lane,
+    Loops,
+    Register,
+    Shared,
+    Statement,
+    Vector,
+    items,
+    number,
+    vector,
+)
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -24,7 +49,7 @@ if TYPE_CHECKING:
 VALUE: Final = laws.VALUE
 
 
-def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Register | Branch:
+def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Register | Shared | Branch:
     """A node of an op."""
     info = r.rule.dialect.ops[op]
     if r.tensors and (own := _OF_TENSORS.get(op)) is not None:
@@ -299,13 +324,15 @@ def _close(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement:
     return Vector(r.setting.count(x.count * width), lane_of)
 
 
-def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register:
+def _after(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Register | Shared:
     """A value behind others: which these are, and at which iteration, is all that is known of them. It need not wait for a loop
     that the hardware runs.
     """
     found = r.one_of_any_kind(parts["passthrough"])
     if isinstance(found, Register):
         return registers.after(r, found, parts["deps"])
+    if isinstance(found, Shared):
+        return shared.after(r, found, parts["deps"])
     x = vector(found)
     waits = sorted(loops.closed(r, parts["deps"]), key=lambda w: w.name)
     if not waits:
@@ -359,7 +386,7 @@ def _bitcast(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     return lanewise(r, f, [r.one(part)], set())
 
 
-Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement | Register | Branch]
+Meaning = Callable[["Reading", str, Parts, Any], Vector | Statement | Register | Shared | Branch]
 _ROLES: Final[dict[str, Meaning]] = {
     "take": _take,
     "join": _join,
@@ -378,6 +405,7 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Reduce": folds.reduce,
     "Store": memory.store,
     "End": statements.end,
+    "Barrier": shared.barrier,
     "If": statements.branch,
     "EndIf": statements.end_of_branch,
     "Group": memory.group,

@@ -30,7 +30,20 @@ from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.shapes import Shapes, evaluated
-from morok.prove.parametric.values import AxisList, Branch, Datum, Dtype, Fold, Items, Register, Statement, Vector, splat, vector
+from morok.prove.parametric.values import (
+    AxisList,
+    Branch,
+    Datum,
+    Dtype,
+    Fold,
+    Items,
+    Register,
+    Shared,
+    Statement,
+    Vector,
+    splat,
+    vector,
+)
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -192,7 +205,7 @@ class Reading:
             raise Unsupported("a dtype that is not read")
         return found
 
-    def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement | Register | Branch:
+    def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement | Register | Shared | Branch:
         """A node of an op."""
         return ops.made(self, op, parts, at)
 

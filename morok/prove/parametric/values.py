@@ -40,6 +40,7 @@ class Vector:
     fold      the fold over loops, lane by lane, that it is
     tensor    what it is as a tensor; None where the rule does not ask for that
     register  the register of which it is the element
+    shared    the storage of which it is a place, or the value there
     """
 
     count: Integer
@@ -50,6 +51,7 @@ class Vector:
     fold: Fold | None = None
     tensor: Tensor | None = None
     register: Register | None = None
+    shared: Shared | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ class Statement:
     grouped   it is several statements
     behind    the statement that is done before
     kept      what it puts into a register, where it is a store to one
+    shared    the storage that threads share, where it is a store to that; `fenced`: all of them have come behind it
     """
 
     count: Integer
@@ -122,6 +125,8 @@ class Statement:
     grouped: bool = False
     behind: Statement | None = None
     kept: Kept | None = None
+    shared: Shared | None = None
+    fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,31 @@ class Register:
     unaware: tuple[Vector, ...]
     behind: tuple[Statement, ...] = ()
     inside: tuple[Loops, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Storage that the threads of a block share, with a place for each iteration of a loop that the hardware runs.
+
+    value    what each iteration stores
+    again    another loop of as many iterations, which nothing knows of
+    filled   truth of all threads having stored, and come to a barrier
+    """
+
+    place: Vector
+    value: Vector
+    loop: Loops
+    again: Loops
+    filled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Substituted:
+    """A node, at the same iteration of another loop."""
+
+    node: Vector
+    loop: Loops
+    again: Loops
 
 
 @dataclass(frozen=True, slots=True)
