@@ -116,7 +116,7 @@ JOINED = [laws.joined_width, laws.joined_block, laws.joined_distinct]
 NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with"}
 OF_THEIR_OWN = {  # with models of their own, below
     "inside_its_part", "part_of_lane", "place_told", "part_begins", "next_begins", "ends_of_all", "behind_alike",
-    "number_of_items", "items_at_most", "folded_in_any_order",
+    "number_of_items", "items_at_most", "folded_in_any_order", "turned",
 }  # fmt: skip
 
 
@@ -147,6 +147,19 @@ def test_a_law_of_lists_of_lists_holds(law: Callable[..., Expr]) -> None:
     instance = law((a, b), whole, e) if law is laws.joined_block else law((a, b), whole)
     for x, y, at in itertools.product(LISTS, LISTS, ITERATIONS):
         assert valued(instance, {a: x, b: y, whole: x + y, e: at}), (x, y, at)
+
+
+def test_a_table_goes_by_rows_through_what_it_has_by_columns() -> None:
+    """Each once: where the items of all places are those of the places turned, all are folded."""
+    rows, columns, place = (integer(smt.Int(Symbol("fixed", n))) for n in ("rows", "columns", "place"))
+    one, other = (smt.Const(Symbol("fixed", n), laws.VALUE) for n in ("one", "other"))
+    instance = laws.turned(rows, columns, place, one, other, smt.Bool(Symbol("fixed", "same")))
+    told = {rows.term: 2, columns.term: 3, place.term: 4, one: 0, smt.Bool(Symbol("fixed", "same")): False}
+    assert valued(instance, told | {other: 1})  # one item that differs is enough
+    assert not valued(instance, told | {other: 0})
+    for n, m in itertools.product(range(1, 6), repeat=2):
+        turned = [p % m * n + p // m for p in range(n * m)]
+        assert sorted(turned) == list(range(n * m)), (n, m)
 
 
 def test_lists_of_the_same_axes_have_the_same_iterations() -> None:

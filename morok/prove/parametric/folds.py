@@ -55,22 +55,40 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if inner is not None and same and over and r.part != "pattern" and one_fold(r):
         over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
     combine = _combining(r, folding, dtype)
+    if inner is not None and (inner.op, inner.dtype) == (folding, dtype) and not over and r.part != "pattern" and may_regroup(r):
+        at = _folded(
+            r, folding, dtype, inner.loops, inner.source, each * inner.neighbours, combine, table=(each, inner.neighbours)
+        )
+        return Vector(count, at)
     at = _folded(r, folding, dtype, over, x, each, combine)
     one = x.at if each.known == 1 else _folded(r, folding, dtype, [], x, each, combine)
     fold = Fold(folding, dtype, tuple(over), x, each, count, at, nothing(r, folding, dtype), combine, one)
     return Vector(count, at, fold=fold)
 
 
-def _folded(r: Reading, folding: str, dtype: str, over: Sequence[Loops], x: Vector, each: Integer, combine: Applicable) -> Lane:
-    """Lane by lane the fold of so many neighbours over loops, in whichever order these are named: a function of a sequence."""
+def _folded(
+    r: Reading,
+    folding: str,
+    dtype: str,
+    over: Sequence[Loops],
+    x: Vector,
+    each: Integer,
+    combine: Applicable,
+    table: tuple[Integer, Integer] | None = None,
+) -> Lane:
+    """Lane by lane the fold of so many neighbours over loops, in whichever order these are named: a function of a sequence. Of a
+    fold of folds `table` says how many it folds, and how many neighbours each of these has.
+    """
     f = _of_sequence(r, folding, dtype, over)
-    r.setting.nested[f] = (folding, dtype)
     if not over and may_regroup(r):
         r.setting.regrouped[f] = combine
 
     def at(e: Expr, lane: Integer) -> Expr:
         begin = integer(0) if each.same(x.count) else lane * each  # of one result there is one lane
-        return f(r.setting.tuple_of(each, lambda k: x.at(e, begin + k)))
+        made = f(r.setting.tuple_of(each, lambda k: x.at(e, begin + k)))
+        if table is not None and not r.setting.trying:
+            r.setting.tables[made] = table
+        return made
 
     return at
 
@@ -123,6 +141,8 @@ def _results(r: Reading, part: Any, parts: Parts, at: Any) -> Integer | None:
         below = r.type(part)
         if below is not None and r.lanes.is_open(below):
             each = r.setting.unknown("neighbours")
+            times = r.lanes.times(below, r.rule.type_of(at))
+            each = each if times is None else times * each
             r.setting.premise(each.term > 0)
             r.lanes.let(str(below.lanes), count * each)
         return count

@@ -10,7 +10,7 @@ from morok.prove.parametric import laws
 from morok.prove.parametric.integers import TIMES, Integer, integer, within
 from morok.prove.parametric.numbers import has_value, truth
 from morok.prove.parametric.quantified import every
-from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting, occurs
+from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.smt.graph import subterms
@@ -30,6 +30,7 @@ def close(s: Setting) -> None:
         _use(s, q, integer(0))
     for round_ in range(ROUNDS):
         before = len(s.laws)
+        _about_tables(s)
         if round_ < COMPARING:
             _about_tuples(s)
         _among_counts(s)
@@ -191,7 +192,8 @@ def _at_items_of_lanes(s: Setting) -> None:
 
 def _about_tuples(s: Setting) -> None:
     """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
-    several = [(t, of) for t, of in s.sequences.items() if of[0].known != 1]
+    spoken_of = set(s.terms())
+    several = [(t, of) for t, of in s.sequences.items() if of[0].known != 1 and t in spoken_of]
     if len(several) > MOST_TUPLES:
         raise Unsupported("more sequences than can be compared")
     for t, (length, item) in several:
@@ -275,25 +277,20 @@ def _about_fold(s: Setting, t: Expr) -> None:
             "A fold of combinations is the combination of the folds.",
             smt.Implies(length.term > 0, t == combine(t.data(left), t.data(right))),
         )
-    if one.head == "apply" and one.data is not t.data and s.nested.get(one.data) == s.nested[t.data]:
-        _fold_of_folds(s, t, one, place)
 
 
-def _fold_of_folds(s: Setting, t: Expr, one: Expr, place: Integer) -> None:
-    """A fold of folds over loops is the fold of all that they fold."""
-    length, item = s.sequences[t.args[0]]
-    each, _ = s.sequences[one.args[0]]
-    if occurs(place, each):
-        return
-
-    def at(p: Integer) -> Expr:
-        q, k = s.divided(p, each)
-        return s.sequences[item(q).args[0]][1](k)
-
-    s.instance(
-        "A fold of folds is the fold of all that they fold.",
-        smt.Implies(length.term > 0, t == one.data(s.tuple_of(length * each, at))),
-    )
+def _about_tables(s: Setting) -> None:
+    """Folds of folds, which go through a table row by row, and the folds that may go through it column by column."""
+    folds = [t for t in s.terms() if t.head == "apply" and any(t.data is table.data for table in s.tables)]
+    for by_rows, by_columns in itertools.product(list(s.tables), dict.fromkeys(folds)):
+        if by_rows.data is by_columns.data and by_rows is not by_columns and (by_rows, by_columns) not in s.turned:
+            s.turned.add((by_rows, by_columns))
+            rows, columns = s.tables[by_rows]
+            (_, item), (length, its_item) = (s.sequences[t.args[0]] for t in (by_rows, by_columns))
+            if length.same(rows * columns):
+                place = s.unknown("turned")
+                row, column = s.divided(place, columns)
+                s.law(laws.turned, rows, columns, place, item(place), its_item(column * rows + row), by_rows == by_columns)
 
 
 def _halve(s: Setting, t: Expr, m: Integer) -> Expr | None:

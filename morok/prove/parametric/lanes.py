@@ -23,6 +23,8 @@ class Lanes:
         self.known: dict[str, Integer] = {}
         self.stands: dict[str, str | int] = {}
         self.each: dict[str, S.Expr] = {}
+        self.multiples: dict[str, tuple[str | int, str]] = {}
+        self.stand_ins: dict[str, Integer] = {}
         for condition in conditions:
             self._learn(condition)
 
@@ -98,6 +100,14 @@ class Lanes:
                             self.each.setdefault(over.sequence.name, found)
             return
         match condition:
+            case S.ECompare(
+                ops=("==",),
+                operands=(
+                    S.EBinary(op="%", left=S.ECall(name="lanes", args=(S.EName(name=x),)), right=S.EBinary(op="*") as divisor),
+                    S.ENumber(value=0),
+                ),
+            ):
+                self._learn_multiple(x, divisor)
             case S.ECompare(ops=("==",), operands=(S.ECall(name="lanes", args=(S.EName(name=x),)), said)):
                 some = self._node(x)
                 match said:
@@ -106,6 +116,27 @@ class Lanes:
                             self._make_one(some.lanes, others.lanes)
                     case S.ENumber() if some is not None and isinstance(said.value, int) and said.value > 0:
                         self._make_one(some.lanes, int(said.value))
+
+    def times(self, ty: Ty, result: Ty) -> Integer | None:
+        """A number that a clause names, where a guard says that the lanes of a type are a multiple of it times those of another.
+        It is known before its value.
+        """
+        lanes, name = self.multiples.get(str(ty.lanes), ("", ""))
+        if not name or self._last(lanes) != self._last(result.lanes):
+            return None
+        return self.stand_ins.setdefault(name, integer(smt.Int(Symbol("variable", name))))
+
+    def _learn_multiple(self, x: str, divisor: S.EBinary) -> None:
+        """`lanes(x) % (m * k) == 0`, where m is the lanes of a node, and k is a name for what a helper returns."""
+        lets = [c for c in self.rule.syntax.clauses if isinstance(c, S.Let) and len(c.names) == 1]
+        values = {c.names[0]: c.value for c in lets}
+        match divisor:
+            case S.EBinary(left=S.EName(name=m), right=S.EName(name=k)):
+                match values.get(m), values.get(k):
+                    case S.ECall(name="lanes", args=(S.EName(name=y),)), S.ECall(name=helper) if helper in self.rule.externs:
+                        some, others = self._node(x), self._node(y)
+                        if some is not None and others is not None:
+                            self.multiples[str(some.lanes)] = (others.lanes, k)
 
     def _make_one(self, some: str | int, others: str | int) -> None:
         a, b = self._last(some), self._last(others)

@@ -167,6 +167,12 @@ def items_at_most(
     return smt.Or(unlike, smt.And(before, behind))
 
 
+def turned(rows: Integer, columns: Integer, place: Integer, one: Expr, other: Expr, same: Expr) -> Expr:
+    """A table is folded row by row, and so column by column; or at one place there is one item for another."""
+    inside = within(place, 0, rows * columns)
+    return smt.Implies(smt.And(rows.term > 0, columns.term > 0), smt.Or(smt.And(inside, smt.Not(one == other)), same))
+
+
 # places
 
 

@@ -41,6 +41,7 @@ from morok.prove.parametric.values import (
     Shared,
     Statement,
     Vector,
+    number,
     splat,
     vector,
 )
@@ -140,7 +141,10 @@ class Reading:
 
     def let(self, clause: S.Let) -> None:
         value = self.value(clause.value)
-        if len(clause.names) == 1:
+        if clause.names[0] in self.lanes.stand_ins:
+            self.names[clause.names[0]] = known = self.lanes.stand_ins[clause.names[0]]
+            self.setting.premise(known.term == number(value).term)
+        elif len(clause.names) == 1:
             self.names[clause.names[0]] = value
         elif isinstance(value, tuple) and len(value) == len(clause.names):
             self.names |= dict(zip(clause.names, value, strict=True))

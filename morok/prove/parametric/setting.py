@@ -96,6 +96,8 @@ class Setting:
     joined      the lists of axes that are several lists, with these
     boundaries  where a vector begins behind others
     threads     the axes that are ranges which the hardware runs
+    tables      the folds of folds, with how many there are, and of how many items; `turned`: of which it has been said that they
+                may go through these in another order
     widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
     """
@@ -136,9 +138,10 @@ class Setting:
         self.boundaries: list[Integer] = []
         self.regrouped: dict[Applicable, Applicable] = {}
         self.over_axes: dict[Expr, dict[tuple[Expr, Expr], Callable[[Expr], Expr]]] = {}
+        self.tables: dict[Expr, tuple[Integer, Integer]] = {}
+        self.turned: set[tuple[Expr, Expr]] = set()
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
-        self.nested: dict[Applicable, tuple[str, str]] = {}
         self.numbers = {0, 1}
         self.compared_tuples: set[tuple[Expr, Expr]] = set()
         self.commutative: set[Applicable] = set()
@@ -257,7 +260,11 @@ class Setting:
         atom = r.product
         if atom is None or len(atom) != 1 or atom[0].head != "apply" or atom[0].data is not laws.REMAINDER:
             return
-        q, rest = self.polynomial(atom[0].args[0]).divided_by(n)
+        whole, divisor = (self.polynomial(a) for a in atom[0].args)
+        m, others = divisor.divided_by(n)
+        if m.terms and not others.terms:
+            self.law(laws.quotient_below, r, m, n)
+        q, rest = whole.divided_by(n)
         if q.terms:
             self.law(laws.quotient_of_sum, q, n, rest)
             self.law(laws.small, rest, n)
