@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
@@ -238,11 +239,17 @@ def at_once(x: UOp, w: Widths) -> int:
 
 
 @helper
-def one_by_one(x: UOp, wanted: Sequence[int], w: Widths) -> int:
-    """1 if lanes of vectors side by side are taken from each of these, else 0. Only as many as are computed at once: more are
-    never wanted together. Vectors from memory can stay as they are, nothing is computed of their lanes: stage 19 takes them.
+def sections(x: UOp, wanted: Sequence[int], w: Widths) -> tuple[list[int], list[int]] | None:
+    """Where in what is wanted the lanes of one of the vectors side by side begin and end, and which vectors these are. Only of as
+    many lanes as are computed at once: more are never wanted together. None for vectors from memory: nothing is computed of their
+    lanes, and stage 19 takes them.
     """
-    return int(len(wanted) <= arithmetic_lanes(w.target) and any(s.op is not _LOAD for s in x.src))
+    if len(wanted) > arithmetic_lanes(w.target) or all(s.op is _LOAD for s in x.src):
+        return None
+    ends = list(accumulate(s.dtype.count for s in x.src))
+    of = [bisect_right(ends, lane) for lane in wanted]
+    begins = [k for k in range(len(of)) if k == 0 or of[k] != of[k - 1]]
+    return [*begins, len(of)], [of[k] for k in begins]
 
 
 @helper

@@ -117,6 +117,7 @@ NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with"}
 OF_THEIR_OWN = {  # with models of their own, below
     "inside_its_part", "part_of_lane", "place_told", "part_begins", "next_begins", "ends_of_all", "behind_alike",
     "number_of_items", "items_at_most", "folded_in_any_order", "turned",
+    "sum_of_differences",
 }  # fmt: skip
 
 
@@ -229,6 +230,16 @@ def test_where_vectors_begin_behind_those_before() -> None:
             of = next((q for q, n in enumerate(counts) if firsts[q] <= at < firsts[q] + n), 99)
             its = known | {lane: at, start: firsts.get(of, 94), first: firsts.get(of, 93)}
             assert holds(laws.part_begins(lane, total, start, first), its)
+
+
+def test_vectors_begin_where_a_sequence_is_whose_differences_their_lanes_are() -> None:
+    k, length, first, then, before = (integer(smt.Int(Symbol("fixed", n))) for n in ("k", "length", "first", "then", "before"))
+    instance = laws.sum_of_differences(k, length, first, then, before)
+    for c in itertools.product(range(4), repeat=4):
+        counts = [b - a for a, b in itertools.pairwise(c)]
+        for at in range(-1, 6):
+            begin = sum(counts[:at]) if 0 <= at <= 3 else 99
+            assert holds(instance, {k: at, length: 3, first: begin, then: c[at] if 0 <= at <= 3 else 0, before: c[0]}), (c, at)
 
 
 def test_vectors_behind_others_of_the_same_lanes_are_not_said_to_begin_elsewhere() -> None:

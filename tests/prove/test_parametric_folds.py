@@ -6,7 +6,7 @@ import pytest
 
 from morok.rewrite.library import rules_dir
 from tests.prove.every_size import shown
-from tests.prove.test_parametric_launch import named
+from tests.prove.test_parametric_library import named
 
 TEXT = (rules_dir() / "loops" / "accumulate.rules").read_text()
 BEGIN, END = (TEXT.index(name) for name in ("partial: n @", "pieces: n @"))

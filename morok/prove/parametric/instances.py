@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
@@ -223,6 +224,8 @@ def _about_parts(s: Setting, terms: list[Expr]) -> None:
         for lane, k in itertools.product(lanes, vectors):
             told = (integer(p.part(lane.term)), integer(p.start(lane.term)), integer(p.first(k.term)))
             s.law(laws.part_of_lane, lane, k, p.length, p.total, p.count(k), told)
+        if p.differences is not None:
+            _about_differences(s, p, p.differences, lanes)
         if p.alike is not None:
             _about_alike(s, p, p.alike, lanes)
             for t in applied:
@@ -230,6 +233,15 @@ def _about_parts(s: Setting, terms: list[Expr]) -> None:
                     for a, b in itertools.permutations(map(s.polynomial, t.args)):
                         for factor in (b, p.length - 1 - b, p.length - 2 - b) if a.same(p.alike) else (b,):
                             s.law(laws.sign_of_product, a, factor)
+
+
+def _about_differences(s: Setting, p: Joined, c: Callable[[Integer], Integer], lanes: list[Integer]) -> None:
+    """Where vectors begin whose lanes are the differences of a sequence."""
+    s.law(laws.ends_of_all, p.length, p.total, p.begin(integer(0)), p.begin(p.length))
+    for lane in lanes:
+        s.law(laws.part_begins, lane, p.total, integer(p.start(lane.term)), p.begin(integer(p.part(lane.term))))
+    for k in (p.length, *(integer(p.part(lane.term)) for lane in lanes)):
+        s.law(laws.sum_of_differences, k, p.length, p.begin(k), c(k), c(integer(0)))
 
 
 def _about_alike(s: Setting, p: Joined, each: Integer, lanes: list[Integer]) -> None:

@@ -147,6 +147,11 @@ def behind_alike(k: Integer, length: Integer, each: Integer, first: Integer, oth
     return smt.Implies(within(k, 0, length + 1), smt.Or(unlike, first.term == (k * each).term))
 
 
+def sum_of_differences(k: Integer, length: Integer, first: Integer, then: Integer, before: Integer) -> Expr:
+    """0 <= k <= length: vectors whose lanes are the differences of a sequence begin where this is more than at first."""
+    return smt.Implies(within(k, 0, length + 1), first.term == (then - before).term)
+
+
 def number_of_items(count: Integer, length: Integer) -> Expr:
     """Of a sequence no more items than it has are counted."""
     return smt.Implies(length.term >= 0, within(count, 0, length + 1))

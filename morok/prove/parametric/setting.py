@@ -53,6 +53,7 @@ class Joined:
     total         the number of lanes of all
     part, start   the vector that a lane is of, and the lane that this one begins with, as functions of the lane
     first         the lane that a vector begins with, as a function of its number
+    differences   of which function their lanes are the differences; None where nothing looks like that
     alike         how many lanes all but the last one may have; None where nothing looks like that
     compared      the vectors of which it has been said that they are behind such, or are not
     """
@@ -64,6 +65,7 @@ class Joined:
     start: Applicable
     first: Applicable
     alike: Integer | None = None
+    differences: Callable[[Integer], Integer] | None = None
     compared: set[Expr] = field(default_factory=set)
 
     def begin(self, k: Integer) -> Integer:
@@ -361,11 +363,11 @@ class Setting:
     def parts_behind_one_another(self, length: Integer, count: Callable[[Integer], Integer]) -> Joined:
         with self.anywhere() as place:
             one = count(place)
-            key, alike = (length.term, one.term), self._alike(place, one)
+            key, alike, differences = (length.term, one.term), self._alike(place, one), _differences(self, place, one)
         if key not in self.parts:
             total = self.unknown("lanes of all")
             part, start, first = (smt.Function(self.symbol(what), INT, INT) for what in ("part", "start", "first"))
-            self.parts[key] = Joined(length, count, total, part, start, first, alike)
+            self.parts[key] = Joined(length, count, total, part, start, first, alike, differences)
             self.premises += [smt.Implies(length.term == 0, total.term == 0), total.term >= 0]
         return self.parts[key]
 
@@ -492,3 +494,15 @@ def occurs(unknown: Integer, where: Integer) -> bool:
     """Truth of a term of one number standing in the other."""
     terms = {id(f) for m in unknown.terms for f in m}
     return any(id(t) in terms for t in subterms([f for m in where.terms for f in m]))
+
+
+def _differences(s: Setting, place: Integer, count: Integer) -> Callable[[Integer], Integer] | None:
+    """The function c of a place, where a number there is c(place + 1) - c(place)."""
+    terms = {c: m[0] for m, c in count.terms.items() if len(m) == 1}
+    if len(count.terms) != 2 or terms.keys() != {1, -1}:
+        return None
+    following, here = terms[1], terms[-1]
+    f = here.data
+    if here.head != "apply" or following.head != "apply" or following.data is not f or here.args != (place.term,):
+        return None
+    return (lambda k: integer(f(k.term))) if s.polynomial(following.args[0]).same(place + 1) else None

@@ -1,4 +1,4 @@
-"""Proofs at every size of what the hardware runs, and of stores in branches."""
+"""Proofs at every size of rules of the library, and none of their false twins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.prove.every_size import shown
 
 HERE = Path(__file__).parent
 FILES = {"gpudims": "target/gpudims", "launch": "target/gpudims", "branches": "target/branches"}
-FILES["group_for_reduce"] = "vector/expand"
+FILES |= {"group_for_reduce": "vector/expand", "cut_lanes": "vector/devectorize"}
 WAITED = "Index(After(b, Barrier(End(Store(Index(b, at), s), t))), subst(at, t, q))"
 TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k] for k in 0..len(is)], gate: And(g, Eq(r, 0))"
 
@@ -59,6 +59,16 @@ TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k]
         *(("group_for_reduce.shared", f"    ensures {promise}\n", "") for promise in (
             "free_of(s, b)", "told_apart(at, s, t)", "renames(q, t)", "free_of(s, q)", "free_of(at, q)",
         )),
+        ("cut_lanes.parts", "[is[k] - begin[of[q]] for k", "[is[k] for k"),
+        ("cut_lanes.parts", "Cat(Gep(xs[of[q]], ", "Cat(Gep(xs[q], "),
+        ("cut_lanes.parts", "in cuts[q]..cuts[q + 1]]) for q in 0..len(of))", "in cuts[q]..cuts[q + 1]]) for q in 0..len(of) - 1)"),
+        ("cut_lanes.parts", "begin[of[q]] <= is[k] and is[k] < begin[of[q] + 1]", "begin[of[q]] <= is[k]"),
+        ("cut_lanes.parts", "begin[of[q]] <= is[k] and is[k] < begin[of[q] + 1]", "is[k] < begin[of[q] + 1]"),
+        ("cut_lanes.parts", "begin[of[q] + 1] for k in 0..len(is))", "begin[of[q] + 1] for k in 0..min(8, len(is)))"),
+        ("cut_lanes.parts", " and cuts[0] == 0 ", " "),
+        ("cut_lanes.parts", " and cuts[len(cuts) - 1] == len(wanted)", ""),
+        ("cut_lanes.parts", "cuts[q] < cuts[q + 1] and ", ""),
+        ("cut_lanes.parts", "    ensures len(of) + 1 == len(cuts)\n", ""),
     ],
 )  # fmt: skip
 def test_a_rule_is_shown_and_its_false_twin_is_not(name: str, old: str, new: str) -> None:
