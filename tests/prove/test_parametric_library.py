@@ -61,7 +61,7 @@ TURNED = "    => Store { index: Index { buffer: b, indices: [is[len(is) - 1 - k]
         )),
         ("cut_lanes.parts", "[is[k] - begin[of[q]] for k", "[is[k] for k"),
         ("cut_lanes.parts", "Cat(Gep(xs[of[q]], ", "Cat(Gep(xs[q], "),
-        ("cut_lanes.parts", "in cuts[q]..cuts[q + 1]]) for q in 0..len(of))", "in cuts[q]..cuts[q + 1]]) for q in 0..len(of) - 1)"),
+        ("cut_lanes.parts", "cuts[q + 1]]) for q in 0..len(of))", "cuts[q + 1]]) for q in 0..len(of) - 1)"),
         ("cut_lanes.parts", "begin[of[q]] <= is[k] and is[k] < begin[of[q] + 1]", "begin[of[q]] <= is[k]"),
         ("cut_lanes.parts", "begin[of[q]] <= is[k] and is[k] < begin[of[q] + 1]", "is[k] < begin[of[q] + 1]"),
         ("cut_lanes.parts", "begin[of[q] + 1] for k in 0..len(is))", "begin[of[q] + 1] for k in 0..min(8, len(is)))"),
