@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.extent import merged, plural, texts
@@ -14,11 +15,12 @@ from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, evaluated, read, searched
-from morok.prove.encoding.accesses import AccessEncoder, about_lanes
+from morok.prove.encoding.accesses import AccessEncoder
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.launched import LaunchEncoder, about_launches
+from morok.prove.encoding.launched import LaunchEncoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
-from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
+from morok.prove.encoding.unrolling import UnrollingEncoder
+from morok.prove.forms import about_axes, about_lanes, about_launches, folds_lanes
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
@@ -90,25 +92,29 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
 
 
 def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
-    """The proof of a rule: of one about tensors for all ranks and sizes at once where that can be, else instance by instance."""
-    if not (about_tensors(rule) and decided_at_any_rank(rule, progress)):
+    """The proof of a rule: of one about structure for all sizes at once where that can be, else instance by instance."""
+    if not (built_in(rule.dialect) and not lanewise(rule) and decided_at_every_size(rule, progress)):
         prove_instances(rule, theory, progress)
 
 
-def decided_at_any_rank(rule: CheckedRule, progress: Progress) -> bool:
-    """Truth of a rule about tensors being refuted by one of a few hundred graphs; or proved, where some of these are met: nothing
-    else shows that its pattern and its guards can hold together.
+def decided_at_every_size(rule: CheckedRule, progress: Progress) -> bool:
+    """Truth of a rule being proved at every size, or refuted by a graph.
+
+    A proof counts where the interpreter agrees: the rule is fired on graphs of small and large sizes, and changes the value of
+    none. Some of these must be met, as nothing else shows that its pattern and its guards can hold together.
     """
-    progress.refuted, met = evaluated(rule)
-    if progress.refuted is not None:
-        return True
     before = len(progress.obligations)
-    if not met or not parametric_proof(rule, progress.ask).holds:
-        del progress.obligations[before:]
-        return False
-    progress.covered["tensors"] = ["every dtype"]
-    progress.everywhere = ("axes", "elements")
-    return True
+    holds = parametric_proof(rule, progress.ask).holds
+    tensors = about_tensors(rule)
+    met = False
+    if holds or tensors:
+        progress.refuted, met = evaluated(rule)
+    if progress.refuted is None and holds and met:
+        progress.covered["tensors" if tensors else "terms"] = ["every dtype"]
+        progress.everywhere = ("axes", "elements") if tensors else ("lanes", "items", "axes", "iterations")
+        return True
+    del progress.obligations[before:]
+    return progress.refuted is not None
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
@@ -126,7 +132,6 @@ def alike(rule: CheckedRule) -> list[list[Instance]]:
 
     Of a rule that looks at no dtype one stands for all.
     """
-    from morok.prove.encoding.monoid import folds_lanes
 
     if looks_at_no_dtype(rule):
         return [[rule.instances[0]]]
@@ -208,7 +213,7 @@ def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[An
     if looks_at_no_dtype(rule):
         yield theory.terms()
         return
-    from morok.prove.encoding.monoid import ENCODING, folds_lanes
+    from morok.prove.encoding.monoid import ENCODING
 
     if folds_lanes(rule):
         yield ENCODING
@@ -386,7 +391,7 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
     if looks_at_no_dtype(rule):
         return [LaunchEncoder if about_launches(rule) else UnrollingEncoder if about_axes(rule) else AccessEncoder]
-    from morok.prove.encoding.monoid import MonoidEncoder, folds_lanes
+    from morok.prove.encoding.monoid import MonoidEncoder
 
     if folds_lanes(rule):
         return [MonoidEncoder]

@@ -10,7 +10,7 @@ from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
 from morok.marks import trust
 from morok.prove import obligations
-from morok.prove.encoding.launched import about_launches
+from morok.prove.forms import about_launches
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.trust import sieve
 

@@ -17,25 +17,23 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete, compiled
 from morok.dsl.extent import Extent
 from morok.dsl.values import FAILURES, OutOfBudget, Steps
 from morok.prove.encoding import unrolled as U
-from morok.prove.encoding.obligation import Inapplicable, OutOfSteps, mentions_maybe_invalid
+from morok.prove.encoding.obligation import Inapplicable, OutOfSteps
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.sizes import Sizes, Tried, numbers
 from morok.prove.encoding.unrolled import ANYWHERE, IllFormed, Statement, Term, Vector
-from morok.prove.encoding.unrolling import Difference, Reading, UnrollingEncoder, about_axes, same_lanes
+from morok.prove.encoding.unrolling import Difference, Reading, UnrollingEncoder, same_lanes
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import FALSE
 from morok.prove.symbol import Symbol
 
 SOME: Final = numbers(1, 2, 3)  # lanes that a Gep names
-ROOTS: Final = frozenset({"Gep", "Cat", "Index", "Load", "Store"})
 LANES: Final = numbers(1, 2, 3)
 MANY: Final = numbers(0, 1, 2, 3)  # operands of a sequence
 PARTS: Final = numbers(1, 2)  # lanes of each of these
@@ -51,20 +49,6 @@ NESTED: Final = tuple(
 
 
 LISTS: Final = Tried(FLAT + NESTED, Extent("numbers", "", 0, MOST, ((0, MOST - 1),)))
-
-
-def about_lanes(rule: CheckedRule) -> bool:
-    """True if a rule takes lanes apart or joins them, looking at no value and no dtype."""
-    if not built_in(rule.dialect) or about_axes(rule) or root(rule.syntax.pattern) not in ROOTS:
-        return False
-    types = (getattr(at, "type", None) for at in S.walk(rule.syntax.pattern))
-    return bool(rule.externs) or any(isinstance(t, S.TUnion) and mentions_maybe_invalid(t) for t in types)
-
-
-def root(p: S.Pattern) -> str:
-    while isinstance(p, S.PBind):
-        p = p.inner
-    return p.op if isinstance(p, S.PStruct) else p.ops[0] if isinstance(p, S.POp) else ""
 
 
 class AccessEncoder(UnrollingEncoder):
@@ -448,6 +432,3 @@ def numbers_in(e: S.Expr, names: dict[str, Any]) -> bool:
         return all(isinstance(compiled(said)({**names, c.names[0]: k}, steps), int) for k in compiled(c.sequence)(names, steps))
     except (*FAILURES, TypeError):
         return False
-
-
-__all__ = ["AccessEncoder", "about_lanes"]

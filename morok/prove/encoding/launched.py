@@ -12,22 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from morok.dialect import built_in
 from morok.dsl import syntax as S
-from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extent
-from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.sizes import Sizes, Tried
 from morok.prove.encoding.unrolled import IllFormed, Statement, Term, Vector
 from morok.prove.encoding.unrolling import Reading, UnrollingEncoder, closed_by
 from morok.prove.kinds import ANY_FOLD
-from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.term import Unsupported
 from morok.prove.symbol import Symbol
 
-FACTS: Final = frozenset({"launched", "counts", "told_apart", "renames"})
 SINGLE: Final = U.AXES[0][0] - 1  # the axis that a launched range of one iteration is
 _TRIED: Final = Extent("launched", "", 0, len(U.AXES), U.AXES)
 LOOPS: Final = Tried((*U.AXES, (SINGLE, 1), None), _TRIED)  # None: a range that is not launched
@@ -37,13 +32,6 @@ TRUE, FALSE = U.TERMS.always("true"), U.TERMS.always("false")
 NOWHERE: Final = U.TERMS.always("nowhere")  # a place behind a gate that is closed
 MAKES: Final = ("counts", "renames", "told_apart")  # of helpers' contracts: what says what a result is
 COMPUTED: Final = frozenset({"Add", "Sub", "Mul", "Idiv", "Mod", "Eq", "Ne", "Lt", "Le", "Gt", "Ge"})
-
-
-@once_a_rule
-def about_launches(rule: CheckedRule) -> bool:
-    """True if a rule asks what the hardware runs, itself or in its helpers' contracts. Then it looks at no dtype."""
-    asked = [*rule.syntax.clauses, *(c for e in rule.externs.values() for c in e.ensures)]
-    return built_in(rule.dialect) and any(not FACTS.isdisjoint(names_in(c)) for c in asked)
 
 
 class Inside(tuple[int, ...]):
@@ -458,6 +446,3 @@ def _arguments_of(e: Any, name: str) -> Iterator[S.EName]:
         if isinstance(at, S.ECall) and at.name == name:
             yield from (a for a in at.args if isinstance(a, S.EName))
         todo += S.children(at)
-
-
-__all__ = ["LaunchEncoder", "about_launches"]

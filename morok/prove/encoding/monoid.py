@@ -21,9 +21,7 @@ from typing import Any, Final
 
 from morok.dialect import OpInfo
 from morok.dsl import syntax as S
-from morok.dsl.checked import CheckedRule
 from morok.prove import smt
-from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.encoding.facts import REDUCTIONS
 from morok.prove.encoding.folds import OF_TRUTHS
 from morok.prove.encoding.obligation import Inapplicable, Obligation
@@ -31,6 +29,7 @@ from morok.prove.encoding.operands import called
 from morok.prove.encoding.places import Buffer
 from morok.prove.encoding.sizes import numbers
 from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.forms import reduction_of
 from morok.prove.kinds import ANY_FOLD, Made, Node, OpName
 from morok.prove.meanings import solver_function
 from morok.prove.rule_syntax import canonical, names_in
@@ -55,25 +54,6 @@ class Later:
     """A node that a `let` names: it is read where it is used, at the iteration that it is used in."""
 
     e: S.Expr
-
-
-@once_a_rule
-def folds_lanes(rule: CheckedRule) -> bool:
-    """True if a rule is about a Reduce that may have other lanes than its source, and its clauses ask for lanes."""
-    found = reduction_of(rule.syntax.pattern)
-    if found is None or not any("lanes" in names_in(c) for c in rule.syntax.clauses):
-        return False
-    source = next((f.value for f in found.fields if f.name == "src"), None)
-    name = source.name if isinstance(source, S.PVar) else "src"
-    there = rule.types.get(id(source)) or (rule.bindings[name].type if name in rule.bindings else None)
-    own = rule.types.get(id(found))
-    return own is None or there is None or own.lanes != there.lanes
-
-
-def reduction_of(p: S.Pattern) -> S.PStruct | None:
-    while isinstance(p, S.PBind):
-        p = p.inner
-    return p if isinstance(p, S.PStruct) and p.op == "Reduce" else None
 
 
 class MonoidEncoder(StructureEncoder):

@@ -107,10 +107,3 @@ def reads_lanes(rule: CheckedRule) -> bool:
     """True if a rule names the values of a vector constant, which one lane cannot stand for."""
     constants = (at for at in S.walk(rule.syntax.pattern) if isinstance(at, S.PConst))
     return any(at.kind in ("vconst", "anyconst") and at.name is not None for at in constants)
-
-
-def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:
-    """True if a constraint says `index?`: only then does a variable match nodes that may be Invalid."""
-    if isinstance(t, S.TMaybeInvalid):
-        return True
-    return t is not None and any(mentions_maybe_invalid(c) for c in S.children(t))

@@ -10,11 +10,11 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.dsl.concrete import Concrete
 from morok.prove.encoding import unrolled as U
-from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.sizes import Sizes, Tried
 from morok.prove.encoding.unrolled import Axes, IllFormed, Statement, Vector
+from morok.prove.forms import asks_for_axes, conjuncts
 from morok.prove.kinds import Parts
 from morok.prove.semantics.term import Unsupported
 from morok.prove.symbol import Symbol
@@ -310,11 +310,6 @@ def says_free(condition: S.Expr) -> bool:
         return isinstance(condition, S.ECall) and condition.name in ("free_of_axes", "free_of")
     over = condition.args[0]
     return isinstance(over, S.EComprehension) and all(says_free(c) for c in conjuncts(over.body))
-
-
-def asks_for_axes(rule: S.Rule) -> bool:
-    """True if a rule asks of nodes whether they are unrolled."""
-    return any(isinstance(at, S.ECall) and at.name in ("axes", "inside") for at in S.walk(rule.target, *rule.clauses))
 
 
 def promised(extern: S.Extern, arguments: tuple[Any, ...], sizes: Sizes) -> list[Any]:

@@ -8,26 +8,22 @@ sequence of axes that its contract admits is tried.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.values import FAILURES, OutOfBudget
-from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.encoding import unrolled as U
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps
 from morok.prove.encoding.operands import called
 from morok.prove.encoding.sizes import Sizes
 from morok.prove.encoding.unrolled import IllFormed, Statement, Vector
-from morok.prove.encoding.unrolled_reading import Memo, UnrolledReading, asks_for_axes
+from morok.prove.encoding.unrolled_reading import Memo, UnrolledReading
+from morok.prove.forms import VECTOR_AXES
 from morok.prove.kinds import ANY_FOLD
-from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported, both, either
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
-
-OPS: Final = frozenset({"Unroll", "Contract"})
 
 
 class Difference(NamedTuple):
@@ -40,15 +36,6 @@ class Difference(NamedTuple):
     pattern: str
     target: str
     plain: bool = True
-
-
-VECTOR_AXES: Final = ("Upcast", "Unroll")
-
-
-@once_a_rule
-def about_axes(rule: CheckedRule) -> bool:
-    """True if a rule is about unrolled axes. Then it looks at no dtype."""
-    return built_in(rule.dialect) and (not OPS.isdisjoint(ops_of(rule)) or asks_for_axes(rule.syntax))
 
 
 class UnrollingEncoder:
@@ -310,4 +297,4 @@ def same_effects(pattern: list[U.Term], target: list[U.Term]) -> list[Difference
     return found
 
 
-__all__ = ["Difference", "Reading", "UnrollingEncoder", "about_axes", "same_lanes"]
+__all__ = ["Difference", "Reading", "UnrollingEncoder", "same_lanes"]
