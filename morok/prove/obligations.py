@@ -17,9 +17,7 @@ from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, evaluated, read, searched
 from morok.prove.encoding.accesses import AccessEncoder
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.launched import LaunchEncoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
-from morok.prove.encoding.unrolling import UnrollingEncoder
 from morok.prove.forms import about_axes, about_lanes, about_launches, folds_lanes
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
@@ -93,59 +91,46 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
 
 def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
     """The proof of a rule: of one about structure for all sizes at once where that can be, else instance by instance."""
-    if not (built_in(rule.dialect) and not lanewise(rule) and decided_at_every_size(rule, progress)):
+    if not built_in(rule.dialect) or lanewise(rule):
+        prove_instances(rule, theory, progress)
+        return
+    why = decided_at_every_size(rule, progress)
+    if why and (about_axes(rule) or about_launches(rule) or folds_lanes(rule)):
+        progress.unknown.append(f"at every size: {why}")
+    elif why:
         prove_instances(rule, theory, progress)
 
 
-def decided_at_every_size(rule: CheckedRule, progress: Progress) -> bool:
-    """Truth of a rule being proved at every size, or refuted by a graph.
+def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
+    """The reason why a rule is not proved at every size; nothing where it is, or where a graph refutes it.
 
     A proof counts where the interpreter agrees: the rule is fired on graphs of small and large sizes, and changes the value of
     none. Some of these must be met, as nothing else shows that its pattern and its guards can hold together.
     """
     before = len(progress.obligations)
-    holds = parametric_proof(rule, progress.ask).holds
+    proof = parametric_proof(rule, progress.ask)
     tensors = about_tensors(rule)
     met = False
-    if holds or tensors:
+    if proof.holds or tensors:
         progress.refuted, met = evaluated(rule)
-    if progress.refuted is None and holds and met:
+    if progress.refuted is None and proof.holds and met:
         progress.covered["tensors" if tensors else "terms"] = ["every dtype"]
         progress.everywhere = ("axes", "elements") if tensors else ("lanes", "items", "axes", "iterations")
-        return True
+        return ""
     del progress.obligations[before:]
-    return progress.refuted is not None
+    return "" if progress.refuted is not None else proof.why or "no graph is found on which it fires"
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
-    for instance, *others in alike(rule):
+    for instance in rule.instances[:1] if looks_at_no_dtype(rule) else rule.instances:
         prove_instance(rule, instance, theory, progress)
-        for labels in (progress.excluded, *progress.covered.values()):
-            if label(rule, instance) in labels:
-                labels.extend(label(rule, i) for i in others)
         if progress.refuted is not None or progress.refusal or len(progress.unknown) >= ENOUGH_UNKNOWN:
             break
 
 
-def alike(rule: CheckedRule) -> list[list[Instance]]:
-    """The instances of a rule, those together that one proof serves: what folds in any monoid folds at every dtype of numbers.
-
-    Of a rule that looks at no dtype one stands for all.
-    """
-
-    if looks_at_no_dtype(rule):
-        return [[rule.instances[0]]]
-    if not folds_lanes(rule):
-        return [[i] for i in rule.instances]
-    kinds: dict[bool, list[Instance]] = {}
-    for i in rule.instances:
-        kinds.setdefault("bool" in i.dtypes.values(), []).append(i)
-    return list(kinds.values())
-
-
 def looks_at_no_dtype(rule: CheckedRule) -> bool:
     """True if a rule is read by terms, so that one reading serves every dtype."""
-    return about_axes(rule) or about_lanes(rule) or about_launches(rule)
+    return about_lanes(rule)
 
 
 def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
@@ -212,11 +197,6 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
     if looks_at_no_dtype(rule):
         yield theory.terms()
-        return
-    from morok.prove.encoding.monoid import ENCODING
-
-    if folds_lanes(rule):
-        yield ENCODING
         return
     dtypes = sorted({*instance.dtypes.values(), *(t.element for t in rule.types.values() if t.fixed)})
     numeric = any(isinstance(c, S.If) or not _is_eval(c.value) for c in rule.syntax.clauses)
@@ -390,11 +370,7 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
 def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
     if looks_at_no_dtype(rule):
-        return [LaunchEncoder if about_launches(rule) else UnrollingEncoder if about_axes(rule) else AccessEncoder]
-    from morok.prove.encoding.monoid import MonoidEncoder
-
-    if folds_lanes(rule):
-        return [MonoidEncoder]
+        return [AccessEncoder]
     found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):
