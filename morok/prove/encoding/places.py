@@ -25,14 +25,11 @@ OPAQUE: Final = frozenset({"any", "void"})
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Storage: where `inside` holds of an index vector there is an element. `of` names the tensor that it is in another shape,
-    `behind` what it is once a statement is done.
-    """
+    """Storage: where `inside` holds of an index vector there is an element. `behind` is what it is once a statement is done."""
 
     name: Symbol
     dtype: str
     shape: tuple[Expr, ...] | None = None
-    of: Symbol | None = None
     behind: Stored | None = None
 
 
