@@ -81,8 +81,6 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     smaller = _smaller(rule, instance, o, bindings, where)
     if smaller is not None:
         return smaller
-    if o.shown is not None:
-        return Counterexample(where, bindings, *o.shown, fired(rule, instance, bindings))
     if o.pattern is None or o.target is None:
         return Counterexample(where, bindings, None, None, fired(rule, instance, bindings))
     lhs, rhs = value_in(rule, world, model, o.pattern), value_in(rule, world, model, o.target)

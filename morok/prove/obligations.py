@@ -11,14 +11,14 @@ from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.extent import merged, plural, texts
+from morok.marks import trusted
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, evaluated, read, searched
-from morok.prove.encoding.accesses import AccessEncoder
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
-from morok.prove.forms import about_axes, about_lanes, about_launches, folds_lanes
+from morok.prove.forms import about_axes, about_launches, folds_lanes
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
@@ -118,19 +118,19 @@ def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
         progress.everywhere = ("axes", "elements") if tensors else ("lanes", "items", "axes", "iterations")
         return ""
     del progress.obligations[before:]
-    return "" if progress.refuted is not None else proof.why or "no graph is found on which it fires"
+    if progress.refuted is not None:
+        return ""
+    if proof.holds and rule.externs and not trusted(str(rule.helpers)):
+        progress.final = False  # whoever trusts them may hear more
+        return "no helper of its is called to try it: `morok prove --trust-helpers` and load_rules(.., trust_helpers=True) do"
+    return proof.why or "no graph is found on which it fires"
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
-    for instance in rule.instances[:1] if looks_at_no_dtype(rule) else rule.instances:
+    for instance in rule.instances:
         prove_instance(rule, instance, theory, progress)
         if progress.refuted is not None or progress.refusal or len(progress.unknown) >= ENOUGH_UNKNOWN:
             break
-
-
-def looks_at_no_dtype(rule: CheckedRule) -> bool:
-    """True if a rule is read by terms, so that one reading serves every dtype."""
-    return about_lanes(rule)
 
 
 def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
@@ -167,8 +167,6 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
 
 def label(rule: CheckedRule, instance: Instance) -> str:
     """The instance in a word: its dtypes, or the dtypes that the rule itself names."""
-    if looks_at_no_dtype(rule):
-        return "every dtype"
     values = list(instance.dtypes.values())
     if not values:
         named = {t.element for t in rule.types.values() if t.fixed and t.element not in ("bool", "void", "any")}
@@ -195,9 +193,6 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
 
 
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
-    if looks_at_no_dtype(rule):
-        yield theory.terms()
-        return
     dtypes = sorted({*instance.dtypes.values(), *(t.element for t in rule.types.values() if t.fixed)})
     numeric = any(isinstance(c, S.If) or not _is_eval(c.value) for c in rule.syntax.clauses)
     yield from theory.attempts(frozenset(ops_of(rule)), dtypes, numeric, "reassoc" in rule.syntax.assuming)
@@ -369,8 +364,6 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
 @once_a_rule
 def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
-    if looks_at_no_dtype(rule):
-        return [AccessEncoder]
     found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):
