@@ -81,7 +81,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
 def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
     """The proof at every size of what was shown at some sizes, where it was met: it has no extents."""
     before = len(progress.obligations)
-    if parametric_proof(rule, progress.ask).holds:
+    if progress.beyond and parametric_proof(rule, progress.ask).holds:
         beyond = list(progress.extents)
     else:
         del progress.obligations[before:]
@@ -109,6 +109,7 @@ def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
     """
     before = len(progress.obligations)
     proof = parametric_proof(rule, progress.ask)
+    progress.beyond = proof.holds
     tensors = about_tensors(rule)
     met = False
     if proof.holds or tensors:
