@@ -12,7 +12,6 @@ from typing import Any, Final
 import pytest
 
 from morok.dsl import check, emit_extents, emit_values, matching, resolve, slots, tree, values
-from morok.dsl.instance import Instance
 from morok.ir.dialect import MOROK
 from morok.prove import foreign, obligations, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
@@ -181,11 +180,6 @@ def items_of_folds_regrouped(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(obligations, "evaluated", lambda rule: (None, True))
 
 
-def folds_of_floats_in_any_firing(patch: pytest.MonkeyPatch) -> None:
-    """Beyond the extents of a proof folds of floats are compared as if they were of integers."""
-    patch.setattr(Instance, "is_integer", lambda self, d: True)
-
-
 def divisors_of_infinity(patch: pytest.MonkeyPatch) -> None:
     """The matcher takes an infinite bound for a multiple of every number."""
 
@@ -246,7 +240,6 @@ HOLES: Final[dict[str, Hole]] = {
     "any index fits": any_index_fits,
     "folds of floats are exact": folds_of_floats_are_exact,
     "items of folds regrouped": items_of_folds_regrouped,
-    "folds of floats in any firing": folds_of_floats_in_any_firing,
     "divisors of infinity": divisors_of_infinity,
     "divided by infinity": divided_by_infinity,
     "axes as they are": axes_as_they_are,
