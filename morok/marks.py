@@ -52,16 +52,17 @@ def helper(
     """
 
     def mark(function: Any) -> Any:
-        setattr(function, MARK, (arguments, context))
-        return function
-
-    if function is None:
-        return mark
-    if not callable(function):
+        try:
+            if callable(function):
+                setattr(function, MARK, (arguments, context))
+                return function
+        except (AttributeError, TypeError):  # of what C wrote
+            pass
         from morok.errors import UsageError
 
         raise UsageError("@morok.helper marks a function", expected="`@morok.helper` in the line above its `def`")
-    return mark(function)
+
+    return mark if function is None else mark(function)
 
 
 def built_in(module: str) -> bool:

@@ -25,7 +25,7 @@ from morok.tensor.base import Lazy
 from morok.tensor.describing import unknown
 from morok.tensor.movement import reshaped
 from morok.tensor.realize import realize
-from morok.tensor.schedule import placeholder
+from morok.tensor.scheduling import placeholder
 from morok.tensor.stored import constant, is_empty
 from morok.tensor.tensor import Tensor
 

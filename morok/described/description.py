@@ -23,7 +23,7 @@ from morok.nn.module import Module
 from morok.tensor import registry
 from morok.tensor.base import Lazy, show
 from morok.tensor.describing import Description
-from morok.tensor.schedule import Normal, normalised
+from morok.tensor.scheduling import Normal, normalised
 from morok.tensor.stored import constant, content, memory
 
 

@@ -26,7 +26,8 @@ from morok.tensor.movement import reshaped
 from morok.tensor.plans import planned
 from morok.tensor.random import GENERATOR
 from morok.tensor.realize import held, realize
-from morok.tensor.schedule import Prepared, Schedule, normalised, refuse_others, refuse_overlaps, scheduled
+from morok.tensor.schedule import refuse_others, refuse_overlaps, scheduled
+from morok.tensor.scheduling import Prepared, Schedule, normalised
 from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
 from morok.tensor.writing import refuse_view
 

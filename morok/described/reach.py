@@ -35,7 +35,7 @@ _ABSENT: Final = object()
 _LIBRARIES: Final = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")})
 _contents: Final = attrgetter("cell_contents")
 _OURS: Final = "morok"
-_WRAPPERS: Final = ("functools", "morok.described.function")  # modules of objects around functions
+_WRAPPERS: Final = ("functools", _OURS)  # packages with objects around functions: caches, and what `morok.jit` returns
 
 
 @functools.cache
@@ -159,7 +159,7 @@ class Reach:
                 self._below((f"{path}.{base.__name__}", base) for base in value.__bases__)
         elif isinstance(value, (Module, types.SimpleNamespace)) or not _is_library(str(kind.__module__)):
             self._object(path, value)
-        elif kind.__module__ in _WRAPPERS and hasattr(value, "__wrapped__"):
+        elif str(kind.__module__).partition(".")[0] in _WRAPPERS and hasattr(value, "__wrapped__"):
             self._below([(path, value.__wrapped__)])
 
     def _below(self, found: Iterable[tuple[str, Any]], names: frozenset[str] = frozenset()) -> None:

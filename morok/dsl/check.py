@@ -16,6 +16,7 @@ from typing import Any, Final
 from morok.dialect import Dialect, find
 from morok.dsl import syntax as S
 from morok.dsl.checked import Binding, CheckedFile, CheckedGroup, CheckedRule, Instance, Ty
+from morok.dsl.contract import COMPILE_TIME, mistakes
 from morok.dsl.declared import dialect_mistakes
 from morok.dsl.expressions import Expressions
 from morok.dsl.functions import FUNCTIONS, SPECIAL
@@ -37,7 +38,6 @@ from morok.errors import (
 )
 
 MAX_INSTANCES: Final = 20_000
-_CONTRACT_TYPES: Final = ("const", "bool", "int", "dtype", "seq")
 
 
 def check_file(path: str | Path, dialect: Dialect | None = None, pack: str = "") -> CheckedFile:
@@ -192,13 +192,23 @@ class _FileChecker:
                     DuplicateRuleError, f"a second helper `{e.name}`", e, hint=f"the first is at line {found[e.name].span.line}"
                 )
                 continue
-            if e.name in FUNCTIONS or e.name in SPECIAL or e.name in dialect.ops or e.name in dialect.facts:
-                self.add(DuplicateRuleError, f"`{e.name}` is a function of the language, or an op, already", e)
+            taken = self._taken(e.name, dialect)
+            if taken:
+                where = f" and in {self.file.helpers}" if self.file.helpers else ""
+                hint = f"rename the helper, here{where}: my_{e.name}, say; where its `def` must stay as it is, import it"
+                hint += f" there by `from .. import {e.name} as my_{e.name}`"
+                self.add(DuplicateRuleError, f"the helper `{e.name}` has the name of {taken}", e, hint=hint)
                 continue
             found[e.name] = e
             self._contract(e, dialect)
         self._definitions(tuple(found.values()))
         return found
+
+    def _taken(self, name: str, dialect: Dialect) -> str:
+        """What else has the name of a helper."""
+        if name in FUNCTIONS or name in SPECIAL:
+            return "a function of the language"
+        return f"an op of {dialect.name}" if name in dialect.ops else f"a fact of {dialect.name}" if name in dialect.facts else ""
 
     def _definitions(self, externs: Sequence[S.Extern]) -> None:
         """The definitions of helpers in their module's text, noted; mistakes are those of the declarations."""
@@ -262,35 +272,15 @@ class _FileChecker:
             if p.name in names:
                 self.add(DuplicateRuleError, f"`{p.name}` twice in `{extern.name}`", p)
             names.add(p.name)
-            if isinstance(p.type, S.TName) and p.type.name in _CONTRACT_TYPES:
+            if isinstance(p.type, S.TName) and p.type.name in COMPILE_TIME:
                 continue
             try:
                 resolver.annotate(resolver.types.fresh(), p.type, f"`{p.name}`")
             except Stop:
                 self.errors += resolver.errors
                 resolver.errors = []
-        params = {p.name for p in extern.params}
-        for clause, known in [(c, params) for c in extern.requires] + [(c, names) for c in extern.ensures]:
-            todo: list[tuple[Any, frozenset[str]]] = [(clause, frozenset(known))]
-            while todo:
-                node, scope = todo.pop()
-                if (
-                    isinstance(node, S.EName)
-                    and node.name not in scope
-                    and node.name not in dialect.dtypes
-                    and node.name not in dialect.ops
-                ):
-                    hint = suggest(node.name, scope) or ("results are not known yet in `requires`" if node.name in names else "")
-                    self.add(UnknownNameError, f"`{node.name}` is no parameter of {extern.name}", node, hint=hint)
-                if isinstance(node, S.ECall):
-                    functions = {*FUNCTIONS, *SPECIAL, *dialect.facts, *dialect.ops}
-                    if node.name not in functions:
-                        self.add(
-                            UnknownNameError, f"there is no function `{node.name}`", node, hint=suggest(node.name, functions)
-                        )
-                if isinstance(node, S.EComprehension):
-                    scope = scope | set(node.names)
-                todo += [(c, scope) for c in S.children(node)]
+        for wrong in mistakes(extern, dialect):
+            self.add(*wrong)
 
 
 @dataclass(slots=True)

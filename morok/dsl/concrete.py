@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from morok.dsl import syntax as S
 from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, UNARY, Function
@@ -100,18 +100,34 @@ class Concrete:
         return out
 
 
-Compiled = Callable[[Mapping[str, Any], Steps], Any]
+class Asked:
+    """The answers to facts about what names stand for: here there are none."""
+
+    def named(self, name: str) -> Any:
+        """What a name stands for, a node where its value is that of a node."""
+        raise AssertionError(f"a fact about {name} among compile-time values")
+
+    def fact(self, name: str, *about: Any) -> Any:
+        """A fact about what is named; `same` is one about values."""
+        raise AssertionError(f"{name} among compile-time values")
+
+
+NOTHING_ASKED: Final = Asked()
+
+
+class Compiled(Protocol):
+    def __call__(self, names: Mapping[str, Any], steps: Steps, asked: Asked = NOTHING_ASKED) -> Any: ...
 
 
 def compiled(e: S.Expr) -> Compiled:
-    """An expression as a Python function of the values of its names and of the steps that it may take: equal to `Concrete`, for
-    many values.
+    """An expression as a Python function of the values of its names, of the steps that it may take and of who answers facts:
+    equal to `Concrete`, for many values.
     """
     found = _compiled.get(id(e))
     if found is None:
         if len(_compiled) >= MOST_COMPILED:
             _compiled.clear()
-        made = eval(f"lambda names, steps: {_Text(frozenset(), frozenset()).of(e)}", dict(_NAMES))
+        made = eval(f"lambda names, steps, asked=nothing_asked: {_Text(frozenset(), frozenset()).of(e)}", dict(_NAMES))
         found = _compiled[id(e)] = (e, made)  # the expression is kept, so that its id stays its own
     return found[1]
 
@@ -121,7 +137,7 @@ _compiled: dict[int, tuple[S.Expr, Compiled]] = {}
 _NAMES: Final[Mapping[str, Any]] = {
     **{f"f_{name}": f.value for name, f in FUNCTIONS.items() if not f.fact},
     "f_eq": COMPARISONS["=="].value, "f_ne": COMPARISONS["!="].value, "shl": BINARY["<<"].value, "shr": BINARY[">>"].value,
-    "item": item, "listed": listed, "numbers": numbers, "sequence": sequence,
+    "item": item, "listed": listed, "numbers": numbers, "sequence": sequence, "finite": finite, "nothing_asked": NOTHING_ASKED,
 }  # fmt: skip
 
 
@@ -152,6 +168,8 @@ class _Text:
                 return self.comparison(e)
             case S.ECall() if e.name in FUNCTIONS and not FUNCTIONS[e.name].fact:
                 return self.call(e, FUNCTIONS[e.name])
+            case S.ECall():
+                return f"finite({self.fact(e)})" if _may_be_infinite(e) else self.fact(e)
             case S.EIndex(index=S.EName(name=name)) if name in self.counters:
                 return f"{self.of(e.sequence)}[own_{name}]"
             case S.EIndex(index=S.ENumber(value=int(n))) if n >= 0:
@@ -175,14 +193,25 @@ class _Text:
             return f"{e.name}({inner})" if _total(over) else f"{e.name}([{inner}])"
         return f"f_{e.name}({', '.join(map(self.of, e.args))})"
 
+    def fact(self, e: S.ECall) -> str:
+        about = [
+            f"asked.named({a.name!r})" if isinstance(a, S.EName) and a.name not in self.own and e.name != "same" else self.of(a)
+            for a in e.args
+        ]
+        return f"asked.fact({', '.join([repr(e.name), *about])})"
+
+    def compared(self, e: S.Expr) -> str:
+        """An operand of a comparison: a bound is compared as the infinity that it may be."""
+        return self.fact(e) if isinstance(e, S.ECall) and _may_be_infinite(e) else self.of(e)
+
     def comparison(self, e: S.ECompare) -> str:
         if len(e.ops) == 1 and e.ops[0] in ("==", "!=") and not any(map(_is_number, e.operands)):
-            return f"f_{'eq' if e.ops[0] == '==' else 'ne'}({self.of(e.operands[0])}, {self.of(e.operands[1])})"
+            return f"f_{'eq' if e.ops[0] == '==' else 'ne'}({self.compared(e.operands[0])}, {self.compared(e.operands[1])})"
         if len(e.ops) > 1 and any(op in ("==", "!=") for op in e.ops):
             pairs = zip(e.operands, e.ops, e.operands[1:], strict=False)
             return f"({' and '.join(self.comparison(S.ECompare((op,), (a, b), span=e.span)) for a, op, b in pairs)})"
-        rest = "".join(f" {op} {self.of(o)}" for op, o in zip(e.ops, e.operands[1:], strict=True))
-        return f"({self.of(e.operands[0])}{rest})"
+        rest = "".join(f" {op} {self.compared(o)}" for op, o in zip(e.ops, e.operands[1:], strict=True))
+        return f"({self.compared(e.operands[0])}{rest})"
 
     def comprehension(self, e: S.EComprehension) -> str:
         counts = isinstance(e.sequence, S.ERange) and isinstance(e.sequence.start, S.ENumber) and e.sequence.start.value >= 0
@@ -194,6 +223,10 @@ class _Text:
             source = f"sequence({source})"
         paid = f"steps.taken({source})" if len(e.names) == 1 else f"steps.parted({source}, {len(e.names)})"
         return f"{inner.of(e.body)} for {', '.join(f'own_{n}' for n in e.names)} in {paid}{condition}"
+
+
+def _may_be_infinite(e: S.ECall) -> bool:
+    return e.name in FUNCTIONS and FUNCTIONS[e.name].result == "bound"
 
 
 def _is_number(e: S.Expr) -> bool:
@@ -213,9 +246,9 @@ def _is_condition(e: S.Expr) -> bool:
 def _total(e: S.Expr) -> bool:
     """True if an expression has a value wherever its names do."""
     found = FUNCTIONS.get(e.name) if isinstance(e, S.ECall) else BINARY.get(e.op) if isinstance(e, S.EBinary) else None
-    if isinstance(e, S.EIndex) or (found is not None and found.partial):
+    if isinstance(e, S.EIndex) or (found is not None and (found.partial or found.result == "bound")):
         return False
     return all(_total(c) for c in S.children(e) if isinstance(c, S.Expr))
 
 
-__all__ = ["Concrete", "compiled"]
+__all__ = ["Asked", "Concrete", "compiled"]

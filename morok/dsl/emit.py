@@ -138,7 +138,7 @@ class Emitter(Within):
             return
         made = code not in self.locals.values()
         derive = [f"_derive({root}, {self.rule.name!r})"] if made and hasattr(self.dialect, "derive") else []
-        if self._is_new() and not self.raises:
+        if self._is_new() and not self.raises and not self.helped():
             for text in derive:
                 self.line(text)
             self.line(f"return {bare(code)}, {self.number}")
@@ -157,7 +157,7 @@ class Emitter(Within):
         else:
             for text in lines:
                 self.line(text)
-        self.line(f"if not ({self._is_root(result)}):")
+        self.line(f"if not ({self._is_root(result)}){self.of_its_type(result)}:")
         if not made and hasattr(self.dialect, "keep"):
             self.line(f"    _keep({root}, {result}, {self.rule.name!r})")
         self.line(f"    return {result}, {self.number}")
@@ -180,10 +180,28 @@ class Emitter(Within):
         self.depth += 1
         check = "_stands_in" if limits.declines else "_not_refuted"
         checked = f"{check}({root}, {result}, {self.rule.name!r}, {self.leaves()})"
-        self.line(f"if not ({self.access.same(result, root)}) and ({within} or {checked}):")
+        self.line(f"if not ({self.access.same(result, root)}){self.of_its_type(result)} and ({within} or {checked}):")
         if not made and hasattr(self.dialect, "keep"):
             self.line(f"    _keep({root}, {result}, {self.rule.name!r})")
         self.line(f"    return {result}, {self.number}")
+
+    def helped(self) -> bool:
+        """True if a helper gives a node that the target may be made of."""
+        return any(
+            self.rule.bindings[name].sort in (Sort.NODE, Sort.NODES)
+            for c in self.rule.syntax.clauses
+            if isinstance(c, S.Let) and isinstance(c.value, S.ECall) and c.value.name in self.rule.externs
+            for name in c.names
+            if name in self.rule.bindings
+        )
+
+    def of_its_type(self, result: str) -> str:
+        """More of a condition: that what is made has the type of what was matched. Of a helper's nodes contracts say the values,
+        and not how many lanes they have.
+        """
+        if not self.helped():
+            return ""
+        return f" and {self.access.type(result)} {self.access.equal} {self.access.type(node_name(()))}"
 
     def _is_root(self, result: str) -> str:
         """Python text that is true if the result is the root again."""

@@ -184,6 +184,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = {
         Function("zip", ("seq", "seq"), "tuple", values.paired, "_paired", lambda d, *xs: d.paired(*xs), True),
         Function("where", ("bool", "int", "int"), "int", values.where, "_where", lambda d, c, a, b: d.either_of(c, a, b), True),
         Function("inverse", ("ints",), "ints", values.inverse, "_inverse", _inverse, True),
+        Function("others", ("ints", "int"), "ints", values.others, "_others", lambda d, axes, n: d.others(axes, n), True),
         _fact("vmin", ("node",), "bound", lambda g, e: g.bound(e)),
         _fact("vmax", ("node",), "bound", lambda g, e: g.bound(e)),
         _fact("lanes", ("node",), "int", lambda g, e: g.lane_count(e)),

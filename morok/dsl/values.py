@@ -129,6 +129,14 @@ def inverse(axes: Sequence[Any]) -> tuple[int, ...]:
     return tuple(places[k] for k in range(len(found)))
 
 
+def others(axes: Sequence[Any], n: Any) -> tuple[int, ...]:
+    """The numbers from 0 to n - 1 that are not among these, in order; no value where these are not such numbers, each once."""
+    every, found = numbers(0, integer(n)), {integer(a) for a in axes}
+    if n < 0 or len(found) != len(axes) or not all(a in every for a in found):
+        raise NoValue
+    return tuple(k for k in every if k not in found)
+
+
 def equal(a: Any, b: Any) -> bool:
     """Equality of values and of sequences of values, whatever Python calls the sequences. Sequences of other lengths differ."""
     if a.__class__ is int and b.__class__ is int:
@@ -268,6 +276,7 @@ NAMES: Final[dict[str, Any]] = {
     "_item": item,
     "_paired": paired,
     "_inverse": inverse,
+    "_others": others,
     "_where": where,
     "_equal": equal,
     "_shl": shl,

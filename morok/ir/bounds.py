@@ -1,7 +1,8 @@
 """Transfer functions of the bounds: from (vmin, vmax) of the operands to those of the result (ops.md, Bounds).
 
 Each takes (dtype, src, arg) and returns bounds that hold for every lane wherever the value is defined and not Invalid.
--inf and inf mean unbounded; arithmetic on them never invents a finite bound. Float nodes are always unbounded.
+-inf and inf mean unbounded; arithmetic on them never invents a finite bound. Float nodes are always unbounded. What arithmetic on
+indices makes has bounds within LIMIT, or none: they would get longer with every product in a chain.
 """
 
 from __future__ import annotations
@@ -19,10 +20,24 @@ UNBOUNDED: Final = (-inf, inf)
 FALSE: Final = (0, 0)
 TRUE: Final = (1, 1)
 EITHER: Final = (0, 1)
+LIMIT: Final = 1 << 128  # of a bound of an index: products of two numbers of 64 bits, the widest that a machine counts with
+
+
+def limited(lo: Num, hi: Num) -> Bounds:
+    """Bounds of an index that are no longer than LIMIT: an end beyond it is infinite, or LIMIT itself where that is weaker."""
+    if lo >= -LIMIT and hi <= LIMIT:
+        return lo, hi
+    if lo.__class__ is not float:
+        lo = -inf if lo < -LIMIT else min(lo, LIMIT)
+    if hi.__class__ is not float:
+        hi = inf if hi > LIMIT else max(hi, -LIMIT)
+    return lo, hi
 
 
 def fit(d: DType, lo: Num, hi: Num) -> Bounds:
     """Exact bounds as bounds of the wrapped value: the dtype's whole range where the exact one leaves it."""
+    if d.is_index:
+        return limited(lo, hi)
     if d.min <= lo and hi <= d.max:
         return lo, hi
     return d.min, d.max
@@ -76,7 +91,9 @@ def add(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
         lo = hi = inf
     if lo.__class__ is float or hi.__class__ is float:
         lo, hi = plus(a.vmin, b.vmin), plus(a.vmax, b.vmax)
-    return (lo, hi) if d.is_index or (d.min <= lo and hi <= d.max) else (d.min, d.max)
+    if d.is_index:
+        return (lo, hi) if lo >= -LIMIT and hi <= LIMIT else limited(lo, hi)
+    return (lo, hi) if d.min <= lo and hi <= d.max else (d.min, d.max)
 
 
 def sub(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
@@ -101,7 +118,7 @@ def mul(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
         return fit(d, 0 if a.vmin <= 0 <= a.vmax else lo, hi)
     if a.vmin >= 0 and b.vmin >= 0:
         if d.is_index and a.vmax.__class__ is not float and b.vmax.__class__ is not float:
-            return a.vmin * b.vmin, a.vmax * b.vmax
+            return limited(a.vmin * b.vmin, a.vmax * b.vmax)
         return fit(d, times(a.vmin, b.vmin), times(a.vmax, b.vmax))
     corners = (times(a.vmin, b.vmin), times(a.vmin, b.vmax), times(a.vmax, b.vmin), times(a.vmax, b.vmax))
     return fit(d, min(corners), max(corners))
@@ -137,7 +154,7 @@ def _finite(x: UOp) -> bool:
 
 def idiv(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
-    if a.vmax.__class__ is int and b.vmax.__class__ is int and a.vmin >= 0 and b.vmin > 0:  # the usual case, said in one step
+    if a.vmax.__class__ is not float and b.vmax.__class__ is not float and a.vmin >= 0 and b.vmin > 0:  # the usual case
         return a.vmin // b.vmax, a.vmax // b.vmin
     return _quotient(tdiv, d, src)
 
@@ -150,7 +167,7 @@ def mod(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     a, b = src
     n = b.vmin
     lo, hi = a.vmin, a.vmax
-    if hi.__class__ is int and n.__class__ is int and n == b.vmax and n > 0 and lo >= 0:  # the usual case, said in one step
+    if hi.__class__ is not float and n.__class__ is not float and n == b.vmax and n > 0 and lo >= 0:  # the usual case
         q = lo // n
         return (lo - q * n, hi - q * n) if q == hi // n else (0, n - 1 if n <= hi else hi)
     n = _single(b)

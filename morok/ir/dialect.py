@@ -189,9 +189,9 @@ class _Morok:
     theory = "morok.prove.semantics:MorokTheory"
 
     def read(self, said: str) -> UOp:
-        from morok.ir.text import load  # lazy: only examples are text
+        from morok.ir.grammar import parse  # lazy: loads lark, and only examples are text
 
-        return load(said)
+        return parse(said)
 
     def show(self, node: UOp) -> str:
         return node.text()

@@ -477,8 +477,12 @@ def _check_size(text: str, file: str) -> None:
                 raise _error(text, file, i, "brackets nest too deep", f"at most {MAX_DEPTH} open at once")
 
 
-def parse_expression(text: str, file: str = "<text>") -> UOp:
-    """The graph that `text` says; ParseError for anything else."""
+def parse(text: str, file: str = "<text>") -> UOp:
+    """The graph that `text` denotes, in the notation of rules. ParseError, with line and column, for any other text.
+
+    >>> morok.parse("Add(x: i32, 1)").dtype
+    i32
+    """
     if not isinstance(text, str):
         raise ParseError(f"{type(text).__name__} is no text", place=caller(), expected="a str")
     _check_size(text, file)

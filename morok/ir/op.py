@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from morok.ir.dtype import DType
 
@@ -233,7 +233,10 @@ class Signature:
 
 
 Bounds = tuple[int | float, int | float]
-Typing = Callable[[tuple["UOp", ...], Any, "DType | None"], DType]
+# Nodes, to the modules that nodes are made of.
+Node: TypeAlias = "UOp"
+Operands: TypeAlias = "tuple[UOp, ...]"
+Typing = Callable[["Operands", Any, "DType | None"], DType]
 
 
 class Undefined(Exception):
@@ -263,7 +266,7 @@ class OpDef:
     fields: tuple[str, ...] = ()
     signature: Signature | None = None
     typing: Typing | None = None
-    bounds: Callable[[DType, tuple[UOp, ...], Any], Bounds] | None = None
+    bounds: Callable[[DType, Operands, Any], Bounds] | None = None
     evaluate: Callable[..., Any] | None = None
     commutative: bool = False
     comparison: bool = False

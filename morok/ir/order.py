@@ -12,6 +12,7 @@ import enum
 from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
+from morok.ir.cell import Cell
 from morok.ir.dtype import DType
 from morok.ir.op import Op
 
@@ -144,6 +145,4 @@ def _stable(arg: Any) -> int:
     return crc32(repr(arg).encode())
 
 
-from morok.ir.uop import _Cell  # noqa: E402
-
-_set_rank: Final = _Cell.__dict__["rank"].__set__
+_set_rank: Final = Cell.__dict__["rank"].__set__

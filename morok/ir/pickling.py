@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from morok.ir.dtype import DType
 from morok.ir.op import Op
-
-if TYPE_CHECKING:
-    from morok.ir.uop import UOp
+from morok.ir.uop import UOp, intern
 
 Row = tuple[Op, DType, tuple[int, ...], Any]
 
@@ -25,8 +23,6 @@ def table(root: UOp) -> list[Row]:
 
 def restore(rows: list[Row]) -> UOp:
     """The graph that `table` made the rows of: the same object, where it is still alive."""
-    from morok.ir.uop import intern
-
     nodes: list[UOp] = []
     for op, dtype, src, arg in rows:
         nodes.append(intern(op, dtype, tuple([nodes[i] for i in src]), arg))

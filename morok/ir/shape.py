@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from morok.ir.linear import terms
 from morok.ir.op import Op
 from morok.ir.ranges import remember, unknown
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
 
-Shape = tuple["int | UOp", ...]
+Size: TypeAlias = "int | UOp"
+Shape: TypeAlias = "tuple[Size, ...]"
 _memo: Final = "shape"
 _CONST: Final = Op.Const
 
 
-def dim(node: UOp) -> int | UOp:
+def dim(node: UOp) -> Size:
     """A dimension operand as a number, where it is one."""
     return int(node.arg) if node.op is _CONST else node
 
@@ -44,7 +46,7 @@ def has_shape(node: UOp) -> bool:
     return not node.dtype.is_ptr and node.op is not Op.Param and node.op is not Op.Bufferize
 
 
-def differ(a: int | UOp, b: int | UOp) -> bool:
+def differ(a: Size, b: Size) -> bool:
     """True if two dimensions are numbers that are not equal."""
     return isinstance(a, int) and isinstance(b, int) and a != b
 
@@ -122,15 +124,13 @@ def _of(node: UOp) -> Shape:
     return found
 
 
-def _plus(a: int | UOp, b: int | UOp) -> int | UOp:
+def _plus(a: Size, b: Size) -> Size:
     return a if isinstance(b, int) and b == 0 else a + b
 
 
-def _minus(a: int | UOp, b: int | UOp) -> int | UOp:
+def _minus(a: Size, b: Size) -> Size:
     """The difference of two dimensions: a number where they differ by one, as the ends of a window at a variable do."""
     if isinstance(a, int) or isinstance(b, int):
         return a if isinstance(b, int) and b == 0 else a - b
-    from morok.ir.sums import terms  # sums are made of nodes, which have shapes
-
     (parts, constant), (others, less) = terms(a), terms(b)
     return constant - less if dict(parts) == dict(others) else a - b

@@ -295,17 +295,3 @@ def _stated(node: UOp) -> DType | None:
 def dump(root: UOp) -> str:
     """`root` as text, which `load` gives back. Linear in the graph."""
     return _Printer(root).text()
-
-
-def load(text: str, file: str = "<text>") -> UOp:
-    """The graph that `text` denotes, in the notation of rules. ParseError, with line and column, for any other text.
-
-    >>> morok.parse("Add(x: i32, 1)").dtype
-    i32
-    """
-    from morok.ir.grammar import parse_expression
-
-    return parse_expression(text, file)
-
-
-parse = load

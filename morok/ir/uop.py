@@ -10,26 +10,29 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from morok import handed
 from morok.arguments import mapping as mapping_of
 from morok.arguments import mistyped, real_or_none, several, shown
 from morok.caller import caller, user_frame
 from morok.errors import FieldError, IRError, IRTypeError
 from morok.ir import number
 from morok.ir.alive import Alive, Entry, forget
+from morok.ir.cell import Cell
 from morok.ir.dtype import DType, dtypes
 from morok.ir.graph import substitute, toposort
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.ops import TABLE
 from morok.ir.ops import arguments as _arguments
+from morok.ir.provenance import describe
 from morok.ir.ranges import open_ranges
+from morok.ir.shape import shape_of
 from morok.ir.typecheck import ARITY, PARAMS, check_nodes, pointwise_type, wrong_arity
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds
-    from morok.ir.order import Rank
     from morok.ir.provenance import Origin
 
 # An enum member looked up in its class costs as much as the cache lookup it is for.
@@ -60,24 +63,6 @@ _NO_CAST: Final = frozenset({"void", "image"})
 _INDEX: Final = dtypes.index
 
 
-class _Cell:
-    """The storage of a node while it is filled; `UOp` has the same layout and refuses assignment."""
-
-    __slots__ = ("op", "dtype", "src", "arg", "vmin", "vmax", "invalid", "origin", "rank", "memo", "serial", "__weakref__")
-
-    op: Op
-    dtype: DType
-    src: tuple[UOp, ...]
-    arg: Any
-    vmin: int | float
-    vmax: int | float
-    invalid: bool
-    origin: Origin | None
-    rank: Rank | None
-    memo: dict[Any, Any]
-    serial: int
-
-
 # The cache. Of pointwise ops but Cast the operands say all: each has a table, by operands. Constants of dtype index have one, by
 # value. All others are in one.
 _DEFS: Final[dict[Op, OpDef]] = TABLE.entries
@@ -102,7 +87,7 @@ def _make(
         if origin is None:
             frame = user_frame()
             origin = None if frame is None else (frame.f_code, frame.f_lasti)
-    cell: Any = _Cell()
+    cell: Any = Cell()
     cell.op = op
     cell.dtype = dtype
     cell.src = src
@@ -129,7 +114,7 @@ def _make(
     return node if table.setdefault(key, entry) is entry else table.entered(key, node)
 
 
-class UOp(_Cell):
+class UOp(Cell):
     """One operation of the intermediate representation: immutable, and equal ones are one object.
 
     op       the operation
@@ -148,6 +133,9 @@ class UOp(_Cell):
     """
 
     __slots__ = ()
+
+    def __new__(cls, *given: object, **named: object) -> Self:
+        raise IRTypeError("UOp() makes no node", place=caller(), expected="UOp.new, UOp.const, UOp.var or UOp.range")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a UOp is immutable; cannot set {name!r}")
@@ -169,9 +157,8 @@ class UOp(_Cell):
         return self.text()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from morok.ir.pickling import restore, table
-
-        return (restore, (table(self),))
+        pickling = handed.part("pickled nodes")
+        return (pickling.restore, (pickling.table(self),))
 
     # Construction.
 
@@ -194,6 +181,9 @@ class UOp(_Cell):
                 found = table.get(src)
                 if found is not None and (node := found()) is not None:
                     return node
+                for s in src:
+                    if s.__class__ is not UOp:  # a tensor has a dtype, too
+                        check_nodes(entry, src)
                 return _make(table, src, op, pointwise_type(entry, src), src, None)
             except (AttributeError, TypeError):
                 check_nodes(entry, src)
@@ -608,8 +598,6 @@ class UOp(_Cell):
         >>> Tensor.zeros(2, 3).uop.shape
         (2, 3)
         """
-        from morok.ir.shape import shape_of
-
         return shape_of(self)
 
     def text(self) -> str:
@@ -618,9 +606,8 @@ class UOp(_Cell):
         >>> (UOp.var("x", dtypes.i32) + 1).text()
         'Add(x: i32, 1)'
         """
-        from morok.ir.text import dump
-
-        return dump(self)
+        text: str = handed.part("text of nodes")(self)
+        return text
 
     def tree(self) -> str:
         """A drawing of this graph, one node a line, a shared node once.
@@ -630,9 +617,8 @@ class UOp(_Cell):
         ├─ [1] DefineVar x: i32 : i32
         └─ [2] Const 1 : i32
         """
-        from morok.ir.tree import draw
-
-        return draw(self)
+        drawing: str = handed.part("drawing of nodes")(self)
+        return drawing
 
     def provenance(self) -> list[str]:
         """The origin of this node: the user's line, then each rule that rewrote it.
@@ -641,8 +627,6 @@ class UOp(_Cell):
         >>> morok.simplify(x * 2 + x).provenance()[-1]
         'rule `term_combining.one_more`'
         """
-        from morok.ir.provenance import describe
-
         return describe(self.origin)
 
     # Method forms of the pointwise ops, `x.idiv(4)`, and `UOp.idiv(x, y)`.
@@ -796,7 +780,7 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
     found = table.get(key)
     if found is not None and (known := found()) is not None:
         return known
-    cell: Any = _Cell()
+    cell: Any = Cell()
     cell.op = op
     cell.dtype = node.dtype
     cell.src = src
@@ -814,7 +798,7 @@ def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
 
 def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
     """`node` over other operands, to be looked at and thrown away: no UOp, and without bounds."""
-    cell: Any = _Cell()
+    cell: Any = Cell()
     cell.op = node.op
     cell.dtype = node.dtype
     cell.src = src
@@ -855,9 +839,9 @@ def _arg_key(arg: Any) -> Any:
     return (kind, arg) if kind is bool or kind is float else arg
 
 
-_set_serial: Final = _Cell.__dict__["serial"].__set__
+_set_serial: Final = Cell.__dict__["serial"].__set__
 # Says anew where a node came from: a rule's target may be a node that was there before (`x + 0 ~> x`).
-came_from: Final[Callable[[UOp, Origin | None], None]] = _Cell.__dict__["origin"].__set__
+came_from: Final[Callable[[UOp, Origin | None], None]] = Cell.__dict__["origin"].__set__
 _BOUNDS: Final = {op: _any_value if e.bounds is None else e.bounds for op, e in _DEFS.items()}
 # The result's dtype of binary ops by that of both operands, as far as it was asked for.
 _TYPED: Final[dict[Op, dict[DType, DType]]] = {op: {} for op, e in _DEFS.items() if e.signature is not None}

@@ -10,7 +10,7 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.nn.module import Module
 from morok.tensor.arguments import each, tensor, whole
-from morok.tensor.base import prod, show
+from morok.tensor.base import element_count, show
 from morok.tensor.describing import current
 from morok.tensor.tensor import Tensor
 
@@ -144,7 +144,7 @@ class BatchNorm(Module):
         if not self.training:
             return x.batchnorm(self.weight, self.bias, self.running_mean, self.running_var, self.eps)
         others = (0, *range(2, x.ndim))
-        count = prod(tuple(x.shape[a] for a in others))
+        count = element_count(tuple(x.shape[a] for a in others))
         if isinstance(count, int) and count < 2:
             raise ShapeError(
                 f"BatchNorm in training, of shape {show(x.shape)}",

@@ -184,7 +184,8 @@ def in_copied_tiles(s: Scheduler, accesses: Accesses, product: Copied) -> None:
     area = length_of(row) * length_of(others[-1]) if others else 0
     if 0 < area <= TILE and length_of(product.column) % lanes == 0 and area * lanes <= MAX_LANES:
         wide = widest(length_of(product.column), lanes, max(1, min(TILE // area, MAX_LANES // (area * lanes))))
-        outside = s.output_ranges.index(product.column) + (length_of(product.column) > wide)
+        around = s.output_ranges[: s.output_ranges.index(product.column)]
+        outside = sum(r not in (others[-1], row) for r in around) + (length_of(product.column) > wide)
         for r, amount in ((others[-1], length_of(others[-1])), (row, length_of(row)), (product.column, wide)):
             vectorize(s, r, amount)
         s.apply(Opt(OptOp.PACK, product.slot, outside))

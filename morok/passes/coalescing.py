@@ -35,6 +35,7 @@ Offsets = tuple[int | None, ...]  # a byte for each thread, along the first rang
 Accesses = dict[Offsets, Counter[int]]  # how often blocks access these bytes, counted from each place in a sector
 
 _REARRANGED: Final = frozenset({Op.Vectorize, Op.Gep, Op.Cat})
+_FROM_OPERANDS: Final = _REARRANGED | {Op.Const, Op.VConst}
 
 
 def thread_order(ranges: Sequence[UOp], nodes: Sequence[UOp], target: Target) -> list[UOp]:
@@ -92,27 +93,45 @@ class _Block:
     def add(self, place: UOp, user: UOp) -> None:
         """Count the accesses of a vector of places: as few as the target can make."""
         times = self.blocks * math.prod([_length(r) for r in user.ranges if not launched(r)])
-        index, apart = place.src[1], False
-        while index.op is Op.Where:  # a gate; lanes behind different gates are accesses of their own
-            apart = apart or not _is_uniform(index.src[0])
+        index, gates = place.src[1], list[UOp]()
+        while index.op is Op.Where:
+            gates.append(index.src[0])
             index = index.src[1]
+        apart = not all(map(_is_uniform, gates))  # lanes behind different gates are accesses of their own
         size = place.dtype.scalar().itemsize
         idle = [user.op is Op.Store and r not in place.ranges for r in self.ranges]  # the first of these threads stores
+        passing = self.passing(gates, index.dtype.count)
         sums = lane_offsets(index)
         if sums is None:
-            for lane in zip(*self.values(index), strict=True):
-                offsets = self.taking_part([at * size if isinstance(at, int) else None for at in lane], idle)
+            for lane, let in zip(zip(*self.values(index), strict=True), passing, strict=True):
+                offsets = self.taking_part([at * size if isinstance(at, int) else None for at in lane], idle, let)
                 self.found.setdefault(offsets, Counter())[0] += times
             return
         total, lanes = sums
         widths = [1] if apart else access_widths(self.target, place.dtype)
         alignment = total.factor if self.target.aligned else None
-        offsets = self.taking_part([n * size for n in self.offsets(total)], idle)
+        elements = [n * size for n in self.offsets(total)]
         starts = _starts([(t, c * size) for t, c in total.terms.items() if not self.varies(t)], times)
-        count = self.found.setdefault(offsets, Counter())
         for begin, _ in accesses(widths, sorted(set(lanes)), alignment):
+            let = [any(t) for t in zip(*[p for at, p in zip(lanes, passing, strict=True) if at == begin], strict=True)]
+            count = self.found.setdefault(self.taking_part(elements, idle, let), Counter())
             for start, n in starts.items():
                 count[(start + begin * size) % SECTOR] += n
+
+    def passing(self, gates: Sequence[UOp], lanes: int) -> list[list[bool]]:
+        """For each lane and thread, False if a condition about threads alone keeps it from memory."""
+        known = [c for gate in gates for c in _conditions(gate) if self.ranges_alone(c)]
+        found = [[True] * math.prod(self.sizes) for _ in range(lanes)]
+        for condition in known:
+            of_threads = self.values(condition)
+            for k, lane in enumerate(found):
+                for thread, values in enumerate(of_threads):
+                    lane[thread] = lane[thread] and bool(values[k % len(values)])
+        return found
+
+    def ranges_alone(self, condition: UOp) -> bool:
+        """True if a condition is computed from these threads' numbers and nothing else."""
+        return all(n in self.ranges or n.op in _FROM_OPERANDS or n.entry.pointwise for n in condition.toposort())
 
     def varies(self, term: UOp) -> bool:
         """True if a term may have another value for other threads."""
@@ -132,12 +151,12 @@ class _Block:
                 found = [at + c * v if isinstance(v, int) else at for at, (v,) in zip(found, self.values(term), strict=True)]
         return found
 
-    def taking_part(self, offsets: Sequence[int | None], idle: Sequence[bool]) -> tuple[int | None, ...]:
-        """Offsets, None for threads that are not the first along an idle range."""
-        if not any(idle):
-            return tuple(offsets)
-        first = [not any(i and off for i, off in zip(t, idle, strict=True)) for t in self.threads()]
-        return tuple([at if takes else None for at, takes in zip(offsets, first, strict=True)])
+    def taking_part(self, offsets: Sequence[int | None], idle: Sequence[bool], passing: Sequence[bool]) -> tuple[int | None, ...]:
+        """Offsets, None for threads that do not pass, or are not the first along an idle range."""
+        if any(idle):
+            first = [not any(i and off for i, off in zip(t, idle, strict=True)) for t in self.threads()]
+            passing = [a and b for a, b in zip(passing, first, strict=True)]
+        return tuple([at if takes else None for at, takes in zip(offsets, passing, strict=True)])
 
     def threads(self) -> Iterator[tuple[int, ...]]:
         return itertools.product(*map(range, self.sizes))
@@ -214,6 +233,17 @@ def _places(nodes: Sequence[UOp]) -> Iterator[tuple[UOp, UOp]]:
 def _is_global(place: UOp) -> bool:
     d = storage(place).dtype
     return isinstance(d, PtrType) and d.space is AddrSpace.GLOBAL
+
+
+def _conditions(gate: UOp) -> Iterator[UOp]:
+    """The conditions that hold together where a gate does."""
+    pending = [gate]
+    while pending:
+        n = pending.pop()
+        if n.op is Op.And:
+            pending += n.src
+        else:
+            yield n
 
 
 def _is_uniform(gate: UOp) -> bool:

@@ -36,6 +36,7 @@ def registers(root: UOp, target: Target) -> UOp:
     if not running:
         return root
     number = max((n.arg for n in root.toposort() if n.op is Op.DefineReg), default=-1) + 1
+    around = _around(root, {k for _, (k, _) in running})
     mapping: dict[UOp, UOp] = {}
     steps: dict[UOp, list[UOp]] = {}  # of folds that are read before their step
     for n, (k, more) in running:
@@ -45,7 +46,7 @@ def registers(root: UOp, target: Target) -> UOp:
         for first in range(0, n.dtype.count, most):
             lanes = range(first, min(first + most, n.dtype.count))
             x = value if len(lanes) == n.dtype.count else value.gep(*lanes)
-            sofar, step, after = _register(number, x, n, k)
+            sofar, step, after = _register(number, x, n, k, around.get(k, frozenset()) | n.ranges - {k})
             parts.append(after if more else sofar)
             if not more:
                 steps.setdefault(n, []).append(step)
@@ -55,6 +56,12 @@ def registers(root: UOp, target: Target) -> UOp:
     root = substitute(substitute((root,), behind), mapping)[0]
     loops = {k for _, (k, _) in running}
     return rebuild(root, lambda node, src: _innermost(src, loops) if node.op is Op.End else None)
+
+
+def _around(root: UOp, loops: set[UOp]) -> dict[UOp, frozenset[UOp]]:
+    """By loop that runs in order, the loops around it, whether or not what is folded depends on them: it starts anew in each."""
+    ends = [n for n in root.toposort() if n.op is Op.End]
+    return {k: frozenset().union(*[{*e.src[1:], *e.ranges} for e in ends if k in e.src[1:]]) - {k} for k in loops}
 
 
 def _innermost(src: tuple[UOp, ...], loops: set[UOp]) -> UOp | None:
@@ -70,10 +77,12 @@ def _behind(store: UOp, steps: dict[UOp, list[UOp]]) -> UOp:
     return store.replace((place.replace((place.src[0].after(*made), *place.src[1:])), *store.src[1:])) if made else store
 
 
-def _register(number: int, x: UOp, n: UOp, k: UOp) -> tuple[UOp, UOp, UOp]:
-    """A register for the fold `n` of values like `x`: its value before the iteration's step, the step, its value behind it."""
+def _register(number: int, x: UOp, n: UOp, k: UOp, around: frozenset[UOp]) -> tuple[UOp, UOp, UOp]:
+    """A register for the fold `n` of values like `x`, inside the loops `around` that over k: its value before the iteration's
+    step, the step, its value behind it.
+    """
     register = UOp.new(Op.DefineReg, (), number, x.dtype.ptr(1, AddrSpace.REG))
-    outer = sorted(n.ranges - {k}, key=lambda r: r.arg[0])
+    outer = sorted(around, key=lambda r: r.arg[0])
     acc = register.after(*outer) if outer else register
     start = acc.index(0).store(x.like(identity(n.arg, x.dtype.scalar())))
     sofar = acc.after(start, k).index(0)

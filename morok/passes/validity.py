@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus
 from morok.ir.clauses import clauses, conjunction
+from morok.ir.linear import terms
 from morok.ir.op import Op
-from morok.ir.sums import span, terms
+from morok.ir.sums import span
 from morok.marks import helper
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from morok.arguments import flag, several, text, whole
+from morok.arguments import flag, function, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
@@ -99,6 +99,9 @@ def prove(
     use_cache, write, trust_ledger = flag(use_cache, "use_cache"), flag(write, "write"), flag(trust_ledger, "trust_ledger")
     trust_helpers = flag(trust_helpers, "trust_helpers")
     only = None if only is None else text(only, "only")
+    for hears, name in ((done, "done"), (total, "total"), (mistakes, "mistakes"), (differs, "differs"), (notes, "notes")):
+        if hears is not None:
+            function(hears, name)
     folder = None if smt2 is None else path_of(smt2, "the folder of smt2")
     rules = [i for i in items if isinstance(i, CheckedRule)]
     files = packed_files(i for i in items if not isinstance(i, CheckedRule))

@@ -12,12 +12,13 @@ from typing import Any, Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Sort, Ty
+from morok.dsl.contract import COMPILE_TIME
 from morok.errors import MorokError
-from morok.rewrite.contracts import COMPILE_TIME
 
 INTEGERS: Final = (*range(-2, 5), 7, 8, 10, 16, 31, 32, 63, 64, 100, 255, 256, 1 << 31, -(1 << 31), 1 << 63, -(1 << 63), 10**30)
 FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e30, -1e-30, math.inf, -math.inf)
 SEQUENCES: Final = ((), (0,), (0, 1), (1, 0), (0, 1, 2, 3), (3, 2, 1, 0), (0, 0, 1, 1), (2, 2), (0, 2, 4, 6))
+LONGEST: Final = 64  # items of a sequence that is made up
 EDGES: Final = 400  # choices of edge values that are tried, at most
 
 
@@ -59,6 +60,7 @@ class Arguments:
         self.rng = rng
         near = [n + k for n in numbers if isinstance(n, int) for k in (0, -1, 1)]
         self.integers = tuple(dict.fromkeys([*INTEGERS, *near]))
+        self.lengths = tuple(n for n in self.integers if 0 <= n <= LONGEST)
         self.floats = (*FLOATS, *(n for n in numbers if isinstance(n, float)))
 
     def edges(self) -> Iterator[tuple[Any, ...]]:
@@ -131,7 +133,8 @@ class Arguments:
         if kind == "dtype":
             return list(site.rule.dialect.dtypes.values())
         if kind == "seq":
-            return [self._sequence(a, site, s) for s in SEQUENCES]
+            long = (numbers for n in self.lengths for numbers in (tuple(range(n)), tuple(range(n))[::-1]))
+            return [self._sequence(a, site, s) for s in (*SEQUENCES, *long)]
         return list(self._numbers(a, site, instance))
 
     def _sequence(self, a: S.Expr, site: Site, numbers: tuple[int, ...]) -> tuple[Any, ...]:
@@ -153,7 +156,7 @@ class Arguments:
         if kind == "dtype":
             return rng.choice(list(site.rule.dialect.dtypes.values()))
         if kind == "seq":
-            count = rng.choice((0, 1, 2, 3, 4, 8))
+            count = rng.choice((0, 1, 2, 3, 4, 8, rng.choice(self.lengths)))
             spread = rng.choice((2, 4, 12))
             return self._sequence(a, site, tuple(rng.randrange(-1 if spread == 12 else 0, spread) for _ in range(count)))
         numbers = self._numbers(a, site, instance)

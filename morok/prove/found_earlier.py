@@ -1,6 +1,7 @@
 """Verdicts that this machine has found, by exactly what they are of: nothing is asked twice, and a run that was killed goes on.
 
-A verdict is that of a meaning (morok.prove.digest), a budget and a version of the solver; the name of the rule does not count.
+A verdict is that of a meaning (morok.prove.digest), a budget, a version of the solver, and of every file that has a part in the
+answer: which rules are refuted, and with what, is found by matchers and the interpreter too. The name of the rule does not count.
 What a limit of time ended is never kept, and neither is an error of the prover. The gate does not look here.
 """
 
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extent
-from morok.prove.stamp import digest
+from morok.prove.stamp import answering_bytes, digest
 from morok.prove.verdict import Verdict
 from morok.rewrite import store
 
@@ -25,7 +26,7 @@ def _key(meaning: str, budget: int) -> str:
         solver = version("z3-solver")
     except PackageNotFoundError:
         solver = ""
-    return digest(f"verdict {FORMAT} {meaning} {budget} {solver}")
+    return digest(f"verdict {FORMAT} {meaning} {budget} {solver} {answering_bytes()}")
 
 
 def save(verdict: Verdict, meaning: str, budget: int) -> None:

@@ -118,9 +118,17 @@ class Explorer:
 
 
 class Symbol:
-    """An unknown integer, in the place of an `int`. Comparing it decides the path."""
+    """An unknown integer, in the place of an `int`: it says that it is one. Comparing it decides the path."""
 
     __slots__ = ("explorer", "value")
+
+    @property
+    def __class__(self) -> type:
+        return int
+
+    @__class__.setter
+    def __class__(self, other: type) -> None:
+        raise TypeError("an unknown integer stays one")
 
     def __init__(self, explorer: Explorer, value: Expr) -> None:
         self.explorer = explorer

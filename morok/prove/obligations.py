@@ -10,7 +10,7 @@ from typing import Any, Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
-from morok.dsl.extent import merged, plural, texts
+from morok.dsl.extent import plural, texts
 from morok.marks import trusted
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
@@ -22,7 +22,7 @@ from morok.prove.forms import about_axes, about_launches, folds_lanes
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
-from morok.prove.parametric.proof import parametric_proof
+from morok.prove.parametric.proof import never_met, parametric_proof
 from morok.prove.parametric.tensor_rules import about_tensors
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
@@ -56,7 +56,10 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         if progress.refusal or progress.unknown or (progress.refuted is not None and not progress.refuted.confirmed):
             progress.refuted = searched(rule) or progress.refuted
         if progress.extents and progress.refuted is None and not progress.unknown:
-            prove_beyond(rule, progress)
+            if progress.covered:
+                prove_beyond(rule, progress)
+            else:
+                rule_out_beyond(rule, progress)
     forgotten = asked.difference(ops_of(rule), implied_ops(rule))
     assert not forgotten, f"the digest of {rule.name} does not cover the meaning of {', '.join(sorted(forgotten))}"
     kind, message = conclude(rule, progress)
@@ -89,6 +92,17 @@ def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
     progress.everywhere = tuple(dict.fromkeys(plural(progress.extents.pop(key)) for key in beyond))
 
 
+def rule_out_beyond(rule: CheckedRule, progress: Progress) -> None:
+    """The proof that pattern and guards hold together at no size, as they do at none that was tried."""
+    before = len(progress.obligations)
+    if never_met(rule, progress.ask):
+        progress.extents.clear()
+    else:
+        del progress.obligations[before:]
+        tried = ", ".join(texts(progress.extents.values()))
+        progress.unknown.append(f"the pattern and the guards hold together at no size that was tried: {tried}")
+
+
 def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
     """The proof of a rule: of one about structure for all sizes at once where that can be, else instance by instance."""
     if not built_in(rule.dialect) or lanewise(rule):
@@ -96,7 +110,10 @@ def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
         return
     why = decided_at_every_size(rule, progress)
     if why and (about_axes(rule) or about_launches(rule) or folds_lanes(rule)):
-        progress.unknown.append(f"at every size: {why}")
+        before = len(progress.obligations)
+        if not never_met(rule, progress.ask):
+            del progress.obligations[before:]
+            progress.unknown.append(f"at every size: {why}")
     elif why:
         prove_instances(rule, theory, progress)
 
@@ -236,6 +253,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
             reasons.append(f"{attempt.name}: {why}")
             continue
         except Inapplicable:
+            progress.tried(world)
             return False
         premises = obligation.premises if obligation.applicable is None else obligation.applicable
         if progress.witnesses.exists(obligation, premises):
@@ -247,6 +265,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
         if possible.answer is Answer.UNSAT:
             if progress.keep:
                 progress.obligations.pop()
+            progress.tried(world)
             return False
         case = Case(attempt, encoder, obligation)
         reasons += [f"{attempt.name}: {op} is known within its tolerance alone" for op in sorted(getattr(world, "inexact", ()))]
@@ -260,8 +279,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
                 favourite,
                 *(f for f in progress.favourites if f != favourite),
             ]  # likely next
-            for extent in world.extents.values():
-                merged(progress.extents, extent)
+            progress.tried(world)
             return True
         if progress.refusal or progress.refuted is not None or (state is Answer.SAT and refutation.by(case, model)):
             return True

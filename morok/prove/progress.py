@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from morok.dsl.extent import Extent
+from morok.dsl.extent import Extent, merged
 from morok.prove.answers import Answer
 from morok.prove.counterexample import Counterexample
 from morok.prove.solve import Answers, ask, obligation
@@ -39,6 +39,11 @@ class Progress:
     witnesses: Witnesses = field(default_factory=Witnesses)
     first_search: bool = True
     beyond: bool = True
+
+    def tried(self, world: Any) -> None:
+        """Note the sizes at which something was shown of the rule: that it holds, or that it does not apply."""
+        for extent in world.extents.values():
+            merged(self.extents, extent)
 
     def ask(self, name: str, conditions: list[Any], share: float, model: bool = True) -> Any:
         if self.unknown:  # the verdict can still become `refuted`, but no longer a proof: little more is spent on it

@@ -11,19 +11,18 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from morok.errors import Place, UnprovedRuleError, UntrustedHelperError
 from morok.marks import built_in, trust, trusted, vouch
 from morok.names import data
 from morok.prove.contract_state import Tested, digests_of, worst
+from morok.prove.stamp import answering_bytes
 from morok.rewrite import folders, store
 
 if TYPE_CHECKING:
     from morok.dsl import syntax as S
     from morok.dsl.checked import CheckedRule
-
-VERSION: Final = 1
 
 
 def of_rules(rules: Sequence[CheckedRule], trust_helpers: bool) -> dict[int, Tested]:
@@ -70,11 +69,11 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
 
 
 def _key(extern: S.Extern, module: str, rule: CheckedRule) -> str:
-    """The key of a helper as one rule calls it: the other rules tested with it do not matter."""
+    """The key of a helper as one rule calls it, and of what calls it here: the other rules tested with it do not matter."""
     from morok.prove.rule_syntax import canonical, typing_of
 
     said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances), str(rule.context)]
-    parts = [f"contract {VERSION}", module, canonical(extern), rule.dialect.name, *said]
+    parts = [f"contract {answering_bytes()}", module, canonical(extern), rule.dialect.name, *said]
     return hashlib.sha256(data("\n".join(parts))).hexdigest()
 
 

@@ -20,8 +20,9 @@ from morok.prove.stamp import digest
 from morok.prove.static import Closure, Found, mentions, modules_in, read_module, without_docstrings
 from morok.rewrite import store
 
-# Besides the prover: what compile-time values are, what rules say of lanes, what dtypes are.
-_BESIDE: Final = ("dsl/concrete.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py", "dsl/checked.py", "ir/dtype.py")
+# Besides the prover: what compile-time values are, what rules say of lanes, how their syntax is gone through, what dtypes are.
+_BESIDE: Final = ("dsl/concrete.py", "dsl/extent.py", "dsl/functions.py", "dsl/values.py", "dsl/checked.py", "dsl/syntax.py",
+                  "ir/dtype.py")  # fmt: skip
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.

@@ -51,6 +51,16 @@ def source_bytes() -> str:
 
 
 @functools.cache
+def answering_bytes() -> str:
+    """The bytes of every file that has a part in the prover's answers, whatever they are: the rule language, matchers, the
+    interpreter and the prover itself.
+    """
+    folders = [_PACKAGE / name for name in ("dsl", "rewrite", "ir", "prove", "accuracy")]
+    files = [p for folder in folders for p in folder.rglob("*") if p.suffix in (".py", ".lark", ".txt")]
+    return _bytes_of([_PACKAGE / "dialect.py", *sorted(files)])
+
+
+@functools.cache
 def compiler_bytes() -> str:
     """The bytes of every file that decides which code a rule becomes, besides the rules: what was measured depends on these.
 

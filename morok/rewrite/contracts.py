@@ -13,16 +13,15 @@ from typing import Any, Final
 from morok.dialect import NOT_CONST, Dialect, Node
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.dsl.concrete import compiled
-from morok.dsl.values import FAILURES, OutOfBudget, Steps
+from morok.dsl.concrete import Asked, compiled
+from morok.dsl.contract import COMPILE_TIME
+from morok.dsl.values import FAILURES, OutOfBudget, Steps, no_value
 from morok.errors import HelperContractError
 from morok.rewrite.brief import brief, op_name
 
 SAMPLES: Final = 6
 STEPS: Final = 1 << 22  # in one condition: nested over some hundred lanes, contracts take more of them than rules may
 FAR: Final = 1000  # how far from a finite bound leaves without the other one are tried
-# Kinds of parameters that are no nodes.
-COMPILE_TIME: Final = frozenset({"const", "bool", "int", "dtype", "seq"})
 
 
 def asserting(rules: Sequence[CheckedRule]) -> Callable[[str, Any], Any]:
@@ -108,8 +107,19 @@ class Call:
 
     def names(self, at: Assignment, lane: int) -> dict[str, Any] | None:
         """The values of the parameters in a lane; None where one of them has no value."""
-        found = {k: at.seen(v, k in self.vectors, lane) if k in self.nodes else v for k, v in self.given.items()}
+        found = _Names(self.dialect)
+        found |= {k: at.seen(v, k in self.vectors, lane) if k in self.nodes else v for k, v in self.given.items()}
         return None if any(found[k] is UNDEFINED for k in self.nodes) else found
+
+
+class _Names(dict[str, Any]):
+    """The values of parameters and results; what else may be named is a dtype."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dtypes = dialect.dtypes
+
+    def __missing__(self, name: str) -> Any:
+        return self.dtypes[name]
 
 
 def lanes_named(extern: S.Extern) -> set[str]:
@@ -141,31 +151,53 @@ def _hold(
     dialect: Dialect,
     objects: Mapping[str, Any],
 ) -> None:
+    asked = _Facts(dialect, objects)
     for c in conditions:
-        if isinstance(c, S.ECall) and c.name == "free_of":  # of nodes, not of their values
-            held = knows_nothing_of(dialect, *[objects[a.name] for a in c.args if isinstance(a, S.EName)])
-        elif isinstance(c, S.ECall) and c.name == "same":  # in each lane
-            held = identical(*[names[a.name] for a in c.args if isinstance(a, S.EName)])
-        elif isinstance(c, S.ECall) and c.name in dialect.facts:
-            held = dialect.facts[c.name](*[objects[a.name] for a in c.args if isinstance(a, S.EName)])
-        else:
-            held = _has_and_holds(extern, c, names)
-        if not held:
+        if not _has_and_holds(extern, c, names, asked):
             at = ", ".join(f"{k} = {v}" for k, v in names.items())
             raise HelperContractError(
                 f"helper {extern.name} breaks what it {word} (line {c.span.line}): {at}", excerpt=_call(extern, dialect, objects)
             )
 
 
-def _has_and_holds(extern: S.Extern, c: S.Expr, names: Mapping[str, Any]) -> bool:
+def _has_and_holds(extern: S.Extern, c: S.Expr, names: Mapping[str, Any], asked: Asked) -> bool:
     """True if a condition has a value, and the value is true."""
     try:
-        return bool(compiled(c)(names, Steps(STEPS)))
+        return bool(compiled(c)(names, Steps(STEPS), asked))
     except OutOfBudget:
         message = f"helper {extern.name}: the contract in line {c.span.line} takes more than {STEPS:,} steps here"
         raise HelperContractError(message) from None
     except FAILURES:
         return False
+
+
+class _Facts(Asked):
+    """The answers to facts about the nodes of a call."""
+
+    def __init__(self, dialect: Dialect, objects: Mapping[str, Any]) -> None:
+        self.dialect = dialect
+        self.objects = objects
+
+    def named(self, name: str) -> Any:
+        return self.objects[name] if name in self.objects else self.dialect.dtypes[name]
+
+    def fact(self, name: str, *about: Any) -> Any:
+        dialect = self.dialect
+        if name != "same" and any(a.__class__ is bool for a in about):  # of a parameter that may be a node or a truth value
+            no_value()
+        match name:
+            case "same":  # in each lane
+                return identical(*about)
+            case "free_of":  # of nodes, not of their values
+                return knows_nothing_of(dialect, *about)
+            case "dtype":
+                return getattr(dialect, "element", lambda d: d)(dialect.type(*about))
+            case "lanes" if name not in dialect.facts:
+                return 1
+        try:
+            return dialect.facts[name](*about)
+        except getattr(dialect, "undefined", ArithmeticError):
+            no_value()
 
 
 def identical(a: Any, b: Any) -> bool:

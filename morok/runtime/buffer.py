@@ -20,7 +20,7 @@ from morok.locks import MEMORY
 from morok.runtime.available import available
 
 if TYPE_CHECKING:
-    from morok.runtime.device import Device
+    from morok.runtime.abstract_device import Device
 
 ALIGNMENT: Final = 64
 # Memory from so many bytes on begins a page, as that of large arrays does but for 16 bytes. A processor takes a load for one of

@@ -15,9 +15,9 @@ from morok.ir.number import from_bits, to_bits
 from morok.ir.uop import UOp
 from morok.passes.target import Target
 from morok.remembered import NODE
+from morok.runtime.abstract_device import Device
 from morok.runtime.buffer import BITS, Block, Buffer
 from morok.runtime.cache import disk_cache
-from morok.runtime.device import Device
 from morok.runtime.jit import Code, begin_text, compile_text, llvm_version
 from morok.runtime.kernel import NOTHING, Kernel, Vars, pack
 

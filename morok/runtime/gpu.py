@@ -20,8 +20,8 @@ from morok.ir.interpret import evaluate
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.target import Target
+from morok.runtime.abstract_device import Device
 from morok.runtime.buffer import NUMPY, Buffer
-from morok.runtime.device import Device
 from morok.runtime.kernel import NOTHING, Kernel, Vars, value_of
 
 _HOST_TO_DEVICE = 1

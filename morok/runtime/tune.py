@@ -20,7 +20,7 @@ from morok.passes import pipeline
 from morok.passes.appended import appended_key
 from morok.passes.target import KernelInfo
 from morok.runtime import measuring
-from morok.runtime.device import Device
+from morok.runtime.abstract_device import Device
 from morok.runtime.measuring import FAILED, Timing
 from morok.runtime.tuned import found_here, key
 

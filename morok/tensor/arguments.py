@@ -11,7 +11,7 @@ from morok.caller import caller
 from morok.errors import ArgumentTypeError, AxisError, DTypeError, ShapeError
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
-from morok.tensor.base import Lazy, prod, show
+from morok.tensor.base import Lazy, element_count, show
 from morok.tensor.variable import Variable
 
 T = TypeVar("T")
@@ -66,13 +66,13 @@ def fitting(sizes: Shape) -> Shape:
     """A shape as it is; ShapeError for a size below 0, and for more elements than there are places."""
     if any(isinstance(d, int) and d < 0 for d in sizes):
         raise ShapeError(f"a tensor of shape {show(sizes)}", place=caller(), expected="sizes of at least 0")
-    total = prod(sizes)
+    total = element_count(sizes)
     if (total.vmax if isinstance(total, UOp) else total) > MOST:
         raise ShapeError(f"a tensor of shape {show(sizes)}", place=caller(), expected=f"at most {MOST} elements")
     return sizes
 
 
-def axis(value: Any, shape: Shape, ndim: int) -> int:
+def axis_in(value: Any, shape: Shape, ndim: int) -> int:
     """An axis of `ndim`, counted from the front; negative ones count from the end. `shape` is for the error."""
     a = index_or_none(value)
     if a is None:
@@ -92,15 +92,15 @@ def known(x: Lazy, axis: int, what: str) -> int:
     return size
 
 
-def only_tensors(values: Sequence[Any], what: str, kind: type[Any]) -> None:
+def only_tensors(values: Sequence[Any], what: str) -> None:
     """DTypeError unless all of these are tensors."""
     for v in values:
-        if not isinstance(v, kind):
+        if not isinstance(v, Lazy):
             raise DTypeError(f"{what} of {type(v).__name__}", place=caller(), expected="tensors", hint="Tensor(data) makes one")
 
 
 def tensor(value: Any, kind: type[T], what: str) -> T:
     """A tensor; DTypeError for anything else."""
-    only_tensors([value], what, kind)
+    only_tensors([value], what)
     found: T = value
     return found

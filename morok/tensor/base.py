@@ -1,9 +1,9 @@
-"""The base of every floor of Tensor: a node, a device, and the conversion of Python and NumPy dtypes."""
+"""The base of Tensor: a node and a device; and the conversion of Python and NumPy dtypes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar
 
 from morok.arguments import shown
 from morok.caller import caller
@@ -13,6 +13,11 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.tensor import registry
+
+if TYPE_CHECKING:
+    from morok.tensor.tensor import Tensor
+
+AnyTensor = TypeVar("AnyTensor", bound="Tensor")  # a tensor of whatever subclass: methods return another of it
 
 _NUMPY: Final = {
     "bool": dtypes.bool,
@@ -147,7 +152,7 @@ class Lazy:
         >>> Tensor([[1, 2, 3], [4, 5, 6]]).size
         6
         """
-        return prod(self.shape)
+        return element_count(self.shape)
 
     def numel(self) -> int | UOp:
         """The number of elements: `size` by torch's name.
@@ -158,8 +163,8 @@ class Lazy:
         return self.size
 
 
-def prod(shape: Shape) -> int | UOp:
-    """The product of dimensions."""
+def element_count(shape: Shape) -> int | UOp:
+    """The number of elements: the product of the sizes."""
     total: int | UOp = 1
     for d in shape:
         if isinstance(total, UOp):

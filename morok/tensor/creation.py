@@ -1,28 +1,39 @@
-"""Tensors from Python and NumPy data, and tensors described by a formula."""
+"""Tensors from data of Python, NumPy and other libraries, and tensors described by a formula."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
 from morok.arguments import device_name
 from morok.caller import caller
-from morok.errors import DeviceError, DTypeError, MorokError, RangeError, ShapeError
+from morok.errors import DeviceError, DTypeError, MorokError, OutOfMemoryError, RangeError, ShapeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import registry
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, UNKNOWN_TO_NUMPY, as_dtype, dim_node, numpy_name, prod
+from morok.tensor.base import (
+    DEFAULT_FLOAT,
+    DEFAULT_INT,
+    UNKNOWN_TO_NUMPY,
+    AnyTensor,
+    as_dtype,
+    dim_node,
+    element_count,
+    numpy_name,
+)
+from morok.tensor.casts import cast_to, run_time_number
 from morok.tensor.describing import current
-from morok.tensor.foreign import REFUSALS, foreign_array, refusal
-from morok.tensor.math import cast_to
 from morok.tensor.movement import expanded, reshaped
 from morok.tensor.scalars import constant, natural_dtype, python_number
+from morok.tensor.stored import stored_buffer
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from morok.optimize.opts import Opt
 
     Array = np.ndarray[Any, Any]
 
@@ -41,7 +52,7 @@ def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT)
     if (number := python_number(data)) is not None:
         return constant(number, wanted or natural_dtype(number), device)
     if isinstance(data, UOp):
-        return cast_to(data, wanted or DEFAULT_INT)
+        return cast_to(run_time_number(data), wanted or DEFAULT_INT)
     import numpy as np
 
     if isinstance(data, np.generic):
@@ -77,6 +88,10 @@ def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
         raise ShapeError(f"{problem}", place=caller(), expected="nested lists of one shape") from None
     except REFUSALS as problem:  # of an array of another library among them
         raise refusal(data, problem) from None
+    except MemoryError:
+        raise OutOfMemoryError(
+            f"no memory for the elements of a {type(data).__name__}", place=caller(), expected="fewer elements"
+        ) from None
     whole = array.dtype == object and all(type(v) is int for v in array.flat)  # integers beyond u64
     if array.dtype.kind not in "biuf" and not whole:
         raise DTypeError(f"a tensor cannot hold {array.dtype}", place=caller(), expected="bools, integers or floats")
@@ -133,7 +148,7 @@ def full(shape: Shape, value: Any, dtype: Any, device: str) -> UOp:
 
 def empty(shape: Shape, dtype: Any, device: str) -> UOp:
     """Memory of arbitrary contents."""
-    size = prod(shape)
+    size = element_count(shape)
     if isinstance(size, UOp):
         node = registry.new_buffer(_float_or(dtype), int(size.vmax), device)
         front = UOp.new(Op.Shrink, (node, UOp.const(0, dtypes.index), size))
@@ -158,3 +173,87 @@ def same_device(devices: Sequence[str]) -> str:
             f"tensors on {' and '.join(dict.fromkeys(devices))}", place=caller(), expected="one device", hint="use .to()"
         )
     return devices[0]
+
+
+def full_like(self: AnyTensor, value: bool | int | float, dtype: Any = None) -> AnyTensor:
+    """A tensor of self's shape, device and dtype (or `dtype`) with `value` in every place.
+
+    >>> Tensor([1, 2]).full_like(7).tolist()
+    [7, 7]
+    """
+    return self._like(full(self.shape, value, self.dtype if dtype is None else dtype, self.device))
+
+
+def zeros_like(self: AnyTensor, dtype: Any = None) -> AnyTensor:
+    """A tensor of self's shape, device and dtype (or `dtype`) with 0 in every place.
+
+    >>> Tensor([1, 2]).zeros_like().tolist()
+    [0, 0]
+    """
+    return self.full_like(0, dtype)
+
+
+def ones_like(self: AnyTensor, dtype: Any = None) -> AnyTensor:
+    """A tensor of self's shape, device and dtype (or `dtype`) with 1 in every place.
+
+    >>> Tensor([1, 2]).ones_like("f32").tolist()
+    [1.0, 1.0]
+    """
+    return self.full_like(1, dtype)
+
+
+def contiguous(self: AnyTensor, *opts: Opt) -> AnyTensor:
+    """The same elements in memory in their order, computed by a kernel of their own.
+
+    `opts` are the optimizations of that kernel, in order, in place of those that would be chosen; there is no kernel
+    where the elements are in memory already. ConfigError for anything but Opts; OptError, once the kernel is compiled, where
+    it cannot have one of them.
+
+    >>> len((Tensor([1, 2]) + 1).contiguous().sum().kernels())
+    2
+    """
+    if opts:
+        from morok.optimize.strategy import optimizations  # lazy: few programs choose optimizations themselves
+
+        given = optimizations(opts)
+        uop = self.uop.src[0] if self.uop.op is Op.Contiguous else self.uop
+    else:
+        given, uop = None, self.uop
+    return self._same() if stored_buffer(uop) is not None else self._like(UOp.new(Op.Contiguous, (uop,), given))
+
+
+# What libraries raise for an array that they do not hand out.
+REFUSALS: Final = (BufferError, RuntimeError, TypeError, ValueError, AttributeError)
+
+
+def foreign_array(data: Any) -> Array:
+    """The elements of another library's array, without a copy where it allows; DTypeError where it refuses."""
+    import numpy as np
+
+    try:
+        return np.asarray(data) if hasattr(data, "__array__") or not hasattr(data, "__dlpack__") else np.from_dlpack(data)
+    except REFUSALS as problem:
+        raise refusal(data, problem) from None
+
+
+def dlpack_array(source: Any) -> Array:
+    """The elements of another library's array, through DLPack; DTypeError where it, or NumPy, refuses."""
+    import numpy as np
+
+    try:
+        return np.from_dlpack(source)
+    except REFUSALS as problem:
+        raise refusal(source, problem) from None
+
+
+def refusal(data: Any, problem: Exception) -> DTypeError:
+    """The error for an array that its library does not hand out."""
+    gradients = getattr(data, "requires_grad", None) is True
+    reason = " ".join(str(problem).split()) or type(problem).__name__
+    kind = f"{type(data).__module__.partition('.')[0]}.{type(data).__name__}"
+    return DTypeError(
+        f"a tensor cannot be made of this {kind.removeprefix('builtins.')}: {reason}",
+        place=caller(),
+        expected="an array in the host's memory, of a dtype that NumPy has, without gradients",
+        hint="detach() it first" if gradients else "convert it to float32 on the CPU first",
+    )

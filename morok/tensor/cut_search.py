@@ -24,11 +24,12 @@ from morok.locks import KERNELS
 from morok.passes.appended import appended_key
 from morok.passes.rangeify.state import Decision
 from morok.tensor import registry
-from morok.tensor.schedule import Normal, Prepared, Schedule, decided
+from morok.tensor.plans import planned
+from morok.tensor.scheduling import Normal, Prepared, Schedule, decided
 
 if TYPE_CHECKING:
+    from morok.runtime.abstract_device import Device
     from morok.runtime.buffer import Buffer
-    from morok.runtime.device import Device
     from morok.runtime.plan import ExecutionPlan
 
 BETTER: Final = 0.95  # of another program's time: what is no clearer than this is noise
@@ -148,7 +149,6 @@ class _Program:
 
     def __init__(self, normal: Normal, device: Device, schedule: Schedule) -> None:
         from morok.runtime.buffer import Buffer
-        from morok.tensor.plans import planned
 
         self.schedule = schedule
         written = {s.buffers[0] for s in schedule.steps}

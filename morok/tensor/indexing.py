@@ -2,267 +2,293 @@
 
 A choice is a sum over an axis of which one element counts. The rule `load_collapse.gather` makes it a read at that position,
 so it costs one read an element, however long the axis is.
+
+Positions are integers; negative ones count from the end. A tensor's position outside the axis gives 0, since the values of
+a tensor are known only when it runs. Positions in numbers, lists and arrays are checked at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Self, Unpack
+from typing import Any, Final, Unpack
 
 from morok.arguments import index_or_none, shown
 from morok.caller import caller
 from morok.errors import DTypeError, PositionError, ShapeError
-from morok.ir.dtype import DType, dtypes
+from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
+from morok.tensor import creation
 from morok.tensor.arguments import known, whole
-from morok.tensor.base import Lazy, dim_node, show
+from morok.tensor.base import AnyTensor, Lazy, dim_node, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.movement import broadcast_shapes, expanded, reshaped, symbolic_position
-from morok.tensor.scan import Scan
+from morok.tensor.movement import (
+    axis_of,
+    basic_index,
+    broadcast_shapes,
+    check_position,
+    expanded,
+    full_index,
+    reshaped,
+    symbolic_position,
+)
+from morok.tensor.operands import as_operand
+from morok.tensor.reduce import reduce_axes
 
 # Whole numbers of a dtype's width: the sum of one of them and zeros keeps every bit, the sign of zero and NaN's too.
 _BITS: Final = {1: dtypes.u8, 2: dtypes.u16, 4: dtypes.u32, 8: dtypes.u64}
 
 
-class Indexing(Scan):
-    """Positions are integers; negative ones count from the end. A tensor's position outside the axis gives 0, since the values of
-    a tensor are known only when it runs. Positions in numbers, lists and arrays are checked at once.
+def getitem(self: AnyTensor, key: Any) -> AnyTensor:
+    """NumPy's indexing: integers, slices, None, `...`; integer tensors, arrays and lists; masks of bools.
+
+    A mask is computed at once, for the shape of the result depends on it.
     """
-
-    __slots__ = ()
-
-    def __getitem__(self, key: Any) -> Self:
-        """NumPy's indexing: integers, slices, None, `...`; integer tensors, arrays and lists; masks of bools.
-
-        A mask is computed at once, for the shape of the result depends on it.
-        """
-        parts = list(key) if isinstance(key, tuple) else [key]
-        if any(is_array(p) for p in parts):
-            return self._chosen_by_arrays(parts)
-        chosen = self._basic_index(parts)
-        return self._same() if chosen is self else chosen
-
-    def _chosen_by_arrays(self, parts: list[Any]) -> Self:
-        """Positions for several axes, broadcast together, once the other parts are applied."""
-        others, axes, at, first = self._split_index(parts)
-        x = self._basic_index(others)
-        chosen = x._chosen(axes, at)
-        wide = chosen.ndim - (x.ndim - len(axes))
-        behind = list(range(wide, chosen.ndim))
-        return chosen.permute(*behind[:first], *range(wide), *behind[first:])
-
-    def _split_index(self, parts: list[Any]) -> tuple[list[Any], list[int], list[Any], int]:
-        """An index with arrays in it, in two steps.
-
-        The index without them; the axes of what it gives that they choose from; their positions; and at which of the axes that
-        are left theirs stand: where they stood if they are side by side, else in front.
-        """
-        parts = self._without_masks(parts)
-        # beside arrays an integer is an array too
-        chooses = [p is not None and p is not Ellipsis and not isinstance(p, slice) for p in parts]
-        others = [slice(None) if c else p for c, p in zip(chooses, parts, strict=True)]
-        at = [k for k, c in enumerate(chooses) if c]
-        dots = next((k for k, p in enumerate(parts) if p is Ellipsis), len(parts))
-        ndim = len(self._full_index(others))
-        axes = [k if k < dots else ndim - (len(parts) - k) for k in at]
-        together = at == list(range(at[0], at[0] + len(at)))
-        return others, axes, [parts[k] for k in at], axes[0] if together else 0
-
-    def _without_masks(self, parts: list[Any]) -> list[Any]:
-        """The parts, each mask as the places where it holds; PositionError unless masks have the shape of their axes."""
-        covered = [p.ndim if is_mask(p) else 0 if p is None or p is Ellipsis else 1 for p in parts]
-        out: list[Any] = []
-        axis = 0
-        for part, count in zip(parts, covered, strict=True):
-            if is_mask(part):
-                self._covers(part, axis)
-            axis += self.ndim - sum(covered) if part is Ellipsis else count
-            at = symbolic_position(part)
-            out += self._positions_of(part) if is_array(part) else [part if at is None else self._tensor_at(at, axis - 1)]
-        return out
-
-    def _tensor_at(self, at: UOp, axis: int) -> Self:
-        """A position that a variable determines, as a tensor."""
-        self._check_position(at, axis)
-        return self._like(at.cast(dtypes.i64))
-
-    def _covers(self, mask: Any, axis: int) -> None:
-        """PositionError unless a mask has the shape of the axes from this one on."""
-        if mask.shape != self.shape[axis : axis + mask.ndim]:
-            raise PositionError(
-                f"a mask of shape {show(mask.shape)} for axes {axis}..{axis + mask.ndim} of shape {show(self.shape)}",
-                place=caller(),
-                expected=f"the shape {show(self.shape[axis : axis + mask.ndim])}",
-            )
-
-    def _positions_of(self, part: Any) -> list[Any]:
-        """The positions in an array, list, tensor or mask: tensors of integers, or arrays."""
-        import numpy as np
-
-        if isinstance(part, Lazy) and part.dtype.is_int:
-            return [part]
-        array = np.asarray(part) if isinstance(part, Lazy) else _array_of(part)
-        if array.size == 0 and isinstance(part, list):
-            array = array.astype(np.int64)
-        if array.dtype.kind == "b":
-            if array.ndim == 0:
-                raise _no_index("one bool")
-            return list(np.nonzero(array))
-        if array.dtype.kind not in "iu":
-            raise _no_index(str(array.dtype))
-        return [array]
-
-    def _chosen(self, axes: Sequence[int], at: Sequence[Any]) -> Self:
-        """[positions.., the other axes..]: of these axes the elements at positions that broadcast together."""
-        flat, inside = self._flat_places(axes, at)
-        shape = flat.shape
-        rows = self._as_rows(axes)
-        lead, rest = (1,) * len(shape), rows.shape[1:]
-        full = (*shape, rows.shape[0], *rest)
-        wide = reshaped(flat.uop, (*shape, 1, *(1,) * len(rest)))
-        chosen = rows.reshape((*lead, *rows.shape))._selected(wide, len(shape), full)
-        for good in inside:
-            chosen = chosen._zero_unless(good.reshape((*(1,) * (len(shape) - good.ndim), *good.shape, *(1,) * len(rest))))
-        return chosen
-
-    def _flat_places(self, axes: Sequence[int], at: Sequence[Any]) -> tuple[Self, list[Self]]:
-        """Positions in several axes, broadcast together, as places in these axes flattened, which lie inside; and what says
-        whether a position did, for each of which that is not known.
-        """
-        sizes = [known(self, a, "an index") for a in axes]
-        places: list[Self] = []
-        inside: list[Self] = []
-        for position, axis, n in zip(at, axes, sizes, strict=True):
-            place, good = self._place(position, axis, n)
-            places.append(place)
-            inside += [] if good is None else [good]
-        shape = positions_shape(*[p.shape for p in places])
-        flat = expanded(places[0].uop, shape)
-        for place, n in zip(places[1:], sizes[1:], strict=True):
-            flat = flat * dim_node(n) + expanded(place.uop, shape)
-        return self._like(flat), inside
-
-    def _as_rows(self, axes: Sequence[int]) -> Self:
-        """These axes in front, as one."""
-        others = [a for a in range(self.ndim) if a not in axes]
-        return self.permute(*axes, *others).flatten(0, len(axes) - 1) if len(axes) > 1 else self.moveaxis(axes[0], 0)
-
-    def _place(self, position: Any, axis: int, n: int) -> tuple[Self, Self | None]:
-        """A position as an index that is certainly in [0, n), and whether it was; None where that is known."""
-        good: Self | None = None
-        if isinstance(position, Lazy):
-            at = self._other(position).cast(dtypes.i64)
-            at = (at < 0).where(at + n, at)
-            good = (at >= 0) & (at < n)
-        else:
-            at = self._from_data(self._known_place(position, axis, n), self.device)
-        return self._like(at.clip(0, max(n - 1, 0)).uop.cast(dtypes.index)), good
-
-    def _known_place(self, position: Any, axis: int, n: int) -> Any:
-        """Positions in numbers as an array of indices in [0, n); PositionError where one lies outside the axis."""
-        import numpy as np
-
-        array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position))
-        wrong = array[(array < -n) | (array >= n)]
-        if wrong.size:
-            raise PositionError(
-                f"index {wrong[0]} is outside axis {axis} of shape {show(self.shape)}",
-                place=caller(),
-                expected=f"{-n}..{n}" if n else "an axis with elements",
-            )
-        return array.astype(np.int64) % max(n, 1)
-
-    def _selected(self, place: UOp, axis: int, full: Shape) -> Self:
-        """The element of axis `axis` at `place`; both broadcast to `full`, the shape with the axis, which is lost."""
-        n = full[axis]
-        out = (*full[:axis], *full[axis + 1 :])
-        if 0 in full:
-            return self._like(expanded(UOp.const(0, self.dtype), out))
-        bits = _BITS[self.dtype.itemsize]
-        x = self.cast(bits) if self.dtype.is_bool else self.bitcast(bits)
-        iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)), tuple(n if a == axis else 1 for a in range(len(full))))
-        hit = self._like(expanded(iota, full).eq(expanded(place, full)))
-        only = hit.where(x.expand(full), 0)._reduce(Op.Add, axis, keepdim=False)
-        return only.cast(dtypes.bool) if self.dtype.is_bool else only.bitcast(self.dtype)
-
-    def _zero_unless(self, condition: Self) -> Self:
-        return self._like(condition.where(self, self._like(UOp.const(0, self.dtype))).uop)
-
-    @other_names
-    def take(self, indices: Any, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> Self:
-        """The elements at `indices` along `axis`, whose place the axes of `indices` take; of the flat tensor without an axis.
-
-        PositionError for a number outside the axis; a tensor's positions outside it give 0.
-
-        >>> Tensor([10, 20, 30]).take([2, 0, -1]).tolist()
-        [30, 10, 30]
-        """
-        if axis is None and self.ndim != 1:
-            return self.flatten().take(indices, 0)
-        a = self._axis(0 if axis is None else axis)
-        (at,) = self._positions_of(indices)
-        chosen = self._chosen([a], [at])
-        wide = chosen.ndim - self.ndim + 1
-        behind = list(range(wide, chosen.ndim))
-        return chosen.permute(*behind[:a], *range(wide), *behind[a:])
-
-    @other_names
-    def take_along_axis(self, indices: Any, axis: int = -1, **also: Unpack[Along]) -> Self:
-        """out[.., j, ..] = self[.., indices[.., j, ..], ..] along `axis`; the other axes of both broadcast.
-
-        ShapeError unless both have as many axes, PositionError for a number outside the axis.
-
-        >>> Tensor([[1, 2], [3, 4]]).take_along_axis(Tensor([[1], [0]])).tolist()
-        [[2], [3]]
-        """
-        a = self._axis(axis)
-        (at,) = self._positions_of(indices)
-        n = known(self, a, "take_along_axis")
-        place, good = self._place(at, a, n)
-        if place.ndim != self.ndim:
-            raise ShapeError(
-                f"take_along_axis of shapes {show(self.shape)} and {show(place.shape)}", place=caller(), expected="as many axes"
-            )
-        m = place.shape[a]
-        others = broadcast_shapes((*self.shape[:a], 1, *self.shape[a + 1 :]), (*place.shape[:a], 1, *place.shape[a + 1 :]))
-        full = (*others[:a], m, n, *others[a + 1 :])
-        chosen = self.unsqueeze(a)._selected(place.unsqueeze(a + 1).uop, a + 1, full)
-        return chosen if good is None else chosen._zero_unless(good)
-
-    def one_hot(self, num_classes: int) -> Self:
-        """[..] of integers -> [.., num_classes] of i64: 1 at each element's place, 0 elsewhere.
-
-        DTypeError for floats, ShapeError for a negative `num_classes`.
-
-        >>> Tensor([1, 0]).one_hot(2).tolist()
-        [[0, 1], [1, 0]]
-        """
-        if not self.dtype.is_int:
-            raise DTypeError(f"one_hot of {self.dtype}", place=caller(), expected="integers")
-        wide = self.unsqueeze(-1)
-        count = whole(num_classes, "num_classes", 0)
-        classes = self._like(UOp.new(Op.Iota, (dim_node(count),)).cast(dtypes.i64)) if count else self._like(_nothing())
-        return (wide.cast(dtypes.i64) == classes).cast(dtypes.i64)
-
-    def nonzero(self) -> tuple[Self, ...]:
-        """The places of the elements that are not 0, as one i64 tensor for each axis.
-
-        Computed at once, since their number is a shape. ShapeError for a scalar.
-
-        >>> [t.tolist() for t in Tensor([[0, 5], [6, 0]]).nonzero()]
-        [[0, 1], [1, 0]]
-        """
-        import numpy as np
-
-        if self.ndim == 0:
-            raise ShapeError("nonzero of a scalar", place=caller(), expected="at least one axis")
-        return tuple(self._from_data(np.ascontiguousarray(p), self.device) for p in np.nonzero(np.asarray(self)))
+    parts = list(key) if isinstance(key, tuple) else [key]
+    if any(is_array(p) for p in parts):
+        return _chosen_by_arrays(self, parts)
+    chosen = basic_index(self, parts)
+    return self._same() if chosen is self else chosen
 
 
-def _nothing(d: DType = dtypes.i64) -> UOp:
-    return expanded(UOp.const(0, d), (0,))
+def _chosen_by_arrays(t: AnyTensor, parts: list[Any]) -> AnyTensor:
+    """Positions for several axes, broadcast together, once the other parts are applied."""
+    others, axes, at, first = split_index(t, parts)
+    x = basic_index(t, others)
+    chosen = _chosen(x, axes, at)
+    wide = chosen.ndim - (x.ndim - len(axes))
+    behind = list(range(wide, chosen.ndim))
+    return chosen.permute(*behind[:first], *range(wide), *behind[first:])
+
+
+def split_index(x: AnyTensor, parts: list[Any]) -> tuple[list[Any], list[int], list[Any], int]:
+    """An index with arrays in it, in two steps.
+
+    The index without them; the axes of what it gives that they choose from; their positions; and at which of the axes that
+    are left theirs stand: where they stood if they are side by side, else in front.
+    """
+    parts = _without_masks(x, parts)
+    # beside arrays an integer is an array too
+    chooses = [p is not None and p is not Ellipsis and not isinstance(p, slice) for p in parts]
+    others = [slice(None) if c else p for c, p in zip(chooses, parts, strict=True)]
+    at = [k for k, c in enumerate(chooses) if c]
+    dots = next((k for k, p in enumerate(parts) if p is Ellipsis), len(parts))
+    ndim = len(full_index(x, others))
+    axes = [k if k < dots else ndim - (len(parts) - k) for k in at]
+    together = at == list(range(at[0], at[0] + len(at)))
+    return others, axes, [parts[k] for k in at], axes[0] if together else 0
+
+
+def _without_masks(x: AnyTensor, parts: list[Any]) -> list[Any]:
+    """The parts, each mask as the places where it holds; PositionError unless masks have the shape of their axes."""
+    covered = [p.ndim if is_mask(p) else 0 if p is None or p is Ellipsis else 1 for p in parts]
+    out: list[Any] = []
+    axis = 0
+    for part, count in zip(parts, covered, strict=True):
+        if is_mask(part):
+            check_mask(x, part, axis)
+        axis += x.ndim - sum(covered) if part is Ellipsis else count
+        at = symbolic_position(part)
+        out += positions_of(x, part) if is_array(part) else [part if at is None else _tensor_at(x, at, axis - 1)]
+    return out
+
+
+def _tensor_at(x: AnyTensor, at: UOp, axis: int) -> AnyTensor:
+    """A position that a variable determines, as a tensor."""
+    check_position(x, at, axis)
+    return x._like(at.cast(dtypes.i64))
+
+
+def check_mask(x: AnyTensor, mask: Any, axis: int) -> None:
+    """PositionError unless a mask has the shape of the axes from this one on."""
+    if mask.shape != x.shape[axis : axis + mask.ndim]:
+        raise PositionError(
+            f"a mask of shape {show(mask.shape)} for axes {axis}..{axis + mask.ndim} of shape {show(x.shape)}",
+            place=caller(),
+            expected=f"the shape {show(x.shape[axis : axis + mask.ndim])}",
+        )
+
+
+def positions_of(x: AnyTensor, part: Any) -> list[Any]:
+    """The positions in an array, list, tensor or mask: tensors of integers, or arrays."""
+    import numpy as np
+
+    if isinstance(part, Lazy) and part.dtype.is_int:
+        return [part]
+    array = np.asarray(part) if isinstance(part, Lazy) else _array_of(part)
+    if array.size == 0 and isinstance(part, list):
+        array = array.astype(np.int64)
+    if array.dtype.kind == "b":
+        if array.ndim == 0:
+            raise _no_index("one bool")
+        return list(np.nonzero(array))
+    if array.dtype.kind not in "iu":
+        raise _no_index(str(array.dtype))
+    return [array]
+
+
+def _chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> AnyTensor:
+    """[positions.., the other axes..]: of these axes the elements at positions that broadcast together."""
+    flat, inside = flat_places(x, axes, at)
+    shape = flat.shape
+    rows = as_rows(x, axes)
+    lead, rest = (1,) * len(shape), rows.shape[1:]
+    full = (*shape, rows.shape[0], *rest)
+    wide = reshaped(flat.uop, (*shape, 1, *(1,) * len(rest)))
+    chosen = _selected(rows.reshape((*lead, *rows.shape)), wide, len(shape), full)
+    for good in inside:
+        chosen = _zero_unless(chosen, good.reshape((*(1,) * (len(shape) - good.ndim), *good.shape, *(1,) * len(rest))))
+    return chosen
+
+
+def flat_places(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple[AnyTensor, list[AnyTensor]]:
+    """Positions in several axes, broadcast together, as places in these axes flattened, which lie inside; and what says
+    whether a position did, for each of which that is not known.
+    """
+    sizes = [known(x, a, "an index") for a in axes]
+    places: list[AnyTensor] = []
+    inside: list[AnyTensor] = []
+    for position, axis, n in zip(at, axes, sizes, strict=True):
+        place, good = place_along(x, position, axis, n)
+        places.append(place)
+        inside += [] if good is None else [good]
+    shape = positions_shape(*[p.shape for p in places])
+    flat = expanded(places[0].uop, shape)
+    for place, n in zip(places[1:], sizes[1:], strict=True):
+        flat = flat * dim_node(n) + expanded(place.uop, shape)
+    return x._like(flat), inside
+
+
+def as_rows(x: AnyTensor, axes: Sequence[int]) -> AnyTensor:
+    """These axes in front, as one."""
+    others = [a for a in range(x.ndim) if a not in axes]
+    return x.permute(*axes, *others).flatten(0, len(axes) - 1) if len(axes) > 1 else x.moveaxis(axes[0], 0)
+
+
+def place_along(x: AnyTensor, position: Any, axis: int, n: int) -> tuple[AnyTensor, AnyTensor | None]:
+    """A position as an index that is certainly in [0, n), and whether it was; None where that is known."""
+    good: AnyTensor | None = None
+    if isinstance(position, Lazy):
+        at = as_operand(x, position).cast(dtypes.i64)
+        at = (at < 0).where(at + n, at)
+        good = (at >= 0) & (at < n)
+    else:
+        at = x._like(creation.from_data(known_place(x, position, axis, n), None, x.device))
+    return x._like(at.clip(0, max(n - 1, 0)).uop.cast(dtypes.index)), good
+
+
+def known_place(x: AnyTensor, position: Any, axis: int, n: int) -> Any:
+    """Positions in numbers as an array of indices in [0, n); PositionError where one lies outside the axis."""
+    import numpy as np
+
+    array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position))
+    wrong = array[(array < -n) | (array >= n)]
+    if wrong.size:
+        raise PositionError(
+            f"index {wrong[0]} is outside axis {axis} of shape {show(x.shape)}",
+            place=caller(),
+            expected=f"{-n}..{n}" if n else "an axis with elements",
+        )
+    return array.astype(np.int64) % max(n, 1)
+
+
+def _selected(t: AnyTensor, place: UOp, axis: int, full: Shape) -> AnyTensor:
+    """The element of axis `axis` at `place`; both broadcast to `full`, the shape with the axis, which is lost."""
+    n = full[axis]
+    out = (*full[:axis], *full[axis + 1 :])
+    if 0 in full:
+        return t._like(expanded(UOp.const(0, t.dtype), out))
+    bits = _BITS[t.dtype.itemsize]
+    x = t.cast(bits) if t.dtype.is_bool else t.bitcast(bits)
+    iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)), tuple(n if a == axis else 1 for a in range(len(full))))
+    hit = t._like(expanded(iota, full).eq(expanded(place, full)))
+    only = reduce_axes(hit.where(x.expand(full), 0), Op.Add, axis, keepdim=False)
+    return only.cast(dtypes.bool) if t.dtype.is_bool else only.bitcast(t.dtype)
+
+
+def _zero_unless(x: AnyTensor, condition: AnyTensor) -> AnyTensor:
+    return x._like(condition.where(x, x._like(UOp.const(0, x.dtype))).uop)
+
+
+@other_names
+def take(self: AnyTensor, indices: Any, axis: int | None = None, **also: Unpack[AlongOrFlat]) -> AnyTensor:
+    """The elements at `indices` along `axis`, whose place the axes of `indices` take; of the flat tensor without an axis.
+
+    PositionError for a number outside the axis; a tensor's positions outside it give 0.
+
+    >>> Tensor([10, 20, 30]).take([2, 0, -1]).tolist()
+    [30, 10, 30]
+    """
+    if axis is None and self.ndim != 1:
+        return self.flatten().take(indices, 0)
+    a = axis_of(self, 0 if axis is None else axis)
+    (at,) = positions_of(self, indices)
+    chosen = _chosen(self, [a], [at])
+    wide = chosen.ndim - self.ndim + 1
+    behind = list(range(wide, chosen.ndim))
+    return chosen.permute(*behind[:a], *range(wide), *behind[a:])
+
+
+@other_names
+def take_along_axis(self: AnyTensor, indices: Any, axis: int = -1, **also: Unpack[Along]) -> AnyTensor:
+    """out[.., j, ..] = self[.., indices[.., j, ..], ..] along `axis`; the other axes of both broadcast.
+
+    ShapeError unless both have as many axes, PositionError for a number outside the axis.
+
+    >>> Tensor([[1, 2], [3, 4]]).take_along_axis(Tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+    a = axis_of(self, axis)
+    (at,) = positions_of(self, indices)
+    n = known(self, a, "take_along_axis")
+    place, good = place_along(self, at, a, n)
+    if place.ndim != self.ndim:
+        raise ShapeError(
+            f"take_along_axis of shapes {show(self.shape)} and {show(place.shape)}", place=caller(), expected="as many axes"
+        )
+    m = place.shape[a]
+    others = broadcast_shapes((*self.shape[:a], 1, *self.shape[a + 1 :]), (*place.shape[:a], 1, *place.shape[a + 1 :]))
+    full = (*others[:a], m, n, *others[a + 1 :])
+    chosen = _selected(self.unsqueeze(a), place.unsqueeze(a + 1).uop, a + 1, full)
+    return chosen if good is None else _zero_unless(chosen, good)
+
+
+def one_hot(self: AnyTensor, num_classes: int) -> AnyTensor:
+    """[..] of integers -> [.., num_classes] of i64: 1 at each element's place, 0 elsewhere.
+
+    DTypeError for floats, ShapeError for a negative `num_classes`.
+
+    >>> Tensor([1, 0]).one_hot(2).tolist()
+    [[0, 1], [1, 0]]
+    """
+    if not self.dtype.is_int:
+        raise DTypeError(f"one_hot of {self.dtype}", place=caller(), expected="integers")
+    wide = self.unsqueeze(-1)
+    count = whole(num_classes, "num_classes", 0)
+    classes = (
+        self._like(UOp.new(Op.Iota, (dim_node(count),)).cast(dtypes.i64))
+        if count
+        else self._like(expanded(UOp.const(0, dtypes.i64), (0,)))
+    )
+    return (wide.cast(dtypes.i64) == classes).cast(dtypes.i64)
+
+
+def nonzero(self: AnyTensor) -> tuple[AnyTensor, ...]:
+    """The places of the elements that are not 0, as one i64 tensor for each axis.
+
+    Computed at once, since their number is a shape. ShapeError for a scalar.
+
+    >>> [t.tolist() for t in Tensor([[0, 5], [6, 0]]).nonzero()]
+    [[0, 1], [1, 0]]
+    """
+    import numpy as np
+
+    if self.ndim == 0:
+        raise ShapeError("nonzero of a scalar", place=caller(), expected="at least one axis")
+    return tuple(
+        self._like(creation.from_array(np.ascontiguousarray(p), None, self.device)) for p in np.nonzero(np.asarray(self))
+    )
 
 
 def positions_shape(*shapes: Shape) -> Shape:

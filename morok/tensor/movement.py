@@ -1,10 +1,14 @@
-"""Views: another order or shape of the same elements. None of these moves data."""
+"""Views: another order or shape of the same elements. None of these moves data.
+
+There are six (reshape, permute, expand, pad, shrink, flip), and functions built on them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Self, Unpack
+from typing import Any, Unpack
 
 from morok.arguments import index_or_none, shown
 from morok.caller import caller
@@ -13,9 +17,8 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
-from morok.tensor.arguments import axis as axis_of
-from morok.tensor.arguments import fitting, shape_argument, whole
-from morok.tensor.base import Lazy, dim_node, namesakes, prod, show
+from morok.tensor.arguments import axis_in, fitting, shape_argument, whole
+from morok.tensor.base import AnyTensor, dim_node, element_count, namesakes, show
 from morok.tensor.keywords import Along, AnyAxes, AsAxes, AsAxis, other_names
 from morok.tensor.variable import Variable
 
@@ -66,393 +69,388 @@ def expanded(uop: UOp, shape: Shape) -> UOp:
     return UOp.new(Op.Expand, (uop, *map(dim_node, shape)))
 
 
-class Movement(Lazy):
-    """The six views (reshape, permute, expand, pad, shrink, flip), and functions built on them."""
+def axis_of(x: AnyTensor, axis: int, extra: int = 0) -> int:
+    """An axis counted from the front, of a shape with `extra` axes more; AxisError outside it."""
+    shape = x.shape
+    return axis_in(axis, shape, len(shape) + extra)
 
-    __slots__ = ()
 
-    def _axis(self, axis: int, extra: int = 0) -> int:
-        shape = self.shape
-        return axis_of(axis, shape, len(shape) + extra)
+def axes_of(x: AnyTensor, axis: int | Sequence[int] | None) -> tuple[int, ...]:
+    """The axes named, each once, in order; all of them for None."""
+    if axis is None:
+        return tuple(range(x.ndim))
+    named: Sequence[Any] = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [axis_of(x, a) for a in named]
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"axes {tuple(axes)} repeat", place=caller(), expected="each axis once")
+    return tuple(sorted(axes))
 
-    def _axes(self, axis: int | Sequence[int] | None) -> tuple[int, ...]:
-        """The axes named, each once, in order; all of them for None."""
-        if axis is None:
-            return tuple(range(self.ndim))
-        named: Sequence[Any] = axis if isinstance(axis, (tuple, list)) else (axis,)
-        axes = [self._axis(a) for a in named]
-        if len(set(axes)) != len(axes):
-            raise ShapeError(f"axes {tuple(axes)} repeat", place=caller(), expected="each axis once")
-        return tuple(sorted(axes))
 
-    def reshape(self, *shape: Any) -> Self:
-        """The same elements in order, in another shape; one -1 is worked out.
+def reshape(self: AnyTensor, *shape: Any) -> AnyTensor:
+    """The same elements in order, in another shape; one -1 is worked out.
 
-        ShapeError unless both shapes have the same number of elements, and for more than one -1.
+    ShapeError unless both shapes have the same number of elements, and for more than one -1.
 
-        >>> Tensor.arange(6).reshape(2, -1).tolist()
-        [[0, 1, 2], [3, 4, 5]]
-        """
-        wanted = shape_argument(shape)
-        unknown = [i for i, d in enumerate(wanted) if isinstance(d, int) and d == -1]
-        total = self.size
-        if len(unknown) > 1 or any(isinstance(d, int) and d < -1 for d in wanted):
-            raise ShapeError(f"{show(self.shape)} cannot become {show(wanted)}", place=caller(), expected="at most one -1")
-        if unknown:
-            known = prod(tuple(d for i, d in enumerate(wanted) if i != unknown[0]))
-            rest = _divide(self.shape, total, known)
-            if rest is None:
-                raise ShapeError(
-                    f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)}",
-                    place=caller(),
-                    expected=f"a size that {known} divides",
-                )
-            wanted = (*wanted[: unknown[0]], rest, *wanted[unknown[0] + 1 :])
-        elif not _same_size(self.shape, wanted):
+    >>> Tensor.arange(6).reshape(2, -1).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    wanted = shape_argument(shape)
+    unknown = [i for i, d in enumerate(wanted) if isinstance(d, int) and d == -1]
+    total = self.size
+    if len(unknown) > 1 or any(isinstance(d, int) and d < -1 for d in wanted):
+        raise ShapeError(f"{show(self.shape)} cannot become {show(wanted)}", place=caller(), expected="at most one -1")
+    if unknown:
+        known = element_count(tuple(d for i, d in enumerate(wanted) if i != unknown[0]))
+        rest = _divide(self.shape, total, known)
+        if rest is None:
             raise ShapeError(
-                f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)} of {prod(wanted)}",
+                f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)}",
                 place=caller(),
-                expected="the same number of elements",
-                hint=namesakes((*self.shape, *wanted)),
+                expected=f"a size that {known} divides",
             )
-        return self._like(reshaped(self.uop, wanted))
+        wanted = (*wanted[: unknown[0]], rest, *wanted[unknown[0] + 1 :])
+    elif not _same_size(self.shape, wanted):
+        raise ShapeError(
+            f"shape {show(self.shape)} of {total} elements does not fit {show(wanted)} of {element_count(wanted)}",
+            place=caller(),
+            expected="the same number of elements",
+            hint=namesakes((*self.shape, *wanted)),
+        )
+    return self._like(reshaped(self.uop, wanted))
 
-    def flatten(self, start: int = 0, end: int = -1) -> Self:
-        """The elements with the axes `start` to `end` (both included) made one.
 
-        AxisError for an axis outside the shape.
+def flatten(self: AnyTensor, start: int = 0, end: int = -1) -> AnyTensor:
+    """The elements with the axes `start` to `end` (both included) made one.
 
-        >>> Tensor.zeros(2, 3, 4).flatten(1).shape
-        (2, 12)
-        """
-        if self.ndim == 0:
-            return self.reshape(1)
-        s, e = self._axis(start), self._axis(end)
-        return self.reshape(*self.shape[:s], prod(self.shape[s : e + 1]), *self.shape[e + 1 :])
+    AxisError for an axis outside the shape.
 
-    def expand(self, *shape: Any) -> Self:
-        """The elements with axes of size 1 repeated, nothing copied; -1 keeps a size, new axes stand in front.
+    >>> Tensor.zeros(2, 3, 4).flatten(1).shape
+    (2, 12)
+    """
+    if self.ndim == 0:
+        return self.reshape(1)
+    s, e = axis_of(self, start), axis_of(self, end)
+    return self.reshape(*self.shape[:s], element_count(self.shape[s : e + 1]), *self.shape[e + 1 :])
 
-        ShapeError unless, from the right, sizes are equal or 1 in self.
 
-        >>> Tensor([[1], [2]]).expand(2, 3).tolist()
-        [[1, 1, 1], [2, 2, 2]]
-        """
-        wanted = shape_argument(shape)
-        padded = (1,) * (len(wanted) - self.ndim) + self.shape
-        full = tuple(p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False))
-        new = wanted[: max(0, len(wanted) - self.ndim)]  # of which none is there to be left as it is
-        if (
-            len(padded) != len(wanted)
-            or any(isinstance(w, int) and w < 0 for w in (*new, *full))
-            or any(p != w and p != 1 for p, w in zip(padded, full, strict=True))
-        ):
+def expand(self: AnyTensor, *shape: Any) -> AnyTensor:
+    """The elements with axes of size 1 repeated, nothing copied; -1 keeps a size, new axes stand in front.
+
+    ShapeError unless, from the right, sizes are equal or 1 in self.
+
+    >>> Tensor([[1], [2]]).expand(2, 3).tolist()
+    [[1, 1, 1], [2, 2, 2]]
+    """
+    wanted = shape_argument(shape)
+    padded = (1,) * (len(wanted) - self.ndim) + self.shape
+    full = tuple(p if isinstance(w, int) and w == -1 else w for p, w in zip(padded[-len(wanted) :], wanted, strict=False))
+    new = wanted[: max(0, len(wanted) - self.ndim)]  # of which none is there to be left as it is
+    if (
+        len(padded) != len(wanted)
+        or any(isinstance(w, int) and w < 0 for w in (*new, *full))
+        or any(p != w and p != 1 for p, w in zip(padded, full, strict=True))
+    ):
+        raise ShapeError(
+            f"shape {show(self.shape)} cannot be expanded to {show(wanted)}",
+            place=caller(),
+            expected="from the right, equal dimensions or 1 in the tensor",
+            hint=namesakes((*self.shape, *wanted)),
+        )
+    return self._like(expanded(self.uop, fitting(full)))
+
+
+def broadcast_to(self: AnyTensor, shape: Sequence[Dim]) -> AnyTensor:
+    """The elements broadcast to `shape`: expand() by NumPy's name. ShapeError where they do not broadcast.
+
+    >>> Tensor([1, 2]).broadcast_to((2, 2)).tolist()
+    [[1, 2], [1, 2]]
+    """
+    return self.expand(shape)
+
+
+def permute(self: AnyTensor, *axes: Any) -> AnyTensor:
+    """The elements with the axes in another order. ShapeError unless `axes` names each axis once.
+
+    >>> Tensor.zeros(2, 3, 4).permute(2, 0, 1).shape
+    (4, 2, 3)
+    """
+    order = shape_argument(axes)
+    wanted = tuple(axis_of(self, a) for a in order if isinstance(a, int))
+    if sorted(wanted) != list(range(self.ndim)):
+        raise ShapeError(
+            f"{show(order)} is no order of the axes of shape {show(self.shape)}",
+            place=caller(),
+            expected=f"0..{self.ndim}, each once",
+        )
+    if wanted == tuple(range(self.ndim)):
+        return self._same()
+    uop = self.uop
+    if uop.op is Op.Permute:
+        below: tuple[int, ...] = uop.arg
+        wanted = tuple(below[a] for a in wanted)
+        uop = uop.src[0]
+        if wanted == tuple(range(len(wanted))):
+            return self._like(uop)
+    return self._like(UOp.new(Op.Permute, (uop,), wanted))
+
+
+def permute_dims(self: AnyTensor, axes: Sequence[int]) -> AnyTensor:
+    """The elements with the axes in another order: permute() by the array API's name.
+
+    ShapeError unless `axes` names each axis once.
+
+    >>> Tensor.zeros(2, 3, 4).permute_dims((2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    return self.permute(axes)
+
+
+def transpose(self: AnyTensor, dim0: int = 1, dim1: int = 0) -> AnyTensor:
+    """The elements with two axes exchanged, the first two by default. AxisError for an axis outside the shape.
+
+    >>> Tensor.zeros(2, 3, 4).transpose(0, 2).shape
+    (4, 3, 2)
+    """
+    a, b = axis_of(self, dim0), axis_of(self, dim1)
+    order = list(range(self.ndim))
+    order[a], order[b] = order[b], order[a]
+    return self.permute(*order)
+
+
+def matrix_transpose(self: AnyTensor) -> AnyTensor:
+    """The elements with the last two axes exchanged: `mT` as a method. AxisError for fewer than two axes.
+
+    >>> Tensor.zeros(2, 3, 4).matrix_transpose().shape
+    (2, 4, 3)
+    """
+    return self.mT
+
+
+def moveaxis(self: AnyTensor, source: int, destination: int) -> AnyTensor:
+    """The elements with one axis at another place, the others in their order. AxisError for an axis outside the shape.
+
+    >>> Tensor.zeros(2, 3, 4).moveaxis(0, 2).shape
+    (3, 4, 2)
+    """
+    s, d = axis_of(self, source), axis_of(self, destination)
+    order = [a for a in range(self.ndim) if a != s]
+    order.insert(d, s)
+    return self.permute(*order)
+
+
+@other_names
+def flip(self: AnyTensor, *axes: Any, **also: Unpack[AnyAxes]) -> AnyTensor:
+    """The elements in reverse order along these axes (all axes if none is named), in self's shape.
+
+    AxisError for an axis outside the shape, ShapeError for an axis named twice.
+
+    >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
+    [[2, 1], [4, 3]]
+    """
+    named = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
+    reversed_axes = axes_of(self, named)
+    if not reversed_axes:
+        return self._same()
+    return self._like(UOp.new(Op.Flip, (self.uop,), tuple(a in reversed_axes for a in range(self.ndim))))
+
+
+def shrink(self: AnyTensor, bounds: Sequence[tuple[Dim, Dim] | None]) -> AnyTensor:
+    """The elements from a begin up to an end (left out) of each axis: one pair an axis, None for all of it.
+
+    ShapeError unless 0 <= begin <= end <= size and for another number of pairs; ArgumentTypeError for anything but a list of
+    pairs.
+
+    >>> Tensor([[1, 2, 3], [4, 5, 6]]).shrink([None, (1, 3)]).tolist()
+    [[2, 3], [5, 6]]
+    """
+    edges = _edges(self, bounds, "shrink")
+    full = [(0, d) if e is None else e for e, d in zip(edges, self.shape, strict=True)]
+    for (b, e), d in zip(full, self.shape, strict=True):
+        if isinstance(b, int) and isinstance(e, int) and isinstance(d, int) and not 0 <= b <= e <= d:
             raise ShapeError(
-                f"shape {show(self.shape)} cannot be expanded to {show(wanted)}",
+                f"shape {show(self.shape)} cannot be shrunk to {shown(bounds)}",
                 place=caller(),
-                expected="from the right, equal dimensions or 1 in the tensor",
-                hint=namesakes((*self.shape, *wanted)),
+                expected="0 <= begin <= end <= size",
             )
-        return self._like(expanded(self.uop, fitting(full)))
+    if all(b == 0 and e == d for (b, e), d in zip(full, self.shape, strict=True)):
+        return self._same()
+    return self._like(UOp.new(Op.Shrink, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
 
-    def broadcast_to(self, shape: Sequence[Dim]) -> Self:
-        """The elements broadcast to `shape`: expand() by NumPy's name. ShapeError where they do not broadcast.
 
-        >>> Tensor([1, 2]).broadcast_to((2, 2)).tolist()
-        [[1, 2], [1, 2]]
-        """
-        return self.expand(shape)
+def pad_zero(x: AnyTensor, padding: Sequence[tuple[Dim, Dim] | None]) -> AnyTensor:
+    """Zeros before and after each axis: a pair of counts an axis, None for none."""
+    edges = _edges(x, padding, "pad")
+    full = [(0, 0) if e is None else e for e in edges]
+    if any(isinstance(n, int) and n < 0 for pair in full for n in pair):
+        raise ShapeError(f"shape {show(x.shape)} cannot be padded by {shown(padding)}", place=caller(), hint="shrink takes away")
+    if all(b == 0 and e == 0 for b, e in full):
+        return x._same()
+    if 0 in x.shape:  # nothing but zeros, and no element to find a place for
+        wide = tuple(b + d + e for (b, e), d in zip(full, x.shape, strict=True))
+        return x._like(expanded(UOp.const(0, x.dtype), wide))
+    return x._like(UOp.new(Op.Pad, (x.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
 
-    def permute(self, *axes: Any) -> Self:
-        """The elements with the axes in another order. ShapeError unless `axes` names each axis once.
 
-        >>> Tensor.zeros(2, 3, 4).permute(2, 0, 1).shape
-        (4, 2, 3)
-        """
-        order = shape_argument(axes)
-        wanted = tuple(self._axis(a) for a in order if isinstance(a, int))
-        if sorted(wanted) != list(range(self.ndim)):
-            raise ShapeError(
-                f"{show(order)} is no order of the axes of shape {show(self.shape)}",
-                place=caller(),
-                expected=f"0..{self.ndim}, each once",
-            )
-        if wanted == tuple(range(self.ndim)):
-            return self._same()
-        uop = self.uop
-        if uop.op is Op.Permute:
-            below: tuple[int, ...] = uop.arg
-            wanted = tuple(below[a] for a in wanted)
-            uop = uop.src[0]
-            if wanted == tuple(range(len(wanted))):
-                return self._like(uop)
-        return self._like(UOp.new(Op.Permute, (uop,), wanted))
+def _edges(x: AnyTensor, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:
+    if not isinstance(pairs, (tuple, list)):
+        raise ArgumentTypeError(
+            f"{what} was given {shown(pairs)}", place=caller(), expected="a list of pairs, or None, one an axis"
+        )
+    wrong = [p for p in pairs if p is not None and not (isinstance(p, (tuple, list)) and len(p) == 2)]
+    if wrong:
+        raise ShapeError(f"{what} was given {shown(wrong[0])}", place=caller(), expected="pairs, or None, one an axis")
+    if len(pairs) != x.ndim:
+        raise ShapeError(
+            f"{what} of shape {show(x.shape)} was given {len(pairs)} pairs", place=caller(), expected=f"{x.ndim} pairs"
+        )
+    return [None if p is None else (_edge(p[0], what), _edge(p[1], what)) for p in pairs]
 
-    def permute_dims(self, axes: Sequence[int]) -> Self:
-        """The elements with the axes in another order: permute() by the array API's name.
 
-        ShapeError unless `axes` names each axis once.
+@other_names
+def squeeze(self: AnyTensor, dim: int | Sequence[int] | None = None, **also: Unpack[AsAxes]) -> AnyTensor:
+    """The elements without axes of size 1: all of them, or those named. ShapeError for an axis of another size.
 
-        >>> Tensor.zeros(2, 3, 4).permute_dims((2, 0, 1)).shape
-        (4, 2, 3)
-        """
-        return self.permute(axes)
+    >>> Tensor.zeros(1, 3, 1).squeeze().shape, Tensor.zeros(1, 3, 1).squeeze(0).shape
+    ((3,), (3, 1))
+    """
+    axes = axes_of(self, dim)
+    if dim is not None and any(self.shape[a] != 1 for a in axes):
+        raise ShapeError(f"axis {dim} of shape {show(self.shape)} cannot be squeezed", place=caller(), expected="size 1")
+    return self.reshape(tuple(d for a, d in enumerate(self.shape) if a not in axes or d != 1))
 
-    def transpose(self, dim0: int = 1, dim1: int = 0) -> Self:
-        """The elements with two axes exchanged, the first two by default. AxisError for an axis outside the shape.
 
-        >>> Tensor.zeros(2, 3, 4).transpose(0, 2).shape
-        (4, 3, 2)
-        """
-        a, b = self._axis(dim0), self._axis(dim1)
-        order = list(range(self.ndim))
-        order[a], order[b] = order[b], order[a]
-        return self.permute(*order)
+@other_names
+def unsqueeze(self: AnyTensor, dim: int, **also: Unpack[AsAxis]) -> AnyTensor:
+    """The elements with an axis of size 1 put in before axis `dim`. AxisError for an axis outside the shape.
 
-    @property
-    def T(self) -> Self:
-        """The elements with the axes in reverse order.
+    >>> Tensor.zeros(2, 3).unsqueeze(-1).shape
+    (2, 3, 1)
+    """
+    a = axis_of(self, dim, extra=1)
+    return self.reshape((*self.shape[:a], 1, *self.shape[a:]))
 
-        >>> Tensor.zeros(2, 3, 4).T.shape
-        (4, 3, 2)
-        """
-        return self.permute(*range(self.ndim - 1, -1, -1))
 
-    @property
-    def mT(self) -> Self:
-        """The elements with the last two axes exchanged. AxisError for fewer than two axes.
+@other_names
+def expand_dims(self: AnyTensor, axis: int = 0, **also: Unpack[Along]) -> AnyTensor:
+    """The elements with an axis of size 1 put in before `axis`: unsqueeze() by NumPy's name.
 
-        >>> Tensor.zeros(2, 3, 4).mT.shape
-        (2, 4, 3)
-        """
-        return self.transpose(-2, -1)
+    AxisError for an axis outside the shape.
 
-    def matrix_transpose(self) -> Self:
-        """The elements with the last two axes exchanged: `mT` as a method. AxisError for fewer than two axes.
+    >>> Tensor.zeros(2, 3).expand_dims(0).shape
+    (1, 2, 3)
+    """
+    return self.unsqueeze(axis)
 
-        >>> Tensor.zeros(2, 3, 4).matrix_transpose().shape
-        (2, 4, 3)
-        """
-        return self.mT
 
-    def moveaxis(self, source: int, destination: int) -> Self:
-        """The elements with one axis at another place, the others in their order. AxisError for an axis outside the shape.
+@other_names
+def repeat_interleave(self: AnyTensor, repeats: int, axis: int, **also: Unpack[Along]) -> AnyTensor:
+    """Every element along `axis` repeated `repeats` times in place. AxisError for an axis outside the shape.
 
-        >>> Tensor.zeros(2, 3, 4).moveaxis(0, 2).shape
-        (3, 4, 2)
-        """
-        s, d = self._axis(source), self._axis(destination)
-        order = [a for a in range(self.ndim) if a != s]
-        order.insert(d, s)
-        return self.permute(*order)
+    >>> Tensor([1, 2]).repeat_interleave(2, 0).tolist()
+    [1, 1, 2, 2]
+    """
+    a, count = axis_of(self, axis), whole(repeats, "repeats", 0)
+    wide = self.unsqueeze(a + 1).expand((*self.shape[: a + 1], count, *self.shape[a + 1 :]))
+    return wide.flatten(a, a + 1)
 
-    @other_names
-    def flip(self, *axes: Any, **also: Unpack[AnyAxes]) -> Self:
-        """The elements in reverse order along these axes (all axes if none is named), in self's shape.
 
-        AxisError for an axis outside the shape, ShapeError for an axis named twice.
-
-        >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
-        [[2, 1], [4, 3]]
-        """
-        named = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))) else axes or None
-        reversed_axes = self._axes(named)
-        if not reversed_axes:
-            return self._same()
-        return self._like(UOp.new(Op.Flip, (self.uop,), tuple(a in reversed_axes for a in range(self.ndim))))
-
-    def shrink(self, bounds: Sequence[tuple[Dim, Dim] | None]) -> Self:
-        """The elements from a begin up to an end (left out) of each axis: one pair an axis, None for all of it.
-
-        ShapeError unless 0 <= begin <= end <= size and for another number of pairs; ArgumentTypeError for anything but a list of
-        pairs.
-
-        >>> Tensor([[1, 2, 3], [4, 5, 6]]).shrink([None, (1, 3)]).tolist()
-        [[2, 3], [5, 6]]
-        """
-        edges = self._edges(bounds, "shrink")
-        full = [(0, d) if e is None else e for e, d in zip(edges, self.shape, strict=True)]
-        for (b, e), d in zip(full, self.shape, strict=True):
-            if isinstance(b, int) and isinstance(e, int) and isinstance(d, int) and not 0 <= b <= e <= d:
-                raise ShapeError(
-                    f"shape {show(self.shape)} cannot be shrunk to {shown(bounds)}",
-                    place=caller(),
-                    expected="0 <= begin <= end <= size",
-                )
-        if all(b == 0 and e == d for (b, e), d in zip(full, self.shape, strict=True)):
-            return self._same()
-        return self._like(UOp.new(Op.Shrink, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
-
-    def _pad_zero(self, padding: Sequence[tuple[Dim, Dim] | None]) -> Self:
-        edges = self._edges(padding, "pad")
-        full = [(0, 0) if e is None else e for e in edges]
-        if any(isinstance(n, int) and n < 0 for pair in full for n in pair):
-            raise ShapeError(
-                f"shape {show(self.shape)} cannot be padded by {shown(padding)}", place=caller(), hint="shrink takes away"
-            )
-        if all(b == 0 and e == 0 for b, e in full):
-            return self._same()
-        if 0 in self.shape:  # nothing but zeros, and no element to find a place for
-            wide = tuple(b + d + e for (b, e), d in zip(full, self.shape, strict=True))
-            return self._like(expanded(UOp.const(0, self.dtype), wide))
-        return self._like(UOp.new(Op.Pad, (self.uop, *[dim_node(b) for b, _ in full], *[dim_node(e) for _, e in full])))
-
-    def _edges(self, pairs: Sequence[tuple[Dim, Dim] | None], what: str) -> list[tuple[Dim, Dim] | None]:
-        if not isinstance(pairs, (tuple, list)):
-            raise ArgumentTypeError(
-                f"{what} was given {shown(pairs)}", place=caller(), expected="a list of pairs, or None, one an axis"
-            )
-        wrong = [p for p in pairs if p is not None and not (isinstance(p, (tuple, list)) and len(p) == 2)]
-        if wrong:
-            raise ShapeError(f"{what} was given {shown(wrong[0])}", place=caller(), expected="pairs, or None, one an axis")
-        if len(pairs) != self.ndim:
-            raise ShapeError(
-                f"{what} of shape {show(self.shape)} was given {len(pairs)} pairs", place=caller(), expected=f"{self.ndim} pairs"
-            )
-        return [None if p is None else (_edge(p[0], what), _edge(p[1], what)) for p in pairs]
-
-    @other_names
-    def squeeze(self, dim: int | Sequence[int] | None = None, **also: Unpack[AsAxes]) -> Self:
-        """The elements without axes of size 1: all of them, or those named. ShapeError for an axis of another size.
-
-        >>> Tensor.zeros(1, 3, 1).squeeze().shape, Tensor.zeros(1, 3, 1).squeeze(0).shape
-        ((3,), (3, 1))
-        """
-        axes = self._axes(dim)
-        if dim is not None and any(self.shape[a] != 1 for a in axes):
-            raise ShapeError(f"axis {dim} of shape {show(self.shape)} cannot be squeezed", place=caller(), expected="size 1")
-        return self.reshape(tuple(d for a, d in enumerate(self.shape) if a not in axes or d != 1))
-
-    @other_names
-    def unsqueeze(self, dim: int, **also: Unpack[AsAxis]) -> Self:
-        """The elements with an axis of size 1 put in before axis `dim`. AxisError for an axis outside the shape.
-
-        >>> Tensor.zeros(2, 3).unsqueeze(-1).shape
-        (2, 3, 1)
-        """
-        a = self._axis(dim, extra=1)
-        return self.reshape((*self.shape[:a], 1, *self.shape[a:]))
-
-    @other_names
-    def expand_dims(self, axis: int = 0, **also: Unpack[Along]) -> Self:
-        """The elements with an axis of size 1 put in before `axis`: unsqueeze() by NumPy's name.
-
-        AxisError for an axis outside the shape.
-
-        >>> Tensor.zeros(2, 3).expand_dims(0).shape
-        (1, 2, 3)
-        """
-        return self.unsqueeze(axis)
-
-    @other_names
-    def repeat_interleave(self, repeats: int, axis: int, **also: Unpack[Along]) -> Self:
-        """Every element along `axis` repeated `repeats` times in place. AxisError for an axis outside the shape.
-
-        >>> Tensor([1, 2]).repeat_interleave(2, 0).tolist()
-        [1, 1, 2, 2]
-        """
-        a, count = self._axis(axis), whole(repeats, "repeats", 0)
-        wide = self.unsqueeze(a + 1).expand((*self.shape[: a + 1], count, *self.shape[a + 1 :]))
-        return wide.flatten(a, a + 1)
-
-    def _sliced(self, axis: int, s: slice) -> Self:
-        size = self.shape[axis]
-        if s == slice(None):
-            return self
-        if is_symbolic(s, size):
-            return self.shrink([self._ends(s, axis) if a == axis else None for a in range(self.ndim)])
-        assert isinstance(size, int)
-        begin, end, step = _indices(s, size)
-        count = len(range(begin, end, step))
-        if count == 0:
-            return self.shrink([(0, 0) if a == axis else None for a in range(self.ndim)])
-        lowest, highest = (begin, begin + (count - 1) * step) if step > 0 else (begin + (count - 1) * step, begin)
-        x = self.shrink([(lowest, highest + 1) if a == axis else None for a in range(self.ndim)])
-        if step < 0:
-            x = x.flip(axis)
-        stride = abs(step)
-        if stride == 1:
-            return x
-        # as rows of `stride` elements, of which the first column is wanted
-        x = x._pad_zero([(0, count * stride - (highest + 1 - lowest)) if a == axis else None for a in range(self.ndim)])
-        before, after = x.shape[:axis], x.shape[axis + 1 :]
-        x = x.reshape((*before, count, stride, *after))
-        x = x.shrink([(0, 1) if a == axis + 1 else None for a in range(x.ndim)])
-        return x.reshape((*before, count, *after))
-
-    def _ends(self, s: slice, axis: int) -> tuple[Dim, Dim]:
-        """Where a slice begins and ends whose ends or axis are known when a program runs: 0 <= begin <= end <= size."""
-        if s.step is not None and index_or_none(s.step) != 1:
-            what = f"{shown(s)} of shape {show(self.shape)} has a step, and its length is not known"
-            raise ShapeError(what, place=caller(), expected="a step of 1 between symbolic ends", hint="flip reverses an axis")
-        size = self.shape[axis]
-        begin = 0 if s.start is None else _inside(s.start, size)
-        end = size if s.stop is None else _inside(s.stop, size)
-        return begin, _greater(end, begin)
-
-    def __getitem__(self, key: Any) -> Self:
-        """Basic indexing: integers, slices with steps, None and `...`."""
-        parts = list(key) if isinstance(key, tuple) else [key]
-        return self._basic_index(parts)
-
-    def _full_index(self, parts: list[Any]) -> list[Any]:
-        """The parts of an index, with a whole slice for each axis that is not named and without `...`."""
-        ellipses = [i for i, p in enumerate(parts) if isinstance(p, EllipsisType)]
-        if len(ellipses) > 1:
-            raise PositionError("an index has two ellipses", place=caller(), expected="at most one `...`")
-        named = sum(1 for p in parts if p is not None and not isinstance(p, EllipsisType))
-        if named > self.ndim:
-            raise PositionError(
-                f"an index of {named} parts into shape {show(self.shape)}", place=caller(), expected=f"at most {self.ndim}"
-            )
-        at = ellipses[0] if ellipses else len(parts)
-        return [*parts[:at], *[slice(None)] * (self.ndim - named), *parts[at + 1 :]]
-
-    def _basic_index(self, parts: list[Any]) -> Self:
-        x, axis = self, 0
-        for part in self._full_index(parts):
-            if part is None:
-                x = x.unsqueeze(axis)
-                axis += 1
-            elif isinstance(part, slice):
-                x = x._sliced(axis, part)
-                axis += 1
-            else:
-                x = x._picked(axis, part)
+def _sliced(t: AnyTensor, axis: int, s: slice) -> AnyTensor:
+    size = t.shape[axis]
+    if s == slice(None):
+        return t
+    if is_symbolic(s, size):
+        return t.shrink([slice_ends(t, s, axis) if a == axis else None for a in range(t.ndim)])
+    assert isinstance(size, int)
+    begin, end, step = _indices(s, size)
+    count = len(range(begin, end, step))
+    if count == 0:
+        return t.shrink([(0, 0) if a == axis else None for a in range(t.ndim)])
+    lowest, highest = (begin, begin + (count - 1) * step) if step > 0 else (begin + (count - 1) * step, begin)
+    x = t.shrink([(lowest, highest + 1) if a == axis else None for a in range(t.ndim)])
+    if step < 0:
+        x = x.flip(axis)
+    stride = abs(step)
+    if stride == 1:
         return x
+    # as rows of `stride` elements, of which the first column is wanted
+    x = pad_zero(x, [(0, count * stride - (highest + 1 - lowest)) if a == axis else None for a in range(t.ndim)])
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    x = x.reshape((*before, count, stride, *after))
+    x = x.shrink([(0, 1) if a == axis + 1 else None for a in range(x.ndim)])
+    return x.reshape((*before, count, *after))
 
-    def _picked(self, axis: int, part: Any) -> Self:
-        """Axis `axis` gone, of which element `part` is left."""
-        size = self.shape[axis]
-        at = symbolic_position(part)
-        if at is not None:
-            self._check_position(at, axis)
-            x = self.shrink([(at, _canonical(at + 1)) if a == axis else None for a in range(self.ndim)])
-            return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
-        i = index_or_none(part)
-        if i is None:
-            raise PositionError(
-                f"{shown(part)} is no index",
-                place=caller(),
-                expected="an integer, a variable, a slice, None or `...`",
-                hint="where() selects by a condition",
-            )
-        if isinstance(size, int):
-            if not -size <= i < size:
-                raise PositionError(
-                    f"index {i} is outside axis {axis} of shape {show(self.shape)}", place=caller(), expected=f"{-size}..{size}"
-                )
-            i %= size
-        x = self.shrink([(i, i + 1) if a == axis else None for a in range(self.ndim)])
+
+def slice_ends(x: AnyTensor, s: slice, axis: int) -> tuple[Dim, Dim]:
+    """Where a slice begins and ends whose ends or axis are known when a program runs: 0 <= begin <= end <= size."""
+    if s.step is not None and index_or_none(s.step) != 1:
+        what = f"{shown(s)} of shape {show(x.shape)} has a step, and its length is not known"
+        raise ShapeError(what, place=caller(), expected="a step of 1 between symbolic ends", hint="flip reverses an axis")
+    size = x.shape[axis]
+    begin = 0 if s.start is None else _inside(s.start, size)
+    end = size if s.stop is None else _inside(s.stop, size)
+    return begin, _greater(end, begin)
+
+
+def full_index(x: AnyTensor, parts: list[Any]) -> list[Any]:
+    """The parts of an index, with a whole slice for each axis that is not named and without `...`."""
+    ellipses = [i for i, p in enumerate(parts) if isinstance(p, EllipsisType)]
+    if len(ellipses) > 1:
+        raise PositionError("an index has two ellipses", place=caller(), expected="at most one `...`")
+    named = sum(1 for p in parts if p is not None and not isinstance(p, EllipsisType))
+    if named > x.ndim:
+        raise PositionError(f"an index of {named} parts into shape {show(x.shape)}", place=caller(), expected=f"at most {x.ndim}")
+    at = ellipses[0] if ellipses else len(parts)
+    return [*parts[:at], *[slice(None)] * (x.ndim - named), *parts[at + 1 :]]
+
+
+def basic_index(t: AnyTensor, parts: list[Any]) -> AnyTensor:
+    """The view that integers, slices, None and `...` choose."""
+    x, axis = t, 0
+    for part in full_index(t, parts):
+        if part is None:
+            x = x.unsqueeze(axis)
+            axis += 1
+        elif isinstance(part, slice):
+            x = _sliced(x, axis, part)
+            axis += 1
+        else:
+            x = pick(x, axis, part)
+    return x
+
+
+def pick(t: AnyTensor, axis: int, part: Any) -> AnyTensor:
+    """Axis `axis` gone, of which element `part` is left."""
+    size = t.shape[axis]
+    at = symbolic_position(part)
+    if at is not None:
+        check_position(t, at, axis)
+        x = t.shrink([(at, _canonical(at + 1)) if a == axis else None for a in range(t.ndim)])
         return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
+    i = index_or_none(part)
+    if i is None:
+        raise PositionError(
+            f"{shown(part)} is no index",
+            place=caller(),
+            expected="an integer, a variable, a slice, None or `...`",
+            hint="where() selects by a condition",
+        )
+    if isinstance(size, int):
+        if not -size <= i < size:
+            raise PositionError(
+                f"index {i} is outside axis {axis} of shape {show(t.shape)}", place=caller(), expected=f"{-size}..{size}"
+            )
+        i %= size
+    x = t.shrink([(i, i + 1) if a == axis else None for a in range(t.ndim)])
+    return x.reshape((*x.shape[:axis], *x.shape[axis + 1 :]))
 
-    def _check_position(self, at: UOp, axis: int) -> None:
-        """PositionError where a position that a variable determines may lie outside its axis."""
-        every = _canonical(at)  # whatever the variables are bound to: a plan runs with other values
-        if every.vmin < 0 or _canonical(_difference(_difference(self.shape[axis], at), 1)).vmin < 0:
-            what = f"{every.text()} may lie outside axis {axis} of shape {show(self.shape)}"
-            hint = "a Variable with closer bounds"
-            raise PositionError(what, place=caller(), expected="a position that is never outside", hint=hint)
+
+def check_position(x: AnyTensor, at: UOp, axis: int) -> None:
+    """PositionError where a position that a variable determines may lie outside its axis."""
+    every = _canonical(at)  # whatever the variables are bound to: a plan runs with other values
+    if every.vmin < 0 or _canonical(_difference(_difference(x.shape[axis], at), 1)).vmin < 0:
+        what = f"{every.text()} may lie outside axis {axis} of shape {show(x.shape)}"
+        hint = "a Variable with closer bounds"
+        raise PositionError(what, place=caller(), expected="a position that is never outside", hint=hint)
 
 
 def has_variable(key: Any) -> bool:
@@ -524,8 +522,8 @@ def _difference(a: Dim, b: Dim) -> Dim:
 def _same_size(a: Shape, b: Shape) -> bool:
     symbols = [d for d in a if isinstance(d, UOp)]
     if sorted(map(id, symbols)) == sorted(id(d) for d in b if isinstance(d, UOp)):
-        return prod(tuple(d for d in a if isinstance(d, int))) == prod(tuple(d for d in b if isinstance(d, int)))
-    return _canonical(prod(a)) is _canonical(prod(b))
+        return math.prod(d for d in a if isinstance(d, int)) == math.prod(d for d in b if isinstance(d, int))
+    return _canonical(element_count(a)) is _canonical(element_count(b))
 
 
 def _canonical(size: Dim) -> UOp:
@@ -543,8 +541,8 @@ def _divide(shape: Shape, total: Dim, known: Dim) -> Dim | None:
         if known == 0:
             return 0 if total == 0 else None
         return total // known if total % known == 0 else None
-    numbers = prod(tuple(d for d in shape if isinstance(d, int)))
+    numbers = element_count(tuple(d for d in shape if isinstance(d, int)))
     symbols = [d for d in shape if isinstance(d, UOp)]
     if isinstance(known, int) and isinstance(numbers, int) and known and numbers % known == 0:
-        return prod((*symbols, numbers // known) if numbers != known else tuple(symbols))
+        return element_count((*symbols, numbers // known) if numbers != known else tuple(symbols))
     return None

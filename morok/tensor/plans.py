@@ -4,52 +4,27 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from morok import config
-from morok.arguments import device_name
-from morok.interrupts import check, deferred
+from morok.interrupts import check
 from morok.ir.graph import toposort
-from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
-from morok.memory import needs_memory
 from morok.passes.appended import appended_key
 from morok.passes.pieces import Chain, chains, variable
 from morok.passes.pieces import Step as Link
 from morok.remembered import NODE, Remembered
-from morok.tensor.base import Lazy
-from morok.tensor.schedule import (
-    COUNTERS,
-    Normal,
-    Prepared,
-    Schedule,
-    normalised,
-    number_of,
-    placeholder,
-    rebuilt,
-    scheduled,
-)
-from morok.tensor.stored import wanted
+from morok.tensor.scheduling import COUNTERS, Prepared, Schedule
 
 if TYPE_CHECKING:
-    from morok.passes.pipeline import Observer, Program
-    from morok.runtime.device import Device
+    from morok.passes.pipeline import Observer
+    from morok.runtime.abstract_device import Device
     from morok.runtime.kernel import Kernel
     from morok.runtime.plan import ExecutionPlan, PreparedKernel
 
 _kernels: Final[Remembered[Kernel]] = Remembered()
-
-
-@dataclass(frozen=True, slots=True)
-class KernelCode:
-    """One kernel as text, and the optimizations that stage 7 applied to it."""
-
-    name: str
-    backend: str
-    code: str
-    opts: tuple[str, ...] = ()
 
 
 def forget_kernels() -> None:
@@ -80,7 +55,7 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
                 kernels[ast] = known
             continue
         check()
-        instructions = _lower(ast, device)
+        instructions = lowered(ast, device)
         if pending is not None:
             keep(pending[0], pending[1]())
             pending = None
@@ -93,7 +68,7 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
     return [kernels[ast] for ast in asts]
 
 
-def _lower(ast: UOp, device: Device, observer: Observer | None = None) -> list[UOp]:
+def lowered(ast: UOp, device: Device, observer: Observer | None = None) -> list[UOp]:
     COUNTERS.kernels_lowered += 1
     if config.BEAM.value:
         from morok.runtime.tune import tuned
@@ -112,7 +87,7 @@ def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
 
     schedule = prepared.schedule
-    found = _chains(schedule, prepared.device, kept)
+    found = chains_of(schedule, prepared.device, kept)
     memory = list(prepared.memory)
     for number, size in ((b, n) for chain in found for b, n in chain.sizes.items()):
         memory[number] = Buffer(prepared.device, memory[number].dtype, size)
@@ -130,7 +105,7 @@ def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     return ExecutionPlan(kernels, groups, memory, schedule.outputs[0] if schedule.outputs else 0, config.THREADS.value)
 
 
-def _chains(schedule: Schedule, device: Device, kept: Collection[int] = ()) -> list[Chain]:
+def chains_of(schedule: Schedule, device: Device, kept: Collection[int] = ()) -> list[Chain]:
     """The steps that run a piece at a time, where the buffers between them are not to be `kept`."""
     if device.target.has_local or config.OPTS.value:
         return []
@@ -159,46 +134,3 @@ def _in_order(
             together.append(list(range(len(order), len(order) + len(group))))
             order += [steps[k] for k in group]
     return order, together
-
-
-@needs_memory("lower kernels")
-def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
-    """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
-    with deferred:
-        return _kernels_of(tensor, device)
-
-
-def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
-    from morok.passes.pipeline import APPLY_OPTS
-    from morok.runtime.device import device as find_device
-
-    where = tensor.device if device is None else device_name(device)
-    schedule: Schedule | None = tensor._compiled
-    if schedule is None:
-        roots = wanted([tensor])
-        if not roots:
-            return []
-        schedule = scheduled(normalised(roots, where), where)
-    elif where != tensor.device:
-        schedule = _scheduled_for(schedule, where)
-    target = find_device(where)
-    out: list[KernelCode] = []
-    own = {k: ast for chain in _chains(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
-    for k, step in enumerate(schedule.steps):
-        opts: list[str] = []
-
-        def look(number: int, name: str, before: Program, after: Program, opts: list[str] = opts) -> None:
-            if number == APPLY_OPTS and isinstance(after, UOp):
-                opts += map(str, after.arg.opts or ())
-
-        rendered = target.render(_lower(own.get(k, step.ast), target, look), step.ast.arg.name)
-        out.append(KernelCode(rendered.name, target.target.name, rendered.text, tuple(opts)))
-    return out
-
-
-def _scheduled_for(schedule: Schedule, other: str) -> Schedule:
-    """The schedule of the same graph on another device."""
-    leaves = {n for root in schedule.roots for n in root.toposort() if n.op is Op.Buffer}
-    moved = {n: placeholder(number_of(n), n.dtype, n.arg, other) for n in leaves}
-    by_number = sorted(moved.values(), key=number_of)
-    return scheduled(Normal(rebuilt(schedule.roots, moved), by_number, {}, {}), other)

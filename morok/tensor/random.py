@@ -3,6 +3,9 @@
 `manual_seed` and the number of calls since then determine every number, on every device, in every process. Each call has a key
 of its own, the generator's word for (seed, call); element i is the generator's word for (key, i). The key is an input
 of the compiled program, so that the next call of the same shape compiles nothing.
+
+A plan of prepare() that is executed again repeats its numbers: they were drawn when it was described. A function under
+`morok.jit` draws new ones in each call.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from morok.arguments import finite, flag, real
 from morok.caller import caller
@@ -23,10 +26,10 @@ from morok.ir.uop import UOp
 from morok.locks import NUMBERS
 from morok.tensor import creation
 from morok.tensor.arguments import new_shape, whole
-from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, dim_node, prod
+from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, as_dtype, dim_node, element_count
 from morok.tensor.describing import current
 from morok.tensor.movement import expanded, reshaped
-from morok.tensor.writing import Writing
+from morok.tensor.operands import float_node
 
 
 class _Generator:
@@ -67,161 +70,113 @@ class _Generator:
 GENERATOR: Final = _Generator()
 
 
-class Random(Writing):
-    """Tensors of random numbers. A plan of prepare() that is executed again repeats its numbers: they were drawn when it was
-    described. A function under `morok.jit` draws new ones in each call."""
+def rand(kind: type[AnyTensor], shape: tuple[Any, ...], dtype: Any, device: str | None) -> AnyTensor:
+    """Floats evenly in [0, 1): every multiple of 2**-p for a dtype of p bits."""
+    d = _float_dtype(dtype, "rand")
+    digits = FLOAT_FORMAT[d][0]
+    return _fraction(_bits(kind, new_shape(shape), creation.default_device(device)), digits, d).contiguous()
 
-    __slots__ = ()
 
-    @staticmethod
-    def manual_seed(seed: int) -> None:
-        """A new beginning of the random numbers: the same calls after the same seed give the same numbers; returns None.
+def uniform(kind: type[AnyTensor], shape: tuple[Any, ...], low: float, high: float, dtype: Any, device: str | None) -> AnyTensor:
+    """Floats evenly between `low` and `high`."""
+    low, high = finite(low, "low", ShapeError), finite(high, "high", ShapeError)
+    if low > high:
+        raise ShapeError(f"uniform from {low} to {high}", place=caller(), expected="finite low <= high")
+    d = _float_dtype(dtype, "uniform")
+    digits = FLOAT_FORMAT[d][0]
+    fraction = _fraction(_bits(kind, new_shape(shape), creation.default_device(device)), digits, d)
+    return (fraction * (high - low) + low).contiguous()
 
-        ShapeError for a seed that is no whole number.
 
-        >>> Tensor.manual_seed(1); a = Tensor.rand(3).tolist()
-        >>> Tensor.manual_seed(1); a == Tensor.rand(3).tolist()
-        True
-        """
-        GENERATOR.seed(whole(seed, "the seed", -(1 << 63), None))
+def randint(kind: type[AnyTensor], shape: tuple[Any, ...], low: int, high: int, dtype: Any, device: str | None) -> AnyTensor:
+    """Integers in low..high, each as likely as the others up to (high - low) / 2**64."""
+    d = DEFAULT_INT if dtype is None else as_dtype(dtype)
+    if not d.is_int:
+        raise DTypeError(f"randint of {d}", place=caller(), expected="an integer dtype")
+    low, high = whole(low, "low", int(d.min), None), whole(high, "high", int(d.min), None)
+    if not low < high <= d.max + 1:
+        raise ShapeError(f"randint from {low} to {high} of {d}", place=caller(), expected=f"low < high <= {d.max + 1}")
+    bits = _bits(kind, new_shape(shape), creation.default_device(device))
+    span = high - low
+    if span < 1 << 64:
+        bits = kind._make(UOp.new(Op.Mod, (bits.uop, UOp.const(span, dtypes.u64))), bits.device)
+    return (bits + low % (1 << 64)).cast(d).contiguous()
 
-    @classmethod
-    def _bits(cls, shape: Shape, device: str) -> Self:
-        """64 random bits an element, as u64."""
-        import numpy as np
 
-        size = prod(shape)
-        if size == 0:
-            return cls._make(expanded(UOp.const(0, dtypes.u64), shape), device)
-        description = current()
-        if description is None:
-            key = creation.from_array(np.array([GENERATOR.key()], np.uint64), None, device)
-        else:
-            key = description.key(device)
-        counters = UOp.new(Op.Iota, (dim_node(size),)).cast(dtypes.u64)
-        words = UOp.new(Op.Threefry, (counters, expanded(key, (size,))))
-        return cls._make(reshaped(words, shape), device)
+def normal(kind: type[AnyTensor], shape: tuple[Any, ...], mean: float, std: float, dtype: Any, device: str | None) -> AnyTensor:
+    """Floats of a normal distribution."""
+    d = _float_dtype(dtype, "normal")
+    mean, std = real(mean, "the mean", error=ShapeError), real(std, "the standard deviation", 0.0, error=ShapeError)
+    sizes, name = new_shape(shape), creation.default_device(device)
+    bits = _bits(kind, sizes, name)
+    if d is dtypes.f64:
+        first, second = _fraction(bits, 53, d), _fraction(_bits(kind, sizes, name), 53, d)
+    else:
+        # both numbers from one word
+        first, second = _fraction(bits, 31, dtypes.f32), _fraction(bits << 32, 24, dtypes.f32)
+    # of the first the logarithm is taken, so it lies in (0, 1]
+    least = 2.0 ** (-53 if d is dtypes.f64 else -31)
+    radius = ((first + least).log() * -2.0).sqrt()
+    return (radius * (second * math.tau).cos() * std + mean).cast(d).contiguous()
 
-    def _fraction(self, digits: int, d: DType) -> Self:
-        """The first `digits` of these bits as a multiple of 2^-digits below 1, exactly."""
-        first = self >> (self.dtype.bits - digits)
-        # the signed conversion is an instruction, and a short one where the number is short
-        return first.cast(dtypes.i32 if digits < 32 else dtypes.i64).cast(d) * 2.0**-digits
 
-    @classmethod
-    def rand(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats evenly in [0, 1), every multiple of 2**-p for a dtype of p bits; by default f32.
+def randperm(kind: type[AnyTensor], n: int, device: str | None) -> AnyTensor:
+    """The integers 0..n in random order."""
+    return _bits(kind, (whole(n, "n", 0),), creation.default_device(device)).argsort().contiguous()
 
-        ShapeError for a negative size, DTypeError for an integer dtype.
 
-        >>> x = Tensor.rand(2, 3)
-        >>> x.shape, ((x >= 0) & (x < 1)).all().item()
-        ((2, 3), True)
-        """
-        d = _float_dtype(dtype, "rand")
-        digits = FLOAT_FORMAT[d][0]
-        return cls._bits(new_shape(shape), creation.default_device(device))._fraction(digits, d).contiguous()
+def _bits(kind: type[AnyTensor], shape: Shape, device: str) -> AnyTensor:
+    """64 random bits an element, as u64."""
+    import numpy as np
 
-    @classmethod
-    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats evenly between `low` and `high`, which rounding may reach; by default f32.
+    size = element_count(shape)
+    if size == 0:
+        return kind._make(expanded(UOp.const(0, dtypes.u64), shape), device)
+    description = current()
+    if description is None:
+        key = creation.from_array(np.array([GENERATOR.key()], np.uint64), None, device)
+    else:
+        key = description.key(device)
+    counters = UOp.new(Op.Iota, (dim_node(size),)).cast(dtypes.u64)
+    words = UOp.new(Op.Threefry, (counters, expanded(key, (size,))))
+    return kind._make(reshaped(words, shape), device)
 
-        ShapeError for low > high or an infinite bound, DTypeError for an integer dtype.
 
-        >>> x = Tensor.uniform(2, 3, low=-1.0, high=1.0)
-        >>> x.shape, (x.abs() <= 1).all().item()
-        ((2, 3), True)
-        """
-        low, high = finite(low, "low", ShapeError), finite(high, "high", ShapeError)
-        if low > high:
-            raise ShapeError(f"uniform from {low} to {high}", place=caller(), expected="finite low <= high")
-        d = _float_dtype(dtype, "uniform")
-        digits = FLOAT_FORMAT[d][0]
-        fraction = cls._bits(new_shape(shape), creation.default_device(device))._fraction(digits, d)
-        return (fraction * (high - low) + low).contiguous()
+def manual_seed(seed: int) -> None:
+    """A new beginning of the random numbers: the same calls after the same seed give the same numbers; returns None.
 
-    @classmethod
-    def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with integers in low..high, `high` left out; by default i64.
+    ShapeError for a seed that is no whole number.
 
-        Each is as likely as the others up to (high - low) / 2**64. ShapeError unless low < high fit the dtype, DTypeError for
-        a float dtype.
+    >>> Tensor.manual_seed(1); a = Tensor.rand(3).tolist()
+    >>> Tensor.manual_seed(1); a == Tensor.rand(3).tolist()
+    True
+    """
+    GENERATOR.seed(whole(seed, "the seed", -(1 << 63), None))
 
-        >>> x = Tensor.randint(2, 3, low=5, high=7)
-        >>> x.shape, ((x == 5) | (x == 6)).all().item()
-        ((2, 3), True)
-        """
-        d = DEFAULT_INT if dtype is None else as_dtype(dtype)
-        if not d.is_int:
-            raise DTypeError(f"randint of {d}", place=caller(), expected="an integer dtype")
-        low, high = whole(low, "low", int(d.min), None), whole(high, "high", int(d.min), None)
-        if not low < high <= d.max + 1:
-            raise ShapeError(f"randint from {low} to {high} of {d}", place=caller(), expected=f"low < high <= {d.max + 1}")
-        bits = cls._bits(new_shape(shape), creation.default_device(device))
-        span = high - low
-        if span < 1 << 64:
-            bits = cls._make(UOp.new(Op.Mod, (bits.uop, UOp.const(span, dtypes.u64))), bits.device)
-        return (bits + low % (1 << 64)).cast(d).contiguous()
 
-    @classmethod
-    def randn(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats of the normal distribution of mean 0 and variance 1; by default f32.
+def _fraction(x: AnyTensor, digits: int, d: DType) -> AnyTensor:
+    """The first `digits` of these bits as a multiple of 2^-digits below 1, exactly."""
+    first = x >> (x.dtype.bits - digits)
+    # the signed conversion is an instruction, and a short one where the number is short
+    return first.cast(dtypes.i32 if digits < 32 else dtypes.i64).cast(d) * 2.0**-digits
 
-        ShapeError for a negative size, DTypeError for an integer dtype.
 
-        >>> Tensor.randn(2, 3).shape
-        (2, 3)
-        """
-        return cls.normal(*shape, dtype=dtype, device=device)
+def dropout(self: AnyTensor, p: float = 0.5, training: bool = True) -> AnyTensor:
+    """Each element 0 with probability `p`, else divided by 1 - p, as a float in self's shape; unchanged without `training`.
 
-    @classmethod
-    def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
-        """A tensor of `shape` with floats of a normal distribution (Box and Muller 1958); by default f32.
+    ShapeError unless 0 <= p <= 1.
 
-        ShapeError for a negative `std`, DTypeError for an integer dtype.
-
-        >>> Tensor.normal(2, 3, mean=5.0, std=0.0).tolist()
-        [[5.0, 5.0, 5.0], [5.0, 5.0, 5.0]]
-        """
-        d = _float_dtype(dtype, "normal")
-        mean, std = real(mean, "the mean", error=ShapeError), real(std, "the standard deviation", 0.0, error=ShapeError)
-        sizes, name = new_shape(shape), creation.default_device(device)
-        bits = cls._bits(sizes, name)
-        if d is dtypes.f64:
-            first, second = bits._fraction(53, d), cls._bits(sizes, name)._fraction(53, d)
-        else:
-            # both numbers from one word
-            first, second = bits._fraction(31, dtypes.f32), (bits << 32)._fraction(24, dtypes.f32)
-        # of the first the logarithm is taken, so it lies in (0, 1]
-        least = 2.0 ** (-53 if d is dtypes.f64 else -31)
-        radius = ((first + least).log() * -2.0).sqrt()
-        return (radius * (second * math.tau).cos() * std + mean).cast(d).contiguous()
-
-    @classmethod
-    def randperm(cls, n: int, device: str | None = None) -> Self:
-        """The integers 0..n in random order, as i64 in one axis. ShapeError for a negative `n`.
-
-        >>> sorted(Tensor.randperm(4).tolist())
-        [0, 1, 2, 3]
-        """
-        return cls._bits((whole(n, "n", 0),), creation.default_device(device)).argsort().contiguous()
-
-    def dropout(self, p: float = 0.5, training: bool = True) -> Self:
-        """Each element 0 with probability `p`, else divided by 1 - p, as a float in self's shape; unchanged without `training`.
-
-        ShapeError unless 0 <= p <= 1.
-
-        >>> Tensor([1.0, 2.0]).dropout(0.5, training=False).tolist()
-        [1.0, 2.0]
-        """
-        p, training = real(p, "the probability of dropout", 0.0, 1.0, ShapeError), flag(training, "training")
-        x = self._like(self._float())
-        if not training or p == 0:
-            return x
-        if p == 1:
-            return x.zeros_like()
-        kept = self._bits(self.shape, self.device)._fraction(24, dtypes.f32) >= p
-        return kept.where(x * (1.0 / (1.0 - p)), 0.0)
+    >>> Tensor([1.0, 2.0]).dropout(0.5, training=False).tolist()
+    [1.0, 2.0]
+    """
+    p, training = real(p, "the probability of dropout", 0.0, 1.0, ShapeError), flag(training, "training")
+    x = self._like(float_node(self))
+    if not training or p == 0:
+        return x
+    if p == 1:
+        return x.zeros_like()
+    kept = _fraction(_bits(type(self), self.shape, self.device), 24, dtypes.f32) >= p
+    return kept.where(x * (1.0 / (1.0 - p)), 0.0)
 
 
 def _float_dtype(dtype: Any, what: str) -> DType:

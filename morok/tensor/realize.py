@@ -1,4 +1,4 @@
-"""The computation of tensors: they are scheduled, planned and run, and their nodes become memory."""
+"""The computation of tensors: they are scheduled, planned and run, and their nodes become memory; and its kernels as code."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from morok.arguments import device_name
 from morok.caller import caller
 from morok.errors import DeviceError
 from morok.interrupts import deferred
@@ -19,14 +21,16 @@ from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.memory import needs_memory
 from morok.tensor import registry
-from morok.tensor.base import Lazy, prod
+from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
 from morok.tensor.movement import reshaped
-from morok.tensor.plans import planned
-from morok.tensor.schedule import Prepared, with_memory
+from morok.tensor.plans import chains_of, lowered, planned
+from morok.tensor.schedule import scheduled, with_memory
+from morok.tensor.scheduling import Normal, Prepared, Schedule, normalised, number_of, placeholder, rebuilt
 from morok.tensor.stored import by_device, constant, content, is_empty, memory_of, stored_buffer, waiting, wanted
 
 if TYPE_CHECKING:
+    from morok.passes.pipeline import Program
     from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan
 
@@ -130,7 +134,7 @@ def held(node: UOp, shape: Shape) -> UOp:
 
 
 def _extent(shape: Shape) -> UOp:
-    total = prod(shape)
+    total = element_count(shape)
     return total if isinstance(total, UOp) else UOp.const(total, dtypes.index)
 
 
@@ -175,3 +179,56 @@ def _that_returns(first: Lazy, plan: ExecutionPlan) -> ExecutionPlan:
             plan.buffers.append(memory)
         plan.output_buffer_idx = number
     return plan
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """One kernel as text, and the optimizations that stage 7 applied to it."""
+
+    name: str
+    backend: str
+    code: str
+    opts: tuple[str, ...] = ()
+
+
+@needs_memory("lower kernels")
+def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
+    """The kernels that compute a tensor, or have computed it, as code for `device`; needs no such hardware."""
+    with deferred:
+        return _kernels_of(tensor, device)
+
+
+def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
+    from morok.passes.pipeline import APPLY_OPTS
+    from morok.runtime.device import device as find_device
+
+    where = tensor.device if device is None else device_name(device)
+    schedule: Schedule | None = tensor._compiled
+    if schedule is None:
+        roots = wanted([tensor])
+        if not roots:
+            return []
+        schedule = scheduled(normalised(roots, where), where)
+    elif where != tensor.device:
+        schedule = _scheduled_for(schedule, where)
+    target = find_device(where)
+    out: list[KernelCode] = []
+    own = {k: ast for chain in chains_of(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
+    for k, step in enumerate(schedule.steps):
+        opts: list[str] = []
+
+        def look(number: int, name: str, before: Program, after: Program, opts: list[str] = opts) -> None:
+            if number == APPLY_OPTS and isinstance(after, UOp):
+                opts += map(str, after.arg.opts or ())
+
+        rendered = target.render(lowered(own.get(k, step.ast), target, look), step.ast.arg.name)
+        out.append(KernelCode(rendered.name, target.target.name, rendered.text, tuple(opts)))
+    return out
+
+
+def _scheduled_for(schedule: Schedule, other: str) -> Schedule:
+    """The schedule of the same graph on another device."""
+    leaves = {n for root in schedule.roots for n in root.toposort() if n.op is Op.Buffer}
+    moved = {n: placeholder(number_of(n), n.dtype, n.arg, other) for n in leaves}
+    by_number = sorted(moved.values(), key=number_of)
+    return scheduled(Normal(rebuilt(schedule.roots, moved), by_number, {}, {}), other)

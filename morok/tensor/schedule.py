@@ -1,72 +1,28 @@
-"""From lazy tensors to kernels in order: normalise, rangeify, split.
-
-A graph is normalised before it is scheduled: its buffers are numbered in the order in which they appear, and variables lose their
-values. Nodes are hash-consed, so the normalised roots are the key under which a schedule is remembered: computing the same
-expression on other data rewrites nothing.
-"""
+"""The schedules of graphs, each made once: as cuts are decided by cost, or found by time; and schedules with their memory."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from morok import config
 from morok.caller import caller
 from morok.errors import DeviceError, UsageError
 from morok.interrupts import check, deferred
-from morok.ir.dtype import DType
 from morok.ir.graph import toposort
-from morok.ir.maker import maker
-from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
-from morok.passes.assignments import OverwrittenTooEarly, with_copy
-from morok.passes.kernels import dependencies, split_kernels
-from morok.passes.rangeify import rangeify
-from morok.passes.rangeify.state import MOVEMENT, Decision
 from morok.remembered import NODE, Remembered
 from morok.tensor.base import Lazy
-from morok.tensor.bindings import variables
+from morok.tensor.scheduling import COUNTERS, Normal, Prepared, Schedule, decided, most_buffers, normalised
 from morok.tensor.stored import by_device, memory_of, wanted
 
 if TYPE_CHECKING:
+    from morok.runtime.abstract_device import Device
     from morok.runtime.buffer import Buffer
-    from morok.runtime.device import Device
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One kernel of a schedule: the buffers by slot, as numbers; the steps that must have run before."""
-
-    kernel: UOp
-    buffers: tuple[int, ...]
-    before: tuple[int, ...]
-
-    @property
-    def ast(self) -> UOp:
-        return self.kernel.src[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """The steps for one normalised graph.
-
-    roots    the graph
-    inputs   how many buffers there were before; those above are made anew: `made` has their dtype and size
-    outputs  for each root the number of its buffer, None for a constant
-    groups   steps that may run at the same time, group after group
-    inner    the other nodes that are stored on the way, with the numbers of their buffers
-    """
-
-    roots: tuple[UOp, ...]
-    steps: tuple[Step, ...]
-    inputs: int
-    made: tuple[tuple[DType, int], ...]
-    outputs: tuple[int, ...]
-    groups: tuple[tuple[int, ...], ...]
-    inner: tuple[tuple[UOp, int], ...]
+_schedules: Final[Remembered[Schedule]] = Remembered()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,70 +43,8 @@ class ScheduleItem:
     fixedvars: dict[str, int]
 
 
-@dataclass(slots=True)
-class Counters:
-    """The schedules and kernels since the process began; tests and `prepare` promise that these stand still."""
-
-    schedules: int = 0
-    schedules_remembered: int = 0
-    kernels_lowered: int = 0
-    kernels_remembered: int = 0
-
-
-COUNTERS: Final = Counters()
-
-
-_schedules: Final[Remembered[Schedule]] = Remembered()
-
-
-@dataclass(slots=True)
-class Normal:
-    """A graph without its particulars.
-
-    roots    the graph
-    buffers  the Buffer nodes that were there, by number
-    values   of the variables
-    became   each node of the graph as it was: what it is in this one
-    """
-
-    roots: tuple[UOp, ...]
-    buffers: list[UOp]
-    values: dict[str, int]
-    became: dict[UOp, UOp]
-
-
-def normalised(roots: Sequence[UOp], device: str) -> Normal:
-    """BindError where one value needs two values of a variable."""
-    order = toposort(roots)
-    mapping, values = variables(order)
-    buffers = [node for node in order if node.op is Op.Buffer]
-    mapping.update((node, placeholder(k, node.dtype, node.arg, device)) for k, node in enumerate(buffers))
-    return Normal(rebuilt(roots, mapping), buffers, values, mapping)
-
-
-def rebuilt(roots: Sequence[UOp], mapping: dict[UOp, UOp]) -> tuple[UOp, ...]:
-    """`roots` with the leaves in `mapping` replaced; what is made anew comes from where the old node came from, and is added to
-    `mapping`.
-    """
-    outer = maker.origin
-    try:
-        for node in toposort(roots):
-            if node not in mapping:
-                src = tuple([mapping[s] for s in node.src])
-                maker.origin = node.origin
-                mapping[node] = node if src == node.src else node.replace(src)
-    finally:
-        maker.origin = outer
-    return tuple([mapping[r] for r in roots])
-
-
-def placeholder(number: int, dtype: DType, size: int, device: str) -> UOp:
-    """The Buffer node that stands for buffer `number`; real ones have names from 0 up."""
-    return UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), -1 - number), UOp.new(Op.Device, (), device)), size, dtype)
-
-
 def scheduled(normal: Normal, device: str) -> Schedule:
-    key = (normal.roots, device, _most_buffers(device), _search(device))
+    key = (normal.roots, device, most_buffers(device), _search(device))
     found = _schedules.get(key)
     if found is not None:
         COUNTERS.schedules_remembered += 1
@@ -158,7 +52,7 @@ def scheduled(normal: Normal, device: str) -> Schedule:
     check()
     cuts: Mapping[UOp, bool] = {}
     if key[-1]:
-        from morok.tensor.cut_search import found_cuts
+        from morok.tensor.cut_search import found_cuts  # lazy: few programs search
 
         cuts = found_cuts(normal, device)
     with KERNELS:
@@ -174,93 +68,6 @@ def _search(device: str) -> tuple[Hashable, ...]:
     from morok.runtime.device import device as find_device
 
     return (config.SEARCH_CUTS.value, config.code_key()) if find_device(device).measures else ()
-
-
-def decided(
-    normal: Normal, device: str, cuts: Mapping[UOp, bool] = MappingProxyType({}), observed: bool = True
-) -> tuple[Schedule, list[Decision]]:
-    """A schedule, and the decisions where it is cut; `cuts` are State.given. Printed where that is asked for, and it is
-    `observed`.
-    """
-    from morok.runtime.device import device as find_device
-    from morok.runtime.memory import parallel_groups
-
-    COUNTERS.schedules += 1
-    most_buffers = _most_buffers(device)
-    inputs = len(normal.buffers)
-    made: list[tuple[DType, int]] = []
-
-    def new_buffer(dtype: DType, size: int) -> UOp:
-        made.append((dtype, size))
-        return placeholder(inputs + len(made) - 1, dtype, size, device)
-
-    observe = None
-    if observed and config.DEBUG.value == "ir":
-        from morok.passes.sections import printed
-
-        observe = printed()
-    roots: Sequence[UOp] = normal.roots
-    changed: dict[UOp, UOp] = {}  # nodes of the graph as it came -> what they are now
-    while True:
-        state = rangeify(roots, device, observe, most_buffers, nested=not find_device(device).target.has_local, cuts=cuts)
-        assert state.sink is not None
-        # what is computed is a value of its own, which writing to an input's memory must not change in NumPy's hands
-        views = [stored for root, stored in zip(roots, state.sink.src, strict=True) if _is_view(root)]
-        try:
-            split = split_kernels(state.sink, new_buffer, most_buffers, views, state.opts)
-            break
-        except OverwrittenTooEarly as early:
-            roots, now = with_copy(roots, state, early.contents)
-            changed = {n: now[c] for n, c in changed.items()} if changed else now
-    became = {n: state.became[c] for n, c in changed.items() if c in state.became} if changed else state.became
-    before = dependencies(split.kernels)
-    groups = parallel_groups(before)
-    steps = tuple(Step(k, tuple(number_of(s) for s in k.src[1:]), tuple(b)) for k, b in zip(split.kernels, before, strict=True))
-    outputs = tuple(map(number_of, split.outputs))
-    inner = tuple(
-        (node, number)
-        for node, now in became.items()
-        if (held := state.held.get(now)) in split.holders
-        and held is not None
-        and ((number := number_of(split.holders[held])) >= inputs or now.op is Op.Assign)
-        and number not in outputs
-    )
-    return Schedule(normal.roots, steps, inputs, tuple(made), outputs, tuple(map(tuple, groups)), inner), state.decisions
-
-
-def _is_view(root: UOp) -> bool:
-    """True if a node does nothing but show a buffer's elements in other places."""
-    while root.op in MOVEMENT:
-        root = root.src[0]
-    return root.op is Op.Buffer
-
-
-def _most_buffers(device: str) -> int:
-    """The most buffers that one kernel may use on this device; 0: any number."""
-    from morok.runtime.device import device as find_device
-
-    chosen, possible = config.MAX_BUFFERS.value, find_device(device).target.buffers
-    return min(chosen, possible) if chosen and possible else chosen or possible
-
-
-def number_of(holder: UOp) -> int:
-    """The number of the buffer that a placeholder stands for."""
-    while holder.op is Op.After:
-        holder = holder.src[0]
-    unique: int = holder.src[0].arg
-    return -1 - unique
-
-
-@dataclass(slots=True)
-class Prepared:
-    """A schedule with its memory: `memory[n]` is buffer n; `nodes` the Buffer nodes of the inputs; `became` is Normal.became."""
-
-    schedule: Schedule
-    device: Device
-    nodes: list[UOp]
-    memory: list[Buffer]
-    values: dict[str, int]
-    became: dict[UOp, UOp]
 
 
 def with_memory(roots: Sequence[UOp], device: str) -> Prepared:

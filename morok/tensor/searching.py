@@ -1,196 +1,192 @@
 """Places found in sorted tensors, elements written to places, and the distinct elements of a tensor.
 
-Writing compares every place that is written with every element of the axis, so each element is computed by itself and several
-writers of one place have an order: n * m comparisons for m positions in an axis of n.
+Positions are i64; negative ones count from the end. Writing compares every place that is written with every element of the axis,
+so each element is computed by itself and several writers of one place have an order: n * m comparisons for m positions in an
+axis of n.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, Generic, NamedTuple, Unpack
 
 from morok.arguments import choice
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
-from morok.ir.shape import Shape
 from morok.ir.uop import UOp
+from morok.tensor import creation
 from morok.tensor.arguments import known
-from morok.tensor.base import dim_node, show
+from morok.tensor.base import AnyTensor, dim_node, show
+from morok.tensor.indexing import place_along, positions_of
 from morok.tensor.keywords import Along, other_names
-from morok.tensor.movement import broadcast_shapes, expanded, reshaped
-from morok.tensor.sorting import Sorting
+from morok.tensor.movement import axis_of, broadcast_shapes, expanded, reshaped
+from morok.tensor.operands import as_operand, converted
+from morok.tensor.reduce import positions_along
+from morok.tensor.sorting import sort_keys
 
 
-class UniqueAll(NamedTuple):
+class UniqueAll(NamedTuple, Generic[AnyTensor]):
     """The distinct elements, where each first stands in the flat tensor, for every element its place among them, and how many."""
 
-    values: Any
-    indices: Any
-    inverse_indices: Any
-    counts: Any
+    values: AnyTensor
+    indices: AnyTensor
+    inverse_indices: AnyTensor
+    counts: AnyTensor
 
 
-class UniqueCounts(NamedTuple):
+class UniqueCounts(NamedTuple, Generic[AnyTensor]):
     """The distinct elements and how often each occurs."""
 
-    values: Any
-    counts: Any
+    values: AnyTensor
+    counts: AnyTensor
 
 
-class UniqueInverse(NamedTuple):
+class UniqueInverse(NamedTuple, Generic[AnyTensor]):
     """The distinct elements and for every element its place among them."""
 
-    values: Any
-    inverse_indices: Any
+    values: AnyTensor
+    inverse_indices: AnyTensor
 
 
-class Searching(Sorting):
-    """Positions are i64; negative ones count from the end."""
+def searchsorted(self: AnyTensor, values: Any, side: str = "left") -> AnyTensor:
+    """The place of each of `values` in this sorted tensor of one axis, as i64: before equals, or behind for side="right".
 
-    __slots__ = ()
+    By halving: as many steps as the number of elements has binary digits. ShapeError for more axes than one.
 
-    def searchsorted(self, values: Any, side: str = "left") -> Self:
-        """The place of each of `values` in this sorted tensor of one axis, as i64: before equals, or behind for side="right".
-
-        By halving: as many steps as the number of elements has binary digits. ShapeError for more axes than one.
-
-        >>> Tensor([1, 3, 5]).searchsorted([0, 3, 9]).tolist()
-        [0, 1, 3]
-        """
-        if self.ndim != 1:
-            raise ShapeError(f"searchsorted in shape {show(self.shape)}", place=caller(), expected="one axis")
-        choice(side, "side", ("left", "right"))
-        wanted = self._other(values)
-        d = promote(self.dtype, wanted.dtype)
-        n = known(self, 0, "searchsorted")
-        place = wanted.zeros_like(dtypes.i64)
-        if n == 0 or 0 in wanted.shape:
-            return place
-        keys, goal = self.cast(d)._sort_keys().contiguous(), wanted.cast(d)._sort_keys()
-        step = 1 << (n.bit_length() - 1)
-        while step:  # so many elements certainly stand before
-            further = place + step
-            here = keys.take((further - 1).minimum(n - 1), 0)
-            before = here < goal if side == "left" else here <= goal
-            place = ((further <= n) & before).where(further, place).contiguous()
-            step //= 2
+    >>> Tensor([1, 3, 5]).searchsorted([0, 3, 9]).tolist()
+    [0, 1, 3]
+    """
+    if self.ndim != 1:
+        raise ShapeError(f"searchsorted in shape {show(self.shape)}", place=caller(), expected="one axis")
+    choice(side, "side", ("left", "right"))
+    wanted = as_operand(self, values)
+    d = promote(self.dtype, wanted.dtype)
+    n = known(self, 0, "searchsorted")
+    place = wanted.zeros_like(dtypes.i64)
+    if n == 0 or 0 in wanted.shape:
         return place
+    keys, goal = sort_keys(self.cast(d)).contiguous(), sort_keys(wanted.cast(d))
+    step = 1 << (n.bit_length() - 1)
+    while step:  # so many elements certainly stand before
+        further = place + step
+        here = keys.take((further - 1).minimum(n - 1), 0)
+        before = here < goal if side == "left" else here <= goal
+        place = ((further <= n) & before).where(further, place).contiguous()
+        step //= 2
+    return place
 
-    @other_names
-    def scatter(self, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> Self:
-        """self with out[.., indices[.., j, ..], ..] = values[.., j, ..] along `axis`.
 
-        Of several values for one place the last counts. The other axes of all three broadcast; a position outside the axis is
-        written nowhere. ShapeError unless all have as many axes.
+@other_names
+def scatter(self: AnyTensor, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> AnyTensor:
+    """self with out[.., indices[.., j, ..], ..] = values[.., j, ..] along `axis`.
 
-        >>> Tensor([0, 0, 0]).scatter(0, [2, 0], [7, 8]).tolist()
-        [8, 0, 7]
-        """
-        if 0 in self.shape:
-            return self
-        x, hit, given = self._writes(axis, indices, values)
-        if 0 in given.shape:
-            return x.moveaxis(-1, self._axis(axis))
-        order = hit._positions(hit.ndim - 1, dtypes.i32)
-        last = hit.where(order, -1).max(-1)
-        written = given.take_along_axis(last.maximum(0), -1)
-        return (last >= 0).where(written, x).cast(self.dtype).moveaxis(-1, self._axis(axis))
+    Of several values for one place the last counts. The other axes of all three broadcast; a position outside the axis is
+    written nowhere. ShapeError unless all have as many axes.
 
-    @other_names
-    def scatter_add(self, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> Self:
-        """self with values[.., j, ..] added to out[.., indices[.., j, ..], ..] along `axis`, halves as f32 and rounded once.
+    >>> Tensor([0, 0, 0]).scatter(0, [2, 0], [7, 8]).tolist()
+    [8, 0, 7]
+    """
+    if 0 in self.shape:
+        return self
+    x, hit, given = _writes(self, axis, indices, values)
+    if 0 in given.shape:
+        return x.moveaxis(-1, axis_of(self, axis))
+    order = positions_along(hit, hit.ndim - 1, dtypes.i32)
+    last = hit.where(order, -1).max(-1)
+    written = given.take_along_axis(last.maximum(0), -1)
+    return (last >= 0).where(written, x).cast(self.dtype).moveaxis(-1, axis_of(self, axis))
 
-        The other axes of all three broadcast; a position outside the axis is added nowhere. ShapeError unless all have as
-        many axes.
 
-        >>> Tensor([0, 0, 0]).scatter_add(0, [2, 2], [7, 8]).tolist()
-        [0, 0, 15]
-        """
-        if 0 in self.shape:
-            return self
-        x, hit, given = self._writes(axis, indices, values)
-        total = hit.where(given.unsqueeze(-2), 0).sum(-1)
-        return hit.any(-1).where(x + total, x).cast(self.dtype).moveaxis(-1, self._axis(axis))
+@other_names
+def scatter_add(self: AnyTensor, axis: int, indices: Any, values: Any, **also: Unpack[Along]) -> AnyTensor:
+    """self with values[.., j, ..] added to out[.., indices[.., j, ..], ..] along `axis`, halves as f32 and rounded once.
 
-    def _writes(self, axis: int, indices: Any, values: Any) -> tuple[Self, Self, Self]:
-        """With `axis` last: this tensor, [.., n, m] which position writes which element, and the values, in this dtype."""
-        a = self._axis(axis)
-        n = known(self, a, "a scatter")
-        (at,) = self._positions_of(indices)
-        place, good = self._place(at, a, n)
-        given = self._like(self._converted(values))
-        if place.ndim != self.ndim or given.ndim not in (0, self.ndim):
-            raise ShapeError(
-                f"a scatter of shapes {show(self.shape)}, {show(place.shape)} and {show(given.shape)}",
-                place=caller(),
-                expected="as many axes",
-            )
-        m = place.shape[a]
-        others = broadcast_shapes(*[(*t.shape[:a], 1, *t.shape[a + 1 :]) for t in (self, place, given) if t.ndim])
-        rows = (*others[:a], *others[a + 1 :])
-        x = self.moveaxis(a, -1).expand((*rows, n))
-        where = self._like(place.uop.cast(dtypes.i64)).moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
-        hit = where == self._iota(n, rows)
-        if good is not None:
-            hit = hit & good.moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
-        return x, hit, (given.moveaxis(a, -1) if given.ndim else given).expand((*rows, m))
+    The other axes of all three broadcast; a position outside the axis is added nowhere. ShapeError unless all have as
+    many axes.
 
-    def _iota(self, n: int, rows: Shape) -> Self:
-        """[.., n, 1]: 0, 1, .. along the last axis but one."""
-        iota = UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)
-        return self._like(expanded(reshaped(iota, (*(1,) * len(rows), n, 1)), (*rows, n, 1)))
+    >>> Tensor([0, 0, 0]).scatter_add(0, [2, 2], [7, 8]).tolist()
+    [0, 0, 15]
+    """
+    if 0 in self.shape:
+        return self
+    x, hit, given = _writes(self, axis, indices, values)
+    total = hit.where(given.unsqueeze(-2), 0).sum(-1)
+    return hit.any(-1).where(x + total, x).cast(self.dtype).moveaxis(-1, axis_of(self, axis))
 
-    # Computed at once, for the number of distinct elements is a shape.
 
-    def unique_all(self) -> UniqueAll:
-        """The distinct elements in order, the first place of each, for each element its place among them, and the counts.
+def _writes(target: AnyTensor, axis: int, indices: Any, values: Any) -> tuple[AnyTensor, AnyTensor, AnyTensor]:
+    """With `axis` last: this tensor, [.., n, m] which position writes which element, and the values, in this dtype."""
+    a = axis_of(target, axis)
+    n = known(target, a, "a scatter")
+    (at,) = positions_of(target, indices)
+    place, good = place_along(target, at, a, n)
+    given = target._like(converted(target, values))
+    if place.ndim != target.ndim or given.ndim not in (0, target.ndim):
+        raise ShapeError(
+            f"a scatter of shapes {show(target.shape)}, {show(place.shape)} and {show(given.shape)}",
+            place=caller(),
+            expected="as many axes",
+        )
+    m = place.shape[a]
+    others = broadcast_shapes(*[(*t.shape[:a], 1, *t.shape[a + 1 :]) for t in (target, place, given) if t.ndim])
+    rows = (*others[:a], *others[a + 1 :])
+    x = target.moveaxis(a, -1).expand((*rows, n))
+    where = target._like(place.uop.cast(dtypes.i64)).moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
+    iota = reshaped(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64), (*(1,) * len(rows), n, 1))
+    hit = where == target._like(expanded(iota, (*rows, n, 1)))
+    if good is not None:
+        hit = hit & good.moveaxis(a, -1).expand((*rows, m)).unsqueeze(-2)
+    return x, hit, (given.moveaxis(a, -1) if given.ndim else given).expand((*rows, m))
 
-        Computed at once, since their number is a shape. Every NaN is distinct.
 
-        >>> found = Tensor([3, 1, 3]).unique_all()
-        >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
-        ([1, 3], [1, 0], [1, 0, 1], [1, 2])
-        """
-        flat = self.flatten()
-        n = known(flat, 0, "unique")
-        ordered, order = flat.sort()
-        if n == 0:
-            none = flat.zeros_like(dtypes.i64)
-            return UniqueAll(flat, none, none.reshape(self.shape), none)
-        first = type(self).concat([self._ones(1), ordered[1:] != ordered[:-1]])
-        (starts,) = first.nonzero()
-        rank = first.cast(dtypes.i64).cumsum(0) - 1
-        ends = type(self).concat([starts[1:], self._from_data([n], self.device)])
-        inverse = rank.take(order.argsort(), 0)
-        return UniqueAll(ordered.take(starts, 0), order.take(starts, 0), inverse.reshape(self.shape), ends - starts)
+def unique_all(self: AnyTensor) -> UniqueAll[AnyTensor]:
+    """The distinct elements in order, the first place of each, for each element its place among them, and the counts.
 
-    def unique_counts(self) -> UniqueCounts:
-        """The distinct elements in order, and the number of times that each occurs, as i64. Computed at once.
+    Computed at once, since their number is a shape. Every NaN is distinct.
 
-        >>> Tensor([3, 1, 3]).unique_counts().counts.tolist()
-        [1, 2]
-        """
-        found = self.unique_all()
-        return UniqueCounts(found.values, found.counts)
+    >>> found = Tensor([3, 1, 3]).unique_all()
+    >>> found.values.tolist(), found.indices.tolist(), found.inverse_indices.tolist(), found.counts.tolist()
+    ([1, 3], [1, 0], [1, 0, 1], [1, 2])
+    """
+    flat = self.flatten()
+    n = known(flat, 0, "unique")
+    ordered, order = flat.sort()
+    if n == 0:
+        none = flat.zeros_like(dtypes.i64)
+        return UniqueAll(flat, none, none.reshape(self.shape), none)
+    first = type(self).concat([self._like(creation.from_data([True], None, self.device)), ordered[1:] != ordered[:-1]])
+    (starts,) = first.nonzero()
+    rank = first.cast(dtypes.i64).cumsum(0) - 1
+    ends = type(self).concat([starts[1:], self._like(creation.from_data([n], None, self.device))])
+    inverse = rank.take(order.argsort(), 0)
+    return UniqueAll(ordered.take(starts, 0), order.take(starts, 0), inverse.reshape(self.shape), ends - starts)
 
-    def unique_inverse(self) -> UniqueInverse:
-        """The distinct elements in order, and for each element its place among them, as i64. Computed at once.
 
-        >>> Tensor([3, 1, 3]).unique_inverse().inverse_indices.tolist()
-        [1, 0, 1]
-        """
-        found = self.unique_all()
-        return UniqueInverse(found.values, found.inverse_indices)
+def unique_counts(self: AnyTensor) -> UniqueCounts[AnyTensor]:
+    """The distinct elements in order, and the number of times that each occurs, as i64. Computed at once.
 
-    def unique_values(self) -> Self:
-        """The distinct elements in order, in one axis; every NaN is distinct. Computed at once.
+    >>> Tensor([3, 1, 3]).unique_counts().counts.tolist()
+    [1, 2]
+    """
+    found = self.unique_all()
+    return UniqueCounts(found.values, found.counts)
 
-        >>> Tensor([3, 1, 3]).unique_values().tolist()
-        [1, 3]
-        """
-        values: Self = self.unique_all().values
-        return values
 
-    def _ones(self, n: int) -> Self:
-        return self._from_data([True] * n, self.device)
+def unique_inverse(self: AnyTensor) -> UniqueInverse[AnyTensor]:
+    """The distinct elements in order, and for each element its place among them, as i64. Computed at once.
+
+    >>> Tensor([3, 1, 3]).unique_inverse().inverse_indices.tolist()
+    [1, 0, 1]
+    """
+    found = self.unique_all()
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_values(self: AnyTensor) -> AnyTensor:
+    """The distinct elements in order, in one axis; every NaN is distinct. Computed at once.
+
+    >>> Tensor([3, 1, 3]).unique_values().tolist()
+    [1, 3]
+    """
+    return self.unique_all().values

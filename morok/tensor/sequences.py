@@ -14,7 +14,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype
-from morok.tensor.math import cast_to
+from morok.tensor.casts import cast_to
 from morok.tensor.movement import expanded
 from morok.tensor.scalars import Number, constant
 

@@ -1,34 +1,60 @@
-"""Tensor: the array of users. Nothing is computed until a value is asked for."""
+"""Tensor: the array of users. Nothing is computed until a value is asked for.
+
+Here are its constructors, and what asks for values. All else are functions of a tensor, a theme a module, that the class lists.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from morok.arguments import choice, instance, mistyped, refused, several, shown, text, whole
+from morok.arguments import choice, flag, instance, mistyped, several
 from morok.caller import caller
 from morok.config import settings
-from morok.errors import ArgumentTypeError, DeviceError, DTypeError, MorokError, RangeError, ShapeError
-from morok.ir.dtype import DType, dtypes, promote
+from morok.errors import DeviceError, DTypeError, ShapeError
+from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import creation, registry, stored
+from morok.tensor import (
+    activation,
+    arguments,
+    casts,
+    contraction,
+    conv,
+    creation,
+    functions,
+    indexing,
+    joining,
+    linalg,
+    loss,
+    movement,
+    norm,
+    operators,
+    random,
+    reduce,
+    registry,
+    scan,
+    searching,
+    selection,
+    sequences,
+    sorting,
+    stored,
+    values,
+)
 from morok.tensor import realize as realization
-from morok.tensor.arguments import known, only_tensors
-from morok.tensor.base import DEFAULT_FLOAT, UNKNOWN_TO_NUMPY, as_dtype, show
+from morok.tensor.arguments import new_shape, only_tensors
+from morok.tensor.base import Lazy, as_dtype, show
+from morok.tensor.creation import dlpack_array
 from morok.tensor.describing import current
-from morok.tensor.display import shown_values
-from morok.tensor.foreign import dlpack_array
-from morok.tensor.linalg import Linalg
-from morok.tensor.math import Math
+from morok.tensor.keywords import Along, AlongOrFlat, other_names
 from morok.tensor.movement import expanded, has_variable
-from morok.tensor.plans import KernelCode, kernels
-from morok.tensor.random import Random
+from morok.tensor.operands import as_operand, converted
+from morok.tensor.operators import reflected
+from morok.tensor.realize import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
-from morok.tensor.writing import refuse_view
+from morok.tensor.writing import refuse_view, with_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,15 +65,13 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-T = TypeVar("T")
-
 
 def _several(tensors: Sequence[Tensor], what: str) -> list[Tensor]:
     """The tensors that were given together; DTypeError for anything else."""
     if isinstance(tensors, Tensor):
         raise DTypeError(f"{what} of a Tensor", place=caller(), expected="a list of tensors")
     found = several(tensors, f"what {what} takes", "a list of tensors", DTypeError)
-    only_tensors(found, what, Tensor)
+    only_tensors(found, what)
     return found
 
 
@@ -56,19 +80,11 @@ def _stacked(parts: Sequence[Any], dtype: Any) -> Tensor:
     tensors = [p for p in parts if isinstance(p, Tensor)]
     wanted = None if dtype is None else as_dtype(dtype)
     like = tensors[0].cast(promote(*[t.dtype for t in tensors]) if wanted is None else wanted)
-    given = [p if isinstance(p, Tensor) else like._other(p) if wanted is None else like._like(like._converted(p)) for p in parts]
+    given = [
+        p if isinstance(p, Tensor) else as_operand(like, p) if wanted is None else like._like(converted(like, p)) for p in parts
+    ]
     joined = Tensor.stack(given)
     return joined if wanted is None else joined.cast(wanted)
-
-
-def _whole_number(rounded: Callable[[], T]) -> T:
-    """The whole number that Python's int() and round() make of an element; RangeError for infinities and NaN."""
-    try:
-        return rounded()
-    except (OverflowError, ValueError) as problem:
-        if isinstance(problem, MorokError):
-            raise
-        raise RangeError(f"{problem}", place=caller(), expected="a finite number") from None
 
 
 def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
@@ -80,7 +96,7 @@ def _optimized(config: OptimizerConfig | None) -> AbstractContextManager[None]:
     return settings(**instance(config, OptimizerConfig, "config", "an OptimizerConfig").settings())
 
 
-class Tensor(Random):
+class Tensor(Lazy):
     """An array that is described first and computed when it is needed.
 
     `uop` is the graph that describes it, `device` the name of the device that will compute it; `shape` and `dtype` come
@@ -120,50 +136,6 @@ class Tensor(Random):
         registry.register(self)
 
     @classmethod
-    def _from_data(cls, data: Any, device: str, dtype: DType | None = None, floats: DType = DEFAULT_FLOAT) -> Self:
-        return cls._make(creation.from_data(data, dtype, device, floats), device)
-
-    def __repr__(self) -> str:
-        """Shape, dtype, device, and the values if they have been computed: nothing is computed for it."""
-        state = "lazy" if stored.stored_buffer(self.uop) is None else "realized"
-        return f"<Tensor {show(self.shape)} {self.dtype} {self.device} {state}{self._values_in_memory()}>"
-
-    def _values_in_memory(self) -> str:
-        """The elements as text; nothing for those that are not there, or of which there is no known number."""
-        node = stored.stored_buffer(self.uop)
-        memory = None if node is None else registry.memory_of(node)
-        if memory is None or not memory.is_allocated or self.device == "NULL":
-            return ""
-        try:
-            return shown_values(memory, self._sizes())
-        except ShapeError:  # a variable without a value
-            return ""
-
-    def __format__(self, spec: str) -> str:
-        """A scalar as Python formats its number; other tensors as their repr, without a format."""
-        text(spec, "a format")
-        if self.ndim == 0:
-            try:
-                return format(self.item(), spec)
-            except ValueError:
-                raise refused(spec, "a format", "one that Python's numbers have") from None
-        if spec:
-            raise ArgumentTypeError(
-                f"the format {spec!r} of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="format .numpy()"
-            )
-        return repr(self)
-
-    def __round__(self, ndigits: int | None = None) -> Any:
-        """A scalar as Python rounds its number; ArgumentTypeError for other tensors, which round() rounds."""
-        if self.ndim:
-            raise ArgumentTypeError(
-                f"round() of shape {show(self.shape)}", place=caller(), expected="a scalar", hint="t.round() rounds each element"
-            )
-        if ndigits is not None:
-            ndigits = whole(ndigits, "the number of digits")
-        return _whole_number(lambda: round(self.item(), ndigits))
-
-    @classmethod
     def from_numpy(cls, array: Array) -> Self:
         """A tensor over an ndarray, which shares its memory where the layout allows, as Tensor(array).
 
@@ -185,7 +157,228 @@ class Tensor(Random):
             raise mistyped(source, "the source of from_dlpack", "an array of a library that speaks DLPack", DTypeError)
         return cls(dlpack_array(source))
 
-    # Values.
+    @classmethod
+    def rand(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats evenly in [0, 1), every multiple of 2**-p for a dtype of p bits; by default f32.
+
+        ShapeError for a negative size, DTypeError for an integer dtype.
+
+        >>> x = Tensor.rand(2, 3)
+        >>> x.shape, ((x >= 0) & (x < 1)).all().item()
+        ((2, 3), True)
+        """
+        return random.rand(cls, shape, dtype, device)
+
+    @classmethod
+    def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats evenly between `low` and `high`, which rounding may reach; by default f32.
+
+        ShapeError for low > high or an infinite bound, DTypeError for an integer dtype.
+
+        >>> x = Tensor.uniform(2, 3, low=-1.0, high=1.0)
+        >>> x.shape, (x.abs() <= 1).all().item()
+        ((2, 3), True)
+        """
+        return random.uniform(cls, shape, low, high, dtype, device)
+
+    @classmethod
+    def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with integers in low..high, `high` left out; by default i64.
+
+        Each is as likely as the others up to (high - low) / 2**64. ShapeError unless low < high fit the dtype, DTypeError for
+        a float dtype.
+
+        >>> x = Tensor.randint(2, 3, low=5, high=7)
+        >>> x.shape, ((x == 5) | (x == 6)).all().item()
+        ((2, 3), True)
+        """
+        return random.randint(cls, shape, low, high, dtype, device)
+
+    @classmethod
+    def randn(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats of the normal distribution of mean 0 and variance 1; by default f32.
+
+        ShapeError for a negative size, DTypeError for an integer dtype.
+
+        >>> Tensor.randn(2, 3).shape
+        (2, 3)
+        """
+        return cls.normal(*shape, dtype=dtype, device=device)
+
+    @classmethod
+    def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with floats of a normal distribution (Box and Muller 1958); by default f32.
+
+        ShapeError for a negative `std`, DTypeError for an integer dtype.
+
+        >>> Tensor.normal(2, 3, mean=5.0, std=0.0).tolist()
+        [[5.0, 5.0, 5.0], [5.0, 5.0, 5.0]]
+        """
+        return random.normal(cls, shape, mean, std, dtype, device)
+
+    @classmethod
+    def randperm(cls, n: int, device: str | None = None) -> Self:
+        """The integers 0..n in random order, as i64 in one axis. ShapeError for a negative `n`.
+
+        >>> sorted(Tensor.randperm(4).tolist())
+        [0, 1, 2, 3]
+        """
+        return random.randperm(cls, n, device)
+
+    @classmethod
+    @other_names
+    def concat(cls, tensors: Sequence[Self], axis: int | None = 0, **also: Unpack[AlongOrFlat]) -> Self:
+        """Tensors behind each other along `axis`, flattened first for None; dtypes promote.
+
+        ShapeError unless their other sizes are equal and for no tensors, DeviceError for tensors on several devices.
+
+        >>> Tensor.concat([Tensor([[1, 2]]), Tensor([[3, 4]])]).tolist()
+        [[1, 2], [3, 4]]
+        """
+        return joining.concat(cls, tensors, axis)
+
+    @classmethod
+    @other_names
+    def stack(cls, tensors: Sequence[Self], axis: int = 0, **also: Unpack[Along]) -> Self:
+        """Tensors of one shape along a new axis; dtypes promote. ShapeError unless they have one shape and for no tensors.
+
+        >>> Tensor.stack([Tensor([1, 2]), Tensor([3, 4])], 1).tolist()
+        [[1, 3], [2, 4]]
+        """
+        return joining.stack(cls, tensors, axis)
+
+    @classmethod
+    def meshgrid(cls, *axes: Self, indexing: str = "xy") -> tuple[Self, ...]:
+        """Each of these vectors repeated over the axes of the others; "xy" exchanges the first two axes, "ij" does not.
+
+        ShapeError for tensors of two axes and for another indexing, DTypeError for anything but tensors.
+
+        >>> [t.tolist() for t in Tensor.meshgrid(Tensor([1, 2]), Tensor([3]))]
+        [[[1, 2]], [[3, 3]]]
+        """
+        return joining.meshgrid(axes, indexing)
+
+    @classmethod
+    def full(cls, shape: int | Sequence[Any], value: bool | int | float, dtype: Any = None, device: str | None = None) -> Self:
+        """A tensor of `shape` with `value` in every place, by default bool, i64 or f32 as Python's number is.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.full((2, 2), 7).tolist()
+        [[7, 7], [7, 7]]
+        """
+        dims = new_shape((shape,))
+        name = creation.default_device(device)
+        return cls._make(creation.full(dims, value, dtype, name), name)
+
+    @classmethod
+    def zeros(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
+        """A tensor of `shape` (numbers or one sequence) with 0 in every place, by default f32.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.zeros(2, 2).tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
+        """
+        return cls.full(new_shape(shape), 0, dtype, device)
+
+    @classmethod
+    def ones(cls, *shape: Any, dtype: Any = dtypes.f32, device: str | None = None) -> Self:
+        """A tensor of `shape` (numbers or one sequence) with 1 in every place, by default f32.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.ones(2, dtype="i32").tolist()
+        [1, 1]
+        """
+        return cls.full(new_shape(shape), 1, dtype, device)
+
+    @classmethod
+    def empty(cls, *shape: Any, dtype: Any = None, device: str | None = None) -> Self:
+        """Memory for a tensor of `shape` with arbitrary contents, by default f32.
+
+        ShapeError for a negative size, DTypeError for a dtype that tensors do not have.
+
+        >>> Tensor.empty(2, 3).shape
+        (2, 3)
+        """
+        name = creation.default_device(device)
+        return cls._make(creation.empty(new_shape(shape), dtype, name), name)
+
+    @classmethod
+    def arange(
+        cls, start: float, stop: float | None = None, step: float = 1, dtype: Any = None, device: str | None = None
+    ) -> Self:
+        """The numbers start, start + step, .. below stop (from 0 if one is given), in one axis: i64, or f32 if a float is given.
+
+        ShapeError for a step of 0 and for a number that is not finite.
+
+        >>> Tensor.arange(5).tolist(), Tensor.arange(4, 0, -2).tolist()
+        ([0, 1, 2, 3, 4], [4, 2])
+        """
+        name = creation.default_device(device)
+        return cls._make(sequences.arange(start, stop, step, dtype, name), name)
+
+    @classmethod
+    def linspace(
+        cls, start: float, stop: float, num: int, dtype: Any = None, device: str | None = None, endpoint: bool = True
+    ) -> Self:
+        """`num` numbers evenly from `start` to `stop`, in one axis, by default f32; without `stop` itself if not `endpoint`.
+
+        ShapeError for an end that is not finite and for a negative `num`.
+
+        >>> Tensor.linspace(0, 1, 5).tolist()
+        [0.0, 0.25, 0.5, 0.75, 1.0]
+        """
+        count = arguments.whole(num, "num", 0)
+        ends = flag(endpoint, "endpoint")
+        return cls._make(sequences.linspace(start, stop, count, ends, dtype), creation.default_device(device))
+
+    @classmethod
+    def eye(cls, n_rows: int, n_cols: int | None = None, dtype: Any = None, device: str | None = None) -> Self:
+        """A matrix [n_rows, n_cols] (square by default) with 1 on the diagonal and 0 elsewhere, by default f32.
+
+        ShapeError for a negative size.
+
+        >>> Tensor.eye(2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
+        rows = arguments.whole(n_rows, "n_rows", 0)
+        columns = rows if n_cols is None else arguments.whole(n_cols, "n_cols", 0)
+        return cls._make(creation.eye(rows, columns, dtype), creation.default_device(device))
+
+    @classmethod
+    def einsum(cls, formula: str, *operands: Any) -> Self:
+        """The sum of products in a formula: each operand's axes as letters, then the result's; all other letters are summed over.
+
+        `...` stands for further axes, which broadcast. Without `->` the result has the letters that stand once, in their
+        order. Operands are contracted from left to right, two at a time: one kernel for two of them. ShapeError for a formula
+        that does not fit the operands, DTypeError for anything but tensors.
+
+        >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2]]), Tensor([[3], [4]])).tolist()
+        [[11]]
+        """
+        return contraction.einsum(cls, formula, operands)
+
+    @property
+    def T(self) -> Self:
+        """The elements with the axes in reverse order.
+
+        >>> Tensor.zeros(2, 3, 4).T.shape
+        (4, 3, 2)
+        """
+        return self.permute(*range(self.ndim - 1, -1, -1))
+
+    @property
+    def mT(self) -> Self:
+        """The elements with the last two axes exchanged. AxisError for fewer than two axes.
+
+        >>> Tensor.zeros(2, 3, 4).mT.shape
+        (2, 4, 3)
+        """
+        return self.transpose(-2, -1)
+
+    # Computation, memory, devices.
 
     @property
     def buffer(self) -> Buffer | None:
@@ -389,7 +582,7 @@ class Tensor(Random):
         elements.
         """
         refuse_view(self)
-        changed = self._with(key, value)
+        changed = with_written(self, key, value)
         if changed is self:
             return
         if self.uop.op is not Op.Assign and stored.stored_buffer(self.uop) is None:
@@ -399,124 +592,6 @@ class Tensor(Random):
                 return
             self._give_memory()  # what each call, and each value of a variable, writes has one place
         self.assign(changed)
-
-    def numpy(self) -> Array:
-        """The elements as an ndarray; on the CPU a view of the tensor's memory. ShapeError where a variable has no value.
-
-        8-bit floats and bf16 become f32. OutOfMemoryError if there is not enough memory.
-
-        >>> Tensor([[1, 2]]).numpy().shape
-        (1, 2)
-        """
-        if self.dtype in UNKNOWN_TO_NUMPY:
-            return self.cast(dtypes.f32).numpy()
-        fixed = stored.constant(self.uop)
-        shape = self._sizes()
-        if fixed is not None:
-            from morok.runtime.buffer import Buffer
-            from morok.runtime.device import device
-
-            filled = Buffer(device("CPU"), self.dtype, math.prod(shape)).numpy().reshape(shape)
-            filled.fill(fixed.arg)
-            return filled
-        if (description := current()) is not None:
-            description.read(self.uop, registry.memory_of)
-        self.realize()
-        memory = stored.memory_of(self.uop, self.device)
-        assert memory is not None
-        return memory.numpy()[: math.prod(shape)].reshape(shape)
-
-    def _sizes(self) -> tuple[int, ...]:
-        """The shape in numbers: variables by the values that they are bound to."""
-        out: list[int] = []
-        for d in self.shape:
-            if isinstance(d, UOp):
-                bound = d.substitute({b: b.src[1] for b in d.toposort() if b.op is Op.Bind})
-                if bound.vmin != bound.vmax:
-                    raise ShapeError(f"shape {show(self.shape)} is not known yet", place=caller(), hint="bind the variable")
-                d = int(bound.vmin)
-            out.append(d)
-        return tuple(out)
-
-    def item(self) -> Any:
-        """The only element, as a Python number. ShapeError if there are more or none.
-
-        >>> Tensor([[7]]).item()
-        7
-        """
-        if self.size != 1:
-            raise ShapeError(f"item() of shape {show(self.shape)}", place=caller(), expected="one element")
-        return self.numpy().item()
-
-    def tolist(self) -> Any:
-        """The elements as nested lists; a number for a scalar.
-
-        >>> Tensor([[1, 2], [3, 4]]).tolist()
-        [[1, 2], [3, 4]]
-        """
-        return self.numpy().tolist()
-
-    def __bool__(self) -> bool:
-        if self.size != 1:
-            raise ShapeError(
-                f"the truth of shape {show(self.shape)} is ambiguous",
-                place=caller(),
-                expected="one element",
-                hint="any() or all()",
-            )
-        return bool(self.item())
-
-    def _scalar(self, what: str) -> Any:
-        """The only element; ArgumentTypeError if there are more."""
-        if self.size != 1:
-            raise ArgumentTypeError(f"{what} of shape {show(self.shape)}", place=caller(), expected="one element")
-        return self.item()
-
-    def __float__(self) -> float:
-        return float(self._scalar("float()"))
-
-    def __int__(self) -> int:
-        return _whole_number(lambda: int(self._scalar("int()")))
-
-    def __index__(self) -> int:
-        if not self.dtype.is_int:
-            raise DTypeError(f"{self.dtype} is no index", place=caller(), expected="an integer")
-        return int(self._scalar("an index"))
-
-    def __len__(self) -> int:
-        if self.ndim == 0:
-            raise ArgumentTypeError("a scalar has no length", place=caller(), expected="at least one axis")
-        return known(self, 0, "len()")
-
-    def __iter__(self) -> Iterator[Self]:
-        for i in range(len(self)):
-            yield self[i]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        import numpy as np
-
-        array = self.numpy()
-        try:
-            return np.array(array, dtype=dtype, copy=copy)
-        except (TypeError, ValueError, RecursionError) as problem:  # no dtype of NumPy's, or a copy that may not be
-            raise DTypeError(
-                f"an array of dtype {shown(dtype)}: {problem}", place=caller(), expected="a dtype of NumPy"
-            ) from None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.numpy().copy(), self.dtype.name, self.device))
-
-    def __dlpack__(self, **options: Any) -> Any:
-        array = self.numpy()
-        try:
-            return array.__dlpack__(**options)
-        except (TypeError, ValueError, RuntimeError) as problem:  # what NumPy says of options that it does not know
-            if isinstance(problem, MorokError):
-                raise
-            raise mistyped(options, "what __dlpack__() is asked for", f"options of DLPack: {problem}") from None
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.numpy().__dlpack_device__()
 
     # The book's spellings.
 
@@ -544,35 +619,132 @@ class Tensor(Random):
 
     from_ndarray = from_numpy
 
-    def to_ndarray(self, dtype: Any = None) -> Array:
-        """The elements as an ndarray, at `dtype` if one is given: numpy() by the book's name.
+    # Functions of a tensor, by theme.
 
-        DTypeError for a dtype that tensors do not have.
+    # Values.
+    numpy, to_ndarray, item, tolist, to_vec = values.numpy, values.to_ndarray, values.item, values.tolist, values.to_vec
+    __repr__, __format__, __round__ = values.representation, values.formatted, values.rounded
+    __bool__, __float__, __int__, __index__ = values.truth, values.as_float, values.as_int, values.as_index
+    __len__, __iter__, __array__, __reduce__ = values.length, values.elements, values.array, values.pickled
+    __dlpack__, __dlpack_device__ = values.dlpack, values.dlpack_device
 
-        >>> Tensor([1, 2]).to_ndarray("f32").tolist()
-        [1.0, 2.0]
-        """
-        return (self if dtype is None else self.cast(dtype)).numpy()
+    # Views.
+    reshape, permute, transpose, flip = movement.reshape, movement.permute, movement.transpose, movement.flip
+    expand, shrink, squeeze, unsqueeze = movement.expand, movement.shrink, movement.squeeze, movement.unsqueeze
+    try_reshape, try_permute, try_transpose, try_flip = reshape, permute, transpose, flip
+    try_expand, try_shrink, try_squeeze, try_unsqueeze = expand, shrink, squeeze, unsqueeze
+    flatten, broadcast_to, permute_dims = movement.flatten, movement.broadcast_to, movement.permute_dims
+    matrix_transpose, moveaxis = movement.matrix_transpose, movement.moveaxis
+    expand_dims, repeat_interleave = movement.expand_dims, movement.repeat_interleave
 
-    def to_vec(self) -> list[Any]:
-        """The elements in row-major order, as one list.
+    # Operators, by name too; the array API standard's names last.
+    add, sub, mul, div, floor_divide = operators.add, operators.sub, operators.mul, operators.div, operators.floor_divide
+    mod, pow, neg, positive, abs = operators.mod, operators.pow, operators.neg, operators.positive, operators.abs
+    __add__, __sub__, __mul__, __truediv__, __floordiv__ = add, sub, mul, div, floor_divide
+    __mod__, __pow__, __neg__, __pos__, __abs__ = mod, pow, neg, positive, abs
+    __divmod__, __rdivmod__ = operators.divide_with_remainder, reflected(operators.divide_with_remainder)
+    __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(add), reflected(sub), reflected(mul), reflected(div)
+    __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(mod), reflected(pow)
+    try_add, try_sub, try_mul, try_div, try_pow = add, sub, mul, div, pow
+    subtract, multiply, divide, remainder, negative = sub, mul, div, mod, neg
+    maximum, minimum = operators.maximum, operators.minimum
 
-        >>> Tensor([[1, 2], [3, 4]]).to_vec()
-        [1, 2, 3, 4]
-        """
-        return list(self.numpy().reshape(-1).tolist())
+    bitwise_and, bitwise_or, bitwise_xor = operators.bitwise_and, operators.bitwise_or, operators.bitwise_xor
+    bitwise_invert, bitwise_left_shift = operators.bitwise_invert, operators.bitwise_left_shift
+    bitwise_right_shift = operators.bitwise_right_shift
+    __and__, __or__, __xor__, __invert__ = bitwise_and, bitwise_or, bitwise_xor, bitwise_invert
+    __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
+    __rand__, __ror__, __rxor__ = reflected(bitwise_and), reflected(bitwise_or), reflected(bitwise_xor)
+    __rlshift__, __rrshift__ = reflected(bitwise_left_shift), reflected(bitwise_right_shift)
+    logical_and, logical_or, logical_xor = operators.logical_and, operators.logical_or, operators.logical_xor
+    logical_not = operators.logical_not
 
-    try_reshape = Linalg.reshape
-    try_transpose = Linalg.transpose
-    try_permute = Linalg.permute
-    try_expand = Linalg.expand
-    try_squeeze = Linalg.squeeze
-    try_unsqueeze = Linalg.unsqueeze
-    try_flip = Linalg.flip
-    try_pad = Linalg.pad
-    try_shrink = Linalg.shrink
-    try_add = Math.add
-    try_sub = Math.sub
-    try_mul = Math.mul
-    try_div = Math.div
-    try_pow = Math.pow
+    less, less_equal, greater = operators.less, operators.less_equal, operators.greater
+    greater_equal, eq, ne = operators.greater_equal, operators.eq, operators.ne
+    __lt__, __le__, __gt__, __ge__ = less, less_equal, greater, greater_equal
+    __eq__ = eq  # type: ignore[assignment]
+    __ne__ = ne  # type: ignore[assignment]
+    equal, not_equal, __hash__ = eq, ne, object.__hash__
+
+    # Elements chosen by conditions, bounds, padding.
+    where, masked_fill, clip, clamp = selection.where, selection.masked_fill, selection.clip, selection.clamp
+    pad = try_pad = selection.pad
+
+    # Dtypes.
+    cast, astype, bitcast = casts.cast, casts.astype, casts.bitcast
+    float, int, bool = casts.float, casts.int, casts.bool
+
+    # Exponentials, logarithms, circular functions, roots, rounding.
+    exp, exp2, expm1, logaddexp = functions.exp, functions.exp2, functions.expm1, functions.logaddexp
+    log, log2, log10, log1p = functions.log, functions.log2, functions.log10, functions.log1p
+    sin, cos, tan, tanh, erf = functions.sin, functions.cos, functions.tan, functions.tanh, functions.erf
+    sqrt, rsqrt, reciprocal, square = functions.sqrt, functions.rsqrt, functions.reciprocal, functions.square
+    floor, ceil, trunc, round = functions.floor, functions.ceil, functions.trunc, functions.round
+    isnan, isinf, isfinite = functions.isnan, functions.isinf, functions.isfinite
+    sign, signbit, copysign = functions.sign, functions.signbit, functions.copysign
+
+    # Inverse circular and hyperbolic functions.
+    asin, acos, atan, atan2, hypot = functions.asin, functions.acos, functions.atan, functions.atan2, functions.hypot
+    sinh, cosh, asinh, acosh, atanh = functions.sinh, functions.cosh, functions.asinh, functions.acosh, functions.atanh
+
+    # Activations of neural networks.
+    relu, relu6, leaky_relu = activation.relu, activation.relu6, activation.leaky_relu
+    elu, celu, selu, gelu, quick_gelu = activation.elu, activation.celu, activation.selu, activation.gelu, activation.quick_gelu
+    sigmoid, logsigmoid, silu, mish = activation.sigmoid, activation.logsigmoid, activation.silu, activation.mish
+    softplus, softsign = activation.softplus, activation.softsign
+    hardtanh, hardsigmoid, hardswish = activation.hardtanh, activation.hardsigmoid, activation.hardswish
+
+    # Reductions.
+    sum, prod, mean, var, std = reduce.sum, reduce.prod, reduce.mean, reduce.var, reduce.std
+    max, min, argmax, argmin = reduce.max, reduce.min, reduce.argmax, reduce.argmin
+    any, all, count_nonzero = reduce.any, reduce.all, reduce.count_nonzero
+    softmax, log_softmax, logsumexp = reduce.softmax, reduce.log_softmax, reduce.logsumexp
+
+    # Products of matrices.
+    matmul, __matmul__, __rmatmul__ = linalg.matmul, linalg.matmul, reflected(linalg.matmul)
+    dot, linear, outer, tril, triu = linalg.dot, linalg.linear, linalg.outer, linalg.tril, linalg.triu
+
+    # Contractions of axes.
+    diagonal, trace, vecdot = contraction.diagonal, contraction.trace, contraction.vecdot
+    tensordot, vector_norm = contraction.tensordot, contraction.vector_norm
+
+    # Convolutions and pooling.
+    conv1d, conv2d, conv_transpose2d = conv.conv1d, conv.conv2d, conv.conv_transpose2d
+    max_pool2d, avg_pool2d = conv.max_pool2d, conv.avg_pool2d
+
+    # Normalization and attention.
+    layernorm, rms_norm, batchnorm, group_norm = norm.layernorm, norm.rms_norm, norm.batchnorm, norm.group_norm
+    scaled_dot_product_attention = norm.scaled_dot_product_attention
+
+    # Losses.
+    mse_loss, l1_loss, nll_loss, cross_entropy = loss.mse_loss, loss.l1_loss, loss.nll_loss, loss.cross_entropy
+    binary_cross_entropy = loss.binary_cross_entropy
+    binary_cross_entropy_with_logits = loss.binary_cross_entropy_with_logits
+
+    # Others of the same shape, and of the same elements.
+    full_like, zeros_like, ones_like = creation.full_like, creation.zeros_like, creation.ones_like
+    contiguous = creation.contiguous
+
+    # Joining, splitting, repeating.
+    cat, unstack, split, chunk = joining.cat, joining.unstack, joining.split, joining.chunk
+    tile, repeat, roll, diff = joining.tile, joining.repeat, joining.roll, joining.diff
+
+    # Scans.
+    cumsum, cumprod, cummax, cummin = scan.cumsum, scan.cumprod, scan.cummax, scan.cummin
+    cumulative_sum, cumulative_prod = scan.cumulative_sum, scan.cumulative_prod
+
+    # Elements chosen by positions and conditions.
+    __getitem__ = indexing.getitem
+    take, take_along_axis, one_hot, nonzero = indexing.take, indexing.take_along_axis, indexing.one_hot, indexing.nonzero
+
+    # Sorting.
+    sort, argsort, topk = sorting.sort, sorting.argsort, sorting.topk
+
+    # Searching, scattering, distinct elements.
+    searchsorted = searching.searchsorted
+    scatter, scatter_add = searching.scatter, searching.scatter_add
+    unique_all, unique_counts = searching.unique_all, searching.unique_counts
+    unique_inverse, unique_values = searching.unique_inverse, searching.unique_values
+
+    # Random numbers.
+    manual_seed, dropout = staticmethod(random.manual_seed), random.dropout

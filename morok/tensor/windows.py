@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.tensor.arguments import known
-from morok.tensor.base import show
-from morok.tensor.movement import Movement
-
-T = TypeVar("T", bound=Movement)
+from morok.tensor.base import AnyTensor, show
+from morok.tensor.movement import pad_zero
 
 
 def places(size: int, window: int, stride: int, dilation: int) -> int:
@@ -18,7 +14,7 @@ def places(size: int, window: int, stride: int, dilation: int) -> int:
     return (size - dilation * (window - 1) - 1) // stride + 1
 
 
-def windows(x: T, axis: int, window: int, stride: int = 1, dilation: int = 1) -> T:
+def windows(x: AnyTensor, axis: int, window: int, stride: int = 1, dilation: int = 1) -> AnyTensor:
     """[.., n, ..] -> [.., places, window, ..]: element (p, k) is that at p * stride + k * dilation.
 
     ShapeError if no window fits. No element is copied, and no read is gated: both indices are a formula of one loop each.
@@ -48,16 +44,16 @@ def windows(x: T, axis: int, window: int, stride: int = 1, dilation: int = 1) ->
     return x.transpose(axis, axis + 1)
 
 
-def spread(x: T, axis: int, stride: int) -> T:
+def spread(x: AnyTensor, axis: int, stride: int) -> AnyTensor:
     """`stride` - 1 zeros between any two elements along an axis."""
     n = known(x, axis, "spread")
     if stride == 1 or n < 2:
         return x
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     x = x.reshape((*before, n, 1, *after))
-    x = x._pad_zero([(0, stride - 1) if a == axis + 1 else None for a in range(x.ndim)])
+    x = pad_zero(x, [(0, stride - 1) if a == axis + 1 else None for a in range(x.ndim)])
     return _front(x.reshape((*before, n * stride, *after)), axis, (n - 1) * stride + 1)
 
 
-def _front(x: T, axis: int, count: int) -> T:
+def _front(x: AnyTensor, axis: int, count: int) -> AnyTensor:
     return x.shrink([(0, count) if a == axis else None for a in range(x.ndim)])

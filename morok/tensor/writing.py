@@ -1,14 +1,15 @@
 """A tensor with a part of it replaced: the other half of indexing.
 
-The whole tensor is computed: each element asks whether it is replaced, and by which. So a write costs a pass over the tensor.
-Integers in an index, and numbers written there, are data of the kernel, so that a loop over positions compiles one.
+Values are cast to the tensor's dtype, as NumPy casts them. The whole tensor is computed: each element asks whether it is
+replaced, and by which. So a write costs a pass over the tensor. Integers in an index, and numbers written there, are data of the
+kernel, so that a loop over positions compiles one.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from typing import Any, Self
+from typing import Any
 
 from morok.caller import caller
 from morok.errors import ShapeError, UsageError
@@ -17,173 +18,176 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
-from morok.tensor import registry
+from morok.tensor import creation, registry
 from morok.tensor.arguments import known
-from morok.tensor.base import Lazy, dim_node, prod, show
-from morok.tensor.indexing import is_array, is_mask, positions_shape
-from morok.tensor.movement import expanded, is_symbolic, symbolic_position
+from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
+from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
+from morok.tensor.movement import basic_index, expanded, full_index, is_symbolic, pad_zero, slice_ends, symbolic_position
+from morok.tensor.operands import as_operand, converted
 from morok.tensor.scalars import data
-from morok.tensor.searching import Searching
 from morok.tensor.stored import content, owner, stored_buffer
 
 
-class Writing(Searching):
-    """Values are cast to the tensor's dtype, as NumPy casts them."""
+def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:
+    """This tensor with `value` at the elements that `key` chooses; itself if these are none."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    given = _given_values(x, value, any(hasattr(p, "__index__") and not isinstance(p, Lazy) for p in parts))
+    if len(parts) == 1 and is_mask(parts[0]) and given.ndim <= x.ndim - parts[0].ndim:
+        return _where_masked(x, parts[0], given)
+    if not any(is_array(p) for p in parts):
+        return _with_part(x, full_index(x, parts), given)
+    others, axes, at, first = split_index(x, parts)
+    inner = basic_index(x, others)
+    changed = _with_chosen(inner, axes, at, first, given)
+    return x if changed is inner else _with_part(x, full_index(x, others), changed)
 
-    __slots__ = ()
 
-    def _with(self, key: Any, value: Any) -> Self:
-        """This tensor with `value` at the elements that `key` chooses; itself if these are none."""
-        parts = list(key) if isinstance(key, tuple) else [key]
-        given = self._given(value, any(hasattr(p, "__index__") and not isinstance(p, Lazy) for p in parts))
-        if len(parts) == 1 and is_mask(parts[0]) and given.ndim <= self.ndim - parts[0].ndim:
-            return self._where_masked(parts[0], given)
-        if not any(is_array(p) for p in parts):
-            return self._with_part(self._full_index(parts), given)
-        others, axes, at, first = self._split_index(parts)
-        inner = self._basic_index(others)
-        changed = inner._with_chosen(axes, at, first, given)
-        return self if changed is inner else self._with_part(self._full_index(others), changed)
+def _given_values(x: AnyTensor, value: Any, varies: bool) -> AnyTensor:
+    """The written value, in this tensor's dtype; `varies` makes numbers data."""
+    uop = converted(x, value)
+    if varies and uop.op is Op.Const:
+        uop = data(uop.arg, x.dtype, x.device)
+    return x._like(uop)
 
-    def _given(self, value: Any, varies: bool) -> Self:
-        """The written value, in this tensor's dtype; `varies` makes numbers data."""
-        uop = self._converted(value)
-        if varies and uop.op is Op.Const:
-            uop = data(uop.arg, self.dtype, self.device)
-        return self._like(uop)
 
-    def _fitted(self, shape: Shape) -> Self:
-        """These values in the shape of the elements that they replace; axes of size 1 in front do not matter."""
-        x = self
-        while x.ndim > len(shape) and x.shape[0] == 1:
-            x = x.squeeze(0)
-        padded = (1,) * (len(shape) - x.ndim) + x.shape
-        if len(padded) != len(shape) or any(p != n and p != 1 for p, n in zip(padded, shape, strict=True)):
-            raise ShapeError(
-                f"values of shape {show(self.shape)} for elements of shape {show(shape)}",
-                place=caller(),
-                expected="from the right, equal dimensions or 1 in the values",
-                hint="x[key].shape is the shape of what is written",
-            )
-        return self._like(expanded(x.uop, shape))
+def _fitted(t: AnyTensor, shape: Shape) -> AnyTensor:
+    """These values in the shape of the elements that they replace; axes of size 1 in front do not matter."""
+    x = t
+    while x.ndim > len(shape) and x.shape[0] == 1:
+        x = x.squeeze(0)
+    padded = (1,) * (len(shape) - x.ndim) + x.shape
+    if len(padded) != len(shape) or any(p != n and p != 1 for p, n in zip(padded, shape, strict=True)):
+        raise ShapeError(
+            f"values of shape {show(t.shape)} for elements of shape {show(shape)}",
+            place=caller(),
+            expected="from the right, equal dimensions or 1 in the values",
+            hint="x[key].shape is the shape of what is written",
+        )
+    return t._like(expanded(x.uop, shape))
 
-    def _where_masked(self, mask: Any, given: Self) -> Self:
-        """Where a mask over the first axes holds, values for the others."""
-        self._covers(mask, 0)
-        condition = self._other(mask)
-        rest = self.shape[condition.ndim :]
-        wide = condition.reshape((*condition.shape, *(1,) * len(rest)))
-        return self if 0 in self.shape else wide.where(given._fitted(rest), self).cast(self.dtype)
 
-    def _with_part(self, parts: Sequence[Any], given: Self) -> Self:
-        """An index of integers, slices and None, one part an axis."""
-        region = self._basic_index(list(parts))
-        given = given._fitted(region.shape)
-        if 0 in region.shape:
-            return self
-        sizes = iter(region.shape)
-        counts: list[Any] = []  # of each axis of this tensor, how many are written
-        for part in parts:
-            if part is None:
-                next(sizes)
-            else:
-                counts.append(next(sizes) if isinstance(part, slice) else 1)
-        given = given.reshape(tuple(counts))
-        written: Self | None = None
-        for axis, part in enumerate(p for p in parts if p is not None):
-            if isinstance(part, slice) and _is_whole(part, self.shape[axis]):
-                continue
-            hit, given = self._hits(part, axis, counts[axis], given)
-            here = hit.reshape(tuple(self.shape[axis] if a == axis else 1 for a in range(self.ndim)))
-            written = here if written is None else written & here
-        return given if written is None else written.where(given, self).cast(self.dtype)
+def _where_masked(x: AnyTensor, mask: Any, given: AnyTensor) -> AnyTensor:
+    """Where a mask over the first axes holds, values for the others."""
+    check_mask(x, mask, 0)
+    condition = as_operand(x, mask)
+    rest = x.shape[condition.ndim :]
+    wide = condition.reshape((*condition.shape, *(1,) * len(rest)))
+    return x if 0 in x.shape else wide.where(_fitted(given, rest), x).cast(x.dtype)
 
-    def _hits(self, part: Any, axis: int, count: Any, given: Self) -> tuple[Self, Self]:
-        """Which positions of an axis a part of an index writes to, as bools; and `given` spread over all of them."""
-        n, at = self.shape[axis], symbolic_position(part)
-        ones = self._like(expanded(UOp.const(True, dtypes.bool), (count,)))
-        if isinstance(part, slice) and is_symbolic(part, n):
-            begin, end = self._ends(part, axis)
-            around = [(begin, dim_node(n) - end) if a == axis else None for a in range(self.ndim)]
-            hit, given = ones._pad_zero([around[axis]]), given._pad_zero(around)
-            return hit, given.reshape((*given.shape[:axis], n, *given.shape[axis + 1 :]))
-        if at is not None:
-            hit = self._like(UOp.new(Op.Eq, (UOp.new(Op.Iota, (dim_node(n),)), expanded(at, (n,)))))
+
+def _with_part(x: AnyTensor, parts: Sequence[Any], given: AnyTensor) -> AnyTensor:
+    """An index of integers, slices and None, one part an axis."""
+    region = basic_index(x, list(parts))
+    given = _fitted(given, region.shape)
+    if 0 in region.shape:
+        return x
+    sizes = iter(region.shape)
+    counts: list[Any] = []  # of each axis of this tensor, how many are written
+    for part in parts:
+        if part is None:
+            next(sizes)
         else:
-            size = known(self, axis, "an index")
-            if isinstance(part, slice):
-                begin, _, step = part.indices(size)
-                return ones._spread(0, begin, step, size), given._spread(axis, begin, step, size)
-            place = self._from_data(self._known_place(part, axis, size).reshape(1), self.device)
-            hit = self._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
-        return hit, given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
+            counts.append(next(sizes) if isinstance(part, slice) else 1)
+    given = given.reshape(tuple(counts))
+    written: AnyTensor | None = None
+    for axis, part in enumerate(p for p in parts if p is not None):
+        if isinstance(part, slice) and _is_whole(part, x.shape[axis]):
+            continue
+        hit, given = _hits(x, part, axis, counts[axis], given)
+        here = hit.reshape(tuple(x.shape[axis] if a == axis else 1 for a in range(x.ndim)))
+        written = here if written is None else written & here
+    return given if written is None else written.where(given, x).cast(x.dtype)
 
-    def _spread(self, axis: int, begin: int, step: int, n: int) -> Self:
-        """An axis of `n` with these elements from `begin` on, every `step`, and zeros between them."""
-        count, stride = known(self, axis, "a slice"), abs(step)
-        x = self.flip(axis) if step < 0 else self
 
-        def edges(before: int, after: int, at: int = axis) -> list[tuple[int, int] | None]:
-            return [(before, after) if a == at else None for a in range(x.ndim)]
+def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> tuple[AnyTensor, AnyTensor]:
+    """Which positions of an axis a part of an index writes to, as bools; and `given` spread over all of them."""
+    n, at = x.shape[axis], symbolic_position(part)
+    ones = x._like(expanded(UOp.const(True, dtypes.bool), (count,)))
+    if isinstance(part, slice) and is_symbolic(part, n):
+        begin, end = slice_ends(x, part, axis)
+        around = [(begin, dim_node(n) - end) if a == axis else None for a in range(x.ndim)]
+        hit, given = pad_zero(ones, [around[axis]]), pad_zero(given, around)
+        return hit, given.reshape((*given.shape[:axis], n, *given.shape[axis + 1 :]))
+    if at is not None:
+        hit = x._like(UOp.new(Op.Eq, (UOp.new(Op.Iota, (dim_node(n),)), expanded(at, (n,)))))
+    else:
+        size = known(x, axis, "an index")
+        if isinstance(part, slice):
+            begin, _, step = part.indices(size)
+            return _spread(ones, 0, begin, step, size), _spread(given, axis, begin, step, size)
+        place = x._like(creation.from_data(known_place(x, part, axis, size).reshape(1), None, x.device))
+        hit = x._like(UOp.new(Op.Iota, (dim_node(n),)).cast(dtypes.i64)) == place
+    return hit, given.expand((*given.shape[:axis], n, *given.shape[axis + 1 :]))
 
-        if stride > 1:
-            before, after = x.shape[:axis], x.shape[axis + 1 :]
-            x = x.reshape((*before, count, 1, *after))
-            x = x._pad_zero(edges(0, stride - 1, axis + 1)).reshape((*before, count * stride, *after))
-            x = x.shrink(edges(0, (count - 1) * stride + 1))
-        first = begin if step > 0 else begin + (count - 1) * step
-        return x._pad_zero(edges(first, n - first - ((count - 1) * stride + 1)))
 
-    def _with_chosen(self, axes: Sequence[int], at: Sequence[Any], first: int, given: Self) -> Self:
-        """Positions in these axes: of several values for one element the last counts; what lies outside is written nowhere."""
-        others = [a for a in range(self.ndim) if a not in axes]
-        rest = [self.shape[a] for a in others]
-        last, positions = self._last_writers(axes, at)
-        single = given.size == 1
-        given = given._fitted((*rest[:first], *positions, *rest[first:]))
-        if last is None:
-            return self
-        if single:  # of which nobody need ask which it is
-            given = given.flatten()[0]
-        else:
-            wide = len(positions)
-            given = given.permute(*range(first, first + wide), *range(first), *range(first + wide, given.ndim))
-            given = given.reshape((prod(positions), *rest)).take(last.maximum(0), 0)
-        rows = self._as_rows(axes)
-        changed = (last >= 0).reshape((rows.shape[0], *(1,) * len(rest))).where(given, rows).cast(self.dtype)
-        changed = changed.reshape((*[self.shape[a] for a in axes], *rest))
-        order = [*axes, *others]
-        return changed.permute(*[order.index(a) for a in range(self.ndim)])
+def _spread(t: AnyTensor, axis: int, begin: int, step: int, n: int) -> AnyTensor:
+    """An axis of `n` with these elements from `begin` on, every `step`, and zeros between them."""
+    count, stride = known(t, axis, "a slice"), abs(step)
+    x = t.flip(axis) if step < 0 else t
 
-    def _last_writers(self, axes: Sequence[int], at: Sequence[Any]) -> tuple[Self | None, Shape]:
-        """For each element of these axes, flattened, the last position that is its own, counted in row-major order, or -1: [n] of
-        i64, None where there is no element or no position; and the shape of the positions.
+    def edges(before: int, after: int, at: int = axis) -> list[tuple[int, int] | None]:
+        return [(before, after) if a == at else None for a in range(x.ndim)]
 
-        Positions that are data are compared with every element: there are n * m comparisons for m of them.
-        """
-        import numpy as np
+    if stride > 1:
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        x = x.reshape((*before, count, 1, *after))
+        x = pad_zero(x, edges(0, stride - 1, axis + 1)).reshape((*before, count * stride, *after))
+        x = x.shrink(edges(0, (count - 1) * stride + 1))
+    first = begin if step > 0 else begin + (count - 1) * step
+    return pad_zero(x, edges(first, n - first - ((count - 1) * stride + 1)))
 
-        sizes = [known(self, a, "an index") for a in axes]
-        n = math.prod(sizes)
-        if not any(isinstance(p, Lazy) for p in at):
-            places = [self._known_place(p, a, m) for p, a, m in zip(at, axes, sizes, strict=True)]
-            shape = positions_shape(*[p.shape for p in places])
-            if 0 in self.shape or 0 in shape:
-                return None, shape
-            flat = np.ravel_multi_index(np.broadcast_arrays(*places), sizes).reshape(-1)
-            writers = np.full(n, -1, np.int64)
-            writers[flat] = np.arange(flat.size)  # the last of equal ones stays, says NumPy
-            return self._from_data(writers, self.device), shape
-        where, inside = self._flat_places(axes, at)
-        shape = where.shape
-        if 0 in self.shape or 0 in shape:
+
+def _with_chosen(x: AnyTensor, axes: Sequence[int], at: Sequence[Any], first: int, given: AnyTensor) -> AnyTensor:
+    """Positions in these axes: of several values for one element the last counts; what lies outside is written nowhere."""
+    others = [a for a in range(x.ndim) if a not in axes]
+    rest = [x.shape[a] for a in others]
+    last, positions = _last_writers(x, axes, at)
+    single = given.size == 1
+    given = _fitted(given, (*rest[:first], *positions, *rest[first:]))
+    if last is None:
+        return x
+    if single:  # of which nobody need ask which it is
+        given = given.flatten()[0]
+    else:
+        wide = len(positions)
+        given = given.permute(*range(first, first + wide), *range(first), *range(first + wide, given.ndim))
+        given = given.reshape((element_count(positions), *rest)).take(last.maximum(0), 0)
+    rows = as_rows(x, axes)
+    changed = (last >= 0).reshape((rows.shape[0], *(1,) * len(rest))).where(given, rows).cast(x.dtype)
+    changed = changed.reshape((*[x.shape[a] for a in axes], *rest))
+    order = [*axes, *others]
+    return changed.permute(*[order.index(a) for a in range(x.ndim)])
+
+
+def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple[AnyTensor | None, Shape]:
+    """For each element of these axes, flattened, the last position that is its own, counted in row-major order, or -1: [n] of
+    i64, None where there is no element or no position; and the shape of the positions.
+
+    Positions that are data are compared with every element: there are n * m comparisons for m of them.
+    """
+    import numpy as np
+
+    sizes = [known(x, a, "an index") for a in axes]
+    n = math.prod(sizes)
+    if not any(isinstance(p, Lazy) for p in at):
+        places = [known_place(x, p, a, m) for p, a, m in zip(at, axes, sizes, strict=True)]
+        shape = positions_shape(*[p.shape for p in places])
+        if 0 in x.shape or 0 in shape:
             return None, shape
-        m = prod(shape)
-        hit = self._like(UOp.new(Op.Iota, (dim_node(n),))).reshape((n, 1)) == where.reshape((1, m))
-        for good in inside:
-            hit = hit & good.expand(shape).reshape((1, m))
-        order = self._like(UOp.new(Op.Iota, (dim_node(m),)).cast(dtypes.i64)).reshape((1, m))
-        return hit.where(order, -1).max(-1), shape
+        flat = np.ravel_multi_index(np.broadcast_arrays(*places), sizes).reshape(-1)
+        writers = np.full(n, -1, np.int64)
+        writers[flat] = np.arange(flat.size)  # the last of equal ones stays, says NumPy
+        return x._like(creation.from_data(writers, None, x.device)), shape
+    where, inside = flat_places(x, axes, at)
+    shape = where.shape
+    if 0 in x.shape or 0 in shape:
+        return None, shape
+    m = element_count(shape)
+    hit = x._like(UOp.new(Op.Iota, (dim_node(n),))).reshape((n, 1)) == where.reshape((1, m))
+    for good in inside:
+        hit = hit & good.expand(shape).reshape((1, m))
+    order = x._like(UOp.new(Op.Iota, (dim_node(m),)).cast(dtypes.i64)).reshape((1, m))
+    return hit.where(order, -1).max(-1), shape
 
 
 def _is_whole(part: slice, size: int | UOp) -> bool:

@@ -21,7 +21,7 @@ from morok.passes import pipeline
 from morok.passes.pipeline import STAGES, Program
 from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import elements
-from morok.tensor.schedule import Prepared, Schedule
+from morok.tensor.scheduling import Prepared, Schedule
 
 SCHEDULED: Final = 0  # the number of what the scheduler made, before stage 1
 MACHINE: Final = len(STAGES) + 1  # of what the machine computed

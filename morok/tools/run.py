@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         execute(args.file, args.args)
         return 0
     from morok.tensor.realize import watching
-    from morok.tensor.schedule import Prepared
+    from morok.tensor.scheduling import Prepared
 
     kernels: list[dict[str, str]] = []
 

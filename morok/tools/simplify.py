@@ -19,11 +19,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.ir.text import load
+    from morok.ir.grammar import parse
     from morok.rewrite.library import load_rules, rewrite, symbolic
     from morok.rewrite.trace import Trace
 
-    before = load(args.expression)
+    before = parse(args.expression)
     rules = symbolic()
     if args.rules:
         rules = load_rules(args.rules[0], trust_helpers=args.trust_helpers)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import morok
 from morok.dsl.check import check_file, check_text
 from morok.dsl.helpers import Unreadable, definition, outline
-from morok.errors import RuleError, UntrustedHelperError
+from morok.errors import RuleError, UntrustedHelperError, UsageError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove.api import prove
@@ -218,10 +219,10 @@ def test_examples_and_firing_ask_for_trust(folder: Path) -> None:
     assert error.code == "MRK107"
     assert "asked, Python code that nobody said to trust" in error.message
     assert "--trust-helpers" in error.hint
-    from morok.ir.text import load
+    from morok.ir.grammar import parse
 
     with pytest.raises(UntrustedHelperError, match="nobody said to trust"):
-        RuleSet.of(list(checked.rules()), unproved=True).rewrite_node(load("Mul(x: index, 6)"))
+        RuleSet.of(list(checked.rules()), unproved=True).rewrite_node(parse("Mul(x: index, 6)"))
 
 
 def test_a_mark_that_only_the_text_has_is_none(folder: Path) -> None:
@@ -254,3 +255,10 @@ def test_loading_and_simplifying_ask_for_trust(folder: Path, capsys: pytest.Capt
     rules = morok.load_rules(file, trust_helpers=True)
     x = morok.UOp.var("x", morok.dtypes.index, 0, 9)
     assert rules["g.r"].apply(x * 6) is UOp.new(Op.Mul, (x * 2, UOp.const(3)))
+
+
+@pytest.mark.parametrize("what", [list, len, 3, "half"])
+def test_what_cannot_be_marked(what: object) -> None:
+    for mark in (morok.helper, morok.helper()):
+        with pytest.raises(UsageError, match="marks a function"):
+            mark(what)  # type: ignore[call-overload, type-var]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from morok.errors import UndefinedError
+from morok.ir.bounds import LIMIT
 from morok.ir.dtype import INTS, dtypes
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import TABLE, Op
@@ -170,9 +171,24 @@ def test_infinity_meets_numbers_that_no_float_holds() -> None:
     huge = UOp.var("huge", D.index, 10**400, 10**401)
     up = UOp.var("up", D.index, -3, math.inf)
     for total in (huge + up, up + huge):
-        assert (total.vmin, total.vmax) == (10**400 - 3, math.inf)
+        assert (total.vmin, total.vmax) == (LIMIT, math.inf)
     assert (huge * up).vmax == math.inf
-    assert (huge + huge).vmax == 2 * 10**401
+    assert (huge + huge).vmax == math.inf
+    assert ((0 - huge).vmin, (0 - huge).vmax) == (-math.inf, -LIMIT)
+
+
+def test_bounds_of_long_chains_stay_short() -> None:
+    n = UOp.var("n", D.index, 1, 1000)
+    wide = n * (1 << 117)
+    assert (wide.vmin, wide.vmax) == (1 << 117, 1000 << 117)
+    for k in range(2000):
+        n = n * UOp.var("b", D.index, 2, 9) + UOp.var("i", D.index, -1, k)
+    assert -LIMIT <= n.vmin <= LIMIT
+    assert n.vmax == math.inf
+    product = UOp.var("a", D.index, -(1 << 64), 1 << 64) * UOp.var("b", D.index, -(1 << 64), 1 << 64)
+    assert (product.vmin, product.vmax) == (-(1 << 128), 1 << 128)
+    for beyond in (product + 1, product * 2, product * product, UOp.new(Op.MulAcc, (product, UOp.const(2), product))):
+        assert beyond.vmax == math.inf
 
 
 def test_wrapping_loses_the_bounds() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from morok.errors import IRError, ShapeError, UndefinedError
 from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.grammar import parse
 from morok.ir.interpret import INVALID, evaluate, run, tensor
 from morok.ir.op import AxisType, Op
-from morok.ir.text import load
 from morok.ir.uop import UOp
 
 f32, index, i32 = dtypes.f32, dtypes.index, dtypes.i32
@@ -213,7 +213,7 @@ def test_views_are_maps_of_indices() -> None:
 
 def test_symbolic_dimensions() -> None:
     n = UOp.var("n", index, 1, 8)
-    base = load('Buffer(Unique(0), Device("CPU"), 12): f32')
+    base = parse('Buffer(Unique(0), Device("CPU"), 12): f32')
     grid = UOp.new(Op.Reshape, (base, n, UOp.const(3)))
     padded = UOp.new(Op.Pad, (grid, *map(UOp.const, (1, 0, 0, 1))))
     data = {base: [float(k) for k in range(12)]}
@@ -226,7 +226,7 @@ def test_symbolic_dimensions() -> None:
 
 
 def test_reduce_axis_and_elementwise() -> None:
-    base = load('Buffer(Unique(0), Device("CPU"), 200): f32')
+    base = parse('Buffer(Unique(0), Device("CPU"), 200): f32')
     grid = UOp.new(Op.Reshape, (base, UOp.const(10), UOp.const(20)))
     total = UOp.new(Op.ReduceAxis, (grid * grid,), (Op.Add, (1,)))
     assert total.shape == (10,)
@@ -235,7 +235,7 @@ def test_reduce_axis_and_elementwise() -> None:
 
 
 def test_devices_hold_parts() -> None:
-    parts = [load(f'Buffer(Unique({n}), Device("CPU:{n}"), 2): f32') for n in range(2)]
+    parts = [parse(f'Buffer(Unique({n}), Device("CPU:{n}"), 2): f32') for n in range(2)]
     stack = UOp.new(Op.MStack, tuple(parts))
     total = UOp.new(Op.AllReduce, (stack, UOp.new(Op.Device, (), "CPU:0")), Op.Add)
     data = {parts[0]: [1.0, 2.0], parts[1]: [3.0, 4.0]}
@@ -252,7 +252,7 @@ def test_bufferize_computes_its_elements() -> None:
 
 
 def test_kernels_run_in_the_order_of_their_edges() -> None:
-    a, b = (load(f'Buffer(Unique({n}), Device("CPU"), 4): f32') for n in range(2))
+    a, b = (parse(f'Buffer(Unique({n}), Device("CPU"), 4): f32') for n in range(2))
     i = UOp.range(4, 0)
     ast = UOp.sink(param(0, 4).index(i).store(param(1, 4).index(i) + 1.0).end(i))
     first = UOp.new(Op.Kernel, (ast, b, a), "k")

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import morok
 from morok.errors import MorokError, ParseError
 from morok.ir.dtype import FLOATS, INTS, SCALARS, AddrSpace, dtypes
+from morok.ir.grammar import parse
 from morok.ir.op import REDUCE_OPS, TABLE, AxisType, Op
-from morok.ir.text import dump, load
+from morok.ir.text import dump
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
 from morok.passes.target import KernelInfo
@@ -156,12 +157,12 @@ def test_every_op_of_the_bestiary_round_trips() -> None:
     assert {n.op for root in nodes for n in root.toposort()} == set(Op)
     for u in nodes:
         text = u.text()
-        assert load(text) is u, text
+        assert parse(text) is u, text
         assert "`" not in text
         assert pickle.loads(pickle.dumps(u)) is u
         assert u.tree()
     everything = UOp.new(Op.Noop, tuple(nodes))
-    assert load(everything.text()) is everything
+    assert parse(everything.text()) is everything
 
 
 @pytest.mark.parametrize("d", SCALARS, ids=lambda d: d.name)
@@ -177,20 +178,20 @@ def test_constants_at_every_dtype(d: Any) -> None:
     x = UOp.var("x", d)
     for v in values:
         for u in (UOp.const(v, d), UOp.const(v, d.vec(3)), UOp.const((v, values[0], v), d), x.eq(UOp.const(v, d))):
-            assert load(u.text()) is u, u.text()
+            assert parse(u.text()) is u, u.text()
 
 
 def test_the_notation_of_the_interfaces() -> None:
-    assert load("Idiv(Add(x: index[0..=31], 3), 4)") is (UOp.var("x", D.index, 0, 31) + 3) // 4
-    u = load("%1 = Mul(x: i32, 3); Add(%1, %1)")
+    assert parse("Idiv(Add(x: index[0..=31], 3), 4)") is (UOp.var("x", D.index, 0, 31) + 3) // 4
+    u = parse("%1 = Mul(x: i32, 3); Add(%1, %1)")
     assert u.src[0] is u.src[1]
     assert u.text() == "%1 = Mul(x: i32, 3); Add(%1, %1)"
-    assert load("Range(8, 0, Loop)") is UOp.range(8, 0)
-    assert load("Const(3, i8)") is UOp.const(3, D.i8)
-    assert load("Add(v: f32x4, 1)") is UOp.var("v", D.f32.vec(4)) + 1.0
-    assert load("Where(p: bool, y: i32, -1)").src[2] is UOp.const(-1, D.i32)
-    assert load("x: index[..=5]") is UOp.var("x", D.index, None, 5)
-    assert load("# a comment\n Add( x:i8 , # here\n x )") is UOp.var("x", D.i8) + UOp.var("x", D.i8)
+    assert parse("Range(8, 0, Loop)") is UOp.range(8, 0)
+    assert parse("Const(3, i8)") is UOp.const(3, D.i8)
+    assert parse("Add(v: f32x4, 1)") is UOp.var("v", D.f32.vec(4)) + 1.0
+    assert parse("Where(p: bool, y: i32, -1)").src[2] is UOp.const(-1, D.i32)
+    assert parse("x: index[..=5]") is UOp.var("x", D.index, None, 5)
+    assert parse("# a comment\n Add( x:i8 , # here\n x )") is UOp.var("x", D.i8) + UOp.var("x", D.i8)
     assert morok.parse("Neg(x: f64)") is -UOp.var("x", D.f64)
     assert str(UOp.var("x") + 1) == "Add(x: index, 1)"
     assert UOp.const(0.1).text() == "0.1"
@@ -199,10 +200,10 @@ def test_the_notation_of_the_interfaces() -> None:
 def test_variables_of_one_name_stay_apart() -> None:
     a, b = UOp.var("x", D.index, 0, 3), UOp.var("x", D.index, 0, 9)
     u = (a + b) * (b + a)
-    assert load(u.text()) is u
+    assert parse(u.text()) is u
     for name in ("Add", "true", "f32", "nan", "a b", "%1", "", "x.y", "i8x4", "é", "ptr", 'quo"te', "None", "Loop"):
         v = UOp.var(name, D.i32, 0, 3) + 1
-        assert load(v.text()) is v, v.text()
+        assert parse(v.text()) is v, v.text()
 
 
 def test_shared_nodes_are_named_once() -> None:
@@ -210,7 +211,7 @@ def test_shared_nodes_are_named_once() -> None:
     for _ in range(60):
         u = u * u + u
     assert len(u.text()) < 6000
-    assert load(u.text()) is u
+    assert parse(u.text()) is u
 
 
 def test_tree_of_a_shared_node() -> None:
@@ -267,7 +268,7 @@ def test_tree_of_a_shared_node() -> None:
 )  # fmt: skip
 def test_mistakes_have_a_place(text: str, line: int, column: int, said: str) -> None:
     with pytest.raises(ParseError) as caught:
-        load(text, "here")
+        parse(text, "here")
     error = caught.value
     assert error.place is not None
     assert (error.place.file, error.place.line, error.place.column) == ("here", line, column)
@@ -278,7 +279,7 @@ def test_mistakes_have_a_place(text: str, line: int, column: int, said: str) -> 
 def test_what_is_no_text() -> None:
     for wrong in (None, 3, b"x: i32"):
         with pytest.raises(ParseError):
-            load(wrong)  # type: ignore[arg-type]
+            parse(wrong)  # type: ignore[arg-type]
 
 
 PIECES = [
@@ -340,10 +341,10 @@ _BYTES = st.binary(max_size=40).map(lambda b: b.decode("latin-1"))
 )
 def test_garbage_never_crashes(text: str) -> None:
     try:
-        u = load(text)
+        u = parse(text)
     except MorokError:
         return
-    assert load(dump(u)) is u
+    assert parse(dump(u)) is u
 
 
 @given(st.data())
@@ -353,10 +354,10 @@ def test_damaged_text_never_crashes(data: Any) -> None:
     piece = data.draw(st.sampled_from([*PIECES, ""]))
     cut = data.draw(st.integers(0, 4))
     try:
-        u = load(text[:at] + piece + text[at + cut :])
+        u = parse(text[:at] + piece + text[at + cut :])
     except MorokError:
         return
-    assert load(dump(u)) is u
+    assert parse(dump(u)) is u
 
 
 _TEXTS = [u.text() for u in bestiary()]
@@ -366,12 +367,12 @@ _TEXTS = [u.text() for u in bestiary()]
 def test_deep_brackets() -> None:
     depth = 50_000
     with pytest.raises(ParseError):
-        load("(" * depth)
+        parse("(" * depth)
     with pytest.raises(ParseError):
-        load("Neg(" * depth)
+        parse("Neg(" * depth)
     with pytest.raises(ParseError, match="nest too deep"):
-        load("[" * 1_000_001)
-    assert load("Neg(" * depth + "x: f32" + ")" * depth).op is Op.Neg
+        parse("[" * 1_000_001)
+    assert parse("Neg(" * depth + "x: f32" + ")" * depth).op is Op.Neg
 
 
 @st.composite
@@ -397,7 +398,7 @@ def graphs(draw: Any) -> UOp:
 
 @given(graphs())
 def test_random_graphs_round_trip(u: UOp) -> None:
-    assert load(u.text()) is u
+    assert parse(u.text()) is u
     assert pickle.loads(pickle.dumps(u)) is u
 
 

@@ -14,10 +14,10 @@ import morok.ir
 from morok.errors import IRTypeError
 from morok.ir import provenance
 from morok.ir.dtype import dtypes
+from morok.ir.grammar import parse
 from morok.ir.interpret import evaluate
 from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op
-from morok.ir.text import load
 from morok.ir.uop import UOp, came_from, draft, live, settled, vconst
 
 D = dtypes
@@ -102,7 +102,7 @@ def test_every_field_is_part_of_the_identity() -> None:
     assert UOp.range(4, 0) is not UOp.range(4, 0, AxisType.Reduce)
     assert UOp.range(4, 0) is not UOp.range(4, 0, renumbered=True)
     assert x.gep(0) is not x.gep(1)
-    sources = load('Buffer(Unique(0), Device("CPU"), 16): f32'), load('Buffer(Unique(1), Device("CPU"), 16): f32')
+    sources = parse('Buffer(Unique(0), Device("CPU"), 16): f32'), parse('Buffer(Unique(1), Device("CPU"), 16): f32')
     assert sources[0] is not sources[1]
     # True == 1 in Python, and means another argument here
     shape = UOp.new(Op.Reshape, (sources[0], UOp.const(4), UOp.const(4)))
@@ -277,7 +277,7 @@ def test_a_chain_of_100_000() -> None:
     assert other is not u
     assert other.substitute({UOp.var("link", D.i32): UOp.var("chain", D.i32)}) is u
     text = u.text()
-    assert load(text) is u
+    assert parse(text) is u
     assert len(u.tree().splitlines()) > DEEP
     assert pickle.loads(pickle.dumps(u)) is u
     assert evaluate(u, {"chain": 0}) == 2 * DEEP
@@ -341,7 +341,7 @@ def test_ranges_close() -> None:
 
 def test_shapes() -> None:
     n = UOp.var("n", D.index, 1, 8)
-    base = load('Buffer(Unique(0), Device("CPU"), 32): f32')
+    base = parse('Buffer(Unique(0), Device("CPU"), 32): f32')
     grid = UOp.new(Op.Reshape, (base, n, UOp.const(4)))
     assert grid.shape == (n, 4)
     assert UOp.new(Op.ReduceAxis, (grid,), (Op.Add, (1,))).shape == (n,)

@@ -9,8 +9,8 @@ import pytest
 
 from morok.errors import VerifyError
 from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.grammar import parse
 from morok.ir.op import AxisType, Op
-from morok.ir.text import load
 from morok.ir.uop import UOp, intern
 from morok.ir.verify import excludes_zero, verify
 
@@ -255,4 +255,4 @@ def test_a_deep_chain() -> None:
 
 def test_text_of_a_verified_kernel_round_trips() -> None:
     root = reduce_kernel()
-    assert load(root.text()) is root
+    assert parse(root.text()) is root

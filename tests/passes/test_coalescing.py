@@ -71,6 +71,10 @@ PROGRAMS: dict[str, Callable[[], Tensor]] = {
     "add of a row": lambda: f(48, 56) + f(56),
     "pad": lambda: f(30, 31).pad([(1, 2), (3, 1)]).contiguous(),
     "flip": lambda: f(30, 32).flip(1) * 2,
+    "one of two, by columns": lambda: Tensor.stack([f(5, 100), f(5, 100)], 1) + 1,
+    "one of three, by columns": lambda: Tensor.stack([f(33, 40), f(33, 40), f(33, 40)], 1) * 2,
+    "two beside each other": lambda: Tensor.concat([f(40, 3), f(40, 2)], 1) + 1,
+    "a triangle": lambda: f(24, 40).tril() + 1,
     "rows by number": lambda: f(50, 32)[indices(20, 50)] + 1,
 }
 

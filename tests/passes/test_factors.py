@@ -12,7 +12,7 @@ from morok.ir import interpret
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.tensor.plans import kernels
+from morok.tensor.realize import kernels
 from tests.passes import kernels as K
 from tests.passes.lowering import after
 

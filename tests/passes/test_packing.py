@@ -268,3 +268,14 @@ def test_a_product_that_an_outer_loop_repeats_is_tiled_as_it_is_alone() -> None:
     assert "UPCAST" in one.opts[0]
     assert [o.split("(")[0] for o in three.opts] == [o.split("(")[0] for o in one.opts]
     np.testing.assert_array_equal(again.numpy(), np.broadcast_to(a @ b, (3, 24, 32)))
+
+
+@pytest.mark.parametrize(("batch", "rows", "inner", "outer"), [(2, 2, 12, 24), (2, 3, 12, 24), (3, 3, 16, 32), (2, 2, 24, 48)])
+@pytest.mark.parametrize("first", [True, False])
+def test_rows_around_the_columns_that_a_copy_holds(batch: int, rows: int, inner: int, outer: int, first: bool) -> None:
+    """A few rows along two axes are one tile, whichever loops are further outside."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype(np.float32) for s in ((batch, rows, inner), (outer, inner)))
+    at = np.array([1, 0])
+    t = Tensor(x).take(Tensor(at), 1).linear(Tensor(w)) if first else Tensor(x).linear(Tensor(w)).take(Tensor(at), 1)
+    np.testing.assert_allclose(t.numpy(), x[:, at] @ w.T, rtol=1e-4, atol=1e-5)

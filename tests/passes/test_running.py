@@ -8,12 +8,13 @@ import pytest
 
 from morok.codegen.llvm import render
 from morok.errors import OptError
+from morok.ir import interpret
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import scans, threads
 from morok.optimize.opts import Opt, OptOp, Scheduler
-from morok.passes.pipeline import lower
+from morok.passes.pipeline import STAGES, lower, run
 from tests.passes import kernels as K
 from tests.passes.lowering import after
 from tests.passes.test_values import check, scheduler_kernel
@@ -164,3 +165,19 @@ def test_a_thread_takes_rows_and_no_part_of_one() -> None:
     assert rows.arg[1] is AxisType.Loop
     assert threads.loops(Scheduler(after(6, K.scan(1, 64), THREADS), THREADS).ast, 2) == []
     assert threads.cost_ns(s.ast) < 2 * threads.cost_ns(after(6, K.rows(8, 64), THREADS))
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("order", ["ik", "ki"])
+def test_each_row_starts_anew_whatever_its_values_depend_on(order: str, whole: bool) -> None:
+    """What is folded may be the same in all rows, where a piece of an axis has no more than one value."""
+    i, k = (UOp.range(n, id, kind, True) for n, id, kind in ((3, 0, AxisType.Loop), (4, 1, AxisType.Reduce)))
+    j = UOp.new(Op.Range, (k + UOp.const(int(whole)),), (2, AxisType.Reduce, True))
+    out = K.buffer(0, 12, dtypes.i32).index(i * 4 + k)
+    store = out.store(K.buffer(1, 1, dtypes.i32).index(UOp.const(0)).reduce(Op.Add, j))
+    for ended in (store.end(i, k) if order == "ik" else store.end(k, i), UOp.new(Op.Group, (store.end(k),)).end(i)):
+        buffers: dict[int, list[int]] = {0: [0] * 12, 1: [5]}
+        lowered = run(STAGES[10], K.kernel(ended), K.CPU)
+        assert isinstance(lowered, UOp)
+        interpret.run(lowered, buffers)
+        assert buffers[0] == [5 * (n + whole) for n in range(4)] * 3

@@ -50,6 +50,18 @@ def a_quotient_without_int_min(d: Any, src: Any, arg: Any) -> Any:
     return (max(min(ends), d.min), min(max(ends), d.max)) if ends else (d.min, d.max)
 
 
+def wrong_where_all_is_usual(d: Any, src: Any, arg: Any) -> Any:
+    a, b = src
+    if a.vmax.__class__ is int and b.vmax.__class__ is int and a.vmin >= 0 and b.vmin > 0:
+        return a.vmin // b.vmin, a.vmax // b.vmin
+    return B.idiv(d, src, arg)
+
+
+def a_limit_that_cuts_off(d: Any, src: Any, arg: Any) -> Any:
+    lo, hi = B.plus(src[0].vmin, src[1].vmin), B.plus(src[0].vmax, src[1].vmax)
+    return B.LIMIT if lo > B.LIMIT else lo, B.LIMIT if hi > B.LIMIT else hi
+
+
 def or_of_the_greater(d: Any, src: Any, arg: Any) -> Any:
     a, b = src
     return (max(a.vmin, b.vmin), max(a.vmax, b.vmax)) if a.vmin >= 0 and b.vmin >= 0 else (d.min, d.max)
@@ -81,6 +93,8 @@ def the_chosen_branch_is_the_first(d: Any, src: Any, arg: Any) -> Any:
         (Op.Mul, corners_of_the_ends_alone, dtypes.index),
         (Op.Mod, remainder_below_the_divisor, dtypes.index),
         (Op.Idiv, a_quotient_without_int_min, dtypes.i8),
+        (Op.Idiv, wrong_where_all_is_usual, dtypes.index),
+        (Op.Add, a_limit_that_cuts_off, dtypes.index),
         (Op.Or, or_of_the_greater, dtypes.u16),
         (Op.Shr, both_ends_shifted_alike, dtypes.i32),
         (Op.Lt, strictly_less, dtypes.i16),

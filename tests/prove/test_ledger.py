@@ -123,6 +123,7 @@ def forget() -> None:
         ("ir/ops/loop.py", "else -0.0 if", "else 0.0 if"),
         ("ir/dtype.py", "def safe_cast(", "def unsafe_cast("),
         ("dsl/checked.py", "return sequences <= 1", "return sequences <= 2"),
+        ("dsl/syntax.py", "todo += children(at)", "todo = children(at)"),
         ("prove/rule_syntax.py", "def ops_of", "def some_ops_of"),
     ],
 )

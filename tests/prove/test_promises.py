@@ -40,6 +40,16 @@ ANY = (
     "r: Mul(Add(x: i32, @const(c)), @const(d)) let h = f(c, d) ~> x",
 )
 
+ABOUT = (
+    "extern f(x: i32, d: const) -> (y: i32)\n    requires {}\n    ensures {}\n",
+    "r: Add(x: i32, @const(d)) if vmin(x) > 3 let y = f(x, d) ~> y",
+)
+
+
+def about(ensures: str, requires: str = "d == d") -> tuple[str, str]:
+    """A helper whose contract states facts about what it is given and returns."""
+    return ABOUT[0].format(requires, ensures), ABOUT[1]
+
 
 @pytest.fixture
 def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Callable[..., State]:
@@ -72,6 +82,12 @@ def tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         (LANES, "def f(at): return tuple(a + 1 for a in at)"),
         (LANES, "def f(at): return [a + 1 for a in at]"),
         (ANY, "def f(n, k): return n + abs(k)"),
+        (about("vmin(y) >= vmin(x) and vmax(y) == vmax(x)"), "def f(x, d): return x"),
+        (about("dtype(y) == dtype(x) and dtype(y) == i32 and bits(dtype(y)) == 32"), "def f(x, d): return x"),
+        (about("not free_of(y, x) or defined(y)"), "def f(x, d): return x"),
+        (about("lanes(y) == lanes(x) and safe_cast(dtype(y), i64)"), "def f(x, d): return x + 0"),
+        (about("y >= 0 and vmin(y) > 3", "vmin(x) > 3"), "def f(x, d): return x if x.vmin > 3 else UOp.const(-1, x.dtype)"),
+        (about("vmax(x) - vmin(x) >= 0"), "def f(x, d): return x"),
     ],
 )  # fmt: skip
 def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str], body: str) -> None:
@@ -122,7 +138,14 @@ def test_contracts_that_hold(tested: Callable[..., State], pack: tuple[str, str]
         (LANES, "def f(at): return tuple(a + 1 for a in at) if at else (0,)", "f(at = ())"),
         (LANES, "def f(at):\n    at.append(1)\n    return at", "f "),
         (LANES, "def f(at): return [None] * (1 << 60)", "f "),
+        (LANES, "def f(at): return tuple(a + 1 for a in at) if len(at) < 23 else (0,) * len(at)", "breaks what it ensures"),
         (ANY, "def f(n, k): return n + k", "breaks what it ensures"),
+        (about("vmin(y) >= 0"), "def f(x, d): return x", "breaks what it ensures"),
+        (about("vmin(y) == vmin(x)"), "def f(x, d): return x.vmin + x * 0 if x.op is not morok.Op.Add else x * x", "breaks"),
+        (about("dtype(y) == index"), "def f(x, d): return x", "breaks what it ensures"),
+        (about("lanes(y) == 1"), "def f(x, d): return x", "breaks what it ensures"),
+        (about("vmin(y) > 3", "vmin(x) > 3"), "def f(x, d): return x - 1000", "breaks what it ensures"),
+        (about("rank(x) >= 0"), "def f(x, d): return x", "breaks what it ensures"),
         (ANY, "def f(n, k):\n    import random\n    return n + random.randrange(1000)", "is not pure"),
     ],
 )  # fmt: skip
@@ -220,6 +243,28 @@ def test_a_proof_over_an_untested_contract_is_not_usable(
     with pytest.raises(UnprovedRuleError, match=r"relies on a contract that is not true\n.*h = 7"):
         morok.load_rules(rules, trust_helpers=True)
     assert name not in sys.modules
+
+
+NARROW = """
+@morok.helper
+def f(x):
+    return morok.UOp.const(x.arg, x.dtype.scalar()) if x.op is morok.Op.Const else x
+"""
+
+
+@pytest.mark.parametrize("target", ["y", "Mul(y, -1)"])
+def test_a_result_of_other_lanes_than_its_place_has_makes_no_node(pack: tuple[Path, Path, str], target: str) -> None:
+    """The value in each lane is as the contract says, how many lanes there are is not."""
+    rules, module, name = pack
+    module.write_text(f"import morok\n{NARROW}")
+    extern = "extern f(x: i32) -> (y: i32)\n    ensures y == x\n"
+    pattern = "Neg(x: i32)" if target.startswith("Mul") else "Neg(Neg(x: i32))"
+    rules.write_text(f'helpers "{name}"\n{extern}\ngroup g\n\nr: {pattern} let y = f(x) ~> {target}\n')
+    loaded = morok.load_rules(rules, trust_helpers=True)
+    for lanes in (1, 4):
+        x = UOp.const(3, dtypes.i32 if lanes == 1 else dtypes.i32.vec(lanes))
+        node = UOp.new(Op.Neg, (x,)) if target.startswith("Mul") else UOp.new(Op.Neg, (UOp.new(Op.Neg, (x,)),))
+        assert morok.rewrite(node, loaded).dtype is node.dtype
 
 
 def test_rules_tested_together_are_tested_each(pack: tuple[Path, Path, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
-from morok.prove import api, ledger, workers
+from morok.prove import api, found_earlier, ledger, stamp, workers
 from morok.prove.limits import Limits
 from morok.prove.verdict import Verdict
 from morok.tools.cli import main
@@ -69,6 +70,32 @@ def test_an_answer_is_one_of_a_budget_and_a_meaning(pack: Path, asked: list[str]
     pack.write_text(TEXT.replace("Sub(y, x)", "Sub(y, y)"))
     api.prove(pack, jobs=1, budget=1)
     assert asked[6:] == ["g.wrong"]
+
+
+@pytest.mark.parametrize(
+    "part", ["dsl/emit_nodes.py", "ir/bounds.py", "rewrite/engine.py", "prove/replay.py", "dsl/grammar.lark"]
+)
+def test_an_answer_is_one_of_what_has_a_part_in_it(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = tmp_path / "morok"
+    shutil.copytree(stamp._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(stamp, "_PACKAGE", copy)
+
+    def bytes_now() -> str:
+        stamp.answering_bytes.cache_clear()
+        return stamp.answering_bytes()
+
+    before = bytes_now()
+    (copy / part).write_text((copy / part).read_text() + "\n# another\n")
+    changed = bytes_now()
+    monkeypatch.undo()
+    assert before == bytes_now() != changed
+
+
+def test_an_answer_of_other_files_is_found_anew(pack: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    api.prove(pack, jobs=1, budget=1)
+    monkeypatch.setattr(found_earlier, "answering_bytes", lambda: "others")
+    api.prove(pack, jobs=1, budget=1)
+    assert sorted(asked[3:]) == sorted(asked[:3])
 
 
 @pytest.mark.long

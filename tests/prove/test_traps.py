@@ -33,6 +33,38 @@ def test_guards_that_never_hold(text: str) -> None:
     assert verdict(text).verdict == "inapplicable"
 
 
+@pytest.mark.parametrize(
+    ("text", "tried"),
+    [
+        ("Vectorize(xs..) if len(xs) > 8 ~> Vectorize(xs[i] for i in 0..len(xs))", "0..3 items of xs"),
+        ("Gep { vector: Vectorize(xs..), indices: [i] } if len(xs) > 5 ~> xs[i]", "0..3 items of xs"),
+        ("Neg(x: f32) if lanes(x) == 7 ~> Vectorize(Neg(Gep(x, [i])) for i in 0..7)", "1..3 lanes"),
+        ("Neg(Unroll { src: x: i32, axes: a }) if len(a) == 5 ~> Unroll { src: Neg(x), axes: a }", "0..2 axes"),
+        ("Contract { src: x: i32, axes: a } if free_of_axes(x, a) and len(a) == 4 ~> Gep(x, [0 for _ in a])", "0..2 axes"),
+    ],
+)  # fmt: skip
+def test_guards_that_no_size_meets_that_was_tried(text: str, tried: str) -> None:
+    found = verdict(text)
+    assert found.verdict == "unknown"
+    assert "hold together at no size that was tried" in found.message
+    assert tried in found.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Vectorize(xs..) if len(xs) > 8 and len(xs) < 7 ~> Vectorize(xs[i] for i in 0..len(xs))",
+        "Neg(x: f32) if lanes(x) > 7 and lanes(x) < 7 ~> Vectorize(Neg(Gep(x, [i])) for i in 0..lanes(x))",
+        "Neg(Unroll { src: x: i32, axes: a }) if len(a) == 5 and len(a) == 6 ~> Unroll { src: Neg(x), axes: a }",
+    ],
+)
+def test_guards_that_no_size_at_all_meets(text: str) -> None:
+    found = verdict(text)
+    assert found.verdict == "inapplicable", found.message
+    assert not found.extents
+    assert not any(s.startswith("bounded") for s in found.scope)
+
+
 def test_an_instance_that_guards_exclude_is_listed_and_not_claimed() -> None:
     found = verdict("Add[x: int, @const(c)] if c == 300 ~> Add(x, 300)")
     assert found.verdict == "proved"
@@ -376,3 +408,11 @@ def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
     assert found.verdict == "refuted"
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True
+
+
+@pytest.mark.parametrize("said", ["x[0] == 3", "any(k == 3 for k in x)", "not x[0] != 3", "x == 3", "vmin(x) >= 0"])
+@pytest.mark.parametrize("then", ["ls == [0]", "all(x[k] == x[0] + k for k in ls)"])
+def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said: str, then: str) -> None:
+    extern = f"extern lower(x: index) -> (ls: seq)?\n    ensures len(x) == 1 or {said}\n    ensures {then}\n"
+    found = verdict("Gep(x: index, is) if len(is) == 1 let ls = lower(x) => Gep(x, ls)", f'helpers "promised"\n{extern}\n')
+    assert found.verdict == "unknown", found.scope

@@ -9,8 +9,8 @@ from rule_text import rules
 
 from morok.errors import RuleTypeError
 from morok.ir.dtype import dtypes
+from morok.ir.grammar import parse
 from morok.ir.op import AxisType, Op
-from morok.ir.text import load
 from morok.ir.uop import UOp
 
 HELPERS = 'helpers "rewrite_helpers"\nextern half(n: const) -> (h: const)?\n'
@@ -450,7 +450,7 @@ def test_symmetric_orders_are_tried_once():
 
 
 def test_text_of_the_notation_matches():
-    node = load("Add(Mod(x: index[0..=31], 4), Mul(Idiv(x, 4), 4))")
+    node = parse("Add(Mod(x: index[0..=31], 4), Mul(Idiv(x, 4), 4))")
     assert fires("core: Add[Mod(x, n), Mul[Idiv(x, n), n]] ~> x", node) is node.src[0].src[0]
 
 

@@ -13,9 +13,9 @@ from random_expressions import NAMES, op, random_expression
 from rulesets import ruleset, rw
 
 from morok.dialect import Dialect
+from morok.ir.grammar import parse
 from morok.ir.op import Op
 from morok.ir.order import precedes
-from morok.ir.text import parse
 from morok.ir.uop import UOp
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.tiers import TIERS

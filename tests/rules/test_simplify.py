@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from rulesets import rw
 
 from morok.ir.dtype import dtypes
+from morok.ir.grammar import parse
 from morok.ir.op import Op
-from morok.ir.text import load
 from morok.ir.uop import UOp
 
 # Inputs and results of tinygrad's own tests of its symbolic rules (revision 7a2a3b5c71), with the cost of its results.
@@ -23,7 +23,7 @@ REFERENCE: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data" / "
 
 @pytest.mark.parametrize("case", REFERENCE, ids=[f"{n}-{c['test']}" for n, c in enumerate(REFERENCE)])
 def test_reference(case: dict[str, Any]) -> None:
-    before = load(case["expression"])
+    before = parse(case["expression"])
     after = rw(before)
     assert cost(after) <= case["cost"], f"{after.text()} costs {cost(after)}, {case['reference']} costs {case['cost']}"
     assert rw(after) is after
@@ -32,7 +32,7 @@ def test_reference(case: dict[str, Any]) -> None:
 
 
 def test_some_results_are_cheaper_than_the_reference() -> None:
-    costs = [(cost(rw(load(case["expression"]))), case["cost"]) for case in REFERENCE]
+    costs = [(cost(rw(parse(case["expression"]))), case["cost"]) for case in REFERENCE]
     assert sum(ours < theirs for ours, theirs in costs) >= len(costs) // 20
 
 

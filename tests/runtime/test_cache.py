@@ -18,9 +18,9 @@ from programs import affine, total
 from morok import config
 from morok.codegen.targets import host_machine, machine
 from morok.disk_cache import DiskCache
+from morok.runtime.abstract_device import Device
 from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUDevice
-from morok.runtime.device import Device
 from morok.runtime.jit import COUNTERS, digest
 
 

@@ -11,6 +11,7 @@ from morok import Tensor
 from morok.ir import interpret
 from morok.tensor import schedule, stored
 from morok.tensor.base import numpy_name
+from morok.tensor.values import sizes_of
 
 
 def run(*tensors: Tensor) -> list[np.ndarray[Any, Any]]:
@@ -27,7 +28,7 @@ def run(*tensors: Tensor) -> list[np.ndarray[Any, Any]]:
 
 
 def array(elements: Sequence[Any], like: Tensor) -> np.ndarray[Any, Any]:
-    sizes = like._sizes()
+    sizes = sizes_of(like)
     count = int(np.prod(sizes))
     return np.array(list(elements)[:count], dtype=numpy_name(like.dtype)).reshape(sizes)
 

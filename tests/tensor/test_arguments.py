@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morok import Tensor, dtypes
+import morok
+from morok import Tensor, UOp, dtypes
 from morok.errors import DeviceError, MorokError
+from morok.ir.op import Op
 
 
 def three() -> Tensor:
@@ -76,6 +78,14 @@ WRONG: dict[str, Callable[[], Any]] = {
     "a list of numbers as lists of axes": lambda: three().tensordot(three(), [0, 1, 2]),
     "no lists of axes": lambda: three().tensordot(three(), []),
     "an array as a choice": lambda: Tensor.meshgrid(three(), indexing=np.arange(2)),
+    "an axis by place and by name": lambda: three().sum(0, axis=0),  # type: ignore[misc]
+    "a node of lanes": lambda: divmod(UOp.var("v", dtypes.i32.vec(2)), ids()),
+    "a node of lanes as elements": lambda: Tensor(UOp.var("v", dtypes.i32.vec(2))),
+    "a node of a float, which is no size": lambda: ids() + UOp.const(1.5, dtypes.f32),
+    "a sequence of more elements than there is memory for": lambda: three() + range(2**40),
+    "a node of nothing": lambda: UOp(),
+    "a tensor as an operand of a node": lambda: UOp.new(Op.Add, (ids(), ids().uop)),  # type: ignore[arg-type]
+    "a number that hears": lambda: morok.prove([], total=1),  # type: ignore[arg-type]
 }  # fmt: skip
 
 

@@ -53,10 +53,11 @@ def said(name: str) -> str:
 
 
 def named_errors() -> list[tuple[str, str]]:
-    """Pairs of a public function, by its own qualified name, and an error that its docstring names."""
+    """Pairs of a public function, by its own name (aliases share one), and an error that its docstring names."""
     found: dict[tuple[str, str], None] = {}
     for name, value in PUBLIC.items():
-        own = getattr(inspect.unwrap(value) if callable(value) else value, "__qualname__", name)
+        function = inspect.unwrap(value) if callable(value) else value
+        own = f"Tensor.{function.__name__}" if name.startswith("Tensor.") else getattr(function, "__qualname__", name)
         found.update({(own, error): None for error in re.findall(r"\b[A-Z]\w*Error\b", said(name))})
     return list(found)
 

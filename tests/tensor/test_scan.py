@@ -137,3 +137,17 @@ def test_merged_loops_stay_around_those_they_were_around() -> None:
     blocks, before = Tensor(np.zeros((64, 16, 16), np.float32)), Tensor(np.zeros((64, 16, 1), np.float32))
     (ends,) = loops(blocks.cumsum(2) + before)
     assert ends[0] == 64 * 16
+
+
+@pytest.mark.parametrize(("rows", "columns", "kept"), [(2, 26, 24), (3, 19, 16), (2, 26, 3), (5, 37, 32)])
+def test_of_columns_that_hold_one_number_in_part(rows: int, columns: int, kept: int) -> None:
+    """Where they do, what is folded is the same in every row: each begins anew all the same."""
+    x, y = whole((4, rows, columns), "int32"), np.array([5], np.int32)
+    inside = np.arange(columns) < kept
+    for ours, theirs in (
+        ((Tensor.arange(columns) < kept).where(Tensor(x), Tensor(y)), np.where(inside, x, y)),
+        ((Tensor.arange(columns) < kept).where(Tensor(x) * 2, 3), np.where(inside, x * 2, 3)),
+    ):
+        agree(ours.cumsum(0), theirs.cumsum(0))
+        agree(ours.cummax(0), np.maximum.accumulate(theirs, 0))
+        agree((ours - 1).cumprod(0), np.cumprod(theirs - 1, 0))

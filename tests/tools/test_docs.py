@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from morok.dsl.check import check_text
-from morok.ir.text import load
+from morok.ir.grammar import parse
 from morok.rewrite.library import catalogue, rules_dir
 from morok.rewrite.ruleset import RuleSet
 from morok.tools.book.examples import examples
@@ -127,7 +127,7 @@ def test_examples_are_what_the_rules_do() -> None:
     assert set(found) == {"g.a", "g.b", "g.c", "g.d", "g.e"}
     assert found["g.e"] == ("Mul(n: i32, 2)", "Shl(n: i32, 1)")
     for rule in rules[:3]:
-        hit = RuleSet.of([rule], unproved=True).rewrite_node(load(found[rule.name].before))
+        hit = RuleSet.of([rule], unproved=True).rewrite_node(parse(found[rule.name].before))
         assert hit is not None
         assert hit[0].text() == found[rule.name].after
 

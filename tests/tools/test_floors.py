@@ -83,15 +83,30 @@ def of_floor(*names: str) -> list[str]:
     return sorted(m for m in MODULES if "." in m and floor(m) in names)
 
 
-def reached(start: str, among: set[str]) -> set[str]:
-    """The modules that a module leads to, itself where there is a circle."""
+def reached(start: str, among: set[str], checkers: bool = False) -> set[str]:
+    """The modules that a module leads to, itself where there is a circle; `checkers`: by imports for type checkers, too."""
     seen: set[str] = set()
     todo = [start]
     while todo:
-        new = (imports(todo.pop()) & among) - seen
+        module = todo.pop()
+        found = imports(module) | read_by_checkers(module) if checkers else imports(module)
+        new = (found & among) - seen
         seen |= new
         todo += new
     return seen
+
+
+@cache
+def read_by_checkers(module: str) -> frozenset[str]:
+    """The modules of other folders that a module imports for type checkers alone."""
+    found: set[str] = set()
+    for block in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for node in ast.walk(block):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "morok":
+                    found |= {at(f"{node.module}.{a.name}") for a in node.names}
+    folder = module.rpartition(".")[0]
+    return frozenset(m for m in found if m.rpartition(".")[0] != folder)
 
 
 def strangers(names: set[str], below: set[str]) -> set[tuple[str, str]]:

@@ -10,60 +10,59 @@ from morok.ir.ops.memory import on_device, ranged
 from morok.ir.shape import has_shape, shape_of
 
 if TYPE_CHECKING:
-    from morok.ir.op import Bounds
-    from morok.ir.uop import UOp
+    from morok.ir.op import Bounds, Operands
 
 _RANGES: Final = Operand("ranges", Position.BINDER, many=True)
 
 
-def _range_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _range_type(src: Operands, arg: Any, want: DType | None) -> DType:
     end = src[0].dtype
     if not end.is_integral or end.count != 1:
         raise TypeError(f"a scalar integer or index as end, not {end}")
     return end
 
 
-def range_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def range_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     end = src[0]
     # Where the loop runs at all the value is at most end - 1; an empty loop has no value to bound.
     return 0, max(end.vmax - 1, 0)
 
 
-def _end_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _end_type(src: Operands, arg: Any, want: DType | None) -> DType:
     ranged(src, 1)
     return src[0].dtype
 
 
-def _reduce_axis_type(src: tuple[UOp, ...], arg: tuple[Op, tuple[int, ...]], want: DType | None) -> DType:
+def _reduce_axis_type(src: Operands, arg: tuple[Op, tuple[int, ...]], want: DType | None) -> DType:
     axes, among = arg[1], range(len(shape_of(src[0])))
     if len(set(axes)) < len(axes) or (not all(map(among.__contains__, axes)) and has_shape(src[0])):
         raise TypeError(f"axes in 0..{len(among)}, each once, not {axes}")
     return _reduced_type(src, arg, want)
 
 
-def _reduce_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _reduce_type(src: Operands, arg: Any, want: DType | None) -> DType:
     ranged(src, 1)
     return _reduced_type(src, arg, want)
 
 
-def _all_reduce_type(src: tuple[UOp, ...], arg: Op, want: DType | None) -> DType:
+def _all_reduce_type(src: Operands, arg: Op, want: DType | None) -> DType:
     on_device(src, arg, None)
     return _reduced_type(src, arg, None)
 
 
-def _if_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _if_type(src: Operands, arg: Any, want: DType | None) -> DType:
     if src[0].dtype is not dtypes.bool:  # one condition decides
         raise TypeError(f"one bool as condition, not {src[0].dtype}")
     return dtypes.void
 
 
-def _endif_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _endif_type(src: Operands, arg: Any, want: DType | None) -> DType:
     if src[0].op is not Op.If:
         raise TypeError(f"an If to end, not {src[0].op.name}")
     return dtypes.void
 
 
-def _reduced_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _reduced_type(src: Operands, arg: Any, want: DType | None) -> DType:
     op = arg[0] if isinstance(arg, tuple) else arg
     if op not in REDUCE_OPS:
         raise TypeError(f"one of {', '.join(o.name for o in REDUCE_OPS)} as op, not {op}")
@@ -77,7 +76,7 @@ def _reduced_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return d
 
 
-def reduce_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def reduce_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     op = arg[0] if isinstance(arg, tuple) else arg
     body = src[0]
     if d.is_float or op not in (Op.Max, Op.Min):
@@ -89,7 +88,7 @@ def reduce_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     return body.vmin if not empty else min(body.vmin, d.max), (d.max if empty else body.vmax)
 
 
-def special_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def special_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return 0, max(src[0].vmax - 1, 0)
 
 

@@ -9,8 +9,7 @@ from morok.ir.op import TABLE, Op, OpDef, Operand, Position
 from morok.ir.shape import differ, has_shape, shape_of
 
 if TYPE_CHECKING:
-    from morok.ir.op import Bounds
-    from morok.ir.uop import UOp
+    from morok.ir.op import Bounds, Node, Operands
 
 PLACE: Final = Position.PLACE
 ORDER: Final = Position.ORDER
@@ -27,39 +26,39 @@ STORAGE: Final = frozenset(
 PLACES: Final = frozenset({Op.Index, Op.PtrCat, Op.PointerIndex, Op.After, Op.Gep, Op.Vectorize, Op.Unroll, Op.Cat, Op.Contract})
 
 
-def void(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def void(src: Operands, arg: Any, want: DType | None) -> DType:
     return dtypes.void
 
 
-def first(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def first(src: Operands, arg: Any, want: DType | None) -> DType:
     """The dtype of the first operand."""
     if not src:
         raise TypeError("at least one operand")
     return src[0].dtype
 
 
-def wanted(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def wanted(src: Operands, arg: Any, want: DType | None) -> DType:
     """The dtype that the caller names."""
     if want is None:
         raise TypeError("a dtype")
     return want
 
 
-def ranged(src: tuple[UOp, ...], first_range: int) -> None:
+def ranged(src: Operands, first_range: int) -> None:
     """TypeError unless the operands from there on can be loops: ranges, nodes made of ranges, or numbers in their place."""
     for r in src[first_range:]:
         if not r.dtype.is_integral:
             raise TypeError(f"ranges of dtype index (or an int after stage 15), not {r.dtype}")
 
 
-def on_device(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def on_device(src: Operands, arg: Any, want: DType | None) -> DType:
     """The dtype of the first operand, where the second is a device."""
     if src[1].op is not Op.Device:
         raise TypeError(f"a Device, not {src[1].op.name}")
     return src[0].dtype
 
 
-def _value_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _value_type(src: Operands, arg: Any, want: DType | None) -> DType:
     """The dtype that the caller names, where constants have it."""
     if want is None or not (want.is_number or want.is_bool or want.scalar() in STORAGE_FLOATS):
         raise TypeError(f"a dtype of numbers{'' if want is None else f', not {want}'}")
@@ -68,14 +67,14 @@ def _value_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return want
 
 
-def _buffer_type(src: tuple[UOp, ...], size: int, want: DType | None) -> DType:
+def _buffer_type(src: Operands, size: int, want: DType | None) -> DType:
     if src[0].op is not Op.Unique:
         raise TypeError(f"a Unique, not {src[0].op.name}")
     on_device(src, size, want)
     return _value_type(src, size, want)
 
 
-def _view_type(src: tuple[UOp, ...], part: tuple[int, int], want: DType | None) -> DType:
+def _view_type(src: Operands, part: tuple[int, int], want: DType | None) -> DType:
     base, (offset, size) = src[0], part
     if want is None or want is not _element(base):
         raise TypeError(f"the dtype of the base, {_element(base)}, not {want}")
@@ -85,12 +84,12 @@ def _view_type(src: tuple[UOp, ...], part: tuple[int, int], want: DType | None) 
     return want
 
 
-def _bufferize_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _bufferize_type(src: Operands, arg: Any, want: DType | None) -> DType:
     ranged(src, 1)
     return src[0].dtype
 
 
-def _assign_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _assign_type(src: Operands, arg: Any, want: DType | None) -> DType:
     target, value = src
     if value.dtype is not _element(target):
         raise TypeError(f"a value of dtype {_element(target)}, not {value.dtype}")
@@ -100,19 +99,19 @@ def _assign_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return target.dtype
 
 
-def _pointer_index_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _pointer_index_type(src: Operands, arg: Any, want: DType | None) -> DType:
     ptr, offset = src
     if not ptr.dtype.is_ptr or not offset.dtype.is_integral:
         raise TypeError(f"a pointer and an index, not {ptr.dtype} and {offset.dtype}")
     return wanted(src, arg, want)
 
 
-def _element(storage: UOp) -> DType:
+def _element(storage: Node) -> DType:
     d = storage.dtype
     return d.base if isinstance(d, PtrType) else d
 
 
-def index_type(src: tuple[UOp, ...], gated: bool, want: DType | None) -> DType:
+def index_type(src: Operands, gated: bool, want: DType | None) -> DType:
     buffer = src[0]
     if buffer.dtype.kind == "void":
         raise TypeError(f"a buffer, not {buffer.op.name}")
@@ -133,7 +132,7 @@ def index_type(src: tuple[UOp, ...], gated: bool, want: DType | None) -> DType:
     return element if lanes == 1 else element.scalar().vec(lanes * element.count)
 
 
-def load_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def load_type(src: Operands, arg: Any, want: DType | None) -> DType:
     place = src[0]
     if place.op not in PLACES:
         raise TypeError(f"a place (an Index), not {place.op.name}")
@@ -149,7 +148,7 @@ def load_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return found
 
 
-def store_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def store_type(src: Operands, arg: Any, want: DType | None) -> DType:
     place, value = src[0].dtype, src[1].dtype
     if src[0].op not in PLACES:
         raise TypeError(f"a place (an Index), not {src[0].op.name}")
@@ -162,7 +161,7 @@ def store_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return dtypes.void
 
 
-def _noop_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _noop_type(src: Operands, arg: Any, want: DType | None) -> DType:
     """Nothing done to an operand is the operand; nothing done at all is a statement, unless something else is asked for."""
     if not src:
         return want or dtypes.void
@@ -171,13 +170,13 @@ def _noop_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return src[0].dtype
 
 
-def pointer(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def pointer(src: Operands, arg: Any, want: DType | None) -> DType:
     if not isinstance(want, PtrType):
         raise TypeError("a pointer dtype")
     return want
 
 
-def bind_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def bind_type(src: Operands, arg: Any, want: DType | None) -> DType:
     var, value = src
     if var.op is not Op.DefineVar or value.op is not Op.Const:
         raise TypeError(f"a DefineVar and a Const, not {var.op.name} and {value.op.name}")
@@ -188,38 +187,38 @@ def bind_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return var.dtype
 
 
-def bind_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def bind_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return src[1].vmin, src[1].vmax
 
 
-def _first_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def _first_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return src[0].vmin, src[0].vmax
 
 
-def const_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def const_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return (-float("inf"), float("inf")) if d.is_float else (int(arg), int(arg))
 
 
-def vconst_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def vconst_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return (-float("inf"), float("inf")) if d.is_float else (int(min(arg)), int(max(arg)))
 
 
-def var_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def var_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return (d.min, d.max) if d.is_float else (arg[1], arg[2])
 
 
-def invalid_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def invalid_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return float("inf"), -float("inf")  # no value at all: the empty interval
 
 
-def _invalid_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _invalid_type(src: Operands, arg: Any, want: DType | None) -> DType:
     d = want or dtypes.index
     if not d.is_index:
         raise TypeError(f"dtype index, not {d}")
     return d
 
 
-def var_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def var_type(src: Operands, arg: Any, want: DType | None) -> DType:
     if want is None:
         raise TypeError("a dtype")
     name, lo, hi = arg

@@ -12,24 +12,24 @@ from morok.ir.shape import differ, has_shape, shape_of
 
 if TYPE_CHECKING:
     from morok.ir.dtype import DType
-    from morok.ir.op import Bounds
-    from morok.ir.uop import UOp
+    from morok.ir.op import Bounds, Node, Operands
+    from morok.ir.shape import Size
 
 _CONST: Final = Op.Const
 _INDEX: Final = dtypes.index
 
 
-def _first_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def _first_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return src[0].vmin, src[0].vmax
 
 
-def _pad_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def _pad_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return min(src[0].vmin, 0), max(src[0].vmax, 0)
 
 
-def _sizes(nodes: Sequence[UOp], what: str) -> list[int | UOp]:
+def _sizes(nodes: Sequence[Node], what: str) -> list[Size]:
     """The numbers of elements that operands stand for: ints where they are known. TypeError for other operands."""
-    found: list[int | UOp] = []
+    found: list[Size] = []
     for n in nodes:
         d = n.dtype
         if d is not _INDEX and (not d.is_index or d.count != 1):
@@ -40,7 +40,7 @@ def _sizes(nodes: Sequence[UOp], what: str) -> list[int | UOp]:
     return found
 
 
-def _elements(shape: Sequence[int | UOp]) -> int | None:
+def _elements(shape: Sequence[Size]) -> int | None:
     """The number of elements of a shape, where that is a number."""
     total = 1
     for d in shape:
@@ -50,7 +50,7 @@ def _elements(shape: Sequence[int | UOp]) -> int | None:
     return total
 
 
-def _reshape_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _reshape_type(src: Operands, arg: Any, want: DType | None) -> DType:
     x = src[0]
     old, new = shape_of(x), _sizes(src[1:], "sizes")
     known, wished = _elements(old), _elements(new)
@@ -59,7 +59,7 @@ def _reshape_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return x.dtype
 
 
-def _expand_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _expand_type(src: Operands, arg: Any, want: DType | None) -> DType:
     x = src[0]
     old, new = shape_of(x), _sizes(src[1:], "sizes")
     fits = len(old) == len(new)
@@ -71,18 +71,18 @@ def _expand_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return x.dtype
 
 
-def _axes_type(src: tuple[UOp, ...], axes: tuple[int | bool, ...], want: DType | None) -> DType:
+def _axes_type(src: Operands, axes: tuple[int | bool, ...], want: DType | None) -> DType:
     _one_an_axis(src[0], axes)
     return src[0].dtype
 
 
-def _one_an_axis(x: UOp, given: Sequence[object]) -> None:
+def _one_an_axis(x: Node, given: Sequence[object]) -> None:
     shape = shape_of(x)
     if len(given) != len(shape) and has_shape(x):
         raise TypeError(f"{len(shape)}, one an axis of shape {_shown(shape)}, not {len(given)}")
 
 
-def _edged(src: tuple[UOp, ...]) -> list[int | UOp]:
+def _edged(src: Operands) -> list[Size]:
     """The begins of a padding or cut, and behind them the ends."""
     half, odd = divmod(len(src) - 1, 2)
     if odd:
@@ -91,14 +91,14 @@ def _edged(src: tuple[UOp, ...]) -> list[int | UOp]:
     return _sizes(src[1:], "begins and ends")
 
 
-def _pad_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _pad_type(src: Operands, arg: Any, want: DType | None) -> DType:
     _edged(src)
     if not (src[0].dtype.is_number or src[0].dtype.is_bool or src[0].dtype in STORAGE_FLOATS):
         raise TypeError(f"numbers to pad, not {src[0].dtype}")
     return src[0].dtype
 
 
-def _shrink_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _shrink_type(src: Operands, arg: Any, want: DType | None) -> DType:
     x, edges = src[0], _edged(src)
     half = len(edges) // 2
     for n, begin, end in zip(shape_of(x), edges[:half], edges[half:], strict=False):
@@ -107,24 +107,24 @@ def _shrink_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
     return x.dtype
 
 
-def _iota_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _iota_type(src: Operands, arg: Any, want: DType | None) -> DType:
     if not src[0].dtype.is_index or src[0].dtype.count != 1:
         raise TypeError(f"an index as end, not {src[0].dtype}")
     _sizes(src, "an end")
     return src[0].dtype
 
 
-def _iota_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def _iota_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return 0, max(src[0].vmax - 1, 0)
 
 
-def _concat_type(src: tuple[UOp, ...], axis: int, want: DType | None) -> DType:
+def _concat_type(src: Operands, axis: int, want: DType | None) -> DType:
     d = first(src, axis, want)
     _joined(src, axis)
     return d
 
 
-def _joined(src: tuple[UOp, ...], axis: int | None) -> None:
+def _joined(src: Operands, axis: int | None) -> None:
     """TypeError unless these are tensors that can stand behind each other along an axis, or, without one, are alike."""
     d, shape = src[0].dtype, shape_of(src[0])
     if axis is not None and not 0 <= axis < len(shape):
@@ -137,28 +137,28 @@ def _joined(src: tuple[UOp, ...], axis: int | None) -> None:
             raise TypeError("one shape" if axis is None else f"shapes that differ in axis {axis} alone")
 
 
-def _multi_type(src: tuple[UOp, ...], axis: int | None, want: DType | None) -> DType:
+def _multi_type(src: Operands, axis: int | None, want: DType | None) -> DType:
     d = first(src, axis, want)
     _joined(src, axis)
     return d
 
 
-def _mstack_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _mstack_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return _multi_type(src, None, want)
 
 
-def _precast_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _precast_type(src: Operands, arg: Any, want: DType | None) -> DType:
     """The dtype that the caller names, where values have it."""
     if want is not None and want is not src[0].dtype and not (want.bits and src[0].dtype.bits and not want.is_ptr):
         raise TypeError(f"dtypes of bits, not {src[0].dtype} and {want}")
     return wanted(src, arg, want)
 
 
-def _shown(shape: Sequence[int | UOp]) -> str:
+def _shown(shape: Sequence[Size]) -> str:
     return f"({', '.join(str(d) if isinstance(d, int) else '?' for d in shape)}{',' if len(shape) == 1 else ''})"
 
 
-def _concat_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def _concat_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return min(s.vmin for s in src), max(s.vmax for s in src)
 
 

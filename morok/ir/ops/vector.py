@@ -11,11 +11,10 @@ from morok.ir.op import TABLE, Op, OpDef, Operand, Position, Undefined
 from morok.ir.ops.memory import wanted
 
 if TYPE_CHECKING:
-    from morok.ir.op import Bounds
-    from morok.ir.uop import UOp
+    from morok.ir.op import Bounds, Operands
 
 
-def _one_element_type(src: tuple[UOp, ...]) -> DType:
+def _one_element_type(src: Operands) -> DType:
     if not src:
         raise TypeError("at least one operand")
     d = src[0].dtype.scalar()
@@ -27,7 +26,7 @@ def _one_element_type(src: tuple[UOp, ...]) -> DType:
     return d
 
 
-def _vectorize_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _vectorize_type(src: Operands, arg: Any, want: DType | None) -> DType:
     d = _one_element_type(src)
     for s in src:
         if s.dtype.count != 1:
@@ -35,7 +34,7 @@ def _vectorize_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType
     return d.vec(len(src))
 
 
-def _gep_type(src: tuple[UOp, ...], indices: tuple[int, ...], want: DType | None) -> DType:
+def _gep_type(src: Operands, indices: tuple[int, ...], want: DType | None) -> DType:
     d = src[0].dtype
     if d is dtypes.void:
         return d
@@ -47,7 +46,7 @@ def _gep_type(src: tuple[UOp, ...], indices: tuple[int, ...], want: DType | None
     return d.scalar().vec(len(indices))
 
 
-def _cat_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _cat_type(src: Operands, arg: Any, want: DType | None) -> DType:
     return _one_element_type(src).vec(sum(s.dtype.count for s in src))
 
 
@@ -55,7 +54,7 @@ def _width(axes: tuple[tuple[int, int], ...]) -> int:
     return math.prod(n for _, n in axes)
 
 
-def _unroll_type(src: tuple[UOp, ...], axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
+def _unroll_type(src: Operands, axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
     d = src[0].dtype
     if d is dtypes.void:
         return d
@@ -65,12 +64,12 @@ def _unroll_type(src: tuple[UOp, ...], axes: tuple[tuple[int, int], ...], want: 
     return d.scalar().vec(d.count // n)
 
 
-def _contract_type(src: tuple[UOp, ...], axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
+def _contract_type(src: Operands, axes: tuple[tuple[int, int], ...], want: DType | None) -> DType:
     d = src[0].dtype
     return d if d is dtypes.void else d.scalar().vec(d.count * _width(axes))
 
 
-def bitcast_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def bitcast_type(src: Operands, arg: Any, want: DType | None) -> DType:
     """The dtype that the caller names, where it has as many bits."""
     d = src[0].dtype
     if want is None or want is d:
@@ -90,18 +89,18 @@ def read_as(d: DType, v: Any, source: DType) -> Any:
     return from_bits(d, to_bits(source, v))
 
 
-def _wmma_type(src: tuple[UOp, ...], arg: Any, want: DType | None) -> DType:
+def _wmma_type(src: Operands, arg: Any, want: DType | None) -> DType:
     for s in src:
         if not s.dtype.is_number:
             raise TypeError(f"fragments of numbers, not {s.dtype}")
     return src[2].dtype
 
 
-def _union(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def _union(d: DType, src: Operands, arg: Any) -> Bounds:
     return min(s.vmin for s in src), max(s.vmax for s in src)
 
 
-def _first_bounds(d: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
+def _first_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return src[0].vmin, src[0].vmax
 
 

@@ -100,6 +100,18 @@ class Sequences(Values):
         self.need(*(n.exists for n in items))
         return Sequence(tuple(items))
 
+    def others(self, axes: tuple[Any, ...], n: Num) -> Sequence:
+        """The numbers below n that are not among these: so many for each n that the rule's form decides."""
+        last, found = self.numbers.n.known(n.value), [self.numbers.n.known(a.value) for a in axes]
+        if last is None or None in found:
+            raise Unsupported("numbers other than computed ones")
+        self.need(n.exists, n.finite, *(e for a in axes for e in (a.exists, a.finite)))
+        if last < 0 or len(set(found)) != len(found) or not all(a in range(last) for a in found):
+            raise Inapplicable
+        if last > MOST_STEPS:
+            raise OutOfSteps("a list beyond the budget of steps")
+        return Sequence(tuple(self.constant(k) for k in range(last) if k not in found))
+
     def every(self, items: tuple[Any, ...]) -> Truth:
         truths = [self.as_truth(v) for v in items]
         return Truth(both(*(t.value for t in truths)), both(*(t.exists for t in truths)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, folds, laws, loops, numbers, shared, tensors, views
+from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, numbers, shared, tensors, views
 from morok.prove.parametric.conditions import axes
 from morok.prove.parametric.functions import dtype_named, function, name_of, result_dtype
 from morok.prove.parametric.integers import INT, Integer, integer, least, within
@@ -257,6 +257,8 @@ def _call(r: Reading, e: S.ECall) -> Any:
         return _where(r, *e.args)
     if e.name == "inverse":
         return _inverse(r, id(e) in r.sure, value(r, e.args[0]))
+    if e.name == "others":
+        return _others(r, id(e) in r.sure, *(value(r, a) for a in e.args))
     if e.name == "zip":
         return _zip(r, id(e) in r.sure, *(value(r, a) for a in e.args))
     found = _FUNCTIONS.get(e.name)
@@ -440,6 +442,8 @@ def _constant(r: Reading, v: Any, dtype: Any) -> Vector:
         made = constant(v, dtype.element)
     elif isinstance(v, Datum) and v.dtype == dtype.element:
         made = v.term
+    elif isinstance(v, Expr) and v.sort is laws.BOOL and dtype.element == "bool":
+        made = laws.TRUTH(v)
     else:
         raise Unsupported("a constant at another dtype")
     return Vector(dtype.lanes, lambda e, lane: made, tensor=tensors.scalar(made))
@@ -452,6 +456,17 @@ def _inverse(r: Reading, sure: bool, of: Any) -> Items:
         raise Unsupported("the inverse of what may be no permutation")
     back = views.inverse(r.setting, axes)
     return Items(axes.length, lambda k: integer(back(k.term)))
+
+
+def _others(r: Reading, sure: bool, of: Any, rank: Any) -> Items:
+    """The axes that are not among some, in order: of what names no axes, each once, it has no value, and the rule does not fire
+    where it is `sure` to be asked.
+    """
+    axes, s = items(of), r.setting
+    if kept_axes.known(s, number(rank), axes, [axes]) is None and not sure and (r.guarding or s.guard or s.supposed):
+        raise Unsupported("the others of what may be no axes")
+    kept = kept_axes.without(s, number(rank), axes, [axes], smt.TRUE)
+    return Items(kept.count, kept.axis)
 
 
 def _known(r: Reading, of: Any) -> Integer:

@@ -47,14 +47,14 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         over, x = [x.shared.loop], x.shared.value
     if not over and each.known == 1:
         return x
-    folding, dtype = _folding(r, parts), r.element(part)
+    folding, dtype = op_of(r, parts), r.element(part)
     if not r.closing.isdisjoint(w.name for w in over):
         return Vector(count, _folded_over_axes(r, folding, dtype, over, x, each))
     inner = x.fold
     same = inner is not None and (inner.op, inner.dtype, inner.neighbours.known) == (folding, dtype, 1)
     if inner is not None and same and over and r.part != "pattern" and one_fold(r):
         over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
-    combine = _combining(r, folding, dtype)
+    combine = combining(r, folding, dtype)
     if inner is not None and (inner.op, inner.dtype) == (folding, dtype) and not over and r.part != "pattern" and may_regroup(r):
         at = _folded(
             r, folding, dtype, inner.loops, inner.source, each * inner.neighbours, combine, table=(each, inner.neighbours)
@@ -161,7 +161,7 @@ def _each(r: Reading, lanes: Integer, count: Integer) -> Integer:
     return each
 
 
-def _folding(r: Reading, parts: Parts) -> str:
+def op_of(r: Reading, parts: Parts) -> str:
     """The name of the op of a fold, or of the variable that it is."""
     op = parts.get("op", ANY_FOLD)
     op = getattr(op, "value", op)
@@ -170,7 +170,7 @@ def _folding(r: Reading, parts: Parts) -> str:
     return str(op.name)
 
 
-def _combining(r: Reading, folding: str, dtype: str) -> Applicable:
+def combining(r: Reading, folding: str, dtype: str) -> Applicable:
     """The function of two values that a fold combines them by: that of an op, or of whichever op the rule means."""
     name = _of_values(folding, dtype)
     if name in r.rule.dialect.ops and folding in REGROUPING:
@@ -224,4 +224,4 @@ def _says_no_axes(rule: S.Rule, name: str) -> bool:
     return any(says_no_axes(c, name) for c in conditions)
 
 
-__all__ = ["may_regroup", "reduce"]
+__all__ = ["combining", "may_regroup", "nothing", "op_of", "reduce"]

@@ -9,7 +9,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric.laws import VALUE
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Applicable
+from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -38,6 +38,21 @@ def function(r: Reading, op: str, dtypes: Sequence[str], to: str | None = None) 
     if r.rule.dialect.ops[op].commutative and len(set(dtypes)) == 1 and len(dtypes) == 2:
         r.setting.commutative.add(f)
     return f
+
+
+def exact(r: Reading, dtype: str) -> bool:
+    """Truth of a dtype having only integers that wrap, or truths."""
+    return all(d == "bool" or (d[0] in "iu" and d[1:].isdigit()) for d in r.rule.domains.get(dtype, (dtype,)))
+
+
+def ring(r: Reading, dtype: str) -> tuple[Applicable, Expr] | None:
+    """The product of a dtype, which distributes over its sum, and the zero of both; None where there is no such."""
+    if not exact(r, dtype) or "bool" in r.rule.domains.get(dtype, (dtype,)):
+        return None
+    plus, times = (function(r, op, [dtype, dtype]) for op in ("Add", "Mul"))
+    nothing = smt.Const(Symbol("fixed", "zero", dtype), VALUE)
+    r.setting.rings[times] = r.setting.sums[plus] = nothing
+    return times, nothing
 
 
 def result_dtype(r: Reading, op: str, dtypes: Sequence[str]) -> str:

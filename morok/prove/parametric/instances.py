@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import laws
+from morok.prove.parametric import fold_laws, kept_axes, laws
 from morok.prove.parametric.integers import TIMES, Integer, integer, within
 from morok.prove.parametric.numbers import has_value, truth
-from morok.prove.parametric.quantified import every
+from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -20,6 +20,7 @@ CONDITION: Final = "A condition on all places holds at each."
 ROUNDS: Final = 6  # of looking for terms that instances brought
 COMPARING: Final = 3  # of these rounds, those that compare sequences
 MOST_TUPLES: Final = 60
+DEEPEST_PLACE: Final = 4  # where axes are left out, at places that so many functions give nothing is used
 
 
 def close(s: Setting) -> None:
@@ -27,13 +28,18 @@ def close(s: Setting) -> None:
     for c in s.counts:
         _positive(s, c, DEEPEST)
     _halve_all(s)
+    kept_axes.compare(s)
+    said: dict[object, bool] = {}
     for q in list(s.schemas):
         _use(s, q, integer(0))
     for round_ in range(ROUNDS):
         before = len(s.laws)
         _about_tables(s)
         if round_ < COMPARING:
+            fold_laws.about(s, said)
             _about_tuples(s)
+        if s.kept:
+            _about_elements(s)
         _among_counts(s)
         _about_axes(s, list(s.terms()))
         _about_parts(s, list(s.terms()))
@@ -150,6 +156,7 @@ def _about_digit(s: Setting, t: Expr) -> None:
         smt.Implies(smt.And(there, within(n, 0, integer(laws.SIZE(shape)))), within(integer(t), 0, s.number_of(size(k)))),
     )
     if whole.head == "apply" and whole.data is laws.FLAT:
+        _about_left_out(s, t)
         other, vector = whole.args
         _, index = s.sequences[vector]
         inside = every(s, rank, lambda j: within(s.number_of(index(j)), 0, s.number_of(size(j))))
@@ -157,6 +164,37 @@ def _about_digit(s: Setting, t: Expr) -> None:
             "The digits of the place of an index vector are its indices.",
             smt.Implies(smt.And(other == shape, there, inside), t == s.number_of(index(k)).term),
         )
+
+
+def _about_left_out(s: Setting, t: Expr) -> None:
+    """An index of a place in a shape that has some axes of length 1 more, or less: 0 along these, and else the same."""
+    shape, whole, axis = t.args
+    other, vector = whole.args
+    (rank, size), (its_rank, its_size), (_, index) = (s.sequences[a] for a in (shape, other, vector))
+    k = s.polynomial(axis)
+
+    def i(j: Integer) -> Integer:
+        return s.number_of(index(j))
+
+    outside = exception(s, its_rank, lambda j: within(i(j), 0, s.number_of(its_size(j))))
+    inside = smt.And(within(k, 0, rank), smt.Not(outside))
+    for kept in kept_axes.between(s, rank, its_rank):
+        more = smt.And(kept_axes.left_out(s, kept, size, its_size), inside)
+        found = smt.If(kept.gone(k), smt.IntVal(0), i(kept.place(k)).term)
+        s.instance(kept_axes.LEFT_OUT, smt.Implies(more, t == found))
+    for kept in kept_axes.between(s, its_rank, rank):
+        less = smt.And(kept_axes.left_out(s, kept, its_size, size), inside)
+        s.instance(kept_axes.LEFT_OUT, smt.Implies(less, t == i(kept.axis(k)).term))
+
+
+def _about_elements(s: Setting) -> None:
+    """Shapes that differ by axes of length 1 have as many elements."""
+    shapes = dict.fromkeys(t.args[0] for t in s.terms() if t.head == "apply" and t.data is laws.SIZE)
+    for one, other in itertools.permutations(shapes, 2):
+        (rank, size), (its_rank, its_size) = s.sequences[one], s.sequences[other]
+        for kept in kept_axes.between(s, rank, its_rank):
+            alike = kept_axes.left_out(s, kept, size, its_size)
+            s.instance(kept_axes.LEFT_OUT, smt.Implies(alike, laws.SIZE(one) == laws.SIZE(other)))
 
 
 def _is_of_lanes(s: Setting, t: Expr) -> bool:
@@ -170,6 +208,9 @@ def _use(s: Setting, q: ForAll, place: Integer) -> None:
     if place.term in q.done or (q.unless is not None and place.term.head == "apply" and place.term.data is q.unless):
         return
     q.done.add(place.term)
+    deepest = q.deepest or (DEEPEST_PLACE if s.kept else None)
+    if deepest is not None and (_depth(place.term) >= deepest or any(m and abs(c) > 1 for m, c in place.terms.items())):
+        return
     origin = s.origin(place.term)
     generation = sum(o.at_items is None for o in origin)
     if generation > 1 or (q.witnesses and (generation or q in origin or (q.at_items is None and place.term.head == "apply"))):
@@ -179,6 +220,12 @@ def _use(s: Setting, q: ForAll, place: Integer) -> None:
         s.instance(CONDITION, smt.Implies(smt.And(within(place, 0, q.length), q.only_if), q.holds(place)))
     finally:
         s.bringing = before
+
+
+def _depth(t: Expr) -> int:
+    """The number of functions that are applied to one another in a term, and of choices that are made within each other."""
+    below = max(map(_depth, t.args), default=0) if t.head != "const" else 0
+    return below + (t.head == "ite" or (t.head == "apply" and t.data is not TIMES))
 
 
 def _at_items_of_lanes(s: Setting) -> None:
@@ -195,14 +242,16 @@ def _about_tuples(s: Setting) -> None:
     """Sequences are one where they have one length and the same items. Those that only comparing brings are not compared."""
     spoken_of = set(s.terms())
     several = [(t, of) for t, of in s.sequences.items() if of[0].known != 1 and t in spoken_of]
-    if len(several) > MOST_TUPLES:
+    if len(several) > MOST_TUPLES and not s.folded:
         raise Unsupported("more sequences than can be compared")
+    uses = _uses(s)
     for t, (length, item) in several:
         s.instance(
             "A sequence of one item is that of this item.", smt.Implies(length.term == 1, t == laws.ONLY(item(integer(0))))
         )
     for (one, (length, item)), (other, (its_length, its_item)) in itertools.combinations(several, 2):
-        if (one, other) not in s.compared_tuples:
+        apart = uses[one].isdisjoint(uses[other]) or s.contexts[one].isdisjoint(s.contexts[other])
+        if (one, other) not in s.compared_tuples and not (s.folded and apart):
             s.compared_tuples.add((one, other))
             if length.known is not None and length.same(its_length):
                 alike = smt.And(*(item(k) == its_item(k) for k in map(integer, range(length.known))))
@@ -213,6 +262,17 @@ def _about_tuples(s: Setting) -> None:
                 "Sequences of one length and of the same items are one.",
                 smt.Implies(smt.And(length.term == its_length.term, alike), one == other),
             )
+
+
+def _uses(s: Setting) -> dict[Expr, set[object]]:
+    """The functions that are applied to each sequence; to shapes those of places, all one."""
+    found: dict[Expr, set[object]] = {t: set() for t in s.sequences}
+    for t in s.terms():
+        if t.head == "apply":
+            for k, a in enumerate(t.args):
+                if a in found:
+                    found[a].add("shape" if t.data in (laws.FLAT, laws.DIGIT, laws.SIZE) and k == 0 else t.data)
+    return found
 
 
 def _about_parts(s: Setting, terms: list[Expr]) -> None:

@@ -33,14 +33,19 @@ def op(name: str, *dtypes: str) -> Applicable:
 
 def _truncated(s: Setting, a: Integer, b: Integer) -> Integer:
     """A quotient rounded toward zero; of a divisor that is not positive nothing is known but that it is one number."""
+    return _of_quotient(s, a, b, lambda q: q)
+
+
+def _of_quotient(s: Setting, a: Integer, b: Integer, f: Callable[[Integer], Integer]) -> Integer:
+    """A function of a quotient rounded toward zero: of one or the other, so that their parts stay known."""
     if b.known is not None and b.known < 0:
-        return -_truncated(s, a, -b)
-    down = s.divided(a, b)[0]
-    up = -s.divided(-a, b)[0]
+        return _of_quotient(s, a, -b, lambda q: f(-q))
+    down = f(s.divided(a, b)[0])
+    up = f(-s.divided(-a, b)[0])
     towards: Integer = chosen(a.term >= 0, down, up)
     if b.known is not None:
         return towards
-    return integer(smt.If(b.term > 0, towards.term, laws.QUOTIENT_BY_NEGATIVE(a.term, b.term)))
+    return integer(smt.If(b.term > 0, towards.term, f(integer(laws.QUOTIENT_BY_NEGATIVE(a.term, b.term))).term))
 
 
 _NUMBERS: Final[dict[Applicable, Callable[[Setting, Integer, Integer], Integer]]] = {
@@ -50,7 +55,7 @@ _NUMBERS: Final[dict[Applicable, Callable[[Setting, Integer, Integer], Integer]]
     op("Max", "index", "index"): lambda s, a, b: chosen(a.term >= b.term, a, b),
     op("Min", "index", "index"): lambda s, a, b: chosen(a.term <= b.term, a, b),
     op("Idiv", "index", "index"): _truncated,
-    op("Mod", "index", "index"): lambda s, a, b: a - b * _truncated(s, a, b),
+    op("Mod", "index", "index"): lambda s, a, b: _of_quotient(s, a, b, lambda q: a - b * q),
     op("FloorDiv", "index", "index"): lambda s, a, b: s.divided(a, b)[0],
     op("FloorMod", "index", "index"): lambda s, a, b: s.divided(a, b)[1],
 }

@@ -64,7 +64,7 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Reg
     f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None)
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
     node = lanewise(r, f, operands, scalars)
-    return tensors.with_elements(r, op, node, f, operands) if r.tensors else node
+    return tensors.with_elements(r, op, dtypes[0], node, f, operands) if r.tensors else node
 
 
 # what is taken from vectors, and joined

@@ -55,6 +55,22 @@ def parametric_proof(rule: CheckedRule, ask: Asks) -> Proof:
             return Proof(False, str(problem))
 
 
+def never_met(rule: CheckedRule, ask: Asks) -> bool:
+    """Truth of what is known of pattern and guards being a contradiction at every size, at each choice among the alternatives."""
+    if not within_reach(rule):
+        return False
+    choices = Choices()
+    try:
+        while True:
+            choices.restart()
+            if ask(f"{rule.name} at any size", question(rule, choices).known, SHARE, model=False).answer is not Answer.UNSAT:
+                return False
+            if not choices.advance():
+                return True
+    except (Unsupported, OutOfSteps):
+        return False
+
+
 def _shown(rule: CheckedRule, choices: Choices, ask: Asks) -> str:
     """Why one choice among the alternatives is not shown to be right; nothing where it is."""
     try:
@@ -157,4 +173,4 @@ def _same_lane(setting: Setting, here: Expr, pattern: Vector, target: Vector) ->
     setting.guard.clear()
 
 
-__all__ = ["Proof", "parametric_proof", "question"]
+__all__ = ["Proof", "never_met", "parametric_proof", "question"]

@@ -26,3 +26,18 @@ def every(s: Setting, length: Integer, condition: Callable[[Integer], Expr]) -> 
         s.for_all(length, condition, only_if=found.truth)
         s.premise(smt.Or(found.truth, smt.And(within(exception, 0, length), smt.Not(condition(exception)))))
     return found.truth
+
+
+def exception(s: Setting, length: Integer, condition: Callable[[Integer], Expr]) -> Expr:
+    """The truth of a condition being false at a place, which is one of those where there is any: what holds where the condition
+    does everywhere, holds or else this.
+    """
+    if length.known is not None:
+        return smt.Not(every(s, length, condition))
+    with s.anywhere() as place:
+        key = (length.term, condition(place))
+    if is_true(key[1]):
+        return smt.FALSE
+    there = s.exceptions.setdefault(key, s.symbol("exception"))
+    at = integer(smt.Int(there))
+    return smt.And(within(at, 0, length), smt.Not(condition(at)))

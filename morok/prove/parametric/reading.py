@@ -24,6 +24,7 @@ from morok.prove.parametric import (
     tensors,
     threads,
 )
+from morok.prove.parametric.functions import ring
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
@@ -92,6 +93,7 @@ class Reading:
         self.shapes = Shapes(conditions)
         self.tensors = tensor_rules.about_tensors(rule)
         self.one_lane = self.tensors and tensor_rules.has_one_lane(rule)
+        self.setting.few_elements = self.tensors and tensor_rules.folds_one_element(rule)
         self.met_tensors = False
         self.built_in = built_in(rule.dialect)
         self.lanes = Lanes(rule, self.setting, conditions, self.one_lane)
@@ -287,13 +289,20 @@ class Reading:
         value = smt.Const(name, VALUE)
         if dtype == "index" and p.kind in _NUMBERS:
             value = laws.NUMBER(smt.IntVal(_NUMBERS[p.kind]))
+        elif self.tensors and p.kind == "zero" and (found := ring(self, dtype)) is not None:
+            value = found[1]
         elif dtype == "index":
             value = laws.NUMBER(smt.Int(name))
         elif dtype == "bool" and p.kind in _TRUTHS:
             value = laws.TRUTH(smt.BoolVal(_TRUTHS[p.kind]))
-        if p.bound is not None:
+        if p.bound is not None and not self._stands_for(p.bound, value):
             self.bind(p.bound, Datum(value, dtype))
         return Vector(count, lambda e, lane: value, tensor=tensors.scalar(value))
+
+    def _stands_for(self, name: str, value: Expr) -> bool:
+        """Truth of a name standing for the same value of a constant already."""
+        known = self.names.get(name)
+        return isinstance(known, Datum) and known.term is value
 
     def variable(self, name: Symbol, ty: Ty | None) -> Vector | Statement:
         """A statement, or a node of which nothing is known but its lanes; where the rule asks for its axes, what is inside."""

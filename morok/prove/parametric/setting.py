@@ -10,13 +10,13 @@ from typing import Any, Final, Literal
 from morok.prove import smt
 from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
-from morok.prove.parametric.values import Lane, Vector
+from morok.prove.parametric.values import Folded, Indices, Items, Lane, Remaining, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.smt.graph import subterms
 from morok.prove.symbol import Symbol
 
-MOST_INSTANCES: Final = 1200
+MOST_INSTANCES: Final = 2500
 DEEPEST: Final = 3  # products of so many factors are taken apart
 
 
@@ -33,6 +33,7 @@ class ForAll:
     at_items    it is used at the items of sequences of sequences, too, as "lanes", or at their "places" behind one another: it
                 is about what a statement does
     unless      it is not used at places that this function gives: of two functions that undo each other
+    deepest     nor at places that so many functions give, of one another's
     done        the places at which it has been used
     """
 
@@ -43,6 +44,7 @@ class ForAll:
     witnesses: bool
     at_items: AtItems | None
     unless: Applicable | None
+    deepest: int | None
     done: set[Expr] = field(default_factory=set)
 
 
@@ -102,6 +104,14 @@ class Setting:
                 may go through these in another order
     widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
+    folded      the folds over axes
+    within      the index vectors at which folds are being compared, and `contexts` those at which a sequence is asked for
+    sides       those of the rule of which an element is asked
+    few_elements  it is asked what folds of one element are, and of none
+    cuts        where, along which axis of how many, tensors begin behind others
+    permuted    the permutations of axes: how many, from one to the other, and where it is one
+    flipped     the axes that are read backwards, of how many
+    rings, sums  the products, and the sums, of dtypes that are rings, with the zero there
     """
 
     def __init__(self) -> None:
@@ -124,6 +134,18 @@ class Setting:
         self.firsts: dict[tuple[Expr, Expr], Symbol] = {}
         self.inverses: dict[tuple[Expr, Expr], Applicable] = {}
         self.selections: set[Applicable] = set()
+        self.kept: dict[tuple[Expr, ...], Remaining] = {}
+        self.folds: dict[tuple[Any, ...], Expr] = {}
+        self.folded: dict[Expr, Folded] = {}
+        self.few_elements = False
+        self.within: tuple[Expr, ...] = ()
+        self.sides: frozenset[str] = frozenset()
+        self.contexts: dict[Expr, set[tuple[Expr, ...]]] = {}
+        self.cuts: list[tuple[Integer, Integer, list[Integer]]] = []
+        self.permuted: list[tuple[Integer, Indices, Expr]] = []
+        self.flipped: list[Items] = []
+        self.rings: dict[Applicable, Expr] = {}
+        self.sums: dict[Applicable, Expr] = {}
         self.ends: dict[Lane, Vector] = {}
         self.of_items: list[tuple[set[Applicable], Callable[[Integer, Integer], Expr], Expr]] = []
         self.lanes: list[Integer] = []
@@ -131,6 +153,7 @@ class Setting:
         self.trying = False
         self.depth = 0
         self.quantified: dict[tuple[Expr, Expr], Quantified] = {}
+        self.exceptions: dict[tuple[Expr, Expr], Symbol] = {}
         self.bringing: tuple[ForAll, ...] = ()  # the conditions of which instances bring the unknowns that come up
         self.origins: dict[Expr, tuple[ForAll, ...]] = {}
         self.witnessed = False
@@ -171,6 +194,13 @@ class Setting:
                 yield integer(smt.Int(Symbol("fixed", "place", self.depth)))
         finally:
             self.depth -= 1
+
+    @contextmanager
+    def indices(self) -> Iterator[Indices]:
+        """An index vector that stands for any: by the element there, a fold is told from others."""
+        with self.anywhere():
+            at = smt.Function(Symbol("fixed", "indices", self.depth), INT, INT)
+            yield lambda k: integer(at(k.term))
 
     def symbol(self, what: str) -> Symbol:
         """The name of an unknown that nothing else has."""
@@ -337,10 +367,12 @@ class Setting:
             key = (length.term, at(place))
         found = self.tuples.get(key)
         if found is not None:
+            self.contexts[found].add(self.within)
             return found
         made = laws.ONLY(at(integer(0))) if length.known == 1 else smt.Const(self.symbol("tuple"), laws.VALUE)
         self.tuples[key] = made
         self.sequences[made] = (length, at)
+        self.contexts[made] = {self.within}
         return made
 
     def parts_of(
@@ -423,6 +455,7 @@ class Setting:
         asked: Callable[[Integer], Expr] | None = None,
         at_items: AtItems | None = None,
         unless: Applicable | None = None,
+        deepest: int | None = None,
     ) -> None:
         """A premise at every place below a length, where `only_if` holds. It is used where its functions, or those that are said
         to be asked, occur with the same other operands.
@@ -440,7 +473,7 @@ class Setting:
             for k, a in enumerate(t.args)
             if a is place
         }
-        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if, self.witnessed, at_items, unless))
+        self.schemas.append(ForAll(length, holds, frozenset(functions), only_if, self.witnessed, at_items, unless, deepest))
 
     def for_all_items(self, holds: Callable[[Integer, Integer], Expr], only_if: Expr) -> None:
         """A premise on every item of sequences of sequences, by its two places, where `only_if` holds."""

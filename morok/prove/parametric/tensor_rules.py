@@ -11,13 +11,23 @@ from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.rule_syntax import ops_at, ops_of
 
 VIEWS: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
-OPS: Final = VIEWS | {"Concat", "Iota"}
+OPS: Final = VIEWS | {"Concat", "Iota", "ReduceAxis"}
 MARKS: Final = frozenset({"Detach", "ContiguousBackward", "Contiguous"})  # which change no value
 
 
 def about_tensors(rule: CheckedRule) -> bool:
     """Truth of a rule speaking of views, or of what makes tensors."""
     return built_in(rule.dialect) and not OPS.isdisjoint(ops_of(rule))
+
+
+def folds_one_element(rule: CheckedRule) -> bool:
+    """Truth of a rule that may fold one element: it has folds on one side alone, or tensors behind one another."""
+    sides = [any(_is_fold(at) for at in S.walk(side)) for side in (rule.syntax.pattern, rule.syntax.target)]
+    return any(sides) and (not all(sides) or "Concat" in ops_of(rule))
+
+
+def _is_fold(at: S.Syntax) -> bool:
+    return getattr(at, "op", "") == "ReduceAxis" or "ReduceAxis" in getattr(at, "ops", ())
 
 
 def has_one_lane(rule: CheckedRule) -> bool:

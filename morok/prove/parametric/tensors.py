@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
+from morok.prove.parametric.functions import ring
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.numbers import has_value, is_valid, number, truth
 from morok.prove.parametric.sequences import chosen
@@ -157,7 +158,11 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
 
     absent = smt.Const(Symbol("fixed", "absent"), VALUE)
     s.guard.append(inside)
-    p, t = pattern.element(here, absent), target.element(here, absent)
+    s.sides = frozenset({"pattern"})
+    p = pattern.element(here, absent)
+    s.sides = frozenset({"target"})
+    t = target.element(here, absent)
+    s.sides = frozenset()
     if dtype in ("index", "bool") and p is not t:
         s.guard.append(has_value(s, p))
         s.claim(has_value(s, t))
@@ -168,12 +173,18 @@ def same(s: Setting, pattern: Tensor, target: Tensor, dtype: str) -> None:
             s.claim(smt.Implies(is_valid(s, p), number(s, p).term == number(s, t).term))
         s.guard.pop()
     else:
+        if s.folded or s.rings:  # what has no value has none in another order either: that is not asked
+            s.guard.append(has_value(s, p))
         s.claim(p == t)
+        if s.folded or s.rings:
+            s.guard.pop()
     s.guard.pop()
 
 
-def with_elements(r: Reading, op: str, of_lanes: Vector, f: Applicable, operands: Sequence[Vector]) -> Vector:
+def with_elements(r: Reading, op: str, dtype: str, of_lanes: Vector, f: Applicable, operands: Sequence[Vector]) -> Vector:
     """A node that an op makes lane by lane, as a tensor, too."""
+    if op in ("Add", "Mul"):
+        ring(r, dtype)
     if op == "Where":
         r.setting.selections.add(f)
     return replace(of_lanes, tensor=elementwise(r, f, operands))

@@ -31,6 +31,60 @@ class Tensor:
     element: Callable[[Indices, Expr], Expr]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Remaining:
+    """The axes of a tensor that are left without some of them, in order.
+
+    rank    the number of all axes
+    gone    truth of an axis being none of those that are left
+    count   how many are left
+    axis    the axis that is left as so many-th
+    place   where an axis is among those that are left
+    so      the condition that there are such axes
+    """
+
+    rank: Integer
+    gone: Callable[[Integer], Expr]
+    count: Integer
+    axis: Callable[[Integer], Integer]
+    place: Callable[[Integer], Integer]
+    so: Expr = smt.TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """The way in which values are folded.
+
+    nothing     the fold of no values
+    combine     the function of two values that folds are made of, where these may be regrouped; None where they may not
+    times       the product that distributes over it
+    idempotent  the fold of one value, as often as it may be, is that value
+    """
+
+    op: str
+    dtype: str
+    nothing: Expr
+    combine: Applicable | None = None
+    times: Applicable | None = None
+    idempotent: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Folded:
+    """A fold over the axes that are gone of a tensor: of the element at every index along them.
+
+    part    it is a part of a fold that was taken apart
+    """
+
+    by: Folding
+    kept: Remaining
+    size: Indices
+    element: Callable[[Indices], Expr]
+    part: bool = False
+    within: tuple[Expr, ...] = ()
+    sides: set[str] = field(default_factory=set)
+
+
 @dataclass(frozen=True, slots=True)
 class Vector:
     """A node: so many lanes, each a term for every iteration.

@@ -12,6 +12,7 @@ from morok.prove.parametric import laws
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.numbers import has_value, is_valid, number
 from morok.prove.parametric.quantified import every
+from morok.prove.parametric.reductions import reduced
 from morok.prove.parametric.sequences import chosen, listed
 from morok.prove.parametric.setting import DEEPEST, Setting
 from morok.prove.parametric.tensor_rules import MARKS, OPS
@@ -124,7 +125,7 @@ def _mark(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
 def _made(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     """A view, or what makes a tensor of several, or of nothing."""
     r.met_tensors = r.met_tensors or r.part == "pattern"
-    tensor = _OPS[op](r, parts, r.element(at) if op == "Pad" else "")
+    tensor = _OPS[op](r, parts, r.element(at) if op in ("Pad", "ReduceAxis") else "")
     return Vector(integer(1), _no_lane, tensor=tensor)
 
 
@@ -199,6 +200,8 @@ def _permute(r: Reading, parts: Parts, dtype: str) -> Tensor:
         del s.guard[-2:]
         permutes = smt.Bool(s.symbol("permutes"))
     back = inverse(s, axes, permutes)
+    if not s.trying:
+        s.permuted.append((x.rank, axes.at, permutes))
     if permutes is not smt.TRUE:  # an inverse there is only if the claims hold that were made so far
         s.supposed.append(permutes)
     return Tensor(
@@ -300,9 +303,12 @@ def _pad(r: Reading, parts: Parts, dtype: str) -> Tensor:
 
 
 def _flip(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    s = r.setting
     x = _source(r, parts)
     flags = field(r, parts["axes"], x.rank, laws.BOOL)
     is_rank(r, flags.length, x.rank)
+    if not s.trying:
+        s.flipped.append(flags)
 
     def element(i: Indices, absent: Expr) -> Expr:
         return x.element(lambda k: chosen(flags.at(k), x.size(k) - 1 - i(k), i(k)), absent)
@@ -331,6 +337,8 @@ def _concat(r: Reading, parts: Parts, dtype: str) -> Tensor:
     for t in tensors:
         starts.append(total)
         total = total + t.size(axis)
+    if not r.setting.trying:
+        r.setting.cuts.append((first.rank, axis, starts[1:]))
 
     def element(i: Indices, absent: Expr) -> Expr:
         def of_part(t: Tensor, start: Integer) -> Expr:
@@ -342,6 +350,10 @@ def _concat(r: Reading, parts: Parts, dtype: str) -> Tensor:
         return at
 
     return Tensor(first.rank, lambda k: chosen(k.term == axis.term, total, first.size(k)), element)
+
+
+def _reduce_axis(r: Reading, parts: Parts, dtype: str) -> Tensor:
+    return reduced(r, parts, _source(r, parts), dtype)
 
 
 def _axis(r: Reading, part: Any, rank: Integer) -> Integer:
@@ -366,6 +378,7 @@ _OPS: Final[dict[str, Callable[[Any, Parts, str], Tensor]]] = {
     "Flip": _flip,
     "Iota": _iota,
     "Concat": _concat,
+    "ReduceAxis": _reduce_axis,
 }
 
 

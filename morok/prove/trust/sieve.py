@@ -41,7 +41,7 @@ from morok.prove.trust.unrolled import UnrolledMaker
 from morok.rewrite.parts import Listed, Standing
 from morok.rewrite.ruleset import RuleSet
 
-TENSORS: Final = MOVEMENT | {Op.Concat, Op.Iota}
+TENSORS: Final = MOVEMENT | {Op.Concat, Op.Iota, Op.ReduceAxis}
 NARROW: Final = frozenset({"i8", "u8", "f16", "bool", "index"})
 TRIES: Final = 400  # graphs made for a rule
 FURTHER: Final = 4 * TRIES  # where more depends on it

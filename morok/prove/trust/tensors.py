@@ -11,7 +11,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.interpret import evaluate
-from morok.ir.op import TABLE, Op
+from morok.ir.op import REDUCE_OPS, TABLE, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.prove.forms import mentions_maybe_invalid
@@ -260,6 +260,34 @@ class TensorMaker(Maker):
         if len(flags) != len(shape):
             raise Misfit
         return UOp.new(Op.Flip, (self.tensor(parts["src"], shape),), tuple(map(bool, flags)))
+
+    def of_reduceaxis(self, parts: dict[str, Any], shape: Shape) -> UOp:
+        op = self.fold(parts["op"])
+        few = self.rng.choice((0, 1, 1, 1, 2, 2, 3))
+        axes = self.axes(parts["axes"], len(shape) + few)
+        rank = len(shape) + len(axes)
+        if len(set(axes)) != len(axes) or not all(0 <= a < rank for a in axes):
+            raise Misfit
+        left = iter(shape)
+        below = tuple(self.rng.choice((0, 1, 1, 1, 2, 2, 3)) if a in axes else next(left) for a in range(rank))
+        return UOp.new(Op.ReduceAxis, (self.tensor(parts["src"], below),), (op, axes))
+
+    def fold(self, part: Any) -> Op:
+        """The op of a fold: the one that is written, or any for a name."""
+        name = str(getattr(part, "name", getattr(getattr(part, "value", None), "name", "")))
+        if name in Op.__members__:
+            return Op[name]
+        found: Op = self.field(S.PVar(name), lambda: self.rng.choice(REDUCE_OPS))
+        return found
+
+    def axes(self, part: Any, rank: int) -> tuple[int, ...]:
+        """Some axes of so many, or those that a pattern lists, which may have names."""
+        part = part.value if isinstance(part, S.PExpr) else part
+        if not isinstance(part, (S.PList, S.EList)):
+            few = self.rng.randint(0, min(rank, 3))
+            found: tuple[int, ...] = self.field(part, lambda: tuple(self.rng.sample(range(rank), few)))
+            return found
+        return tuple([self.field(i, lambda: self.rng.randrange(rank)) for i in part.items])
 
     def of_iota(self, parts: dict[str, Any], shape: Shape) -> UOp:
         if len(shape) != 1:

@@ -1,0 +1,280 @@
+"""The instances of the laws of folds over axes. `tests/prove/test_reductions.py` tries each law by brute force at small sizes.
+
+That two folds are one holds of any, of floats too; all else of integers that wrap, and of truths, whose order means nothing. An
+element may have no value: a fold of such has none.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Final
+
+from morok.prove import smt
+from morok.prove.parametric import kept_axes
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.numbers import has_value
+from morok.prove.parametric.quantified import every, exception
+from morok.prove.parametric.reductions import fold
+from morok.prove.parametric.sequences import chosen
+from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.values import Folded, Indices, Items
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+
+MOST: Final = 16  # folds that are compared
+DEEPEST: Final = 2  # folds within folds are compared so deep
+PRODUCT: Final = "A product with a sum is the sum of the products."
+
+
+def about(s: Setting, said: dict[object, bool]) -> None:
+    """Add the instances at the folds that are spoken of. `said`: of which it was done; true of those taken apart."""
+    for t in list(s.terms()):
+        if t in said:
+            continue
+        if t.head == "apply" and t.data in s.rings:
+            said |= dict.fromkeys((x for x in t.args if x in s.folded), True)
+    for t in list(s.terms()):
+        if t in said:
+            continue
+        if t in s.folded:
+            s.within, s.sides = s.folded[t].within, frozenset(s.folded[t].sides)
+            said[t] = s.folded[t].by.combine is not None and _taken_apart(s, t, s.folded[t])
+            s.within, s.sides = (), frozenset()
+        elif t.head == "apply" and t.data in s.rings:
+            said[t] = True
+            s.sides = frozenset(side for x in t.args if x in s.folded for side in s.folded[x].sides)
+            _product(s, t)
+            s.sides = frozenset()
+        elif t.head == "apply" and t.data in s.sums:
+            said[t] = True
+            _sum(s, t, s.sums[t.data])
+    whole = [(t, f) for t, f in s.folded.items() if not said.get(t, True)]
+    if len(whole) > MOST:
+        raise Unsupported("more folds than can be compared")
+    for (t, f), (u, g) in itertools.combinations(whole, 2):
+        alike = (f.by.op, f.by.dtype, f.within) == (g.by.op, g.by.dtype, g.within) and len(f.sides | g.sides) > 1
+        if (t, u) not in said and alike and len(f.within) < DEEPEST:
+            said[t, u] = True
+            _compare(s, (t, f), (u, g))
+
+
+def full(s: Setting, f: Folded) -> Expr:
+    """The truth of no axis that is folded being empty."""
+    return every(s, f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), f.size(p).term > 0))
+
+
+# two folds
+
+
+def _compare(s: Setting, one: tuple[Expr, Folded], other: tuple[Expr, Folded]) -> None:
+    """Folds of the same elements: at the same indices or, where an order means nothing, with the axes in another order, or some
+    of them backwards.
+    """
+    _equal(s, one, other, lambda p: p, lambda w: w)
+    if one[1].by.combine is None:
+        return
+    for rank, to, only_if in s.permuted:
+        if rank.same(one[1].kept.rank) and rank.same(other[1].kept.rank):
+            for a, b in ((one, other), (other, one)):
+                _equal(s, a, b, to, _moved(to), only_if)
+    for flags in s.flipped:
+        if flags.length.same(other[1].kept.rank):
+            _equal(s, one, other, lambda p: p, _backwards(flags, other[1].size))
+
+
+def _moved(to: Indices) -> Callable[[Indices], Indices]:
+    return lambda w: lambda p: w(to(p))
+
+
+def _backwards(flags: Items, size: Indices) -> Callable[[Indices], Indices]:
+    return lambda w: lambda p: chosen(flags.at(p), size(p) - 1 - w(p), w(p))
+
+
+def _equal(
+    s: Setting,
+    one: tuple[Expr, Folded],
+    other: tuple[Expr, Folded],
+    to: Indices,
+    index: Callable[[Indices], Indices],
+    only_if: Expr = smt.TRUE,
+) -> None:
+    """Two folds are one, or there is an axis or an index at which they differ.
+
+    to     the axis of the other that an axis is
+    index  of an index vector of the other that of the one
+    """
+    (t, f), (u, g) = one, other
+    at, inside = smt.Function(s.symbol("index"), INT, INT), smt.Bool(s.symbol("inside"))
+
+    def w(p: Integer) -> Integer:
+        return integer(at(p.term))
+
+    s.for_all(g.kept.rank, lambda p: smt.Implies(g.kept.gone(p), within(w(p), 0, g.size(p))), inside, lambda p: w(p).term == 0)
+    p = s.unknown("axis")
+    same_size = smt.Implies(f.kept.gone(p), f.size(p).term == g.size(to(p)).term)
+    unlike = smt.And(within(p, 0, f.kept.rank), smt.Not(smt.And(f.kept.gone(p) == g.kept.gone(to(p)), same_size)))
+    s.within, s.sides = (*f.within, inside), frozenset(f.sides)
+    here = f.element(index(w))
+    s.sides = frozenset(g.sides)
+    differ = smt.And(inside, smt.Not(here == g.element(w)))
+    s.within, s.sides = (), frozenset()
+    ranks = smt.Not(f.kept.rank.term == g.kept.rank.term)
+    s.instance(
+        "Folds of the same elements over the same indices are one.",
+        smt.Implies(only_if, smt.Or(ranks, unlike, differ, t == u)),
+    )
+
+
+# one fold
+
+
+def _taken_apart(s: Setting, t: Expr, f: Folded) -> bool:
+    """Add what a fold is made of; truth of it being made of other folds."""
+    if s.few_elements or f.by.times in s.rings:
+        s.instance("A fold of nothing is the identity of its op.", smt.Or(full(s, f), t == f.by.nothing))
+    if s.few_elements:
+        several = exception(s, f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), f.size(p).term == 1))
+        s.instance("A fold of one element is that element.", smt.Or(several, t == f.element(lambda p: integer(0))))
+    if s.few_elements and f.by.idempotent:
+        _of_equals(s, t, f)
+    before = len(s.laws)
+    with s.indices() as b:
+        element = f.element(b)
+    if element.head == "apply" and element.data is f.by.combine:
+        left, right = (fold(s, f.by, f.kept, f.size, _operand(f, k)) for k in range(2))
+        s.instance("A fold of combinations is the combination of the folds.", t == f.by.combine(left, right))
+    if _is_fold(s, element, f):
+        there, flat = _flattened(s, f, lambda at: (f.element(at), lambda e: e))
+        s.instance("A fold of folds is the fold of all that they fold.", smt.Implies(there, t == flat))
+    if element.head == "apply" and element.data is f.by.times:
+        k = next((k for k, x in enumerate(element.args) if _is_fold(s, x, f)), None)
+        if k is not None:
+            _distributed(s, t, f, k)
+    for rank, axis, starts in () if f.part else s.cuts:
+        if rank.same(f.kept.rank):
+            _cut(s, t, f, axis, starts)
+    return len(s.laws) > before
+
+
+def _is_fold(s: Setting, t: Expr, f: Folded) -> bool:
+    """Truth of a term being a fold by the same op."""
+    return t in s.folded and (s.folded[t].by.op, s.folded[t].by.dtype) == (f.by.op, f.by.dtype)
+
+
+def _operand(f: Folded, k: int) -> Callable[[Indices], Expr]:
+    def at(b: Indices) -> Expr:
+        element = f.element(b)
+        if element.head != "apply" or element.data not in (f.by.combine, f.by.times):
+            raise Unsupported("elements that are computed otherwise at other indices")
+        operand: Expr = element.args[k]
+        return operand
+
+    return at
+
+
+def _flattened(s: Setting, f: Folded, inner: Callable[[Indices], tuple[Expr, Callable[[Expr], Expr]]]) -> tuple[Expr, Expr]:
+    """The fold of what folds fold that are folded: over axes of the inner tensor, where the outer ones are of those that are left
+    of it; else over the axes of both. And the condition that there are such axes.
+
+    inner   a fold that is folded, and what is folded instead of its elements
+    """
+    with s.indices() as b:
+        g = s.folded[inner(b)[0]]
+    kept, first = g.kept, f.kept.rank
+
+    def size(p: Integer) -> Integer:
+        found: Integer = chosen(kept.gone(p), g.size(p), f.size(kept.place(p)))
+        return found
+
+    def element(at: Indices) -> Expr:
+        one, instead = inner(lambda j: at(kept.axis(j)))
+        return instead(s.folded[one].element(at))
+
+    def size_of_both(p: Integer) -> Integer:
+        found: Integer = chosen(p.term < first.term, f.size(p), g.size(p - first))
+        return found
+
+    def element_of_both(at: Indices) -> Expr:
+        one, instead = inner(at)
+        return instead(s.folded[one].element(lambda p: at(p + first)))
+
+    if first.same(kept.count):
+        return kept.so, fold(s, f.by, kept_axes.through(kept, f.kept), size, element)
+    return smt.TRUE, fold(s, f.by, kept_axes.beside(f.kept, kept), size_of_both, element_of_both)
+
+
+def _distributed(s: Setting, t: Expr, f: Folded, k: int) -> None:
+    """A sum of products with sums."""
+
+    def inner(at: Indices) -> tuple[Expr, Callable[[Expr], Expr]]:
+        factors = [_operand(f, 0)(at), _operand(f, 1)(at)]
+        return factors[k], lambda e: f.by.times(*(e if j == k else x for j, x in enumerate(factors)))  # type: ignore[misc]
+
+    with s.indices() as b:
+        some = full(s, s.folded[inner(b)[0]])
+    there, flat = _flattened(s, f, inner)
+    s.instance(PRODUCT, smt.Implies(smt.And(some, there), t == flat))
+    s.instance(PRODUCT, smt.Implies(smt.And(smt.Not(some), has_value(s, t)), t == f.by.nothing))
+
+
+def _product(s: Setting, t: Expr) -> None:
+    """A product with a sum; and with other products, and with 0."""
+    nothing = s.rings[t.data]
+    x, y = t.args
+    found = next(((s.folded[u], v) for u, v in ((x, y), (y, x)) if u in s.folded and s.folded[u].by.times is t.data), None)
+    if found is not None:
+        g, factor = found
+        some = full(s, g)
+        product = fold(s, g.by, g.kept, g.size, lambda at: t.data(factor, g.element(at)))
+        s.instance(PRODUCT, smt.Implies(some, t == product))
+        s.instance(PRODUCT, smt.Implies(smt.And(smt.Not(some), has_value(s, t)), t == nothing))
+    if x.head == "apply" and x.data is t.data:
+        s.instance("A product of three is one of the first, and of the others.", t == t.data(x.args[0], t.data(x.args[1], y)))
+    zero = smt.Or(x == nothing, y == nothing)
+    s.instance("A product with 0 is 0.", smt.Implies(smt.And(zero, has_value(s, t)), t == nothing))
+
+
+def _sum(s: Setting, t: Expr, nothing: Expr) -> None:
+    x, y = t.args
+    s.instance("A sum with 0 is the other number.", smt.And(smt.Implies(x == nothing, t == y), smt.Implies(y == nothing, t == x)))
+
+
+def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
+    """A fold of one value, by an op that makes no more of it."""
+    at, inside = smt.Function(s.symbol("index"), INT, INT), smt.Bool(s.symbol("inside"))
+
+    def w(p: Integer) -> Integer:
+        return integer(at(p.term))
+
+    s.for_all(f.kept.rank, lambda p: smt.Implies(f.kept.gone(p), within(w(p), 0, f.size(p))), inside, lambda p: w(p).term == 0)
+    s.within = (*f.within, inside)
+    one = f.element(lambda p: integer(0))
+    differ = smt.And(inside, smt.Not(f.element(w) == one))
+    s.within = ()
+    s.instance("The greatest, or least, of equal values is that value.", smt.Or(smt.Not(full(s, f)), differ, t == one))
+
+
+def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -> None:
+    """A fold along an axis, taken apart where tensors begin behind one another."""
+    edges = [integer(0), *starts, f.size(axis)]
+    parts = []
+    for begin, end in itertools.pairwise(edges):
+
+        def size(p: Integer, length: Integer = end - begin) -> Integer:
+            found: Integer = chosen(p.term == axis.term, length, f.size(p))
+            return found
+
+        def element(at: Indices, begin: Integer = begin) -> Expr:
+            return f.element(lambda p: chosen(p.term == axis.term, at(p) + begin, at(p)))
+
+        parts.append(fold(s, f.by, f.kept, size, element, part=True))
+    whole = parts[-1]
+    for p in parts[-2::-1]:
+        whole = f.by.combine(p, whole)  # type: ignore[misc]
+    there = smt.And(within(axis, 0, f.kept.rank), f.kept.gone(axis))
+    in_order = smt.And(*(a.term <= b.term for a, b in itertools.pairwise(edges)))
+    s.instance(
+        "A fold is that of its first elements, combined with that of the others.",
+        smt.Implies(smt.And(there, in_order), t == whole),
+    )

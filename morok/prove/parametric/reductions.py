@@ -1,0 +1,139 @@
+"""Folds over axes of tensors: functions of what an element is at every index along these axes.
+
+An element of a fold is one value for a box of indices and the element at each. Two are the same if their boxes are, and the
+elements at each index (docs/ops.md: a fold has an order, which depends on nothing but its op and what is folded). Of integers and
+truths the order means nothing, so that their folds may be taken apart, joined and gone through otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.kinds import Parts
+from morok.prove.parametric import folds, kept_axes, laws
+from morok.prove.parametric.functions import exact, ring
+from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.sequences import chosen, listed
+from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.tensors import NOWHERE, each
+from morok.prove.parametric.values import Folded, Folding, Indices, Items, Remaining, Tensor, items
+from morok.prove.parametric.values import number as as_number
+from morok.prove.rule_syntax import ops_of
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Expr
+from morok.prove.symbol import Symbol
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+
+def reduced(r: Reading, parts: Parts, x: Tensor, dtype: str) -> Tensor:
+    """A tensor folded over some of its axes, which are gone."""
+    s = r.setting
+    by = folding(r, folds.op_of(r, parts), dtype)
+    axes, parts_of_axes = _axes(r, parts["axes"])
+    each(r, axes.length, lambda k: within(_at(axes, k), 0, x.rank))
+    distinct = smt.TRUE
+    if r.part != "pattern" and axes.length.known not in (0, 1) and kept_axes.known(s, x.rank, axes, parts_of_axes) is None:
+        if r.probing:
+            raise Unsupported("axes for every item of a sequence")
+        distinct = _claim_distinct(r, axes)
+    kept = kept_axes.without(s, x.rank, axes, parts_of_axes, distinct)
+    if distinct is not smt.TRUE:  # axes are left only if the claims hold that were made so far
+        s.supposed.append(distinct)
+
+    def element(i: Indices, absent: Expr) -> Expr:
+        if absent is NOWHERE:
+            raise Unsupported("a place of what is computed")
+
+        def of(b: Indices) -> Expr:
+            return x.element(lambda p: b(p) if kept.gone(p) is smt.TRUE else chosen(kept.gone(p), b(p), i(kept.place(p))), absent)
+
+        return fold(s, by, kept, x.size, of)
+
+    return Tensor(kept.count, lambda j: x.size(kept.axis(j)), element)
+
+
+def _at(axes: Items, k: Integer) -> Integer:
+    return as_number(axes.at(k))
+
+
+def _claim_distinct(r: Reading, axes: Items) -> Expr:
+    """Claim that no axis is listed twice; the truth of which further claims may suppose."""
+    s = r.setting
+    j, k = s.probe("item"), s.probe("item")
+    s.guard += [s.below(j, axes.length), s.below(k, axes.length)]
+    r.claim(smt.Implies(_at(axes, j).term == _at(axes, k).term, j.term == k.term))
+    del s.guard[-2:]
+    return smt.Bool(s.symbol("distinct"))
+
+
+def _axes(r: Reading, part: Any) -> tuple[Items, list[Items]]:
+    """A list of axes, and the lists that it consists of: of a pattern any, as far as it names none."""
+    if isinstance(part, S.PVar) and part.name not in r.names:
+        f, length = smt.Function(r.symbol(part.name), INT, INT), integer(smt.Int(Symbol("item", r.symbol(part.name), "length")))
+        r.setting.premise(length.term >= 0)
+        made = Items(r.setting.count(length), lambda k: integer(f(k.term)))
+        return (made if part.ignored else r.bind(part.name, made)), [made]
+    if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
+        made = listed([_written(r, i) for i in part.items])
+        return made, [made]
+    value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+    parts = [items(v) for v in value] if isinstance(value, list) else [items(value)]
+    starts, total = [], integer(0)
+    for p in parts:
+        starts.append(total)
+        total = total + p.length
+
+    def at(k: Integer) -> Integer:
+        found = _at(parts[-1], k - starts[-1])
+        for p, start in list(zip(parts, starts, strict=True))[-2::-1]:
+            found = chosen(k.term < (start + p.length).term, _at(p, k - start), found)
+        return found
+
+    return Items(total, at if len(parts) > 1 else parts[0].at), parts
+
+
+def _written(r: Reading, item: Any) -> Integer:
+    """An axis that a pattern gives the number of, or names."""
+    item = item.value if isinstance(item, S.PExpr) else item
+    match item:
+        case S.ENumber(value=known) | S.PLiteral(value=known):
+            return integer(int(known))
+        case S.EName(name=name) | S.PVar(name=name):
+            if name in r.names:
+                return as_number(r.names[name])
+            made = integer(smt.Int(r.symbol(name)))
+            return made if name.startswith("_") else r.bind(name, made)
+    raise Unsupported("axes that a pattern computes")
+
+
+def folding(r: Reading, op: str, dtype: str) -> Folding:
+    """The way in which an op folds values of a dtype."""
+    nothing = folds.nothing(r, op, dtype)
+    if op not in folds.REGROUPING or not exact(r, dtype):
+        return Folding(op, dtype, nothing)
+    combine = folds.combining(r, op, dtype)
+    found = ring(r, dtype)
+    if op == "Add" and found is not None:
+        times, zero = found
+        return Folding(op, dtype, zero, combine, times if "Mul" in ops_of(r.rule) else None)
+    return Folding(op, dtype, nothing, combine, idempotent=op in ("Max", "Min") or dtype == "bool")
+
+
+def fold(s: Setting, by: Folding, kept: Remaining, size: Indices, element: Callable[[Indices], Expr], part: bool = False) -> Expr:
+    """The value of a fold of elements over the axes that are gone: the same for the same elements."""
+    with s.indices() as b, s.anywhere() as p:
+        key = (by.op, by.dtype, kept.rank.term, kept.gone(p), size(p).term, element(b))
+    found = s.folds.get(key)
+    if found is None:
+        found = s.folds[key] = smt.Const(s.symbol("fold"), laws.VALUE)
+        s.folded[found] = Folded(by, kept, size, element, part, s.within)
+    s.folded[found].sides.update(s.sides)
+    return found
+
+
+__all__ = ["fold", "folding", "reduced"]

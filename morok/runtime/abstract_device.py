@@ -1,0 +1,116 @@
+"""The interface of a device, with the kernels that it has compiled."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from morok import config
+from morok.codegen.rendered import Rendered
+from morok.ir.fingerprint import fingerprint
+from morok.ir.op import Op
+from morok.ir.uop import UOp
+from morok.locks import KERNELS
+from morok.passes.target import Target
+from morok.remembered import Remembered
+from morok.runtime.compiling import Aside
+from morok.runtime.jit import COUNTERS
+from morok.runtime.kernel import Kernel
+
+if TYPE_CHECKING:
+    from morok.runtime.buffer import Buffer
+
+_BEGUN: Final = 64  # kernels being compiled a device; more stay only where errors kept programs from asking for theirs
+
+
+class Device(ABC):
+    """One device.
+
+    name                "CPU", "CPU:1", "CUDA", "NULL"
+    shares_host_memory  whether an ndarray's memory can be a buffer's
+    measures            whether kernels can be run here, and their time means something
+    identity            the hardware, as far as the speed of a kernel depends on it
+    """
+
+    name: str
+    shares_host_memory = False
+
+    def __init__(self) -> None:
+        self._kernels: Remembered[Kernel] = Remembered()
+        self._begun: dict[Any, Callable[[], Kernel]] = {}
+
+    def __repr__(self) -> str:
+        return f"<device {self.name}>"
+
+    @property
+    def measures(self) -> bool:
+        return False
+
+    @property
+    def identity(self) -> str:
+        return self.name
+
+    def forget_begun(self) -> None:
+        """Drop the compilations under way: their threads are the parent's in a forked child, which begins again."""
+        self._begun.clear()
+
+    @property
+    @abstractmethod
+    def target(self) -> Target:
+        """The abilities of its code generator."""
+
+    @abstractmethod
+    def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
+        """The kernel as text; needs no hardware."""
+
+    @abstractmethod
+    def load(self, rendered: Rendered) -> Kernel:
+        """Compile text, or find it compiled. CompileError, DeviceError."""
+
+    @abstractmethod
+    def allocate(self, nbytes: int) -> tuple[Any, int]:
+        """Memory: its owner and its address. OutOfMemoryError, DeviceError."""
+
+    @abstractmethod
+    def copy_in(self, buffer: Buffer, array: Any) -> None:
+        """Bytes of the flat ndarray `array` to `buffer`."""
+
+    @abstractmethod
+    def copy_out(self, buffer: Buffer) -> bytes:
+        """The bytes of `buffer`."""
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait until everything launched is done."""
+
+    def start(self, rendered: Rendered) -> Callable[[], Kernel]:
+        """Begin to compile text on another thread; what is returned waits for the kernel. CompileError, DeviceError."""
+        return Aside(lambda: self.load(rendered), f"compile {rendered.name}").result
+
+    def compile(self, instructions: Sequence[UOp], name: str) -> Kernel:
+        """The kernel of `instructions` (the list after stage 22). The same list twice is compiled once."""
+        return self.begin(instructions, name, aside=False)()
+
+    def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
+        """Render a kernel and begin to compile it, on another thread if `aside`; what is returned waits for it, as `compile`."""
+        key = (fingerprint([u for u in instructions if u.op is not Op.Sink]), config.FAST_MATH.value)
+        with KERNELS:
+            found = self._kernels.get(key)
+            if found is not None or key in self._begun:
+                COUNTERS.from_memory += 1
+            elif aside:
+                self._begun[key] = self.start(self.render(instructions, name))
+                while len(self._begun) > _BEGUN:  # who asks all the same compiles again
+                    del self._begun[next(iter(self._begun))]
+
+        def finish() -> Kernel:
+            with KERNELS:
+                kernel = self._kernels.get(key)
+                if kernel is None:
+                    begun = self._begun.pop(key, None)  # none where it was not begun, or failed
+                    kernel = self.load(self.render(instructions, name)) if begun is None else begun()
+                self._kernels.put(key, kernel, kernel.nbytes)
+                return kernel
+
+        return finish

@@ -1,0 +1,90 @@
+"""The operands of elementwise functions: nodes at one dtype and shape, on one device; and results at the dtype of theirs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from morok.caller import caller
+from morok.errors import DeviceError, DTypeError
+from morok.ir.dtype import DType, dtypes, promote
+from morok.ir.op import Op
+from morok.ir.shape import Shape, shape_of
+from morok.ir.uop import UOp
+from morok.tensor import creation
+from morok.tensor.base import DEFAULT_FLOAT, AnyTensor, Lazy, arithmetic
+from morok.tensor.casts import cast_to, run_time_number
+from morok.tensor.movement import broadcast_shapes, expanded
+from morok.tensor.scalars import constant, python_number, weak_dtype
+
+
+def broadcast(uop: UOp, shape: Shape) -> UOp:
+    """`uop` at `shape`; scalars stay as they are, every elementwise op repeats them."""
+    return uop if shape_of(uop) == () else expanded(uop, shape)
+
+
+def operand(x: Lazy, other: Any, d: DType | None = None) -> UOp:
+    """The operand on the other side of an operator; a Python number takes `d` (by default this dtype) where it can."""
+    if isinstance(other, Lazy):
+        if other.device != x.device:
+            raise DeviceError(
+                f"tensors on {x.device} and {other.device}", place=caller(), expected="one device", hint="use .to()"
+            )
+        return other.uop
+    if isinstance(other, UOp):
+        return run_time_number(other)
+    number = python_number(other)
+    if number is not None:
+        return constant(number, weak_dtype(d or x.dtype, number), x.device)
+    # lists of Python's floats lose nothing beside f64
+    floats = dtypes.f64 if x.dtype is dtypes.f64 else DEFAULT_FLOAT
+    return creation.from_data(other, None, x.device, floats)
+
+
+def as_operand(x: AnyTensor, value: Any) -> AnyTensor:
+    """The other operand of a function: a tensor of this device, or one made of `value` as for an operator."""
+    return x._like(operand(x, value))
+
+
+def converted(x: AnyTensor, value: Any) -> UOp:
+    """`value` at this tensor's dtype: Python's numbers straight, also those in lists; tensors and arrays cast."""
+    number = python_number(value)
+    if number is not None:
+        return constant(number, x.dtype, x.device)
+    if isinstance(value, (list, tuple)):
+        return creation.from_data(value, x.dtype, x.device)
+    return cast_to(operand(x, value), x.dtype)
+
+
+def operands(x: AnyTensor, other: Any) -> tuple[UOp, UOp]:
+    """Both operands at one dtype and one shape."""
+    a, b = x.uop, operand(x, other, arithmetic(x.dtype))
+    d = arithmetic(promote(a.dtype, b.dtype))
+    shape = broadcast_shapes(shape_of(a), shape_of(b))
+    return broadcast(cast_to(a, d), shape), broadcast(cast_to(b, d), shape)
+
+
+def float_node(x: AnyTensor) -> UOp:
+    """The node of `x` as a float: integers become the default float."""
+    return x.uop.cast(arithmetic(x.dtype)) if x.dtype.is_float else x.uop.cast(DEFAULT_FLOAT)
+
+
+def unary(x: AnyTensor, op: Op) -> AnyTensor:
+    """A function of reals; integers become the default float."""
+    return x._like(UOp.new(op, (float_node(x),)))
+
+
+def wide_float(x: AnyTensor) -> AnyTensor:
+    """As floats, halves as f32: for functions of several steps, rounded once at their end."""
+    return x._like(x.uop.cast(dtypes.f32) if x.dtype.bits <= 16 and x.dtype.is_float else float_node(x))
+
+
+def rounded_to(x: AnyTensor, like: Lazy) -> AnyTensor:
+    """A wide result at the dtype that a function of `like` has."""
+    return x.cast(arithmetic(like.dtype)) if like.dtype.is_float else x
+
+
+def numeric(x: AnyTensor, op: Op) -> AnyTensor:
+    """A function of numbers; DTypeError for bools."""
+    if x.dtype.is_bool:
+        raise DTypeError(f"{op.name} of bool", place=caller(), expected="numbers", hint="logical_not() or cast()")
+    return x._like(UOp.new(op, (x.uop.cast(arithmetic(x.dtype)),)))
