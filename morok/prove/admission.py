@@ -51,13 +51,15 @@ def admit(rules: Sequence[CheckedRule]) -> Mapping[str, Limits]:
 def admit_file(file: RuleFile, prove: bool, trust_ledger: bool, trust_helpers: bool) -> Mapping[str, Limits]:
     """The limits of the rules of a pack's file, as `load_rules` admits them."""
     known = ledger.unchanged(file.path, file.content, trust_ledger)
+    if trust_helpers:  # first, as they are called where a rule is tried
+        _admit_helpers(file.checked.rules(), True)
     if known is None:
         records = records_of(file.checked.rules(), prove=prove, trust_ledger=trust_ledger)
         ledger.compared(file.path, file.content, file.checked.rules(), trust_ledger)  # remembered for the next time
     else:
         records = {f"{file.pack}.{own}": record for own, record in known.items()}
-    if known is None or any(r.helpers for r in known.values()):
-        _admit_helpers(file.checked.rules(), trust_helpers)
+    if not trust_helpers and (known is None or any(r.helpers for r in known.values())):
+        _admit_helpers(file.checked.rules(), False)
     return ledger.declining(records, built_in=False)
 
 

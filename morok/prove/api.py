@@ -14,6 +14,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.reading import decode, read_bytes
 from morok.errors import DialectError, MorokError, RuleError, UnprovedRuleError, UsageError
+from morok.marks import trusting
 from morok.memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
 from morok.prove.answers import DEFAULT_BUDGET
@@ -138,6 +139,8 @@ def prove(
     if only is not None:
         pending = [r for r in pending if _wanted(only, r.name, r.own)]
     tested = promises.of_rules(pending, trust_helpers) if contracts else {}
+    # what keeps its contract is called where a rule is tried
+    called = [str(r.helpers) for r in pending if trust_helpers and (t := tested.get(id(r))) is not None and t.state == "tested"]
     contract_of = {(r.file, r.name): tested.get(id(r)) for r in pending}
 
     def tell(v: Verdict) -> None:
@@ -182,7 +185,8 @@ def prove(
             from morok.prove.workers import prove_all
 
             keep = write or smt2 is not None or differs is not None
-            prove_all(todo, units, jobs or default_jobs(), keep, heard, limits)
+            with trusting(called):
+                prove_all(todo, units, jobs or default_jobs(), keep, heard, limits)
         if waits and batch is proved:
             record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, contents)
     if folder is not None and fresh:

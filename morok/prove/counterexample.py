@@ -18,7 +18,8 @@ from morok.prove.solve import Model
 if TYPE_CHECKING:
     from morok.prove.trust.sieve import Difference
 
-GRAPHS_OF_TENSORS: Final = 250
+# Graphs that are made for a rule which is proved at every size, and on how many that have a value it is to fire; then large ones.
+GRAPHS: Final = ((250, 24), (40, 8))
 UNDEFINED = "undefined"
 INVALID = "Invalid"
 
@@ -80,8 +81,6 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     smaller = _smaller(rule, instance, o, bindings, where)
     if smaller is not None:
         return smaller
-    if o.shown is not None:
-        return Counterexample(where, bindings, *o.shown, fired(rule, instance, bindings))
     if o.pattern is None or o.target is None:
         return Counterexample(where, bindings, None, None, fired(rule, instance, bindings))
     lhs, rhs = value_in(rule, world, model, o.pattern), value_in(rule, world, model, o.target)
@@ -169,11 +168,21 @@ def _told(rule: CheckedRule, found: Difference) -> Counterexample:
 
 
 def evaluated(rule: CheckedRule) -> tuple[Counterexample | None, bool]:
-    """The same for a rule about tensors, and the truth of a graph having been met on which it fires and which has a value."""
+    """A graph, among small and large ones, on which the rule is false; and the truth of one having been met on which it fires and
+    which has a value.
+    """
     from morok.prove.trust import sieve
 
-    found, met = sieve.tried(rule, sieve.Trials(rule, rule.instances, worlds=2), GRAPHS_OF_TENSORS)
-    return None if found is None else _told(rule, found), met
+    met = False
+    for large, (tries, enough) in enumerate(GRAPHS):
+        try:
+            found, here = sieve.tried(rule, sieve.Trials(rule, rule.instances, worlds=2, large=large > 0), tries, enough)
+        except (UnknownNameError, TypeError):  # there is only what its helpers promise
+            return None, False
+        if found is not None:
+            return _told(rule, found), True
+        met = met or here
+    return None, met
 
 
 def _number(world: Any, model: Model, number: Any) -> Any:

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.extent import plural, texts
+from morok.marks import trusted
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.counterexample import Counterexample, evaluated, read, searched
-from morok.prove.encoding.accesses import AccessEncoder, about_lanes
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.launched import LaunchEncoder, about_launches
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
-from morok.prove.encoding.unrolling import UnrollingEncoder, about_axes
+from morok.prove.forms import about_axes, about_launches, folds_lanes
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
 from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
@@ -84,7 +84,7 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
 def prove_beyond(rule: CheckedRule, progress: Progress) -> None:
     """The proof at every size of what was shown at some sizes, where it was met: it has no extents."""
     before = len(progress.obligations)
-    if parametric_proof(rule, progress.ask).holds:
+    if progress.beyond and parametric_proof(rule, progress.ask).holds:
         beyond = list(progress.extents)
     else:
         del progress.obligations[before:]
@@ -104,57 +104,51 @@ def rule_out_beyond(rule: CheckedRule, progress: Progress) -> None:
 
 
 def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
-    """The proof of a rule: of one about tensors for all ranks and sizes at once where that can be, else instance by instance."""
-    if not (about_tensors(rule) and decided_at_any_rank(rule, progress)):
+    """The proof of a rule: of one about structure for all sizes at once where that can be, else instance by instance."""
+    if not built_in(rule.dialect) or lanewise(rule):
+        prove_instances(rule, theory, progress)
+        return
+    why = decided_at_every_size(rule, progress)
+    if why and (about_axes(rule) or about_launches(rule) or folds_lanes(rule)):
+        before = len(progress.obligations)
+        if not never_met(rule, progress.ask):
+            del progress.obligations[before:]
+            progress.unknown.append(f"at every size: {why}")
+    elif why:
         prove_instances(rule, theory, progress)
 
 
-def decided_at_any_rank(rule: CheckedRule, progress: Progress) -> bool:
-    """Truth of a rule about tensors being refuted by one of a few hundred graphs; or proved, where some of these are met: nothing
-    else shows that its pattern and its guards can hold together.
+def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:
+    """The reason why a rule is not proved at every size; nothing where it is, or where a graph refutes it.
+
+    A proof counts where the interpreter agrees: the rule is fired on graphs of small and large sizes, and changes the value of
+    none. Some of these must be met, as nothing else shows that its pattern and its guards can hold together.
     """
-    progress.refuted, met = evaluated(rule)
-    if progress.refuted is not None:
-        return True
     before = len(progress.obligations)
-    if not met or not parametric_proof(rule, progress.ask).holds:
-        del progress.obligations[before:]
-        return False
-    progress.covered["tensors"] = ["every dtype"]
-    progress.everywhere = ("axes", "elements")
-    return True
+    proof = parametric_proof(rule, progress.ask)
+    progress.beyond = proof.holds
+    tensors = about_tensors(rule)
+    met = False
+    if proof.holds or tensors:
+        progress.refuted, met = evaluated(rule)
+    if progress.refuted is None and proof.holds and met:
+        progress.covered["tensors" if tensors else "terms"] = ["every dtype"]
+        progress.everywhere = ("axes", "elements") if tensors else ("lanes", "items", "axes", "iterations")
+        return ""
+    del progress.obligations[before:]
+    if progress.refuted is not None:
+        return ""
+    if proof.holds and rule.externs and not trusted(str(rule.helpers)):
+        progress.final = False  # whoever trusts them may hear more
+        return "no helper of its is called to try it: `morok prove --trust-helpers` and load_rules(.., trust_helpers=True) do"
+    return proof.why or "no graph is found on which it fires"
 
 
 def prove_instances(rule: CheckedRule, theory: Any, progress: Progress) -> None:
-    for instance, *others in alike(rule):
+    for instance in rule.instances:
         prove_instance(rule, instance, theory, progress)
-        for labels in (progress.excluded, *progress.covered.values()):
-            if label(rule, instance) in labels:
-                labels.extend(label(rule, i) for i in others)
         if progress.refuted is not None or progress.refusal or len(progress.unknown) >= ENOUGH_UNKNOWN:
             break
-
-
-def alike(rule: CheckedRule) -> list[list[Instance]]:
-    """The instances of a rule, those together that one proof serves: what folds in any monoid folds at every dtype of numbers.
-
-    Of a rule that looks at no dtype one stands for all.
-    """
-    from morok.prove.encoding.monoid import folds_lanes
-
-    if looks_at_no_dtype(rule):
-        return [[rule.instances[0]]]
-    if not folds_lanes(rule):
-        return [[i] for i in rule.instances]
-    kinds: dict[bool, list[Instance]] = {}
-    for i in rule.instances:
-        kinds.setdefault("bool" in i.dtypes.values(), []).append(i)
-    return list(kinds.values())
-
-
-def looks_at_no_dtype(rule: CheckedRule) -> bool:
-    """True if a rule is read by terms, so that one reading serves every dtype."""
-    return about_axes(rule) or about_lanes(rule) or about_launches(rule)
 
 
 def conclude(rule: CheckedRule, progress: Progress) -> tuple[str, str]:
@@ -191,8 +185,6 @@ def scope(rule: CheckedRule, progress: Progress) -> tuple[str, ...]:
 
 def label(rule: CheckedRule, instance: Instance) -> str:
     """The instance in a word: its dtypes, or the dtypes that the rule itself names."""
-    if looks_at_no_dtype(rule):
-        return "every dtype"
     values = list(instance.dtypes.values())
     if not values:
         named = {t.element for t in rule.types.values() if t.fixed and t.element not in ("bool", "void", "any")}
@@ -219,14 +211,6 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
 
 
 def encodings(rule: CheckedRule, instance: Instance, theory: Any) -> Iterator[Any]:
-    if looks_at_no_dtype(rule):
-        yield theory.terms()
-        return
-    from morok.prove.encoding.monoid import ENCODING, folds_lanes
-
-    if folds_lanes(rule):
-        yield ENCODING
-        return
     dtypes = sorted({*instance.dtypes.values(), *(t.element for t in rule.types.values() if t.fixed)})
     numeric = any(isinstance(c, S.If) or not _is_eval(c.value) for c in rule.syntax.clauses)
     yield from theory.attempts(frozenset(ops_of(rule)), dtypes, numeric, "reassoc" in rule.syntax.assuming)
@@ -399,12 +383,6 @@ def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choi
 @once_a_rule
 def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     """The ways to read a rule: by its form, as an index map of loops that it closes anew, by induction on a fold's length."""
-    if looks_at_no_dtype(rule):
-        return [LaunchEncoder if about_launches(rule) else UnrollingEncoder if about_axes(rule) else AccessEncoder]
-    from morok.prove.encoding.monoid import MonoidEncoder, folds_lanes
-
-    if folds_lanes(rule):
-        return [MonoidEncoder]
     found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):

@@ -103,5 +103,5 @@ def load_solver(rules: Iterable[CheckedRule]) -> None:
             with contextlib.suppress(*(() if built_in(dialect) else (Exception,))):  # its verification says what is wrong
                 getattr(importlib.import_module(module), name)
     own = any(map(built_in, dialects.values()))  # other dialects have no use for what is about our nodes
-    for name in ("structure", *(("monoid", "reindexing", "chosen", "counting") if own else ())):
+    for name in ("structure", *(("reindexing", "chosen", "counting") if own else ())):
         importlib.import_module(f"morok.prove.encoding.{name}")

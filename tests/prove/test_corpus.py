@@ -100,7 +100,9 @@ def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize("rule", [*corpus("structure_false"), *corpus("accesses_false")], ids=lambda r: r.name)
 def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
-    assert verdict(rule).verdict == "refuted", verdict(rule).message
+    """Where no graph shows that a rule is false which is read at every size alone, it is not proved."""
+    unproved = rule.name in NOT_SHOWN or rule.name.startswith("accumulated.")
+    assert verdict(rule).verdict == ("unknown" if unproved else "refuted"), verdict(rule).message
 
 
 @pytest.mark.parametrize("rule", corpus("unread_false"), ids=lambda r: r.name)
@@ -134,12 +136,22 @@ def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRul
     assert not verdict(rule).usable
 
 
-# What no graph shows: values that only a body which never runs would have, tensors of which the pattern says too little,
-# constants by lane beside vectors, loops that lie around what is unrolled, helpers that no program gives a register to, places in
-# a list that the matcher does not come to, because one before them matches, products of one lane, loops that are closed again,
-# conversions that only large values tell apart.
-NOT_RUN = {
+# What no graph shows of rules about axes, launches and folds of lanes: helpers that no program gives a register to (neither are
+# those of `accumulated`), loops that lie around what is unrolled, conversions that only large values tell apart.
+NOT_SHOWN = {
     "registers_folded.of_other_lanes",
+    "unrolled_lanes.not_free",
+    "unrolled_folds.stored_elsewhere",
+    "unrolled_folds.loops_forgotten",
+    "dtypes.narrower",
+    "dtypes.other_order",
+    "false_stores.any_stays",  # the helper keeps more than it promises
+}
+
+# What no graph shows of others: values that only a body which never runs would have, tensors of which the pattern says too
+# little, constants by lane beside vectors, places in a list that the matcher does not come to, because one before them matches,
+# products of one lane, loops that are closed again, conversions that only large values tell apart.
+NOT_RUN = {
     "anywhere.first",
     "products.exchanged",
     "folds.maybe_undefined",
@@ -153,13 +165,7 @@ NOT_RUN = {
     "constants_by_lane.first_lane",
     "constants_by_lane.some_lane",
     "constants_by_lane.not_all",
-    "unrolled_lanes.not_free",
-    "unrolled_folds.stored_elsewhere",
-    "unrolled_folds.loops_forgotten",
-    "false_stores.any_stays",  # the helper keeps more than it promises
     "false_lanes.cast_wider",
-    "dtypes.narrower",
-    "dtypes.other_order",
 }
 
 
@@ -277,7 +283,7 @@ def test_counterexamples_about_structure_are_run() -> None:
         for rule in (*corpus("structure_false"), *corpus("accesses_false"))
         if (found := verdict(rule).counterexample) is None or found["confirmed"] is not True
     }
-    assert {name for name in unconfirmed if not name.startswith("accumulated.")} == NOT_RUN
+    assert {name for name in unconfirmed if not name.startswith("accumulated.")} == NOT_RUN | NOT_SHOWN
 
 
 def test_counterexamples_call_constants_what_the_rule_calls_them() -> None:

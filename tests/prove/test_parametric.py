@@ -415,6 +415,14 @@ PAIRS = {
         "Gep { vector: x, indices: is } if len(is) == lanes(x) and all(is[k] == k for k in 0..lanes(x)) ~> x",
         "Gep { vector: x, indices: is } if len(is) == lanes(x) and all(is[k] == k for k in 0..min(3, lanes(x))) ~> x",
     ),
+    "a loop apart from others": (
+        "Reduce { src: s, ranges: [before.., t: index, rest..], op } if launched(t) and len(before) + len(rest) > 0 "
+        "and all(free_of(x, t) for x in before) and all(free_of(x, t) for x in rest) "
+        "~> Reduce { src: Reduce { src: s, ranges: [before.., rest..], op }, ranges: [t], op }",
+        "Reduce { src: s, ranges: [before.., t: index, rest..], op } if launched(t) and len(before) + len(rest) > 0 "
+        "and all(free_of(x, t) for x in before) "
+        "~> Reduce { src: Reduce { src: s, ranges: [before.., rest..], op }, ranges: [t], op }",
+    ),
     "as many lanes": (
         "Gep { vector: Vectorize(xs..), indices: is } ~> Vectorize(xs[i] for i in is)",
         "Gep { vector: Vectorize(xs..), indices: is } ~> Vectorize(x for x in xs)",

@@ -394,3 +394,22 @@ def test_nodes_of_foreign_dialects_and_code_of_other_modules(tmp_path: Path, mon
     assert prove(rules, jobs=1)[0].usable
     beside.write_text(beside.read_text().replace("100", "99"))
     assert prove(rules, jobs=1)[0].contracts == "untested", "what it calls is another"
+
+
+def test_helpers_of_a_rule_about_axes_are_called_where_it_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While nobody trusts them no graph can be tried, and what is shown of every size does not count; nor is that remembered."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "turned.py").write_text("import morok\n\n@morok.helper\ndef f(ls):\n    return tuple(reversed(ls))\n")
+    pack = tmp_path / "turned.rules"
+    pack.write_text(
+        'helpers "turned"\nextern f(ls: seq) -> (b: seq)\n'
+        "    ensures b == [ls[len(ls) - 1 - k] for k in 0..len(ls)]\n"
+        'group g "a group"\nr: Contract { src: Gep { vector: x: i32, indices: ls }, axes: a } let b = f(ls)\n'
+        "    ~> Contract { src: Gep(Gep(x, b), [len(b) - 1 - k for k in 0..len(b)]), axes: a }\n"
+    )
+    (found,) = prove([pack])
+    assert (found.verdict, "to try it" in found.message) == ("unknown", True), found.message
+    (found,) = prove([pack], trust_helpers=True)
+    assert found.verdict == "proved", found.message
+    assert found.contracts.startswith("tested")

@@ -6,7 +6,6 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
-from morok.prove.encoding.unrolled import TERMS
 from morok.prove.obligations import is_definition
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict, exit_status
@@ -409,16 +408,6 @@ def test_the_least_number_is_tried_where_the_solver_gives_up() -> None:
     assert found.verdict == "refuted"
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True
-
-
-def test_terms_of_one_reading_are_forgotten_with_it() -> None:
-    text = "Unroll { src: Unroll { src: x, axes: [] }, axes: a } ~> Unroll { src: x, axes: a }"
-    assert verdict(text).verdict == "proved"
-    size = len(TERMS.entries)
-    assert size > 0
-    assert verdict(text).verdict == "proved"
-    assert len(TERMS.entries) == size
-    assert set(TERMS.numbers.values()) == set(range(size))
 
 
 @pytest.mark.parametrize("said", ["x[0] == 3", "any(k == 3 for k in x)", "not x[0] != 3", "x == 3", "vmin(x) >= 0"])

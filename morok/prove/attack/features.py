@@ -11,7 +11,7 @@ from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, SPECIAL, UNARY
 from morok.ir.dialect import MOROK
 from morok.prove.attack.terms import DOMAINS
 from morok.prove.encoding.structure import StructureEncoder
-from morok.prove.encoding.unrolling import Reading
+from morok.prove.parametric.ops import READ
 from morok.prove.parametric.tensor_rules import OPS as TENSORS
 from morok.prove.rule_syntax import ops_of
 
@@ -27,13 +27,17 @@ CLASSES: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
+UNCOUNTED: Final = frozenset({"Barrier"})  # what is launched
+
+
 def _read() -> frozenset[str]:
     """The ops that a usable rule may have: of another (a copy between devices, a kernel, what is launched) no rule is."""
-    return TENSORS | frozenset(
+    found = TENSORS | frozenset(
         name
         for name, info in MOROK.ops.items()
-        if info.params or info.solver or any(hasattr(reader, f"op_{name.lower()}") for reader in (StructureEncoder, Reading))
+        if info.params or info.solver or info.role or name in READ or hasattr(StructureEncoder, f"op_{name.lower()}")
     )
+    return found - UNCOUNTED
 
 
 KINDS: Final[Mapping[str, frozenset[str]]] = {

@@ -13,28 +13,21 @@ from morok.errors import IRError
 from morok.ir.dtype import DType
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
-from morok.prove.encoding.accesses import about_lanes
 from morok.prove.encoding.facts import REDUCTIONS
-from morok.prove.encoding.launched import about_launches
-from morok.prove.encoding.monoid import folds_lanes
-from morok.prove.encoding.unrolled import FORMS
-from morok.prove.encoding.unrolling import about_axes
+from morok.prove.forms import about_axes, about_lanes, about_launches, folds_lanes
 from morok.prove.kinds import ANY_FOLD
 from morok.prove.rule_syntax import names_in
+from morok.prove.trust import large
 from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, large_numbers, numbers
+from morok.prove.trust.large import MOST, size
 from morok.prove.trust.launched import LaunchMaker
+from morok.prove.trust.structures import ENDS as ENDS_OF_LOOPS
 from morok.prove.trust.structures import FOLDS, StructureMaker
 from morok.prove.trust.tensors import TensorMaker, about_tensors_alone
-from morok.prove.trust.unrolled import UnrolledMaker
+from morok.prove.trust.unrolled import FORMS, UnrolledMaker
 
-MOST: Final = 64
 ENDS: Final = (-(1 << 15), -(1 << 7), 0, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31)  # where narrower dtypes end
-
-
-def size(rng: random.Random) -> int:
-    """More lanes than a small graph has, edges of powers of two more often."""
-    return rng.choice((5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
 
 
 class Unbounded(Maker):
@@ -88,8 +81,10 @@ class SmallStructures(Structures):
         return super().elements(p, lanes, most)
 
 
-class LargeStructures(Structures):
+class LargeStructures(large.LargeStructures, Structures):
     """Sequences and vectors of many items; of floats sometimes all of them zeros, of either sign."""
+
+    ends = ENDS_OF_LOOPS
 
     def variable(self, d: DType, maybe_invalid: bool = False) -> UOp:
         if d.is_float and self.only_zeros:
@@ -99,36 +94,6 @@ class LargeStructures(Structures):
     @functools.cached_property
     def only_zeros(self) -> bool:
         return self.rng.random() < 0.2
-
-    def width(self, node: S.Syntax) -> int:
-        ty = self.rule.types.get(id(node))
-        if ty is not None and isinstance(ty.lanes, str) and ty.lanes not in self.widths and self.rng.random() < 0.5:
-            self.widths[ty.lanes] = size(self.rng)
-        return super().width(node)
-
-    def elements(self, p: Any, lanes: int, most: int = 4) -> list[UOp]:
-        found: list[UOp] = []
-        for item in p if isinstance(p, list) else [p]:
-            if isinstance(item, S.PSequence):
-                d, kept, self.lanes = self.scalar(item), self.lanes, lanes
-                found += [self.variable(d) for _ in range(size(self.rng) // lanes)]
-                self.lanes = kept
-            else:
-                found.append(self.vector(item, lanes))
-        return [f if f.dtype.scalar() is found[0].dtype.scalar() else found[0] for f in found]
-
-    def op_gep(self, parts: dict[str, Any]) -> UOp:
-        vector = self.vector(parts["vector"], size(self.rng) if self.lanes == 1 else self.lanes)
-        count = vector.dtype.count
-        which = parts["indices"]
-        if isinstance(which, (S.EList, S.PList)):
-            return vector.gep(*self.static(which, range(count)))
-        form = self.rng.randrange(4)
-        if form < 2:
-            return vector.gep(*range(count))
-        if form == 2:
-            return vector.gep(*reversed(range(count)))
-        return vector.gep(*[self.rng.randrange(count) for _ in range(size(self.rng))])
 
 
 class Wide(UnrolledMaker):
@@ -184,26 +149,8 @@ class SmallLanes(LaneMaker, Wide):
     """Vectors of a few lanes, of any integers."""
 
 
-class LargeLanes(LaneMaker, Wide):
-    """Vectors and sequences of many lanes."""
-
-    counts = (5, 6, 8, 9, 12, 16)
-
-    def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
-        x = self.make(parts["vector"])
-        count = x.dtype.count
-        which = parts["indices"]
-        some = [self.rng.randrange(count) for _ in range(size(self.rng))]
-        if isinstance(which, S.EList):
-            return x.gep(*some[: len(which.items)])
-        return x.gep(*self.rng.choice((range(count), tuple(reversed(range(count))), tuple(some))))
-
-    def several(self, p: Any, d: Any) -> tuple[UOp, ...]:
-        items = p if isinstance(p, list) else [p]
-        if len(items) > 1 or not isinstance(items[0], (S.PSequence, S.PVar)):
-            return super().several(p, d)
-        lanes = self.own(self.type(items[0]))
-        return tuple([self.spread(d, lanes) for _ in range(max(1, size(self.rng) // lanes))])
+class LargeLanes(large.LargeLanes, Wide):
+    """Vectors and sequences of many lanes, of any integers."""
 
 
 class SmallTensors(TensorMaker):
@@ -218,14 +165,8 @@ class SmallTensors(TensorMaker):
         return super().size(p, 0 if wanted is None and self.rng.random() < 0.3 else wanted)
 
 
-class LargeTensors(SmallTensors):
-    """Tensors of five to eight axes, most of them of one element or two."""
-
-    def shape(self) -> tuple[int, ...]:
-        found = [1] * self.rng.randint(5, 8)
-        for k in self.rng.sample(range(len(found)), self.rng.choice((0, 1, 2, 3, 4))):
-            found[k] = self.rng.choice((0, 2, 2, 2, 3))
-        return tuple(found)
+class LargeTensors(large.LargeTensors, SmallTensors):
+    """Tensors of five to eight axes, of a few sizes."""
 
 
 class Graphs:

@@ -6,14 +6,14 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.branches import Branches
+from morok.prove.encoding.memory import Memory
 from morok.prove.kinds import Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both
 from morok.prove.symbol import Symbol
 
 
-class Fragments(Branches):
+class Fragments(Memory):
     """Wmma: to each lane of its third operand it adds some function of all lanes of the other two, the same for one layout."""
 
     def op_wmma(self, parts: dict[str, Any], at: S.Syntax) -> Node:

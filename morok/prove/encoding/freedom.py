@@ -10,6 +10,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.places import OPAQUE, Loop
+from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
@@ -200,19 +201,6 @@ def chosen(condition: Expr, a: Term, b: Term) -> Term:
     return Term(
         choose(condition, a.value, b.value), choose(condition, a.defined, b.defined), choose(condition, a.invalid, b.invalid)
     )
-
-
-def conjuncts(e: S.Expr) -> list[S.Expr]:
-    """The conditions that a conjunction is made of."""
-    found: list[S.Expr] = []
-    todo = [e]
-    while todo:
-        at = todo.pop()
-        if isinstance(at, S.EBinary) and at.op == "and":
-            todo += [at.right, at.left]
-        else:
-            found.append(at)
-    return found
 
 
 def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:

@@ -100,14 +100,12 @@ class Memory(Movement):
         return Term(choose(p.valid, cell.value, otherwise), both(p.defined, choose(p.valid, cell.defined, otherwise_defined)))
 
     def cell(self, p: Place, dtype: str) -> Term:
-        """The element at a place: of a tensor in some shape that of its number, behind a store what this stores."""
+        """The element at a place, behind a store what this stores."""
         there = p.buffer.behind
         if there is None:
-            name, indices = p.buffer.name, p.indices
-            if p.buffer.of is not None:
-                name, indices = Symbol("reshaped", p.buffer.of), (self.number_in(p),)
-            cells = smt.Function(Symbol("cell", name, len(indices)), *(i.sort for i in indices), self.sort(dtype))
-            return Term(cells(*indices), self.within(p))
+            sorts = (i.sort for i in p.indices)
+            cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *sorts, self.sort(dtype))
+            return Term(cells(*p.indices), self.within(p))
         before = replace(p, buffer=there.before)
         found = self.cell(before, dtype)
         for at, v in zip(there.places, there.values, strict=True):

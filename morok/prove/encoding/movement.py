@@ -1,9 +1,7 @@
-"""Movement: a tensor is a function of index vectors, and a view of it another one."""
+"""Movement: a tensor is a function of index vectors, and a part of it another one. Other views are read at every size alone."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence as Seq
 from typing import Any
 
 from morok.dsl import syntax as S
@@ -11,16 +9,10 @@ from morok.prove import smt
 from morok.prove.encoding.lanes import Lanes
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.places import OPAQUE, RANKS, Buffer, Place, View
-from morok.prove.kinds import Node, Sequence, Truth
-from morok.prove.semantics.term import Unsupported, both, either, is_false, is_true, negation
+from morok.prove.kinds import Node
+from morok.prove.semantics.term import Unsupported, both, either, negation
 from morok.prove.smt import TRUE, Expr
 from morok.prove.symbol import Symbol
-
-
-def any_number(part: Any) -> bool:
-    """True if a pattern leaves the number of operands in this place open."""
-    items = part.items if isinstance(part, S.PList) else part if isinstance(part, list) else [part]
-    return isinstance(part, S.PVar) or any(isinstance(i, S.PSequence) for i in items)
 
 
 class Movement(Lanes):
@@ -107,9 +99,6 @@ class Movement(Lanes):
             raise Unsupported("a part of what was moved, of sizes that the rule does not say")
         return tuple(smt.Int(Symbol("dimension", x.name, i)) for i in range(rank))
 
-    def reshaped(self, x: Buffer, shape: tuple[Expr, ...]) -> Buffer:
-        return Buffer(Symbol("reshaped", x.name, self.another()), x.dtype, shape, x.name)
-
     def same_views(self, a: Any, b: Any) -> Expr:
         """A condition that two tensors have one shape, and the same element at every place inside it."""
         rank = self.rank(a)
@@ -128,82 +117,10 @@ class Movement(Lanes):
         return both(shapes, p.valid == q.valid, either(negation(p.valid), element), either(negation(p.defined), q.defined))
 
     def same_place(self, p: Place, q: Place) -> Expr:
-        """A condition that two places are one element: of one tensor in two shapes, where their row-major numbers are equal."""
-        if p.buffer.name == q.buffer.name and len(p.indices) == len(q.indices):
-            return both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
-        if p.buffer.of is None or p.buffer.of != q.buffer.of:
+        """A condition that two places are one element of one tensor."""
+        if p.buffer.name != q.buffer.name or len(p.indices) != len(q.indices):
             raise Unsupported("elements of two tensors")
-        return self.number_in(p) == self.number_in(q)
-
-    def number_in(self, p: Place) -> Expr:
-        assert p.buffer.shape is not None
-        flat = p.indices[0]
-        for n, i in zip(p.buffer.shape[1:], p.indices[1:], strict=True):
-            flat = flat * n + i
-        return flat
-
-    def base_dtype(self, x: Any) -> str:
-        while isinstance(x, View):
-            x = x.base
-        dtype: str = x.dtype
-        return dtype
-
-    def op_reshape(self, parts: dict[str, Any], at: S.Syntax) -> Any:
-        x = self.moved(parts)
-        length = self.sizes.one("rank", "", RANKS) if any_number(parts["shape"]) else None
-        shape = self.dimensions(parts["shape"], length, at)
-        old = x.shape
-        if old is None:  # of a tensor about which nothing is known: one of this shape
-            if not isinstance(x, Buffer):
-                raise Unsupported("a Reshape of what was moved, of sizes that the rule does not say")
-            elements = smt.Product(*shape) if len(shape) > 1 else shape[0]
-            self.of_views(at, elements == self.world.once(("elements", x.name), lambda: elements))
-            made: Buffer = self.world.once(("reshaped", x.name, *shape), lambda: self.reshaped(x, shape))
-            return made
-        self.of_views(at, smt.Product(*shape) == smt.Product(*old) if len(shape) + len(old) > 2 else shape[0] == old[0])
-
-        def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
-            flat = i[0]
-            for n, k in zip(shape[1:], i[1:], strict=True):
-                flat = flat * n + k
-            out: list[Expr] = []
-            for n in reversed(old[1:]):
-                q = self.world.arithmetic(self.world.dtype("index")).tdiv(flat, n)
-                out.insert(0, flat - q * n)
-                flat = q
-            return (flat, *out), TRUE
-
-        return View(x, len(shape), shape, index)
-
-    def called_so(self, name: str, field: Sequence) -> None:
-        """Bind a static field to a name, if it is one."""
-        if not name.startswith("_"):
-            self.names[name] = field
-
-    def op_permute(self, parts: dict[str, Any], at: S.Syntax) -> View:
-        x = self.moved(parts)
-        part = parts["axes"]
-        if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:  # one without a name is never among them
-            orders = list(itertools.permutations(range(self.some_rank(x))))
-            axes: tuple[int, ...] = orders[self.choices.pick(len(orders))]
-            self.called_so(part.name, Sequence(tuple(self.numbers.const(a) for a in axes)))
-        else:
-            known = [self.numbers.n.known(self.number(a).value) for a in self.static(part, "axes").items]
-            axes = tuple(a for a in known if a is not None)
-            if len(axes) < len(known):
-                raise Unsupported("axes that nothing says")
-        inverse = sorted(range(len(axes)), key=axes.__getitem__)
-        shape = None if x.shape is None else tuple(x.shape[a] for a in axes)
-        return View(x, len(axes), shape, lambda i: (tuple(i[inverse[k]] for k in range(len(axes))), TRUE))
-
-    def op_expand(self, parts: dict[str, Any], at: S.Syntax) -> View:
-        x = self.moved(parts)
-        if x.shape is None:
-            raise Unsupported("an expansion of unknown sizes")
-        old = x.shape
-        shape = self.dimensions(parts["shape"], len(old), at)
-        self.of_views(at, *(smt.Or(n == 1, n == m) for n, m in zip(old, shape, strict=True)))
-        return View(x, len(shape), shape, lambda i: (tuple(smt.If(n == 1, 0, k) for n, k in zip(old, i, strict=True)), TRUE))
+        return both(*(i == j for i, j in zip(p.indices, q.indices, strict=True)))
 
     def edges(self, parts: dict[str, Any], x: Any, at: S.Syntax) -> tuple[tuple[Expr, ...], tuple[Expr, ...], int]:
         rank = self.some_rank(x)
@@ -216,59 +133,3 @@ class Movement(Lanes):
         self.of_views(at, *(smt.And(b <= e, e <= n) for b, e, n in zip(begins, ends, old, strict=True)))
         shape = tuple(e - b for b, e in zip(begins, ends, strict=True))
         return View(x, rank, shape, lambda i: (tuple(k + b for k, b in zip(i, begins, strict=True)), TRUE))
-
-    def op_pad(self, parts: dict[str, Any], at: S.Syntax) -> View:
-        x = self.moved(parts)
-        if x.shape is None:
-            raise Unsupported("padding of unknown sizes")
-        old = x.shape
-        begins, ends, rank = self.edges(parts, x, at)
-        shape = tuple(b + n + e for b, n, e in zip(begins, old, ends, strict=True))
-
-        def index(i: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], Expr]:
-            inner = tuple(k - b for k, b in zip(i, begins, strict=True))
-            return inner, both(*(smt.And(k >= 0, k < n) for k, n in zip(inner, old, strict=True)))
-
-        return View(x, rank, shape, index)
-
-    def op_flip(self, parts: dict[str, Any], at: S.Syntax) -> View:
-        x = self.moved(parts)
-        if x.shape is None:
-            raise Unsupported("a flip of unknown sizes")
-        old = x.shape
-        part = parts["axes"]
-        if isinstance(part, (S.PVar, S.EName)) and part.name not in self.names:
-            picks = list(itertools.product((False, True), repeat=len(old)))
-            flips = picks[self.choices.pick(len(picks))]
-            self.called_so(part.name, Sequence(tuple(Truth(smt.BoolVal(f)) for f in flips)))
-        else:
-            flips = tuple(self.decided(self.flag(f)) for f in self.flags_of(part))
-        if len(flips) != len(old):
-            raise Inapplicable
-        return View(
-            x, len(old), old, lambda i: (tuple(n - 1 - k if f else k for k, n, f in zip(i, old, flips, strict=True)), TRUE)
-        )
-
-    def flags_of(self, part: Any) -> Seq[Any]:
-        """The flag of each axis that says if it is reversed: values, or the parts of a pattern in their places."""
-        if isinstance(part, S.PExpr):
-            part = part.value
-        if isinstance(part, S.PList) or (isinstance(part, S.EList) and self.side == "pattern"):
-            return part.items
-        return self.sequence(part)
-
-    def flag(self, f: Any) -> Truth:
-        if isinstance(f, Truth):
-            return f
-        written = f.value if isinstance(f, S.PExpr) else f
-        if not isinstance(written, (S.ENumber, S.PLiteral)):
-            raise Unsupported("an axis that is reversed or not")
-        return Truth(smt.BoolVal(bool(written.value)))
-
-    def decided(self, flag: Truth) -> bool:
-        """True if an axis is reversed. Unsupported where the rule's form does not say it."""
-        value = smt.simplify(flag.value)
-        if not (is_true(value) or is_false(value)):
-            raise Unsupported("an axis that is reversed or not")
-        self.need(flag.exists)
-        return is_true(value)

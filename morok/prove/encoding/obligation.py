@@ -32,7 +32,6 @@ class Obligation:
     lemmas     (name, premises, claim) that it also rests on, here: what helpers require
     variables  (name, dtype, term) of everything the rule binds, to read counterexamples
     facts      (text, kind, number) of the bounds assumed
-    shown      both sides in words, where values of the solver say nothing
     labels     what variables and facts are called so far
     """
 
@@ -45,7 +44,6 @@ class Obligation:
     lemmas: list[tuple[str, tuple[Expr, ...], Expr]] = field(default_factory=list)
     variables: list[tuple[str, str, Term]] = field(default_factory=list)
     facts: list[tuple[str, str, Num]] = field(default_factory=list)
-    shown: tuple[str, str] | None = None
     labels: set[str] = field(default_factory=set)
 
     def bind(self, label: str, dtype: str, term: Term) -> None:
@@ -107,10 +105,3 @@ def reads_lanes(rule: CheckedRule) -> bool:
     """True if a rule names the values of a vector constant, which one lane cannot stand for."""
     constants = (at for at in S.walk(rule.syntax.pattern) if isinstance(at, S.PConst))
     return any(at.kind in ("vconst", "anyconst") and at.name is not None for at in constants)
-
-
-def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:
-    """True if a constraint says `index?`: only then does a variable match nodes that may be Invalid."""
-    if isinstance(t, S.TMaybeInvalid):
-        return True
-    return t is not None and any(mentions_maybe_invalid(c) for c in S.children(t))

@@ -7,8 +7,9 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove import smt
-from morok.prove.encoding.obligation import Inapplicable, mentions_maybe_invalid
+from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.targets import Targets
+from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.kinds import Constant, Made, Node, Sequence
 from morok.prove.semantics.term import Term, Unsupported, negation
 from morok.prove.smt import Expr

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.prove import smt
-from morok.prove.encoding.sizes import numbers
+from morok.prove.encoding.sizes import Tried
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Term
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
-LANES: Final = numbers(1, 2, 3)
-LENGTHS: Final = numbers(0, 1, 2, 3)
-SOME: Final = numbers(1, 2, 3)  # of a list that cannot be empty
-RANKS: Final = numbers(1, 2, 3, 4)
+LANES: Final = Tried(1, 2, 3)
+LENGTHS: Final = Tried(0, 1, 2, 3)
+SOME: Final = Tried(1, 2, 3)  # of a list that cannot be empty
+RANKS: Final = Tried(1, 2, 3, 4)
 ELEMENT: Final = smt.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
 NOTHING: Final = smt.Const(Symbol("fixed", "nothing"), ELEMENT)
 ABSENT: Final = object()  # what the name of an optional operand stands for where there is none
@@ -25,14 +25,11 @@ OPAQUE: Final = frozenset({"any", "void"})
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Storage: where `inside` holds of an index vector there is an element. `of` names the tensor that it is in another shape,
-    `behind` what it is once a statement is done.
-    """
+    """Storage: where `inside` holds of an index vector there is an element. `behind` is what it is once a statement is done."""
 
     name: Symbol
     dtype: str
     shape: tuple[Expr, ...] | None = None
-    of: Symbol | None = None
     behind: Stored | None = None
 
 

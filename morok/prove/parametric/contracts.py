@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.freedom import conjuncts
+from morok.prove.forms import conjuncts
 from morok.prove.parametric import laws, registers, shared, threads
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.values import AxisList, Datum, Items, Seen, Vector

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.freedom import conjuncts
+from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes

@@ -411,4 +411,5 @@ _NAMED: Final[dict[str, Meaning]] = {
     "Group": memory.group,
     "Noop": statements.nothing,
 }
+READ: Final = frozenset(_NAMED)  # ops besides those of tensors, those that work lane by lane, and those that have roles
 _OF_TENSORS: Final[dict[str, Meaning]] = {**views.MEANINGS, "Index": view_places.index}

@@ -9,9 +9,8 @@ from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Ty
 from morok.prove import smt
-from morok.prove.encoding.freedom import conjuncts
 from morok.prove.encoding.obligation import Choices
-from morok.prove.encoding.unrolled_reading import asks_for_axes
+from morok.prove.forms import asks_for_axes, conjuncts
 from morok.prove.kinds import Parts
 from morok.prove.parametric import (
     axis_conditions,

@@ -7,7 +7,7 @@ from typing import Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.prove.encoding.obligation import mentions_maybe_invalid
+from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.rule_syntax import ops_at, ops_of
 
 VIEWS: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})

@@ -232,10 +232,6 @@ def _divisions(stem: str, share: float, reals: bool, structural: bool) -> list[A
 class MorokTheory:
     """Which encodings suit a rule."""
 
-    def terms(self) -> Attempt:
-        """The encoding of rules that look at no value: values are terms."""
-        return Attempt("terms", 1.0, integers=True)
-
     def attempts(self, ops: frozenset[str], dtypes: Sequence[str], numeric_guards: bool, reals: bool) -> list[Attempt]:
         """The encodings to try, in order, for a rule with these ops at these dtypes: each with little first, then with more.
 

@@ -13,7 +13,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.trust.unrolled import FOLDS, UnrolledMaker
 
-LOOPS: Final = ((2, AxisType.Local), (3, AxisType.Global), (1, AxisType.Local), (2, AxisType.Loop), (3, AxisType.GroupReduce))
+LOOPS: Final = (AxisType.Local, AxisType.Global, AxisType.Local, AxisType.Loop, AxisType.GroupReduce)
 
 
 class LaunchMaker(UnrolledMaker):
@@ -21,7 +21,11 @@ class LaunchMaker(UnrolledMaker):
 
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         super().__init__(rule, instance, rng)
-        self.loops = [UOp.range(n, i, axis) for i, (n, axis) in enumerate(LOOPS)]
+        self.loops = [UOp.range(n, i, axis) for i, (n, axis) in enumerate(zip(self.lengths(), LOOPS, strict=True))]
+
+    def lengths(self) -> Sequence[int]:
+        """The number of iterations of each loop."""
+        return 2, 3, 1, 2, 3
 
     def some(self, least: int) -> list[UOp]:
         """Some of the loops, in any order."""

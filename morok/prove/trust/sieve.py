@@ -29,16 +29,15 @@ from morok.ir.ranges import open_axes
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.marks import trusted
-from morok.prove.encoding.accesses import about_lanes
-from morok.prove.encoding.launched import about_launches
-from morok.prove.encoding.unrolling import VECTOR_AXES, about_axes
+from morok.prove.forms import VECTOR_AXES, about_axes, about_lanes, about_launches
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment, large_numbers
+from morok.prove.trust.large import LargeAxes, LargeLanes, LargeLaunches, LargeStructures, LargeTensors, size
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.tensors import TensorMaker, about_tensors_alone
-from morok.prove.trust.unrolled import LENGTHS, UnrolledMaker
+from morok.prove.trust.unrolled import UnrolledMaker
 from morok.rewrite.parts import Listed, Standing
 from morok.rewrite.ruleset import RuleSet
 
@@ -119,10 +118,19 @@ def world(node: UOp, rng: random.Random) -> World | None:
         variables[loop] = rng.randrange(count)
         if loop.arg[1].name in VECTOR_AXES:  # the axis of its number
             variables[("axis", loop.arg[0])] = variables[loop]
-    for axis in sorted(open_axes(node)):
-        variables[("axis", axis)] = rng.randrange(LENGTHS[axis])
+    for axis, length in lengths_of(node):
+        variables[("axis", axis)] = rng.randrange(length)
     stored = [n for n in node.toposort() if n.op in (Op.Buffer, Op.DefineGlobal)]
-    return World(variables, {n: [element(n.dtype, rng) for _ in range(size(n))] for n in stored})
+    return World(variables, {n: [element(n.dtype, rng) for _ in range(length_of(n))] for n in stored})
+
+
+def lengths_of(node: UOp) -> tuple[tuple[int, int], ...]:
+    """The axes that are open in a graph, with the lengths that it opens them with."""
+    axes = open_axes(node)
+    if not axes:
+        return ()
+    lengths = {i: n for at in node.toposort() if at.op is Op.Unroll for i, n in at.arg}
+    return tuple((i, lengths[i]) for i in sorted(axes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,7 @@ def is_tensor(node: UOp) -> bool:
     return False
 
 
-def size(storage: UOp) -> int:
+def length_of(storage: UOp) -> int:
     d = storage.dtype
     return int(storage.arg) if not isinstance(d, PtrType) else int(d.size)
 
@@ -174,8 +182,8 @@ def value(node: UOp, at: World) -> Any:
         node = node.load()
     try:
         if node.dtype is dtypes.void:
-            if axes := sorted(open_axes(node)):  # it is done for all their iterations
-                node = UOp.new(Op.Contract, (node,), tuple((i, LENGTHS[i]) for i in axes))
+            if axes := lengths_of(node):  # it is done for all their iterations
+                node = UOp.new(Op.Contract, (node,), axes)
             if parallel := sorted((r for r in node.ranges if launched(r)), key=lambda r: str(r.arg)):
                 node = node.end(*parallel)
             if node.op is not Op.Noop:
@@ -191,9 +199,11 @@ def value(node: UOp, at: World) -> Any:
         return None
 
 
-def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) -> Iterator[tuple[UOp, random.Random, Instance]]:
+def graphs_at(
+    rule: CheckedRule, tries: int, instances: tuple[Instance, ...], large: bool = False
+) -> Iterator[tuple[UOp, random.Random, Instance]]:
     """Up to `tries` graphs that the rule's pattern matches at these instances, the same in every process, with the instance that
-    each is of; Unmakeable if the pattern has no maker.
+    each is of; Unmakeable if the pattern has no maker. `large`: of larger sizes.
     """
     rng = random.Random(crc32(rule.name.encode()))
     named = names_in(rule.syntax.pattern)
@@ -201,10 +211,10 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
         n in named for n, info in rule.dialect.ops.items() if not info.params
     )
     made_for = (
-        (about_tensors_alone(rule), TensorMaker),
-        (about_launches(rule), LaunchMaker),
-        (about_axes(rule), UnrolledMaker),
-        (about_lanes(rule), LaneMaker),
+        (about_tensors_alone(rule), LargeTensors if large else TensorMaker),
+        (about_launches(rule), LargeLaunches if large else LaunchMaker),
+        (about_axes(rule), LargeAxes if large else UnrolledMaker),
+        (about_lanes(rule), LargeLanes if large else LaneMaker),
     )
     special = next((maker for about, maker in made_for if about), None)
     limits = large_numbers(rule)
@@ -215,8 +225,9 @@ def graphs_at(rule: CheckedRule, tries: int, instances: tuple[Instance, ...]) ->
         if special is not None:
             maker = special(rule, instance, rng)
         else:
-            pointwise = rule.pointwise or vectors
-            maker = Maker(rule, instance, rng, limits, lanes) if pointwise else StructureMaker(rule, instance, rng, limits)
+            pointwise, structures = rule.pointwise or vectors, LargeStructures if large else StructureMaker
+            lanes = size(rng) if large else lanes
+            maker = Maker(rule, instance, rng, limits, lanes) if pointwise else structures(rule, instance, rng, limits)
         try:
             graph = maker.make(rule.syntax.pattern)
         except (IRError, *MISMADE):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
@@ -346,11 +357,17 @@ class Rewriter:
 class Trials:
     """The graphs that a rule's pattern matches, in one order; what is found out about them serves every rule of this pattern."""
 
-    def __init__(self, rule: CheckedRule, instances: tuple[Instance, ...] | None = None, worlds: int = ENVIRONMENTS) -> None:
+    def __init__(
+        self,
+        rule: CheckedRule,
+        instances: tuple[Instance, ...] | None = None,
+        worlds: int = ENVIRONMENTS,
+        large: bool = False,
+    ) -> None:
         """`instances`: those to make graphs at; by default the narrow ones. `worlds`: choices of values for each graph."""
         self._worlds = worlds
         self._made: list[Trial] = []
-        self._more = enumerate(graphs_at(rule, FURTHER, narrow(rule) if instances is None else instances))
+        self._more = enumerate(graphs_at(rule, FURTHER, narrow(rule) if instances is None else instances, large))
         self._name = rule.name
 
     def first(self, count: int) -> Iterator[Trial]:
@@ -399,33 +416,35 @@ def compared(mutant: CheckedRule, original: Original, guard: bool) -> tuple[Diff
     return found.difference, found.further
 
 
-def tried(rule: CheckedRule, trials: Trials, tries: int) -> tuple[Difference | None, bool]:
-    """A graph and values at which a rule is false; and the truth of it having fired on a graph that has a value."""
-    found = _search(rule, None, trials, tries)
-    return found.difference, found.met
+def tried(rule: CheckedRule, trials: Trials, tries: int, enough: int) -> tuple[Difference | None, bool]:
+    """A graph and values at which a rule is false, and the truth of it having fired on a graph that has a value: in so many
+    tries, or in as many as make it fire on enough of these.
+    """
+    found = _search(rule, None, trials, tries, enough)
+    return found.difference, found.met > 0
 
 
 class _Searched(NamedTuple):
-    """The outcome of trials: a counterexample; a graph with a value on which only the mutant fires; truth of firing on one."""
+    """The outcome of trials: a counterexample; a graph with a value on which only the mutant fires; how many it fires on."""
 
     difference: Difference | None = None
     further: str | None = None
-    met: bool = False
+    met: int = 0
 
 
-def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int) -> _Searched:
+def _search(rule: CheckedRule, original: Original | None, trials: Trials, tries: int, enough: int = FURTHER) -> _Searched:
     # where a rule claims much less than equality of bits, evaluation does not judge it
     strict = set(rule.syntax.assuming) <= {"nsz"} and rule.syntax.within is None
     if original is None and not strict:
         return _Searched()
     with config.settings(fast_math=frozenset(rule.syntax.assuming)):
-        return _compare(rule, original, trials.first(tries), strict)
+        return _compare(rule, original, trials.first(tries), strict, enough)
 
 
-def _compare(rule: CheckedRule, original: Original | None, trials: Iterator[Trial], strict: bool) -> _Searched:
+def _compare(rule: CheckedRule, original: Original | None, trials: Iterator[Trial], strict: bool, enough: int) -> _Searched:
     apply = Rewriter(rule)
     further: str | None = None
-    met = False
+    met = 0
     for trial in trials:
         try:
             made = apply(trial.graph)
@@ -439,9 +458,11 @@ def _compare(rule: CheckedRule, original: Original | None, trials: Iterator[Tria
         if made is None or made is known:
             continue
         if strict and (found := trial.differs(made, nsz=bool(rule.syntax.assuming))) is not None:
-            return _Searched(found, met=True)
+            return _Searched(found, met=met + 1)
         if original is None:
-            met = met or trial.has_value()
+            met += trial.has_value()
+            if met == enough:
+                break
         elif known is None and further is None and trial.has_value():
             further = trial.graph.text()
     return _Searched(None, further, met)

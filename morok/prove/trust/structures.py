@@ -15,7 +15,7 @@ from morok.ir.interpret.values import Lanes, combine
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.encoding.folds import has_lanes_of_source
-from morok.prove.encoding.monoid import folds_lanes
+from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
 from morok.prove.trust.graphs import Maker, Unmakeable, operands
 
@@ -58,6 +58,8 @@ class Layout:
 
 class StructureMaker(Maker):
     """Makes a graph for a pattern of any form; vectors have the lanes that their Gep asks for."""
+
+    ends: tuple[tuple[int, int], ...] = ENDS
 
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int]) -> None:
         super().__init__(rule, instance, rng, limits)
@@ -179,7 +181,7 @@ class StructureMaker(Maker):
     def op_range(self, parts: dict[str, Any], axis: AxisType = AxisType.Loop, d: DType = dtypes.index) -> UOp:
         end = parts.get("end")
         d = d if end is None else self.scalar(end)
-        least, most = self.rng.choice(ENDS)
+        least, most = self.rng.choice(self.ends)
         if isinstance(end, S.PConst):
             least = most
         least = max(least, int(d.min)) if d.is_int else least

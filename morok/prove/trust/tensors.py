@@ -14,7 +14,7 @@ from morok.ir.interpret import evaluate
 from morok.ir.op import REDUCE_OPS, TABLE, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.prove.encoding.obligation import mentions_maybe_invalid
+from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.parametric.tensor_rules import MARKS, OPS, has_one_lane
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import Maker, Unmakeable, operands

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 from collections.abc import Callable
 from typing import Any, Final
@@ -11,22 +13,35 @@ from morok.dsl.checked import CheckedRule, Instance, Ty
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
-from morok.prove.encoding.unrolled import AXES, FORMS, OWN, width
-from morok.prove.encoding.unrolled_reading import asks_for_axes
+from morok.prove.forms import asks_for_axes
+from morok.prove.rule_syntax import names_in
 from morok.prove.trust.graphs import FLOATS, Unmakeable, operands
 
-ELEMENTS: Final = 64  # of a buffer
-LENGTHS: Final = dict(AXES)
+Axes = tuple[tuple[int, int], ...]
+AXES: Final[Axes] = ((0, 2), (1, 3))  # their ids, with their lengths
+FORMS: Final[tuple[Axes, ...]] = tuple(p for k in range(len(AXES) + 1) for p in itertools.permutations(AXES, k))
+OWN: Final = (1, 2)  # lanes of its own that a node may have
 FOLDS: Final = (Op.Add, Op.Mul, Op.Max, Op.Min)
+
+
+def width(axes: Axes) -> int:
+    """The number of iterations of some axes."""
+    return math.prod(n for _, n in axes)
 
 
 class UnrolledMaker:
     """Makes one graph for one instance of a rule about axes.
 
-    counts  how many lanes a node may have
+    counts    how many lanes a node may have
+    elements  of a buffer
+    there     the axes that there are
+    forms     those that a node may be unrolled over; the last two are all of them
     """
 
     counts: tuple[int, ...] = OWN
+    elements = 64
+    there: Axes = AXES
+    forms: tuple[Axes, ...] = FORMS
 
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         self.rule, self.instance, self.rng = rule, instance, rng
@@ -35,6 +50,7 @@ class UnrolledMaker:
         self.lanes: dict[str, int] = {}
         self.asks = asks_for_axes(rule.syntax)
         self.count = 0
+        self.folds = "Reduce" in names_in(rule.syntax.pattern)
 
     # types
 
@@ -61,27 +77,29 @@ class UnrolledMaker:
         """A variable, or some constants."""
         self.count += 1
         v = d.vec(count)
+        if d.is_float and self.folds:  # in whichever order it is done, a sum or a product of these is one number
+            return UOp.var(f"v{self.count}", dtypes.bool.vec(count)).where(UOp.const(1.0, v), UOp.const(-1.0, v))
         if d.is_integral and self.rng.random() < 0.2:
             return vconst(d, [self.rng.randrange(most) for _ in range(count)])
         return UOp.var(f"v{self.count}", v, 0, most - 1) if d.is_integral else UOp.var(f"v{self.count}", v)
 
     def spread(self, d: DType, count: int, most: int = 20) -> UOp:
         """A leaf, perhaps unrolled, of so many lanes."""
-        axes = self.rng.choice(FORMS) if self.asks else ()
+        axes = self.rng.choice(self.forms) if self.asks else ()
         inner = self.leaf(d, count * width(axes), most)
         return UOp.new(Op.Unroll, (inner,), axes) if axes else inner
 
     def place(self, d: DType, count: int, everywhere: bool) -> UOp:
         """A place for every lane, and where that is wanted for every iteration, no two the same."""
-        axes = self.rng.choice(FORMS[-2:]) if everywhere else self.rng.choice(FORMS) if self.asks else ()
+        axes = self.rng.choice(self.forms[-2:]) if everywhere else self.rng.choice(self.forms) if self.asks else ()
         lanes = count * width(axes)
-        at = vconst(dtypes.index, self.rng.sample(range(ELEMENTS), lanes)) if everywhere else self.leaf(dtypes.index, lanes)
+        at = vconst(dtypes.index, self.rng.sample(range(self.elements), lanes)) if everywhere else self.leaf(dtypes.index, lanes)
         place = self.storage(d).index(at)
         return UOp.new(Op.Unroll, (place,), axes) if axes else place
 
     def storage(self, d: DType) -> UOp:
         self.count += 1
-        return UOp.new(Op.DefineGlobal, (), self.count, d.scalar().ptr(ELEMENTS))
+        return UOp.new(Op.DefineGlobal, (), self.count, d.scalar().ptr(self.elements))
 
     def statement(self) -> UOp:
         return self.place(dtypes.i32, 1, everywhere=True).store(self.spread(dtypes.i32, 1))
@@ -89,7 +107,7 @@ class UnrolledMaker:
     def binders(self, p: Any, axis: AxisType) -> tuple[UOp, ...]:
         """Loops, and Unrolls that close an axis."""
         found: list[UOp] = []
-        left = list(AXES)
+        left = list(self.there)
         for k in range(self.rng.randrange(3)):
             if left and self.rng.random() < 0.7:
                 i, n = left.pop(self.rng.randrange(len(left)))
@@ -146,7 +164,7 @@ class UnrolledMaker:
         if isinstance(p, S.EList):
             return ()
         if p.name not in self.fields or p.name.startswith("_"):
-            self.fields[p.name] = self.rng.choice(FORMS)
+            self.fields[p.name] = self.rng.choice(self.forms)
         found: tuple[tuple[int, int], ...] = self.fields[p.name]
         return found
 
@@ -231,5 +249,5 @@ class UnrolledMaker:
         return UOp.new(Op.Reduce, (src, *ranges), self.rng.choice(FOLDS), src.dtype.scalar().vec(self.own(self.type(p))))
 
     def op_range(self, parts: dict[str, Any], p: Any) -> UOp:
-        axis, length = self.rng.choice(AXES)
+        axis, length = self.rng.choice(self.there)
         return UOp.range(length, axis, AxisType[parts["axis"].name])

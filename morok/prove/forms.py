@@ -1,0 +1,88 @@
+"""The forms of rules, told by their syntax: what they are about says how they are read, and which graphs they are tried on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from morok.dialect import built_in
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule
+from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.rule_syntax import names_in, ops_of
+
+OF_AXES: Final = frozenset({"Unroll", "Contract"})
+OF_LANES: Final = frozenset({"Gep", "Cat", "Index", "Load", "Store"})  # at the root of a pattern
+OF_LAUNCHES: Final = frozenset({"launched", "counts", "told_apart", "renames"})
+VECTOR_AXES: Final = ("Upcast", "Unroll")  # the kinds of ranges that are vectorized
+
+
+def conjuncts(e: S.Expr) -> list[S.Expr]:
+    """The conditions that a conjunction is made of."""
+    found: list[S.Expr] = []
+    todo = [e]
+    while todo:
+        at = todo.pop()
+        if isinstance(at, S.EBinary) and at.op == "and":
+            todo += [at.right, at.left]
+        else:
+            found.append(at)
+    return found
+
+
+def mentions_maybe_invalid(t: S.TypeSyntax | None) -> bool:
+    """True if a constraint says `index?`: only then does a variable match nodes that may be Invalid."""
+    if isinstance(t, S.TMaybeInvalid):
+        return True
+    return t is not None and any(mentions_maybe_invalid(c) for c in S.children(t))
+
+
+def asks_for_axes(rule: S.Rule) -> bool:
+    """True if a rule asks of nodes whether they are unrolled."""
+    return any(isinstance(at, S.ECall) and at.name in ("axes", "inside") for at in S.walk(rule.target, *rule.clauses))
+
+
+@once_a_rule
+def about_axes(rule: CheckedRule) -> bool:
+    """True if a rule is about unrolled axes. Then it looks at no dtype."""
+    return built_in(rule.dialect) and (not OF_AXES.isdisjoint(ops_of(rule)) or asks_for_axes(rule.syntax))
+
+
+def about_lanes(rule: CheckedRule) -> bool:
+    """True if a rule takes lanes apart or joins them, looking at no value and no dtype."""
+    if not built_in(rule.dialect) or about_axes(rule) or _root(rule.syntax.pattern) not in OF_LANES:
+        return False
+    types = (getattr(at, "type", None) for at in S.walk(rule.syntax.pattern))
+    return bool(rule.externs) or any(isinstance(t, S.TUnion) and mentions_maybe_invalid(t) for t in types)
+
+
+def _root(p: S.Pattern) -> str:
+    while isinstance(p, S.PBind):
+        p = p.inner
+    return p.op if isinstance(p, S.PStruct) else p.ops[0] if isinstance(p, S.POp) else ""
+
+
+@once_a_rule
+def about_launches(rule: CheckedRule) -> bool:
+    """True if a rule asks what the hardware runs, itself or in its helpers' contracts. Then it looks at no dtype."""
+    asked = [*rule.syntax.clauses, *(c for e in rule.externs.values() for c in e.ensures)]
+    return built_in(rule.dialect) and any(not OF_LAUNCHES.isdisjoint(names_in(c)) for c in asked)
+
+
+@once_a_rule
+def folds_lanes(rule: CheckedRule) -> bool:
+    """True if a rule is about a Reduce that may have other lanes than its source, and its clauses ask for lanes."""
+    found = reduction_of(rule.syntax.pattern)
+    if found is None or not any("lanes" in names_in(c) for c in rule.syntax.clauses):
+        return False
+    source = next((f.value for f in found.fields if f.name == "src"), None)
+    name = source.name if isinstance(source, S.PVar) else "src"
+    there = rule.types.get(id(source)) or (rule.bindings[name].type if name in rule.bindings else None)
+    own = rule.types.get(id(found))
+    return own is None or there is None or own.lanes != there.lanes
+
+
+def reduction_of(p: S.Pattern) -> S.PStruct | None:
+    """The fold that a pattern is, if it is one."""
+    while isinstance(p, S.PBind):
+        p = p.inner
+    return p if isinstance(p, S.PStruct) and p.op == "Reduce" else None
