@@ -18,7 +18,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.rewrite import library
-from morok.rewrite.engine import fire, rewrite_all
+from morok.rewrite.engine import Known, fire, rewrite_all
 from morok.rewrite.tiers import SYMBOLIC
 from morok.rewrite.trace import current
 
@@ -102,7 +102,7 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
     moved = [given.get(i, i) for i in (*found.indices, *found.gates)]
     if made := {i for i, now in zip((*found.indices, *found.gates), moved, strict=True) if now is i and i.op is not _CONST}:
         order = tuple(made)
-        simple = rewrite_all(substitute(order, given), library.groups(*SYMBOLIC), stage=STAGE)
+        simple = simplified(substitute(order, given))
         done = dict(zip(order, simple, strict=True))
         moved = [done.get(i, i) for i in moved]
     count = len(found.indices)
@@ -127,7 +127,7 @@ def _map_of(node: UOp) -> Map:
             gates += conjuncts(i.src[0])
         else:
             indices.append(i)
-    simple = rewrite_all([*indices, *gates], library.groups(*SYMBOLIC), stage=STAGE)
+    simple = simplified([*indices, *gates])
     return Map(axes, tuple(simple[: len(indices)]), tuple([g for g in simple[len(indices) :] if g.op is not _CONST or not g.arg]))
 
 
@@ -137,6 +137,13 @@ def _axis(k: int, size: int | UOp) -> UOp:
         return ZERO
     most = int(size.vmax) if isinstance(size, UOp) else size
     return UOp.var(f"axis {k}", INDEX, 0, max(most - 1, 0))
+
+
+def simplified(nodes: Sequence[UOp]) -> list[UOp]:
+    """Indices and conditions by the symbolic rules. Loops stay as they are, also where an end could be said otherwise."""
+    loops = {r: r for n in nodes for r in n.ranges if r.src[0].op is not _CONST}
+    known = Known(loops, {}, lambda rebuild: rebuild) if loops else None
+    return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, known=known)
 
 
 def conjuncts(condition: UOp) -> list[UOp]:

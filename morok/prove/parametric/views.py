@@ -159,7 +159,7 @@ def _in_parts(r: Reading, x: Tensor, rank: Integer, size: Indices, parts: row_ma
     s, shape = r.setting, at_indices(r.setting, rank, size)
     if r.part == "pattern":
         s.shapes.append((shape, rank, size))
-        if x.rank.known != 0:
+        if x.rank.known is None:
             s.shapes.append((at_indices(s, x.rank, x.size), x.rank, x.size))
     if not row_major.several(parts) or s.trying:
         return
