@@ -205,7 +205,7 @@ class _FileChecker:
         return found
 
     def _taken(self, name: str, dialect: Dialect) -> str:
-        """What else has the name of a helper."""
+        """The other thing that has the name of a helper."""
         if name in FUNCTIONS or name in SPECIAL:
             return "a function of the language"
         return f"an op of {dialect.name}" if name in dialect.ops else f"a fact of {dialect.name}" if name in dialect.facts else ""

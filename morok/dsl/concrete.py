@@ -104,7 +104,7 @@ class Asked:
     """The answers to facts about what names stand for: here there are none."""
 
     def named(self, name: str) -> Any:
-        """What a name stands for, a node where its value is that of a node."""
+        """The value of a name, a node where it is that of a node."""
         raise AssertionError(f"a fact about {name} among compile-time values")
 
     def fact(self, name: str, *about: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What contracts of helpers may say: numbers, values of nodes, and facts about the arguments and the results themselves.
+"""The language of helpers' contracts: numbers, values of nodes, and facts about the arguments and the results themselves.
 
 A contract is assumed by proofs and tested by calls, so that nothing may stand in it that a call cannot show: no node is built
 there.

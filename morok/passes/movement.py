@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from morok.errors import LoweringError
-from morok.ir.dtype import dtypes
+from morok.ir.dtype import STORAGE_FLOATS, dtypes
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
@@ -112,6 +112,9 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
 def _map_of(node: UOp) -> Map:
     """The map that a view is, from firing rules at indices of which nothing is known but that they are inside."""
     below, rules = node.src[0], library.groups(*GROUPS)
+    if below.dtype in STORAGE_FLOATS:  # rules are of numbers that are computed with; where they lie, bits are as good
+        below = below.bitcast(dtypes.u8)
+        node = node.replace((below, *node.src[1:]))
     axes = tuple([_axis(k, n) for k, n in enumerate(shape_of(node))])
     place = UOp.new(Op.Index, (node, *axes), False)
     while place.src[0] is not below:

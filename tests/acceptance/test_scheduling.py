@@ -17,7 +17,7 @@ from morok.passes import pipeline, rangeify
 from morok.passes.kernels import split_kernels
 from morok.passes.rangeify.state import State
 from morok.runtime.memory import parallel_groups
-from morok.tensor import plans, schedule
+from morok.tensor import plans, schedule, scheduling
 from tests.passes import kernels as K
 
 MOVEMENT = {Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip}
@@ -266,7 +266,7 @@ def test_schedule_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object, **__: object) -> None:
         raise AssertionError("it was scheduled or lowered again")
 
-    for module, name in ((schedule, "rangeify"), (pipeline, "run"), (plans, "_lower")):
+    for module, name in ((scheduling, "rangeify"), (pipeline, "run"), (plans, "lowered")):
         monkeypatch.setattr(module, name, never)
     np.testing.assert_array_equal(program(1).numpy(), first)
     assert program(2).numpy().shape == (5,)

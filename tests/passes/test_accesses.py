@@ -141,3 +141,31 @@ def test_lanes_that_may_share_a_place_are_stored_in_their_order() -> None:
             interpret.run(program, held, {"y": 1, "z": at})
             left.append(held)
         assert left[0] == left[1]
+
+
+def test_sections_are_runs_of_lanes_of_one_part() -> None:
+    """The contract holds of each answer; and the lanes of a section are those of the part that it names."""
+    rng, w, answered = random.Random(5), widths(), 0
+    for _ in range(300):
+        parts = [
+            UOp.var(f"v{k}", f32.vec(n)) if n > 1 else UOp.var(f"v{k}", f32) for k, n in enumerate(rng.choices((1, 2, 3, 4), k=3))
+        ]
+        x = UOp.new(Op.Cat, tuple(parts))
+        wanted = tuple(rng.choices(range(x.dtype.count), k=rng.randint(1, 8)))
+        found = A.sections(x, wanted, w)
+        if found is None:
+            continue
+        answered += 1
+        check_call(externs["sections"], MOROK, (x, wanted), found)
+        begins = [sum(s.dtype.count for s in parts[:k]) for k in range(4)]
+        cuts, of = found
+        for q, part in enumerate(of):
+            assert all(begins[part] <= lane < begins[part + 1] for lane in wanted[cuts[q] : cuts[q + 1]])
+    assert answered > 200
+
+
+@pytest.mark.parametrize("wrong", [([0, 1], [0]), ([1, 2], [0]), ([0, 0, 2], [0, 1]), ([0, 2], [-1]), ([0, 2], [0, 1])])
+def test_wrong_sections_break_the_contract(wrong: tuple[list[int], list[int]]) -> None:
+    x = UOp.new(Op.Cat, (UOp.var("a", f32.vec(2)), UOp.var("b", f32.vec(2))))
+    with pytest.raises(HelperContractError, match="sections"):
+        check_call(externs["sections"], MOROK, (x, (0, 1)), wrong)

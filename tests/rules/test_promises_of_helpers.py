@@ -27,6 +27,7 @@ def of_helper(name: str) -> list[CheckedRule]:
 
 
 HELPERS = sorted({name for r in RULES if r.context is None for name in r.externs})
+PROMISING = [name for name in HELPERS if of_helper(name)[0].externs[name].ensures]  # of the others rules believe nothing
 
 
 def digits(rng: random.Random) -> Iterator[tuple[Any, ...]]:
@@ -73,7 +74,7 @@ def off(result: Any) -> Any:
     return not result if isinstance(result, bool) else int(not result) if isinstance(result, int) else result + 1
 
 
-@pytest.mark.parametrize("name", sorted({*HELPERS} - {"innermost", "gate_clauses"}))  # of which nothing is promised
+@pytest.mark.parametrize("name", PROMISING)
 def test_a_contract_that_is_not_kept_is_found(name: str) -> None:
     inner = helper(name)
 

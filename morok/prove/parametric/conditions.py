@@ -259,7 +259,7 @@ def _one_node(r: Reading, x: Vector, y: Vector) -> Expr:
 
 
 def _free_of_range(r: Reading, x: Vector, of: Vector) -> Expr:
-    """What a helper promises of a range that it gives: x is the same at all its iterations."""
+    """A helper's promise about a range that it gives: x is the same at all its iterations."""
     axis = threads.axis_of(r.setting, of)
     if axis is None or not r.premising:
         raise Unsupported("a node that is free of what is no range")

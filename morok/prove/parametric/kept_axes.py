@@ -191,7 +191,7 @@ def left_out(s: Setting, kept: Remaining, size: Callable[[Integer], Expr], its_s
 
 
 def compare(s: Setting) -> None:
-    """What is the same for two choices of axes, if these are the same axes."""
+    """The equalities of two choices of axes, if these are the same axes."""
     found = choices(s)
     if len(found) > MOST:
         raise Unsupported("more choices of axes than can be compared")

@@ -154,7 +154,7 @@ def sum_of_differences(k: Integer, length: Integer, first: Integer, then: Intege
 
 
 def number_of_items(count: Integer, length: Integer) -> Expr:
-    """Of a sequence no more items than it has are counted."""
+    """The number of counted items of a sequence is at most its length."""
     return smt.Implies(length.term >= 0, within(count, 0, length + 1))
 
 

@@ -1,4 +1,4 @@
-"""What the threads of a block share, at every size.
+"""Memory that the threads of a block share, at every size.
 
 A helper gives storage of a block's own, and for every iteration of a loop that the hardware runs a place in it, which tells apart
 all iterations in which something is stored: none of another value is at the same place. Once all threads have come to a barrier

@@ -1,4 +1,4 @@
-"""What all iterations of ranges do that the hardware runs, at every size.
+"""The effects of all iterations of ranges that the hardware runs, at every size.
 
 A range that a helper promises to be launched is an axis, of which it is the place. What statements do at all its iterations is
 done in no order (docs/ops.md): where several store to one place, they leave the same value there. So a statement may do at some
