@@ -400,10 +400,10 @@ def test_helpers_of_a_rule_about_axes_are_called_where_it_is_tried(tmp_path: Pat
     """While nobody trusts them no graph can be tried, and what is shown of every size does not count; nor is that remembered."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("MOROK_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "turned_in_these_tests.py").write_text("import morok\n\n@morok.helper\ndef f(ls):\n    return tuple(reversed(ls))\n")
+    (tmp_path / "turned_here.py").write_text("import morok\n\n@morok.helper\ndef f(ls):\n    return tuple(reversed(ls))\n")
     pack = tmp_path / "turned.rules"
     pack.write_text(
-        'helpers "turned_in_these_tests"\nextern f(ls: seq) -> (b: seq)\n'
+        'helpers "turned_here"\nextern f(ls: seq) -> (b: seq)\n'
         "    ensures b == [ls[len(ls) - 1 - k] for k in 0..len(ls)]\n"
         'group g "a group"\nr: Contract { src: Gep { vector: x: i32, indices: ls }, axes: a } let b = f(ls)\n'
         "    ~> Contract { src: Gep(Gep(x, b), [len(b) - 1 - k for k in 0..len(b)]), axes: a }\n"

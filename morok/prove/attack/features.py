@@ -27,7 +27,7 @@ CLASSES: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-UNCOUNTED: Final = frozenset({"Barrier"})  # what is launched
+UNCOUNTED: Final = frozenset({"Barrier", "If", "EndIf"})  # what is launched, and what branches in lists of instructions
 
 
 def _read() -> frozenset[str]:

@@ -169,7 +169,8 @@ class Folds(Ranges):
         if self.phase == "before":
             return state
         stepped: Term = solver_function(info)(self.world, self.world.dtype(body.dtype), state, body.term)
-        return stepped
+        # A fold has a value where each item has one, also of truths: And and Or of two nodes may decide without the other.
+        return replace(stepped, defined=both(stepped.defined, state.defined, body.term.defined))
 
     def state(self, dtype: str) -> Term:
         unknown = self.world.symbol("accumulator")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from morok.dsl import syntax as S
@@ -187,9 +188,17 @@ def _asks_axes(at: S.Syntax, name: str | None = None) -> bool:
 
 
 def says_no_axes(e: S.Expr, loops: str) -> bool:
-    """Truth of `all(len(axes(r)) == 0 for r in loops)`."""
-    found = quantified(e, "all")
+    """Truth of `all(len(axes(r)) == 0 for r in loops)`, or of the same as a sum."""
+    found = quantified(all_empty(e) or e, "all")
     return found is not None and found.sequence == S.EName(loops) and _closes_nothing(found.body, found.names[0])
+
+
+def all_empty(e: S.Expr) -> S.Expr | None:
+    """`all(len(x) == 0 for ..)` for `sum([len(x) for ..]) == 0`: no length is negative."""
+    match _compared(e, "=="):
+        case (S.ECall(name="sum", args=(S.EComprehension(body=S.ECall(name="len")) as over,)), S.ENumber(value=0) as zero):
+            return S.ECall("all", (replace(over, body=S.ECompare(("==",), (over.body, zero))),))
+    return None
 
 
 def renumbered(e: S.EComprehension) -> tuple[S.Expr, S.Expr] | None:

@@ -39,6 +39,8 @@ def _condition(r: Reading, e: S.Expr) -> Expr:
         case S.EUnary(op="not"):
             return smt.Not(_in_full(r, e.operand))
         case S.ECompare():
+            if (empty := axis_conditions.all_empty(e)) is not None:
+                return _condition(r, empty)
             if not r.tensors and (found := loops.bounded(e)) is not None:
                 return found
             if (only := _only_one(r, e)) is not None:
