@@ -61,6 +61,7 @@ _WHERE: Final = Op.Where
 _BOOL: Final = dtypes.bool
 _NO_CAST: Final = frozenset({"void", "image"})
 _INDEX: Final = dtypes.index
+MAX_BITS: Final = 1 << 14  # of a constant of dtype index, which has no width of its own: more than expression text can say
 
 
 # The cache. Of pointwise ops but Cast the operands say all: each has a table, by operands. Constants of dtype index have one, by
@@ -231,7 +232,7 @@ class UOp(Cell):
             found = _numbers.get(value)
             if found is not None and (node := found()) is not None:
                 return node
-            return _make(_numbers, value, _CONST, dtype, (), value)
+            return _make(_numbers, value, _CONST, dtype, (), _short(value))
         if dtype is not None:
             _check_dtype(dtype, "Const")
         if isinstance(value, (tuple, list)):
@@ -242,8 +243,7 @@ class UOp(Cell):
         if dtype is _INDEX:
             return UOp.const(value if value.__class__ is int else _coerced(scalar, value), dtype)
         if value.__class__ is int and scalar.is_integral:
-            if scalar is not _INDEX:
-                value = number.wrap(scalar, value)
+            value = _short(value) if scalar is _INDEX else number.wrap(scalar, value)
             key = (_CONST, dtype, value)
         else:
             value = _coerced(scalar, value)
@@ -667,6 +667,8 @@ def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
     if not values:
         raise IRTypeError("a vector constant without lanes", place=caller())
     lanes = tuple([_coerced(scalar, v) for v in values])
+    if scalar is _INDEX:
+        lanes = tuple(map(_short, lanes))
     keys = tuple(number.key(scalar, v) for v in lanes)
     if all(k == keys[0] for k in keys):
         return UOp.const(lanes[0], scalar.vec(len(lanes)))
@@ -675,6 +677,18 @@ def vconst(scalar: DType, values: Sequence[Any]) -> UOp:
     if found is not None and (node := found()) is not None:
         return node
     return _make(_others, key, Op.VConst, scalar.vec(len(lanes)), (), lanes)
+
+
+def _short(value: int) -> int:
+    """A value of dtype index; IRTypeError for one of more bits than a constant may have."""
+    if value.bit_length() > MAX_BITS:
+        raise IRTypeError(
+            f"a constant of dtype index of {value.bit_length():,} bits",
+            place=caller(),
+            expected=f"at most {MAX_BITS:,}",
+            hint="arithmetic on constants is done at compile time, and dtype index does not wrap: use an integer of fixed width",
+        )
+    return value
 
 
 def cast(x: UOp, dtype: DType | None) -> UOp:

@@ -240,9 +240,9 @@ def at_once(x: UOp, w: Widths) -> int:
 
 @helper
 def sections(x: UOp, wanted: Sequence[int], w: Widths) -> tuple[list[int], list[int]] | None:
-    """Where in what is wanted the lanes of one of the vectors side by side begin and end, and which vectors these are. Only of as
-    many lanes as are computed at once: more are never wanted together. None for vectors from memory: nothing is computed of their
-    lanes, and stage 19 takes them.
+    """The cuts of the wanted lanes into runs from one vector each, 0 and the number of lanes included, and the vectors' positions
+    among those side by side. None for more lanes than are computed at once (they are never wanted together), and for vectors from
+    memory (nothing is computed of their lanes, and stage 19 takes them).
     """
     if len(wanted) > arithmetic_lanes(w.target) or all(s.op is _LOAD for s in x.src):
         return None

@@ -1,4 +1,4 @@
-"""Movement ops as maps on index vectors: where in its operand a view reads.
+"""Movement ops as maps on index vectors: the places at which a view reads its operand.
 
 An index vector has one index a dimension (0 where the size is 1). Under its gates index k lies in [0, size k); outside
 them it may be anything, and nothing is read there. What a view does to an index vector is what the rules of
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from morok.errors import LoweringError
+from morok.ir.clauses import clauses
 from morok.ir.dtype import STORAGE_FLOATS, dtypes
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
+from morok.remembered import NODE, Remembered
 from morok.rewrite import library
 from morok.rewrite.engine import Known, fire, rewrite_all
 from morok.rewrite.tiers import SYMBOLIC
@@ -87,17 +89,18 @@ class Map(NamedTuple):
     gates: Indices
 
 
-_maps: Final[dict[tuple[Op, object, Indices, Shape], Map]] = {}
+_maps: Final[Remembered[Map]] = Remembered(MOST_MAPS)
 
 
 def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
-    """Where the view `node` reads in its operand, and the conditions under which it reads at all, by the rules about views."""
+    """The indices at which the view `node` reads its operand, and the conditions under which it reads at all, by the rules about
+    views.
+    """
     key = node.op, node.arg, node.src[1:], shape_of(node.src[0])
     found = _maps.get(key)
     if found is None or current() is not None:  # a trace is to show every firing
-        if len(_maps) >= MOST_MAPS:
-            _maps.clear()
-        found = _maps[key] = _map_of(node)
+        found = _map_of(node)
+        _maps.put(key, found, NODE * sum(map(len, found)))
     given = {axis: i for axis, i in zip(found.axes, indices, strict=True) if axis is not ZERO}
     moved = [given.get(i, i) for i in (*found.indices, *found.gates)]
     if made := {i for i, now in zip((*found.indices, *found.gates), moved, strict=True) if now is i and i.op is not _CONST}:
@@ -106,7 +109,7 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
         done = dict(zip(order, simple, strict=True))
         moved = [done.get(i, i) for i in moved]
     count = len(found.indices)
-    return tuple(moved[:count]), [c for g in moved[count:] for c in conjuncts(g) if c.op is not _CONST or not c.arg]
+    return tuple(moved[:count]), [c for g in moved[count:] for c in clauses(g) if c.op is not _CONST or not c.arg]
 
 
 def _map_of(node: UOp) -> Map:
@@ -127,7 +130,7 @@ def _map_of(node: UOp) -> Map:
     for i in place.src[1:]:
         if i.op is Op.Where and i.src[2].op is Op.Invalid:  # behind a gate, as the rules of lower_gates have it
             indices.append(i.src[1])
-            gates += conjuncts(i.src[0])
+            gates += clauses(i.src[0])
         else:
             indices.append(i)
     simple = simplified([*indices, *gates])
@@ -149,14 +152,9 @@ def simplified(nodes: Sequence[UOp]) -> list[UOp]:
     return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, known=known)
 
 
-def conjuncts(condition: UOp) -> list[UOp]:
-    """The conditions that all hold where this one does."""
-    return [c for s in condition.src for c in conjuncts(s)] if condition.op is Op.And else [condition]
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An operand of a Concat: where an index into the whole reads it, under which conditions, and its end along the axis."""
+    """An operand of a Concat: its indices for an index into the whole, the conditions, and its end along the axis."""
 
     operand: UOp
     indices: Indices

@@ -257,28 +257,20 @@ def rewrite_all(
 def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
     """The result of the first rule that applies to a node, once, at its root; None where none does. Traces record it."""
     check()
-    flags, checked, path = config.REWRITING.values
-    matcher = rules.matcher_under(flags, checked)
     dialect = rules.dialect
-    match = matcher.table.get(dialect.opkey(node), matcher.default)
-    if match is None:
-        return None
-    trace = traces.current_or(path)
     maker = dialect.maker if isinstance(dialect, Traces) else None
-    if maker is None:
-        hit = match(node, None)
-    else:
-        origin, outer = maker.origin, maker.stage
+    outer = "" if maker is None else maker.stage
+    if maker is not None:
         maker.stage = stage
-        try:
-            hit = match(node, None)
-        finally:
-            maker.origin, maker.stage = origin, outer
-    if hit is None:
-        return None
-    if trace is not None:
-        trace.record(dialect, stage, matcher.names[hit[1]], node, hit[0])
-    return hit[0]
+    try:
+        hit = rules.rewrite_node(node)
+    finally:
+        if maker is not None:
+            maker.stage = outer
+    trace = traces.current()
+    if hit is not None and trace is not None:
+        trace.record(dialect, stage, hit[1], node, hit[0])
+    return None if hit is None else hit[0]
 
 
 def _finish(program: _Program, job: Job, root: Node, rebuild: Rebuild, settle: Settle) -> Node:

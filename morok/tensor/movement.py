@@ -381,7 +381,7 @@ def _sliced(t: AnyTensor, axis: int, s: slice) -> AnyTensor:
 
 
 def slice_ends(x: AnyTensor, s: slice, axis: int) -> tuple[Dim, Dim]:
-    """Where a slice begins and ends whose ends or axis are known when a program runs: 0 <= begin <= end <= size."""
+    """The begin and end of a slice with ends, or an axis, known only when a program runs: 0 <= begin <= end <= size."""
     if s.step is not None and index_or_none(s.step) != 1:
         what = f"{shown(s)} of shape {show(x.shape)} has a step, and its length is not known"
         raise ShapeError(what, place=caller(), expected="a step of 1 between symbolic ends", hint="flip reverses an axis")

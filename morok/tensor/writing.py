@@ -67,7 +67,7 @@ def _fitted(t: AnyTensor, shape: Shape) -> AnyTensor:
 
 
 def _where_masked(x: AnyTensor, mask: Any, given: AnyTensor) -> AnyTensor:
-    """Where a mask over the first axes holds, values for the others."""
+    """The elements with `values` written where a mask over the first axes holds."""
     check_mask(x, mask, 0)
     condition = as_operand(x, mask)
     rest = x.shape[condition.ndim :]
@@ -100,7 +100,7 @@ def _with_part(x: AnyTensor, parts: Sequence[Any], given: AnyTensor) -> AnyTenso
 
 
 def _hits(x: AnyTensor, part: Any, axis: int, count: Any, given: AnyTensor) -> tuple[AnyTensor, AnyTensor]:
-    """Which positions of an axis a part of an index writes to, as bools; and `given` spread over all of them."""
+    """The positions of an axis that a part of an index writes to, as bools; and `given` spread over all of them."""
     n, at = x.shape[axis], symbolic_position(part)
     ones = x._like(expanded(UOp.const(True, dtypes.bool), (count,)))
     if isinstance(part, slice) and is_symbolic(part, n):

@@ -14,8 +14,9 @@ from acceptance.notation import V, unproved
 from morok import Tensor, UOp
 from morok import dtypes as d
 from morok.dsl.lexer import MAX_BYTES
-from morok.errors import ParseError, RewriteLimitError, RuleEncodingError, RuleError, RuleLimitError
+from morok.errors import IRTypeError, ParseError, RewriteLimitError, RuleEncodingError, RuleError, RuleLimitError
 from morok.ir import interpret
+from morok.ir.uop import MAX_BITS
 from morok.rewrite.engine import graph_rewrite
 from morok.tools.cli import main
 
@@ -159,3 +160,18 @@ def test_division_by_zero_and_overflow_give_numpys_results(name: str) -> None:
         np.testing.assert_array_equal((x // 0, x % 0)[i].numpy(), by_zero)
         if info.min < 0:
             np.testing.assert_array_equal((x // -1, x % -1)[i].numpy(), by_minus)
+
+
+def test_constants_of_dtype_index_have_a_limit() -> None:
+    """Squares of squares double their length: the rules that fold them end in an error that says why."""
+    x = UOp.const(3)
+    for _ in range(34):
+        x = x.mul(x)
+    with pytest.raises(IRTypeError, match=r"constant of dtype index of .* bits"):
+        morok.simplify(x)
+    most = (1 << MAX_BITS) - 1
+    assert UOp.const(-most, d.index).arg == -most
+    for build in (UOp.const, lambda v: UOp.const(v, d.index.vec(4)), lambda v: UOp.const([0, v], d.index.vec(2))):
+        with pytest.raises(IRTypeError, match="bits"):
+            build(most + 1)
+    assert UOp.const(most + 1, d.i32).arg == 0  # of a fixed width it wraps

@@ -170,7 +170,7 @@ def test_a_thread_takes_rows_and_no_part_of_one() -> None:
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("order", ["ik", "ki"])
 def test_each_row_starts_anew_whatever_its_values_depend_on(order: str, whole: bool) -> None:
-    """What is folded may be the same in all rows, where a piece of an axis has no more than one value."""
+    """The folded values may be the same in all rows: a piece of an axis may have one value only."""
     i, k = (UOp.range(n, id, kind, True) for n, id, kind in ((3, 0, AxisType.Loop), (4, 1, AxisType.Reduce)))
     j = UOp.new(Op.Range, (k + UOp.const(int(whole)),), (2, AxisType.Reduce, True))
     out = K.buffer(0, 12, dtypes.i32).index(i * 4 + k)

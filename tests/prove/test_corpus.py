@@ -100,7 +100,7 @@ def test_no_reading_proves_a_false_rule(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.sampled(14)
 @pytest.mark.parametrize("rule", [*corpus("structure_false"), *corpus("accesses_false")], ids=lambda r: r.name)
 def test_false_rules_about_structure_are_refuted(rule: CheckedRule) -> None:
-    """Where no graph shows that a rule is false which is read at every size alone, it is not proved."""
+    """A false rule that no graph refutes, and that is read at every size alone, is not proved."""
     unproved = rule.name in NOT_SHOWN or rule.name.startswith("accumulated.")
     assert verdict(rule).verdict == ("unknown" if unproved else "refuted"), verdict(rule).message
 

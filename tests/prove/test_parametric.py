@@ -659,7 +659,7 @@ def test_rules_that_work_lane_by_lane() -> None:
 
 
 def test_products_of_matrices_are_one_value_in_every_lane() -> None:
-    """Where all are of the same operands, of which nothing else is asked."""
+    """Products of the same operands, of which nothing else is asked, are one."""
     product = "Wmma { a, b, c: c: int, meta }"
     assert lane_by_lane(rule(f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, d), meta }}"))
     assert lane_by_lane(rule(f"Add[{product}, d] ~> Wmma {{ a, b, c: Add(c, c), meta }}"))  # as false at one lane

@@ -56,7 +56,7 @@ def test_guards_that_no_size_meets_that_was_tried(text: str, tried: str) -> None
     ],
 )
 def test_guards_that_no_graph_meets_that_was_tried(text: str) -> None:
-    """What holds at every size is not proved while it fires nowhere; at sizes that some graphs have it is."""
+    """A rule that holds at every size is not proved while it fires on no graph; at sizes that some graphs have it is."""
     found = verdict(text)
     assert (found.verdict, found.message) == ("unknown", "at every size: no graph is found on which it fires")
     assert verdict(text.replace("50", "5")).verdict == "proved"

@@ -140,7 +140,7 @@ def test_the_list_of_rules_that_fire_beyond_their_proofs_gets_shorter() -> None:
 
 
 def test_a_false_firing_of_a_built_in_rule_is_an_error_under_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a rule that is listed among those that fire beyond their proofs; where it is not, it declines."""
+    """A rule that is listed among those that fire beyond their proofs does so; else it declines."""
     i = UOp.var("i", dtypes.index, 0, 3)
     beyond = UOp.new(Op.Param, dtype=dtypes.f32, arg=0).index(i, i, i, i).index(i)
     assert groups("nested_index").rewrite_node(beyond) is None

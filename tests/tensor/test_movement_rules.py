@@ -1,4 +1,4 @@
-"""What rules about views make of index vectors is what runs: at any rank and size they read what numpy reads."""
+"""The rules about views are what runs: at any rank and size the indices that they make read what numpy reads."""
 
 from __future__ import annotations
 

@@ -206,10 +206,12 @@ def _flattened(s: Setting, f: Folded, inner: Callable[[Indices], tuple[Expr, Cal
 
 def _distributed(s: Setting, t: Expr, f: Folded, k: int) -> None:
     """A sum of products with sums."""
+    times = f.by.times
+    assert times is not None
 
     def inner(at: Indices) -> tuple[Expr, Callable[[Expr], Expr]]:
         factors = [_operand(f, 0)(at), _operand(f, 1)(at)]
-        return factors[k], lambda e: f.by.times(*(e if j == k else x for j, x in enumerate(factors)))  # type: ignore[misc]
+        return factors[k], lambda e: times(*(e if j == k else x for j, x in enumerate(factors)))
 
     with s.indices() as b:
         some = full(s, s.folded[inner(b)[0]])
@@ -257,6 +259,8 @@ def _of_equals(s: Setting, t: Expr, f: Folded) -> None:
 
 def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -> None:
     """A fold along an axis, taken apart where tensors begin behind one another."""
+    combine = f.by.combine
+    assert combine is not None
     edges = [integer(0), *starts, f.size(axis)]
     parts = []
     for begin, end in itertools.pairwise(edges):
@@ -271,7 +275,7 @@ def _cut(s: Setting, t: Expr, f: Folded, axis: Integer, starts: list[Integer]) -
         parts.append(fold(s, f.by, f.kept, size, element, part=True))
     whole = parts[-1]
     for p in parts[-2::-1]:
-        whole = f.by.combine(p, whole)  # type: ignore[misc]
+        whole = combine(p, whole)
     there = smt.And(within(axis, 0, f.kept.rank), f.kept.gone(axis))
     in_order = smt.And(*(a.term <= b.term for a, b in itertools.pairwise(edges)))
     s.instance(

@@ -313,7 +313,7 @@ def _about_parts(s: Setting, terms: list[Expr]) -> None:
 
 
 def _about_differences(s: Setting, p: Joined, c: Callable[[Integer], Integer], lanes: list[Integer]) -> None:
-    """Where vectors begin whose lanes are the differences of a sequence."""
+    """The beginnings of vectors whose lanes are the differences of a sequence."""
     s.law(laws.ends_of_all, p.length, p.total, p.begin(integer(0)), p.begin(p.length))
     for lane in lanes:
         s.law(laws.part_begins, lane, p.total, integer(p.start(lane.term)), p.begin(integer(p.part(lane.term))))

@@ -15,7 +15,7 @@ from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.values import Items, Remaining
 from morok.prove.parametric.values import number as as_number
 from morok.prove.semantics.term import Unsupported
-from morok.prove.smt import Expr
+from morok.prove.smt import Applicable, Expr
 from morok.prove.smt.graph import subterms
 from morok.prove.symbol import Symbol
 
@@ -94,9 +94,7 @@ def known(s: Setting, rank: Integer, axes: Items, parts: Sequence[Items]) -> Rem
     return None
 
 
-def _each_is_gone(
-    s: Setting, part: Items, start: Integer, told: tuple[Callable[[Expr], Expr], Callable[[Expr], Expr]], only_if: Expr
-) -> None:
+def _each_is_gone(s: Setting, part: Items, start: Integer, told: tuple[Applicable, Applicable], only_if: Expr) -> None:
     """Each axis of a list, which begins with so many before it, is gone, and listed at its place alone."""
     gone, slot = told
 
@@ -110,7 +108,7 @@ def _each_is_gone(
         return
     with s.anywhere() as place:
         direct = any(place.term is a for t in subterms([as_number(part.at(place)).term]) if t.head == "apply" for a in t.args)
-    s.for_all(part.length, listed, only_if, None if direct else lambda k: gone(k.term), unless=slot, deepest=DEEPEST)  # type: ignore[arg-type]
+    s.for_all(part.length, listed, only_if, None if direct else lambda k: gone(k.term), unless=slot, deepest=DEEPEST)
 
 
 def through(inner: Remaining, outer: Remaining) -> Remaining:

@@ -91,8 +91,6 @@ def questions(rule: CheckedRule, choices: Choices, ask: Asks) -> list[Question]:
     """
 
     def follows(asked: Question) -> bool:
-        if not asked.claims:  # both sides do nothing
-            return True
         return ask(f"{rule.name} at every size", asked.conditions, SHARE, model=False).answer is Answer.UNSAT
 
     choices.restart()
@@ -152,7 +150,7 @@ def question(rule: CheckedRule, choices: Choices, only: int | None = None) -> Qu
     claims = setting.claims
     if only is not None:
         setting.only(claims[only])
-    claim = smt.And(*setting.claims)
+    claim = smt.And(*setting.claims) if setting.claims else smt.TRUE  # none where both sides do nothing
     close(setting)
     return Question(setting.premises, setting.laws, claim, len(claims))
 

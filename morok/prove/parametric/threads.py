@@ -52,7 +52,7 @@ def axis_of(s: Setting, x: Vector) -> Expr | None:
 
 
 def free(s: Setting, x: Vector, axis: Expr, so: Expr) -> None:
-    """Where `so` holds, a node depends on no iteration of an axis: nor does anything that it is made of."""
+    """The premise that a node depends on no iteration of an axis where `so` holds: nor does any of its operands."""
     e, lane = smt.Const(s.symbol("iteration"), laws.ITERATION), smt.Int(s.symbol("lane"))
     looked_at: set[Expr] = set()
     functions: set[Any] = set()
