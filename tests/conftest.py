@@ -7,9 +7,13 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from morok.errors import OptError
+from morok.optimize import heuristics
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -27,3 +31,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if seen[test] % mark.args[0]:
                 item.add_marker(pytest.mark.long)
             seen[test] += 1
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _choices_are_possible() -> Iterator[None]:
+    """An error wherever the heuristics ask for what a kernel cannot have: users get a slower kernel instead."""
+
+    def refused(error: OptError) -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(heuristics, "refused", refused)
+        yield

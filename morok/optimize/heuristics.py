@@ -43,15 +43,28 @@ GPU_SHARED: Final = 8  # threads from which on it is worth it that they share a 
 
 
 def optimize(ast: UOp, target: Target) -> UOp:
-    """The kernel `ast` with the optimizations chosen for `target`."""
+    """The kernel `ast` with the optimizations chosen for `target`: those before the first that it cannot have.
+
+    A choice is made from the shape of loops, and the optimization asked for then checks the kernel as it has become. One that is
+    refused costs speed and never a program: the kernel is then as the choices before have left it.
+    """
     scheduler = Scheduler(ast, target)
-    if target.has_local:
-        _gpu(scheduler)
-    elif target.vector_bytes:
-        _cpu(scheduler)
-        if target.threads > 1 and threads.cost_ns(ast) >= threads.WORTH_NS:
-            _thread(scheduler)
+    choose = _gpu if target.has_local else _cpu if target.vector_bytes else None
+    if choose is None:
+        return scheduler.kernel()
+    try:
+        choose(scheduler)
+    except OptError as error:
+        refused(error)
+    if choose is _cpu and target.threads > 1 and threads.cost_ns(ast) >= threads.WORTH_NS:
+        _thread(scheduler)
     return scheduler.kernel()
+
+
+def refused(error: OptError) -> None:
+    """Nothing, where choices end at one that the kernel cannot have; under MOROK_CHECK, and so in the tests, the error."""
+    if config.CHECK.value:
+        raise error
 
 
 def _thread(s: Scheduler) -> None:

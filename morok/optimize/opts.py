@@ -224,10 +224,15 @@ class Scheduler:
             OptOp.THREAD: self._thread,
             OptOp.TC: self._tensor_cores,
         }[opt.op]
-        step(opt)
+        before = self.ast
+        try:
+            step(opt)
+        except OptError:
+            self.ast = before
+            raise
         self.applied.append(opt)
 
-    # One method an op: each checks everything before it changes the kernel.
+    # One method an op: each checks what it can before it changes the kernel.
 
     def _upcast(self, opt: Opt) -> None:
         r = self._range(opt, self.ranges)

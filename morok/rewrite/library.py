@@ -130,11 +130,14 @@ def groups(*names: str) -> RuleSet:
     """The built-in groups of those names, the first one's rules first. UnprovedRuleError if one of their rules is not proved."""
     if not names:
         raise UsageError("groups() of no names", place=caller(), expected="at least one; `morok rules` lists them")
-    for name in names:
-        text(name, "the name of a group of rules", UnknownNameError)
     key = (rules_dir(), names)
-    found = _sets.get(key)
+    try:
+        found = _sets.get(key)
+    except TypeError:  # what has no hash is no name: said below
+        found = None
     if found is None:
+        for name in names:
+            text(name, "the name of a group of rules", UnknownNameError)
         with RULES:
             homes = {name: _home_of(name) for name in names}
             files = {path: _built_in(path) for path in homes.values()}

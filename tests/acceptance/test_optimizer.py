@@ -7,7 +7,7 @@ import math
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -342,3 +342,42 @@ def test_heuristics_choose_nothing_illegal_for_remainders(shape: tuple[int, int]
     """What a tile of a transposed matrix leaves along both axes, together, is more than vectors may have lanes."""
     for ast in (K.transpose(*shape), K.matmul(shape[0], 5, shape[1]), K.matmul_transposed(shape[0], 40, shape[1])):
         assert heuristics.optimize(ast, target).arg.opts
+
+
+@pytest.mark.parametrize("target", [CPU, CUDA])
+def test_a_choice_that_a_kernel_cannot_have_ends_the_choices_and_no_program(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the heuristics ask for, and wherever among their choices it stands, the kernel computes what it did."""
+    refusals: list[OptError] = []
+    monkeypatch.setattr(heuristics, "refused", refusals.append)
+    for ast in (K.matmul(16, 16, 16), shared_rows(), K.rows(8, 32), K.pooled(8, 32, True), K.scan(8, 16)):
+        expected = value(ast, target, [])
+        for after in range(4):
+            apply = Scheduler.apply
+
+            def misled(self: Scheduler, opt: Opt, apply: Callable[[Scheduler, Opt], None] = apply, after: int = after) -> None:
+                apply(self, Opt(OptOp.UPCAST, 99, 4) if len(self.applied) == after else opt)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Scheduler, "apply", misled)
+                chosen = heuristics.optimize(ast, target)
+            assert isinstance(chosen.arg, K.KernelInfo)
+            assert chosen.arg.opts is not None
+            assert len(chosen.arg.opts) <= after
+            assert value(ast, target, [o for o in chosen.arg.opts if isinstance(o, Opt)]) == expected
+    assert refusals
+    assert all("99" in str(error) for error in refusals)
+
+
+def test_an_optimization_that_is_refused_changes_nothing() -> None:
+    """STRIP splits its axis before it knows that the fold is one it can keep."""
+    ast = K.matmul(16, 16, 16)
+    for opt in [Opt(op, axis, amount) for op in OptOp for axis in range(3) for amount in (0, 2, 3, 4, 5, 64)]:
+        for target in (CPU, CUDA):
+            s = made(ast, target)
+            before = s.ast, list(s.applied)
+            try:
+                s.apply(opt)
+            except OptError:
+                assert (s.ast, s.applied) == before
