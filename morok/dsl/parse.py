@@ -1,7 +1,8 @@
 """Rule text to syntax trees, with every mistake of a file reported.
 
 A file is parsed whole. Only when that fails is it cut into rules, group heads, `for` heads and externs, which are parsed one by
-one: a line at its group's indentation that begins with `NAME :` starts a new rule, whatever brackets are open.
+one: a line at its group's indentation that begins with `NAME :` starts a new rule, whatever brackets are open. Where such a piece
+does not parse, a line in it that begins as a rule without its name does is a mistake of its own.
 """
 
 from __future__ import annotations
@@ -244,6 +245,21 @@ class _Parser:
         externs = tuple(e for e in file.externs if keep(e))
         return replace(file, groups=tuple(groups), externs=externs)
 
+    def _intact(self, piece: _Piece, errors: list[MorokError]) -> Any:
+        """What a piece says; None where it does not parse. A rule without a name below it is another mistake, not the piece's."""
+        try:
+            return self.piece(piece.tokens, piece.kind)
+        except RuleError as e:
+            errors.append(e)
+            at = (e.place.line, e.place.column) if e.place else (0, 0)
+        begun = [i for i, t in enumerate(piece.tokens) if i and (t.line, t.column) <= at and piece.begins_another(t)]
+        if not begun:
+            return None
+        try:
+            return self.piece(piece.tokens[: begun[-1]], piece.kind)
+        except RuleError:
+            return None
+
     def _recover(self, tokens: list[Tok], errors: list[MorokError]) -> S.File:
         """The file as far as it parses; each piece that does not adds one error."""
         dialect, helpers = "morok", None
@@ -277,11 +293,7 @@ class _Parser:
                 errors.append(self.error("this `{` is never closed", piece.tokens[-1], "`}`"))
                 close_template()
                 continue
-            try:
-                made = self.piece(piece.tokens, piece.kind)
-            except RuleError as e:
-                errors.append(e)
-                made = None
+            made = self._intact(piece, errors)
             if piece.kind == "heads" and made is not None:
                 dialect, helpers = made.dialect, made.helpers
             elif piece.kind == "heads" and any(t.value == "dialect" for t in piece.tokens):
@@ -327,6 +339,10 @@ def _too_deep(root: S.Syntax) -> bool:
 class _Piece(NamedTuple):
     kind: str  # a start of the grammar, or "close" for the `}` of a `for` block, or "unclosed" when that is missing
     tokens: list[Tok]
+
+    def begins_another(self, t: Tok) -> bool:
+        """Truth of a pattern beginning at `t`, in a line of its own that is not indented below what the piece begins with."""
+        return t.first and t.column <= self.tokens[0].column and t.type in _PHRASES[0][1]
 
 
 class _Cutter:

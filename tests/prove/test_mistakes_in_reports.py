@@ -145,3 +145,44 @@ def test_check_looks_at_the_sound_rules_of_a_file_with_mistakes(wrong: Path, cap
     assert [e["code"] for e in said["errors"]][2:] == ["MRK107"]
     assert ("MRK111", 7) in {(f["code"], f["line"]) for f in said["lint"]}
     assert said["rules"] == 4
+
+
+NAMELESS = (
+    "Mul(x: i32, 1) ~> x", "(Add | Sub)(x: i32, 0) ~> x", "@zero ~> 1", "nothing", "Reduce { src", "nameless ~> x", "Add(x, (y"
+)  # fmt: skip
+AROUND = """\
+helpers "promised"
+HERE
+extern negative(n: index) -> (y: index)?
+    ensures n + y == 0
+HERE
+group g "one group"
+HERE
+good: Sub(Add(x: i32, y), y) ~> x
+HERE
+longer: Sub(x: i32, y)
+    if vmin(y) == 0
+    ~> Sub(x, y)
+    "of four lines"
+HERE
+for op in binary [Add, Sub] {
+    each: op(x: i32, @zero) ~> op(x, 0)
+    HERE
+    last: op(x: i32, @one) ~> op(x, 1)
+}
+HERE
+called: Neg(x: index) let y = negative(x) => y
+"""
+
+
+@pytest.mark.parametrize("line", NAMELESS)
+@pytest.mark.parametrize("place", range(AROUND.count("HERE")))
+def test_a_rule_without_a_name_costs_the_rules_around_it_nothing(place: int, line: str) -> None:
+    """A broken line took the rule, the head or the extern above it with it."""
+    parts = AROUND.split("HERE")
+    text = "".join([*parts[: place + 1], line, *parts[place + 1 :]])
+    expected, none = partly_checked("".join(parts), "broken")
+    found, mistakes = partly_checked(text, "broken")
+    assert not none
+    assert [r.name for r in found.rules()] == [r.name for r in expected.rules()]
+    assert [e.place.line for e in mistakes if e.place][-1] == text.split(line)[0].count("\n") + 1
