@@ -53,10 +53,11 @@ class Counterexample:
 
 
 def plain(v: Any) -> Any:
-    """A value that JSON can say: infinities, NaN and -0.0 as text."""
-    if isinstance(v, float) and (not math.isfinite(v) or (v == 0 and math.copysign(1.0, v) < 0)):
-        return show(v)
-    return [plain(i) for i in v] if isinstance(v, (list, tuple)) else v
+    """A value that JSON can say: as text all that is no finite number, truth or sequence of such, and -0.0."""
+    if isinstance(v, (list, tuple)):
+        return [plain(i) for i in v]
+    number = isinstance(v, int) or (isinstance(v, float) and math.isfinite(v) and (v != 0 or math.copysign(1.0, v) > 0))
+    return v if number else show(v)
 
 
 def show(v: Any) -> str:

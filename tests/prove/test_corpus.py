@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def test_false_rules_are_refuted_and_run(rule: CheckedRule) -> None:
     assert found.counterexample is not None
     assert found.counterexample["confirmed"] is True, found.message
     assert set(found.counterexample) == {"dtype", "bindings", "lhs", "rhs", "confirmed"}
+    assert json.loads(json.dumps(found.json()))["counterexample"] == found.counterexample
 
 
 def by_encoding(rule: CheckedRule, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Verdict]]:

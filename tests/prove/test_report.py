@@ -8,8 +8,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from morok.dsl.check import check_text
 from morok.prove import report
+from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict, exit_status
+from morok.prove.workers import judge
 
 GOOD = Verdict("g.good", "a.rules", 3, "proved", ("i8: bit vectors",), 0.25, ("split",))
 BAD = Verdict(
@@ -67,3 +70,13 @@ def test_junit_sarif_and_github_are_well_formed() -> None:
 )
 def test_exit_status(verdicts: tuple[str, ...], status: int) -> None:
     assert exit_status([Verdict("r", "f", 1, v) for v in verdicts]) == status
+
+
+@pytest.mark.parametrize("form", report.FORMATS)
+def test_a_counterexample_in_which_an_index_is_invalid_is_reported(form: str) -> None:
+    """It was no JSON, and what was found of all other rules was lost with it."""
+    text = "Where(c, Where(d, x: index?, Invalid), y: index?) ~> Where(And(c, d), x, Where(c, y, y))"
+    found = judge(next(iter(check_text(f'group g "g"\n\nr: {text}\n').rules())), DEFAULT_BUDGET, False)
+    assert found.counterexample is not None
+    assert found.counterexample["lhs"] == "Invalid"
+    assert "the pattern is Invalid" in report.render([found], form)
