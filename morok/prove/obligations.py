@@ -116,6 +116,8 @@ def prove_any(rule: CheckedRule, theory: Any, progress: Progress) -> None:
             progress.unknown.append(f"at every size: {why}")
     elif why:
         prove_instances(rule, theory, progress)
+        if progress.unknown and not progress.final:
+            progress.unknown.insert(0, f"at every size: {why}")
 
 
 def decided_at_every_size(rule: CheckedRule, progress: Progress) -> str:

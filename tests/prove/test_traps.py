@@ -448,3 +448,12 @@ def test_a_helper_is_not_taken_to_decline_where_its_answer_hangs_on_values(said:
     extern = f"extern lower(x: index) -> (ls: seq)?\n    ensures len(x) == 1 or {said}\n    ensures {then}\n"
     found = verdict("Gep(x: index, is) if len(is) == 1 let ls = lower(x) => Gep(x, ls)", f'helpers "promised"\n{extern}\n')
     assert found.verdict == "unknown", found.scope
+
+
+def test_what_trust_in_its_helpers_would_show_is_said_of_a_rule() -> None:
+    """It is shown at every size, and no graph is tried; that the other readings cannot say it was all that was told."""
+    head = 'helpers "promised"\n\nextern unused(x: any) -> (k: int)\n\n'
+    found = verdict("Gep { vector: Neg(x: i32), indices: is } if all(unused(x) >= i for i in is) ~> Neg(Gep(x, is))", head)
+    assert found.verdict == "unknown"
+    assert not found.final
+    assert found.message.startswith("at every size: no helper of its is called to try it: `morok prove --trust-helpers`")
