@@ -1,8 +1,10 @@
 """Folds over lanes at every size: functions of what is folded, with laws of how lanes may be regrouped.
 
 The order in which a Reduce folds is open (docs/ops.md). So what a Reduce is rewritten to may fold the same lanes in any order and
-grouping; a target is such an order where that follows from the laws of commutative semigroups. These hold of no float op. So they
-are used only for rules whose pattern is one Reduce of lanes that no op computes: then whatever the laws show is an order of it.
+grouping; a target is such an order where that follows from the laws of commutative semigroups. These hold of the ops of integers
+that wrap, which have a value wherever their operands have one, and so are laws of what is folded; and of no float op. At other
+dtypes they are used only for rules whose pattern is one Reduce of lanes that no op computes: then whatever the laws show is an
+order of it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
-from morok.prove.parametric.functions import function
+from morok.prove.parametric.functions import exact, function
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.values import Fold, Lane, Loops, Vector
 from morok.prove.rule_syntax import ops_at
@@ -55,7 +57,8 @@ def reduce(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if inner is not None and same and over and r.part != "pattern" and one_fold(r):
         over, x = loops.around(r, over, inner.loops), inner.source  # one order of the fold over all these loops
     combine = combining(r, folding, dtype)
-    if inner is not None and (inner.op, inner.dtype) == (folding, dtype) and not over and r.part != "pattern" and may_regroup(r):
+    alike = inner is not None and (inner.op, inner.dtype) == (folding, dtype) and not over
+    if inner is not None and alike and r.part != "pattern" and regroups(r, folding, dtype):
         at = _folded(
             r, folding, dtype, inner.loops, inner.source, each * inner.neighbours, combine, table=(each, inner.neighbours)
         )
@@ -80,7 +83,7 @@ def _folded(
     fold of folds `table` says how many it folds, and how many neighbours each of these has.
     """
     f = _of_sequence(r, folding, dtype, over)
-    if not over and may_regroup(r):
+    if not over and regroups(r, folding, dtype):
         r.setting.regrouped[f] = combine
 
     def at(e: Expr, lane: Integer) -> Expr:
@@ -184,6 +187,15 @@ def combining(r: Reading, folding: str, dtype: str) -> Applicable:
 def _of_values(folding: str, dtype: str) -> str:
     """The op that combines two values of a fold."""
     return OF_TRUTHS.get(folding, folding) if dtype == "bool" else folding
+
+
+def regroups(r: Reading, op: str, dtype: str) -> bool:
+    """Truth of the order of a fold meaning nothing, or being left open by all that a rule's pattern is.
+
+    A fold of truths has no value where one of them has none, while And and Or may have one: it is no combination of these.
+    """
+    integers = exact(r, dtype) and "bool" not in r.rule.domains.get(dtype, (dtype,))
+    return (op in REGROUPING and integers) or may_regroup(r)
 
 
 def may_regroup(r: Reading) -> bool:
