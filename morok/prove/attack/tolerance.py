@@ -17,13 +17,18 @@ from morok.ir.uop import UOp
 
 
 def made(rule: CheckedRule) -> frozenset[Op]:
-    """The inexact ops of which a rule leaves an application: in its target, in a clause, in a part of its pattern that it names.
+    """The inexact ops of which a rule leaves an application: in its target, in a clause, in a part of its pattern that has a name
+    or is not the root, so that other nodes may use it.
 
     Of others only the pattern has one, which may be taken for any value within the tolerance: they are evaluated as they are.
     (That is said here apart from the prover's own reading, which is what is attacked.)
     """
+    root = rule.syntax.pattern
+    while isinstance(root, S.PBind):
+        root = root.inner
     left: list[S.Syntax] = [rule.syntax.target, *rule.syntax.clauses]
     left += [p.inner for p in S.walk(rule.syntax.pattern) if isinstance(p, S.PBind)]
+    left += [p for r in (root.options if isinstance(root, S.PAlternatives) else (root,)) for p in S.children(r)]
     names: set[str] = set()
     for at in S.walk(*left):
         if isinstance(at, S.ECall):

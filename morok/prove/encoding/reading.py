@@ -26,10 +26,10 @@ MOST_STEPS: Final = 1 << 11
 @once_a_rule
 def kept_ops(rule: CheckedRule) -> frozenset[str]:
     """The ops that a rule leaves applications of: in its target, in the nodes that clauses and contracts make, in the parts of
-    its pattern that any of these names.
+    its pattern that any of these names, and below the pattern's root, where other nodes of the graph may use them.
 
-    Where there is none, whatever the op's tolerance permits may be taken for the value of an application that goes away; `afn`
-    permits that everywhere.
+    The root itself goes away wherever it is used. Where no application is left, whatever the op's tolerance permits may be taken
+    for the value of one that goes away; `afn` permits that everywhere.
     """
     if "afn" in rule.syntax.assuming:
         return frozenset()
@@ -37,10 +37,18 @@ def kept_ops(rule: CheckedRule) -> frozenset[str]:
     after = (rule.syntax.target, *rule.syntax.clauses, *promised)
     names = {e.name for e in S.walk(*after) if isinstance(e, S.EName)}
     parts = [p.inner for p in S.walk(rule.syntax.pattern) if isinstance(p, S.PBind) and p.name in names]
+    parts += [below for root in _roots(rule.syntax.pattern) for below in S.children(root)]
     made = {e.op if isinstance(e, S.EStruct) else e.name for e in S.walk(*after) if isinstance(e, (S.ECall, S.EStruct))}
     matched = {op for p in S.walk(*parts) if isinstance(p, S.POp) for op in p.ops}
     matched |= {p.op for p in S.walk(*parts) if isinstance(p, S.PStruct)}
     return frozenset((made | matched) & rule.dialect.ops.keys())
+
+
+def _roots(pattern: S.Syntax) -> list[S.Syntax]:
+    """What a pattern matches the node itself by: each of its alternatives, without the names."""
+    if isinstance(pattern, S.PBind):
+        return _roots(pattern.inner)
+    return [r for o in pattern.options for r in _roots(o)] if isinstance(pattern, S.PAlternatives) else [pattern]
 
 
 class Reading(ABC):
