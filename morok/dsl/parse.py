@@ -10,34 +10,22 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from morok.dsl import syntax as S
-from morok.dsl.lexer import MAX_DEPTH, Comment, Tok, TokenLexer, Vocabulary, check_text, tokenize
+from morok.dsl.lexer import MAX_DEPTH, Comment, Tok, Vocabulary, check_text, tokenize
 from morok.dsl.reading import decode, read_bytes
 from morok.errors import MorokError, Place, RuleError, RuleLimitError, RuleSyntaxError
 
 MAX_ERRORS: Final = 100
-_STARTS: Final = ("file", "heads", "rules", "template_head", "group_head", "extern")
-
-
-@lru_cache(maxsize=1)
-def _lark() -> tuple[Any, Vocabulary]:
-    """The parser and its vocabulary, made on first use (importing lark and building the tables takes 0.15 s)."""
-    from lark import Lark
-
-    from morok.dsl.build import Builder
-
-    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    parser = Lark(grammar, parser="lalr", lexer=TokenLexer, start=list(_STARTS), maybe_placeholders=False, transformer=Builder())
-    return parser, Vocabulary.of(parser.terminals)
 
 
 def vocabulary() -> Vocabulary:
     """The words and signs of the grammar, for `lexer.tokenize`."""
-    return _lark()[1]
+    from morok.dsl.grammar import parser  # lazy: who loads rules that are compiled reads none
+
+    return parser()[1]
 
 
 class Parsed(NamedTuple):
@@ -191,10 +179,11 @@ class _Parser:
         from lark.exceptions import UnexpectedToken
 
         from morok.dsl.build import Mistake
+        from morok.dsl.grammar import parser
 
-        parser, _ = _lark()
+        made, _ = parser()
         try:
-            return parser.parse(tokens, start=start)
+            return made.parse(tokens, start=start)
         except UnexpectedToken as e:
             raise self._unexpected(e, tokens, start) from None
         except Mistake as e:
