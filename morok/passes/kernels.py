@@ -216,7 +216,6 @@ def _kernel(
     `opts`, if there are any.
     """
     node = nodes[0]
-    ranges = list(node.src[1:])
     assigns = node.src[0].op is Op.Assign
     if assigns:
         targets = [assigned(node)]
@@ -224,69 +223,14 @@ def _kernel(
     else:
         targets = [new_buffer(n.dtype, _extent(n)) for n in nodes]
         stores = [(_flat(n.src[1:], n.src[1:]), n.src[0]) for n in nodes]
-    slots: dict[UOp, UOp] = {target: _global(k, target) for k, target in enumerate(targets)}
-    sources: list[UOp] = list(targets)
-    numbered: dict[UOp, UOp] = {}
-    for r in ranges:
-        numbered[r] = UOp.range(r.src[0], len(numbered), AxisType.Loop, renumbered=True)
-    loops = list(numbered.values())
-    binds: list[UOp] = []
-    folds = False
-    rows = 0
-    done: dict[UOp, UOp] = dict(numbered)
-    for other in nodes[1:]:
-        done.update(zip(other.src[1:], loops, strict=True))
-
-    def slot(storage: UOp) -> UOp:
-        """The DefineGlobal of the buffer that an Index reads."""
-        holder = holders[storage] if storage.op is Op.Bufferize else storage
-        buffer = base(holder)
-        if buffer not in slots:
-            slots[buffer] = _global(len(slots), buffer)
-            sources.append(holder)
-        return slots[buffer]
-
-    stack = [u for store in reversed(stores) for u in store]
-    while stack:
-        u = stack[-1]
-        if u in done:
-            stack.pop()
-            continue
-        reads = u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE)
-        if reads and u.src[0] in nodes:  # what is stored here as well
-            if (value := u.src[0].src[0]) not in done:
-                stack.append(value)
-                continue
-            done[u] = done[value]
-            continue
-        waiting = [s for s in (u.src[1:] if reads else u.src) if s not in done]
-        if waiting:  # what a reduction runs over is numbered first, in the order of its axes
-            stack.extend(waiting if u.op is not Op.Reduce else waiting[:1] + waiting[:0:-1])
-            continue
-        stack.pop()
-        maker.origin = u.origin
-        if reads:
-            done[u] = _read(u, slot(u.src[0]), [done[s] for s in u.src[1:]])
-        elif u.op is Op.Range:
-            numbered[u] = done[u] = UOp.range(done[u.src[0]], len(numbered), u.field("axis"), renumbered=True)
-        elif u.op is Op.Bind:
-            binds.append(u)
-            done[u] = u.src[0]
-        elif u.op is Op.Bufferize:
-            done[u] = _row(u, [done[s] for s in u.src], rows)
-            rows += 1
-        elif u.op is Op.Index and u.src[0].op is Op.Bufferize:
-            done[u] = done[u.src[0]].index(_place(u.src[0], [done[s] for s in u.src[1:]]))
-        else:
-            folds = folds or u.op is Op.Reduce
-            src = tuple([done[s] for s in u.src])
-            done[u] = u if src == u.src else u.replace(src)
-
+    body = _Body(nodes, holders, targets)
+    body.compute([u for place, value in stores for u in (value, place)])
     maker.origin = node.origin
+    done, slots, sources = body.done, body.slots, body.sources
     bodies = [slots[target].index(done[place]).store(done[value]) for target, (place, value) in zip(targets, stores, strict=True)]
-    body = (bodies[0] if len(bodies) == 1 else UOp.new(Op.Group, tuple(bodies))).end(*loops)
-    name = _name("reduce" if folds else "map", list(numbered.values()))
-    ast = UOp.sink(body, info=KernelInfo(name, opts))
+    ends = (bodies[0] if len(bodies) == 1 else UOp.new(Op.Group, tuple(bodies))).end(*body.loops)
+    name = _name("reduce" if body.folds else "map", list(body.numbered.values()))
+    ast = UOp.sink(ends, info=KernelInfo(name, opts))
     inputs = sources[len(targets) :]
     if assigns:
         now = contents.get(targets[0], targets[0])
@@ -294,8 +238,83 @@ def _kernel(
     kernel = UOp.new(Op.Kernel, (ast, *sources), name)
     for s in inputs:
         readers.setdefault(s, []).append(kernel)
-    out.bindings[kernel] = binds
+    out.bindings[kernel] = body.binds
     return kernel, targets
+
+
+class _Body:
+    """The values that a kernel computes, by those of the graph: its buffers are DefineGlobals, its ranges numbered from 0.
+
+    nodes    the Bufferizes that it stores, over ranges of the same lengths, and `loops`, the ranges that they are over here
+    holders  for each Bufferize of other kernels the Buffer that holds it
+    slots    for each Buffer its DefineGlobal; `sources` are the Buffers by slot, under After edges
+    binds    the Bind nodes met; `folds`: whether a value is reduced; `rows`: how many local buffers there are
+    """
+
+    def __init__(self, nodes: Sequence[UOp], holders: Mapping[UOp, UOp], targets: Sequence[UOp]) -> None:
+        self.nodes = nodes
+        self.holders = holders
+        self.slots = {target: _global(k, target) for k, target in enumerate(targets)}
+        self.sources = list(targets)
+        ranges = enumerate(nodes[0].src[1:])
+        self.numbered = {r: UOp.range(r.src[0], k, AxisType.Loop, renumbered=True) for k, r in ranges}
+        self.loops = list(self.numbered.values())
+        self.binds: list[UOp] = []
+        self.folds = False
+        self.rows = 0
+        self.done = dict(self.numbered)
+        for other in nodes[1:]:
+            self.done.update(zip(other.src[1:], self.loops, strict=True))
+
+    def slot(self, storage: UOp) -> UOp:
+        """The DefineGlobal of the buffer that an Index reads."""
+        holder = self.holders[storage] if storage.op is Op.Bufferize else storage
+        buffer = base(holder)
+        if buffer not in self.slots:
+            self.slots[buffer] = _global(len(self.slots), buffer)
+            self.sources.append(holder)
+        return self.slots[buffer]
+
+    def compute(self, values: Sequence[UOp]) -> None:
+        """Fill in `done` for these values, one after the other, and all that they are made of."""
+        done = self.done
+        stack = list(reversed(values))
+        while stack:
+            u = stack[-1]
+            if u in done:
+                stack.pop()
+                continue
+            reads = u.op is Op.Index and (in_memory(u.src[0]) or u.src[0].op in STORAGE)
+            if reads and u.src[0] in self.nodes:  # what is stored here as well
+                if (value := u.src[0].src[0]) not in done:
+                    stack.append(value)
+                    continue
+                done[u] = done[value]
+                continue
+            waiting = [s for s in (u.src[1:] if reads else u.src) if s not in done]
+            if waiting:  # what a reduction runs over is numbered first, in the order of its axes
+                stack.extend(waiting if u.op is not Op.Reduce else waiting[:1] + waiting[:0:-1])
+                continue
+            stack.pop()
+            maker.origin = u.origin
+            done[u] = _read(u, self.slot(u.src[0]), [done[s] for s in u.src[1:]]) if reads else self.over(u)
+
+    def over(self, u: UOp) -> UOp:
+        """A node that reads no memory, over operands that are done."""
+        src = tuple([self.done[s] for s in u.src])
+        if u.op is Op.Range:
+            self.numbered[u] = UOp.range(src[0], len(self.numbered), u.field("axis"), renumbered=True)
+            return self.numbered[u]
+        if u.op is Op.Bind:
+            self.binds.append(u)
+            return u.src[0]
+        if u.op is Op.Bufferize:
+            self.rows += 1
+            return _row(u, list(src), self.rows - 1)
+        if u.op is Op.Index and u.src[0].op is Op.Bufferize:
+            return src[0].index(_place(u.src[0], list(src[1:])))
+        self.folds = self.folds or u.op is Op.Reduce
+        return u if src == u.src else u.replace(src)
 
 
 def _row(node: UOp, operands: list[UOp], number: int) -> UOp:
