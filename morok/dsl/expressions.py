@@ -92,32 +92,8 @@ class Expressions(ValueExpressions):
         info = self.r.op(e.name, e)
         result = self.types.fresh()
         slots: dict[str, list[T]] = {}
-        pending = list(e.args)
-        given_dtype: S.Expr | None = None
         many = any(o.many for o in info.operands)
-        fields_given: list[S.Expr] = []
-        if not many:
-            plain = list(info.operands)
-            operands, rest = pending[: len(plain)], pending[len(plain) :]
-            if len(operands) < sum(not o.optional for o in plain):
-                self.r.fail(f"{info.name} has too few operands", e, ", ".join(o.name for o in plain))
-            wanted = list(info.required)
-            fields_given, rest = rest[: len(wanted)], rest[len(wanted) :]
-            if rest and self.r.gives_dtype(info):
-                given_dtype = rest.pop(0)
-            if rest:
-                self.r.fail(f"{info.name} has too many arguments", rest[0])
-            if wanted and len(fields_given) < len(wanted):
-                self.r.fail(f"{info.name} has more fields: {', '.join(wanted[len(fields_given) :])}", e)
-        else:
-            operands = pending
-            wanted = list(info.required)
-            if wanted:
-                self.r.fail(
-                    f"{info.name} needs {', '.join(wanted)}",
-                    e,
-                    hint=f"by name: {info.name} {{ {', '.join(f'{o.name}: ..' for o in info.operands)}, {wanted[0]}: .. }}",
-                )
+        operands, fields_given, given_dtype = self._arguments(info, e)
         made_operands: list[S.Expr] = []
         singles = [o for o in info.operands if not o.many]
         least = len([o for o in info.operands if not (o.many or o.optional)])
@@ -146,11 +122,34 @@ class Expressions(ValueExpressions):
         if not fields_given:
             return replace(e, args=(*made_operands, *extra)), result
         fields: list[tuple[str, S.Expr]] = [(o.name, a) for o, a in zip(info.operands, made_operands, strict=False)]
-        fields += [(f, self._static(info, f, a)) for f, a in zip(wanted, fields_given, strict=True)]
+        fields += [(f, self._static(info, f, a)) for f, a in zip(info.required, fields_given, strict=True)]
         if extra:
             fields.append(("dtype", extra[0]))
             self._lanes_said(extra[0], e, result)
         return S.EStruct(e.name, tuple(fields), span=e.span), result
+
+    def _arguments(self, info: OpInfo, e: S.ECall) -> tuple[list[S.Expr], list[S.Expr], S.Expr | None]:
+        """The arguments of an op: its operands, its static fields, and its dtype, if that is given."""
+        wanted = info.required
+        if any(o.many for o in info.operands):
+            if wanted:
+                self.r.fail(
+                    f"{info.name} needs {', '.join(wanted)}",
+                    e,
+                    hint=f"by name: {info.name} {{ {', '.join(f'{o.name}: ..' for o in info.operands)}, {wanted[0]}: .. }}",
+                )
+            return list(e.args), [], None
+        plain = info.operands
+        operands, rest = list(e.args[: len(plain)]), list(e.args[len(plain) :])
+        if len(operands) < sum(not o.optional for o in plain):
+            self.r.fail(f"{info.name} has too few operands", e, ", ".join(o.name for o in plain))
+        fields, rest = rest[: len(wanted)], rest[len(wanted) :]
+        dtype = rest.pop(0) if rest and self.r.gives_dtype(info) else None
+        if rest:
+            self.r.fail(f"{info.name} has too many arguments", rest[0])
+        if len(fields) < len(wanted):
+            self.r.fail(f"{info.name} has more fields: {', '.join(wanted[len(fields) :])}", e)
+        return operands, fields, dtype
 
     def _result_lanes(
         self, info: OpInfo, slots: dict[str, list[T]], operands: list[S.Expr], fields: list[S.Expr], result: T

@@ -115,70 +115,82 @@ def _attach(file: S.File, tokens: list[Tok], comments: list[Comment], text: str)
 
 def _anchors(file: S.File, tokens: list[Tok]) -> Iterator[tuple[int, int, Key]]:
     """(line, column, part) of everything that is printed on lines of its own."""
-    strings = [(t.line, t.column) for t in tokens if t.type == "STRING"]
-    braces = [(t.line, t.column) for t in tokens if t.type == "RBRACE"]
-    starts = {(t.line, t.column): i for i, t in enumerate(tokens)}
+    for t in tokens:
+        if t.type in ("DIALECT", "HELPERS"):
+            yield t.line, t.column, (0, t.value)
+    spots = _Spots(file, tokens)
+    for e in file.externs:
+        yield from spots.extern(e)
+    for g in file.groups:
+        yield *spots.keyword(g), (id(g), "head")
+        for i in g.items:
+            yield from spots.rule(i) if isinstance(i, S.Rule) else spots.template(i)
 
-    def before(node: S.Syntax) -> tuple[int, int]:
+
+Spot = tuple[int, int]  # line, column
+
+
+def _spot(node: S.Syntax) -> Spot:
+    return node.span.line, node.span.column
+
+
+class _Spots:
+    """Where the parts of a file stand among its tokens.
+
+    ends  where an extern, a group, a template or a rule begins, and what is before it ends
+    """
+
+    def __init__(self, file: S.File, tokens: list[Tok]) -> None:
+        self.tokens = tokens
+        self.strings = [(t.line, t.column) for t in tokens if t.type == "STRING"]
+        self.braces = [(t.line, t.column) for t in tokens if t.type == "RBRACE"]
+        self.starts = {(t.line, t.column): i for i, t in enumerate(tokens)}
+        ends = [self.keyword(e) for e in (*file.externs, *file.groups)]
+        for i in (item for g in file.groups for item in g.items):
+            ends += [self.keyword(i), *map(_spot, i.rules)] if isinstance(i, S.Template) else [_spot(i)]
+        self.ends = sorted([*ends, (len(tokens) and tokens[-1].end_line + 1, 0)])
+
+    def keyword(self, node: S.Syntax) -> Spot:
         """The keyword in front of the name at which the node's span begins."""
-        t = tokens[starts[(node.span.line, node.span.column)] - 1]
+        t = self.tokens[self.starts[_spot(node)] - 1]
         return t.line, t.column
 
-    head = [t for t in tokens if t.type in ("DIALECT", "HELPERS")]
-    for t in head:
-        yield t.line, t.column, (0, t.value)
-    ends: list[tuple[int, int]] = []
-    for e in file.externs:
-        ends.append(before(e))
-    for g in file.groups:
-        ends.append(before(g))
-        for i in g.items:
-            ends += (
-                [before(i), *((r.span.line, r.span.column) for r in i.rules)]
-                if isinstance(i, S.Template)
-                else [(i.span.line, i.span.column)]
-            )
-    ends = sorted([*ends, (len(tokens) and tokens[-1].end_line + 1, 0)])
+    def within(self, spots: list[Spot], begin: Spot, part: Spot) -> list[Spot]:
+        """Those of the spots that stand behind `begin`, before the end of what `part` is in."""
+        end = self.ends[bisect_right(self.ends, part)]
+        return [s for s in spots if begin < s < end]
 
-    def next_after(place: tuple[int, int]) -> tuple[int, int]:
-        return ends[bisect_right(ends, place)]
+    def extern(self, e: S.Extern) -> Iterator[tuple[int, int, Key]]:
+        place = self.keyword(e)
+        yield *place, (id(e), "head")
+        for n, c in enumerate((*e.requires, *e.ensures)):
+            yield *_spot(c), (id(e), f"contract {n}")
+        docs = self.within(self.strings, place, place)
+        if docs and e.doc:
+            yield *docs[0], (id(e), "doc")
 
-    def rule(r: S.Rule) -> Iterator[tuple[int, int, Key]]:
-        place = (r.span.line, r.span.column)
-        yield *place, (id(r), "head")
+    def rule(self, r: S.Rule) -> Iterator[tuple[int, int, Key]]:
+        yield *_spot(r), (id(r), "head")
         for n, c in enumerate(r.clauses):
             if not (n and isinstance(c, S.Let) and isinstance(r.clauses[n - 1], S.Let)):
-                yield c.span.line, c.span.column, (id(r), f"clause {n}")
-        target = r.target.span if r.target.span != S.NOWHERE else r.span
-        yield target.line, target.column, (id(r), "target")
-        docs = [s for s in strings if (target.line, target.column) < s < next_after(place)]
+                yield *_spot(c), (id(r), f"clause {n}")
+        target = _spot(r.target if r.target.span != S.NOWHERE else r)
+        yield *target, (id(r), "target")
+        docs = self.within(self.strings, target, _spot(r))
         if docs and r.doc:
             yield *docs[0], (id(r), "doc")
         for n, e in enumerate(r.examples):
-            yield e.span.line, e.span.column, (id(r), f"example {n}")
+            yield *_spot(e), (id(r), f"example {n}")
 
-    for e in file.externs:
-        place = before(e)
-        yield *place, (id(e), "head")
-        for n, c in enumerate((*e.requires, *e.ensures)):
-            yield c.span.line, c.span.column, (id(e), f"contract {n}")
-        docs = [s for s in strings if place < s < next_after(place)]
-        if docs and e.doc:
-            yield *docs[0], (id(e), "doc")
-    for g in file.groups:
-        yield *before(g), (id(g), "head")
-        for i in g.items:
-            if isinstance(i, S.Rule):
-                yield from rule(i)
-                continue
-            place = before(i)
-            yield *place, (id(i), "head")
-            for r in i.rules:
-                yield from rule(r)
-            last = (i.rules[-1].span.line, i.rules[-1].span.column) if i.rules else place
-            closing = [b for b in braces if last < b < next_after(last)]
-            if closing:
-                yield *closing[-1], (id(i), "close")
+    def template(self, t: S.Template) -> Iterator[tuple[int, int, Key]]:
+        place = self.keyword(t)
+        yield *place, (id(t), "head")
+        for r in t.rules:
+            yield from self.rule(r)
+        last = _spot(t.rules[-1]) if t.rules else place
+        closing = self.within(self.braces, last, last)
+        if closing:
+            yield *closing[-1], (id(t), "close")
 
 
 # Printing

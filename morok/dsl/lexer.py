@@ -170,69 +170,69 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
     tokens: list[Tok] = []
     comments: list[Comment] = []
     words, signs, scan = vocabulary.words, vocabulary.signs, vocabulary.scanner.match
-    append = tokens.append
     line, line_start, first, depth, pos = 1, 0, True, 0, 0
     size = len(text)
     while pos < size:
         m = scan(text, pos)
         assert m is not None, "the last alternative takes any character"
-        kind = m.lastgroup
+        kind, start, pos = m.lastgroup, pos, m.end()
+        assert kind is not None
         if kind == "SPACE":
-            pos = m.end()
             continue
         if kind == "LINE":
-            pos = m.end()
             line, line_start, first = line + 1, pos, True
             continue
         value = m.group()
+        column = start - line_start + 1
         if kind == "COMMENT":
-            comments.append(Comment(value, line, pos - line_start + 1, first))
-            pos = m.end()
+            comments.append(Comment(value, line, column, first))
             continue
         if kind == "NAME":
             kind = words.get(value, "NAME")
         elif kind == "SIGN":
             kind = signs[value]
-            if value in _OPEN:
-                depth += 1
-                if depth > MAX_DEPTH:
-                    raise RuleLimitError(
-                        f"brackets are nested more than {MAX_DEPTH} deep",
-                        place=Place(file, line, pos - line_start + 1),
-                        expected=f"at most {MAX_DEPTH} levels",
-                        hint="is a bracket never closed? Otherwise name parts of the rule with `let`",
-                    )
-            elif value in ")]}":
-                depth = max(depth - 1, 0)
-            elif value in ("~>", "=>"):
-                depth = 0  # an arrow stands in no bracket: one that is still open was forgotten
+            depth = _depth(value, depth)
+            if depth > MAX_DEPTH:
+                raise RuleLimitError(
+                    f"brackets are nested more than {MAX_DEPTH} deep",
+                    place=Place(file, line, column),
+                    expected=f"at most {MAX_DEPTH} levels",
+                    hint="is a bracket never closed? Otherwise name parts of the rule with `let`",
+                )
         elif kind in ("INTEGER", "FLOAT") and len(value) > MAX_DIGITS:
             raise RuleLimitError(
-                f"a number of {len(value):,} digits",
-                place=Place(file, line, pos - line_start + 1),
-                expected=f"at most {MAX_DIGITS}",
+                f"a number of {len(value):,} digits", place=Place(file, line, column), expected=f"at most {MAX_DIGITS}"
             )
-        assert kind is not None
-        token = Tok(kind, value, file, line, pos - line_start + 1, pos, first)
+        token = Tok(kind, value, file, line, column, start, first)
         first = False
+        tokens.append(token)
         if value == "example":
-            line_text = text[line_start:pos]
-            indent = len(line_text) - len(line_text.lstrip())
-            end, whole = _example_end(text, m.end(), indent)
-            token.type = "EXAMPLE" if whole else "BAD_EXAMPLE"
-            token.value = text[m.end() : end]
-            token.end_pos = end
-            newlines = text.count("\n", pos, end)
-            if newlines:
-                line += newlines
-                line_start = text.rfind("\n", pos, end) + 1
-            token.end_line, token.end_column = line, end - line_start + 1
-            append(token)
-            pos = end
-            continue
-        append(token)
-        pos = m.end()
+            pos = _take_example(token, text, line_start)
+            if token.end_line > line:
+                line, line_start = token.end_line, text.rfind("\n", start, pos) + 1
     return tokens, comments
+
+
+def _depth(sign: str, depth: int) -> int:
+    """How many brackets are open behind a sign, of those that were before it."""
+    if sign in _OPEN:
+        return depth + 1
+    if sign in ")]}":
+        return max(depth - 1, 0)
+    return 0 if sign in ("~>", "=>") else depth  # an arrow stands in no bracket: one that is still open was forgotten
+
+
+def _take_example(token: Tok, text: str, line_start: int) -> int:
+    """The position behind an example, whose text becomes that of the token `example` that begins it, in this line."""
+    start, begin = token.start_pos, token.end_pos
+    before = text[line_start:start]
+    end, whole = _example_end(text, begin, len(before) - len(before.lstrip()))
+    token.type = "EXAMPLE" if whole else "BAD_EXAMPLE"
+    token.value = text[begin:end]
+    token.end_pos = end
+    token.end_line += text.count("\n", start, end)
+    token.end_column = end - max(line_start, text.rfind("\n", start, end) + 1) + 1
+    return end
 
 
 __all__ = ["MAX_DEPTH", "Comment", "Tok", "TokenLexer", "Vocabulary", "check_text", "tokenize"]
