@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from morok.arguments import flag, function, several, text, whole
@@ -18,7 +18,9 @@ from morok.marks import trusting
 from morok.memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
 from morok.prove.answers import DEFAULT_BUDGET
+from morok.prove.contract_state import Tested
 from morok.prove.limits import Limits
+from morok.prove.page import Record
 from morok.prove.verdict import Verdict, exit_status
 from morok.rewrite import folders
 from morok.rewrite.files import RuleFile
@@ -45,6 +47,218 @@ def packed_files(paths: Iterable[Source]) -> list[tuple[Path, str]]:
             raise UsageError(f"{p} {what}", expected="a .rules file or a folder of them")
         found += [(f, folders.pack_of(p)) for f in below]
     return found
+
+
+@dataclass(slots=True)
+class _Effort:
+    """How much work may be done: the arguments of `prove`, checked."""
+
+    budget: int | None
+    jobs: int | None
+    rule_limit: float | None
+    time_limit: float | None
+
+    def __post_init__(self) -> None:
+        self.budget = None if self.budget is None else whole(self.budget, "the budget", 0)
+        self.jobs = None if self.jobs is None else whole(self.jobs, "the number of jobs", 0)
+
+    @property
+    def units(self) -> int:
+        return self.budget or DEFAULT_BUDGET
+
+
+@dataclass(slots=True)
+class _Ledgers:
+    """Which records are believed, and which are made: the arguments of `prove`, checked."""
+
+    use_cache: bool
+    write: bool
+    trust_ledger: bool
+    remember: bool
+    frozen: bool
+
+    def __post_init__(self) -> None:
+        self.use_cache = flag(self.use_cache, "use_cache")
+        self.write = flag(self.write, "write")
+        self.trust_ledger = flag(self.trust_ledger, "trust_ledger")
+
+
+@dataclass(slots=True)
+class _Hearers:
+    """The functions that are called as things are found: the arguments of `prove`, checked."""
+
+    done: Callable[[Verdict], None] | None
+    total: Callable[[int], None] | None
+    mistakes: Callable[[MorokError], None] | None
+    differs: Callable[[str], None] | None
+    notes: Callable[[str], None] | None
+
+    def __post_init__(self) -> None:
+        for name in ("done", "total", "mistakes", "differs", "notes"):
+            if (hears := getattr(self, name)) is not None:
+                function(hears, name)
+
+
+class _Proving:
+    """One call of `prove`, step by step.
+
+    verdicts  what is found, recorded ones first; `fresh` are those that no ledger had
+    pending   the rules that are still to be judged, in the order of their verdicts
+    contents  the bytes of each file: what is parsed, proved and recorded are these
+    broken    the files with mistakes
+    called    the modules of helpers that keep their contracts: proofs may call them
+    contract_of  the state of the contracts that each rule relies on, by file and name
+    """
+
+    def __init__(
+        self, effort: _Effort, ledgers: _Ledgers, hearers: _Hearers, only: str | None, smt2: Path | None, contracts: bool
+    ) -> None:
+        self.effort = effort
+        self.ledgers = ledgers
+        self.hearers = hearers
+        self.only = only
+        self.smt2 = smt2
+        self.contracts = contracts
+        self.verdicts: list[Verdict] = []
+        self.fresh: list[Verdict] = []
+        self.pending: list[CheckedRule] = []
+        self.contents: dict[str, bytes] = {}
+        self.broken: set[str] = set()
+        self.called: list[str] = []
+        self.contract_of: dict[tuple[str, str], Tested | None] = {}
+
+    def read(self, items: Sequence[CheckedRule | Path]) -> None:
+        """Take the rules, and the files, whose rules are pending unless the ledger knows the file as it is."""
+        self.pending += [i for i in items if isinstance(i, CheckedRule)]
+        for file, pack in packed_files(i for i in items if not isinstance(i, CheckedRule)):
+            if str(file) not in self.contents:
+                self.contents[str(file)] = read_bytes(file)
+            loaded = RuleFile(file, self.contents[str(file)], pack)
+            known = self._unchanged(loaded)
+            if known is None:
+                self._read_rules(loaded)
+            else:
+                named = [(r, r.name.removeprefix(f"{pack}.")) for g in loaded.index.groups for r in g.rules]
+                self.verdicts += [
+                    Verdict.recorded(known[own], r.name, str(file), r.line) for r, own in named if _wanted(self.only, r.name, own)
+                ]
+        if self.only is None:
+            self.contents = {f: c for f, c in self.contents.items() if f not in self.broken}
+        else:  # a page forgets no rule that was not asked for
+            self.contents = {}
+            self.pending = [r for r in self.pending if _wanted(self.only, r.name, r.own)]
+
+    def _unchanged(self, file: RuleFile) -> Mapping[str, Record] | None:
+        """The records of a file that the ledger knows as it is; None where it does not, or where its rules are to be judged anew:
+        contracts of their helpers may have to be tested.
+        """
+        if not self.ledgers.use_cache or self.ledgers.write or self.smt2 is not None or self.ledgers.frozen:
+            return None
+        known = ledger.unchanged(file.path, file.content, self.ledgers.trust_ledger)
+        calling = known is not None and not folders.is_built_in(file.path) and any(r.helpers for r in known.values())
+        return None if calling else known
+
+    def _read_rules(self, file: RuleFile) -> None:
+        """Take a file's rules, and what is wrong with it."""
+        mistakes, notes = self.hearers.mistakes, self.hearers.notes
+        mine, wrong = _rules_of(file, mistakes is not None)
+        self.pending += mine
+        if mistakes is None and wrong:
+            named = ((v, v.name.removeprefix(f"{file.pack}.")) for v in _misdeclared(file, wrong))
+            self.verdicts += [v for v, own in named if _wanted(self.only, v.name, own)]
+        if notes is not None and self.ledgers.use_cache:
+            for line in ledger.outdated(file.path, self.ledgers.trust_ledger or self.ledgers.write):
+                notes(line)
+        if wrong:
+            self.broken.add(str(file.path))
+        if mistakes is not None:
+            for error in wrong:
+                mistakes(error)
+
+    def test_contracts(self, trust_helpers: bool) -> None:
+        """Test the contracts of the pending rules' helpers, as far as their modules may be called."""
+        tested = promises.of_rules(self.pending, trust_helpers) if self.contracts else {}
+        for rule in self.pending:
+            found = self.contract_of[rule.file, rule.name] = tested.get(id(rule))
+            if trust_helpers and found is not None and found.state == "tested":
+                self.called.append(str(rule.helpers))
+
+    def _with_contracts(self, v: Verdict) -> Verdict:
+        return v.with_contracts(self.contract_of.get((v.file, v.name))) if self.contracts else v
+
+    def _tell(self, v: Verdict) -> None:
+        if self.hearers.done is not None:
+            self.hearers.done(self._with_contracts(v))
+
+    def judge(self) -> None:
+        """Give every pending rule its verdict."""
+        if self.hearers.total is not None:
+            self.hearers.total(len(self.verdicts) + len(self.pending))
+        for verdict in self.verdicts:
+            self._tell(verdict)
+        if self.ledgers.frozen:
+            self.verdicts += _frozen(self.pending, self._tell)
+            return
+        limits = Limits.of(self.effort.rule_limit, self.effort.time_limit)
+        # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
+        measured = [r for r in self.pending if r.syntax.within is not None]
+        proved = [r for r in self.pending if r.syntax.within is None]
+        if not (measured and self.ledgers.write) or all(map(_admitted, proved)):
+            self._judge(self.pending, limits)
+            return
+        self._judge(proved, limits)
+        late = {r.file for r in measured}
+        self._record([r for r in self.pending if r.file not in late])
+        self._judge(measured, limits)
+
+    def _judge(self, rules: Sequence[CheckedRule], limits: Limits) -> None:
+        """Give these rules their verdicts: recorded ones where they may be believed, and others by the solver."""
+        ledgers, units = self.ledgers, self.effort.units
+        todo: list[CheckedRule] = []
+        for rule in rules:
+            believed = ledgers.use_cache and self.smt2 is None
+            found = _known(rule, units, ledgers.trust_ledger, ledgers.write) if believed else None
+            if found is None:
+                todo.append(rule)
+            else:
+                self.verdicts.append(found)
+                self._tell(found)
+        if not todo:
+            return
+        from morok.prove.workers import prove_all
+
+        meant = {(r.file, r.name): r for r in todo}
+
+        def heard(v: Verdict) -> None:
+            rule = meant[v.file, v.name]
+            if not v.digest and rule.syntax.within is None:
+                v = replace(v, digest=ledger.rule_digest(rule))
+                found_earlier.save(v, v.digest, units)
+            self.verdicts.append(v)
+            self.fresh.append(v)
+            self._tell(v)
+
+        keep = ledgers.write or self.smt2 is not None or self.hearers.differs is not None
+        with trusting(self.called):
+            prove_all(todo, units, self.effort.jobs or default_jobs(), keep, heard, limits)
+
+    def record(self) -> None:
+        """Write what was asked for: obligations, differences from the ledger, the ledger."""
+        if self.smt2 is not None and self.fresh:
+            obligation_store.write(self.smt2, self.fresh)
+        if self.hearers.differs is not None:
+            compare_with_ledger(self.pending, self.verdicts, self.hearers.differs, self.hearers.notes or self.hearers.differs)
+        if (self.ledgers.write or self.ledgers.remember) and self.pending:
+            self._record(self.pending)
+
+    def _record(self, rules: Sequence[CheckedRule]) -> None:
+        record_verdicts(rules, self.verdicts, self.ledgers.write, self.ledgers.remember, self.contents)
+
+    def in_order(self) -> list[Verdict]:
+        """The verdicts in the order of the rules, those first that needed no judging."""
+        verdicts = [self._with_contracts(v) for v in self.verdicts]
+        order = {r.name: i for i, r in enumerate(self.pending)}
+        return sorted(verdicts, key=lambda v: order.get(v.name, -1)) if self.pending else verdicts
 
 
 @needs_memory("prove rules")
@@ -94,111 +308,16 @@ def prove(
     Without `mistakes` raises RuleError with every mistake if a file cannot be checked.
     """
     items = [folders.rules_folder()] if what is None else _items(what)
-    budget = None if budget is None else whole(budget, "the budget", 0)
-    jobs = None if jobs is None else whole(jobs, "the number of jobs", 0)
-    use_cache, write, trust_ledger = flag(use_cache, "use_cache"), flag(write, "write"), flag(trust_ledger, "trust_ledger")
-    trust_helpers = flag(trust_helpers, "trust_helpers")
-    only = None if only is None else text(only, "only")
-    for hears, name in ((done, "done"), (total, "total"), (mistakes, "mistakes"), (differs, "differs"), (notes, "notes")):
-        if hears is not None:
-            function(hears, name)
+    effort = _Effort(budget, jobs, rule_limit, time_limit)
+    ledgers = _Ledgers(use_cache, write, trust_ledger, remember, frozen)
+    hearers = _Hearers(done, total, mistakes, differs, notes)
     folder = None if smt2 is None else path_of(smt2, "the folder of smt2")
-    rules = [i for i in items if isinstance(i, CheckedRule)]
-    files = packed_files(i for i in items if not isinstance(i, CheckedRule))
-    verdicts: list[Verdict] = []
-    pending: list[CheckedRule] = list(rules)
-    contents: dict[str, bytes] = {}  # read once: what is parsed, proved and recorded are these bytes
-    broken: set[str] = set()
-    for file, pack in files:
-        if str(file) not in contents:
-            contents[str(file)] = read_bytes(file)
-        content = contents[str(file)]
-        loaded = RuleFile(file, content, pack)
-        looked = use_cache and not write and smt2 is None and not frozen
-        known = ledger.unchanged(file, content, trust_ledger) if looked else None
-        calling = known is not None and not folders.is_built_in(file) and any(r.helpers for r in known.values())
-        if known is not None and not calling:
-            named = [(r, r.name.removeprefix(f"{pack}.")) for g in loaded.index.groups for r in g.rules]
-            verdicts += [
-                Verdict.recorded(known[own], r.name, str(file), r.line) for r, own in named if _wanted(only, r.name, own)
-            ]
-            continue
-        mine, wrong = _rules_of(loaded, mistakes is not None)
-        pending.extend(mine)
-        if mistakes is None and wrong:
-            broken.add(str(file))
-            verdicts += [v for v in _misdeclared(loaded, wrong) if _wanted(only, v.name, v.name.removeprefix(f"{pack}."))]
-        if notes is not None and use_cache:
-            for line in ledger.outdated(file, trust_ledger or write):
-                notes(line)
-        if mistakes is not None and wrong:
-            broken.add(str(file))
-            for error in wrong:
-                mistakes(error)
-    contents = {} if only is not None else {f: c for f, c in contents.items() if f not in broken}
-    if only is not None:
-        pending = [r for r in pending if _wanted(only, r.name, r.own)]
-    tested = promises.of_rules(pending, trust_helpers) if contracts else {}
-    # what keeps its contract is called where a rule is tried
-    called = [str(r.helpers) for r in pending if trust_helpers and (t := tested.get(id(r))) is not None and t.state == "tested"]
-    contract_of = {(r.file, r.name): tested.get(id(r)) for r in pending}
-
-    def tell(v: Verdict) -> None:
-        if done is not None:
-            done(v.with_contracts(contract_of.get((v.file, v.name))) if contracts else v)
-
-    if total is not None:
-        total(len(verdicts) + len(pending))
-    for verdict in verdicts:
-        tell(verdict)
-    if frozen:
-        verdicts += _frozen(pending, tell)
-    fresh: list[Verdict] = []
-    units = budget or DEFAULT_BUDGET
-    limits = Limits.of(rule_limit, time_limit)
-    # what is measured runs through the pipeline, which asks the ledger about the rules that are proved
-    measured = [r for r in pending if r.syntax.within is not None]
-    proved = [r for r in pending if r.syntax.within is None]
-    waits = bool(measured) and write and not all(map(_admitted, proved))
-    late = {r.file for r in measured}
-    meant = {(r.file, r.name): r for r in pending}
-
-    def heard(v: Verdict) -> None:
-        rule = meant[v.file, v.name]
-        if not v.digest and rule.syntax.within is None:
-            v = replace(v, digest=ledger.rule_digest(rule))
-            found_earlier.save(v, v.digest, units)
-        verdicts.append(v)
-        fresh.append(v)
-        tell(v)
-
-    for batch in () if frozen else (proved, measured) if waits else (pending,):
-        todo: list[CheckedRule] = []
-        for rule in batch:
-            found = _known(rule, units, trust_ledger, write) if use_cache and smt2 is None else None
-            if found is None:
-                todo.append(rule)
-            else:
-                verdicts.append(found)
-                tell(found)
-        if todo:
-            from morok.prove.workers import prove_all
-
-            keep = write or smt2 is not None or differs is not None
-            with trusting(called):
-                prove_all(todo, units, jobs or default_jobs(), keep, heard, limits)
-        if waits and batch is proved:
-            record_verdicts([r for r in pending if r.file not in late], verdicts, write, remember, contents)
-    if folder is not None and fresh:
-        obligation_store.write(folder, fresh)
-    if differs is not None:
-        compare_with_ledger(pending, verdicts, differs, notes or differs)
-    if (write or remember) and pending:
-        record_verdicts(pending, verdicts, write, remember, contents)
-    if contracts:
-        verdicts = [v.with_contracts(contract_of.get((v.file, v.name))) for v in verdicts]
-    order = {r.name: i for i, r in enumerate(pending)}
-    return sorted(verdicts, key=lambda v: order.get(v.name, -1)) if pending else verdicts
+    proving = _Proving(effort, ledgers, hearers, None if only is None else text(only, "only"), folder, contracts)
+    proving.read(items)
+    proving.test_contracts(flag(trust_helpers, "trust_helpers"))
+    proving.judge()
+    proving.record()
+    return proving.in_order()
 
 
 def _rules_of(file: RuleFile, partly: bool) -> tuple[list[CheckedRule], list[MorokError]]:
