@@ -81,34 +81,74 @@ def in_processes(
             yield task, died(task, why) if why else work(task)
         return
     with deferred:  # an interrupt ends the workers, all of them
-        yield from _in_workers(tasks, work, died, jobs, together, limits, stay)
+        yield from _Workers(tasks, work, died, jobs, together, limits, stay).answers()
 
 
-def _in_workers(
-    tasks: deque[T],
-    work: Callable[[T], R],
-    died: Callable[[T, str], R],
-    jobs: int,
-    together: Container[T],
-    limits: Limits,
-    stay: bool,
-) -> Iterator[tuple[T, R]]:
-    context = multiprocessing.get_context("fork")
-    froze = not gc.get_freeze_count()
-    if froze:
-        gc.freeze()  # what there is now is shared by every process, and not copied by collections
+class _Workers(Generic[T, R]):
+    """The processes that do tasks, at most so many at a time.
 
-    workers: list[_Worker[T]] = []
-    ended: list[Any] = []
-    most = max(jobs, 1)
+    workers  those with a task; `ended` are those that have ended, and may still have to be joined
+    most     how many there can be: fewer than asked for where the system gives no more
+    """
 
-    def start(task: T) -> bool:
-        """True if the system gives a process for this task."""
+    def __init__(
+        self,
+        tasks: deque[T],
+        work: Callable[[T], R],
+        died: Callable[[T, str], R],
+        jobs: int,
+        together: Container[T],
+        limits: Limits,
+        stay: bool,
+    ) -> None:
+        self.tasks = tasks
+        self.work = work
+        self.died = died
+        self.together = together
+        self.limits = limits
+        self.stay = stay
+        self.context = multiprocessing.get_context("fork")
+        self.workers: list[_Worker[T]] = []
+        self.ended: list[Any] = []
+        self.most = max(jobs, 1)
+
+    def answers(self) -> Iterator[tuple[T, R]]:
+        froze = not gc.get_freeze_count()
+        if froze:
+            gc.freeze()  # what there is now is shared by every process, and not copied by collections
+        try:
+            while self.tasks or self.workers:
+                while self.tasks and (why := self.limits.reached(time.monotonic())):
+                    task = self.tasks.popleft()
+                    yield task, self.died(task, why)
+                self.fill()
+                if self.workers:
+                    yield from self.answered()
+                elif self.tasks:  # there can be none at all
+                    task = self.tasks.popleft()
+                    check()
+                    yield task, self.work(task)
+        finally:
+            for process in [*self.ended, *map(_ended, self.workers)]:
+                process.join()
+            if froze:
+                gc.unfreeze()
+
+    def fill(self) -> None:
+        """Start as many processes as there may be, and as there are tasks for."""
+        while self.tasks and len(self.workers) < self.most:
+            if not self.start():
+                self.most = len(self.workers)
+
+    def start(self) -> bool:
+        """True if the system gives a process for the next task."""
         if not _descriptors():
             return False
-        here, there = context.Pipe()
-        others = [here, *(w.pipe for w in workers)]
-        process = context.Process(target=_serve, args=(there, others, work, task), daemon=True)
+        task = self.following(None)
+        assert task is not None
+        here, there = self.context.Pipe()
+        others = [here, *(w.pipe for w in self.workers)]
+        process = self.context.Process(target=_serve, args=(there, others, self.work, task), daemon=True)
         try:
             process.start()
         except OSError:
@@ -116,69 +156,43 @@ def _in_workers(
             return False
         finally:
             there.close()
-        workers.append(_Worker(process, here, task, time.monotonic(), task in together))
+        self.workers.append(_Worker(process, here, task, time.monotonic(), task in self.together))
+        self.tasks.remove(task)
         return True
 
-    def following(worker: _Worker[T] | None) -> T | None:
+    def following(self, worker: _Worker[T] | None) -> T | None:
         """The next task for a process, or for a new one; None if it has none."""
-        if worker is not None and not stay:
-            return next((t for t in tasks if t in together), None) if worker.shares else None
-        shared = any(w.shares for w in workers if w is not worker)
-        return next((t for t in tasks if not (shared and t in together)), tasks[0] if tasks else None)
+        if worker is not None and not self.stay:
+            return next((t for t in self.tasks if t in self.together), None) if worker.shares else None
+        shared = any(w.shares for w in self.workers if w is not worker)
+        return next((t for t in self.tasks if not (shared and t in self.together)), self.tasks[0] if self.tasks else None)
 
-    def start_next() -> bool:
-        task = following(None)
-        assert task is not None
-        started = start(task)
-        if started:
-            tasks.remove(task)
-        return started
-
-    try:
-        while tasks or workers:
-            while tasks and (why := limits.reached(time.monotonic())):
-                task = tasks.popleft()
-                yield task, died(task, why)
-            if not tasks and not workers:
-                return
-            while tasks and len(workers) < most:
-                if not start_next():
-                    most = len(workers)
-            if not workers:  # there can be none at all
-                task = tasks.popleft()
-                check()
-                yield task, work(task)
+    def answered(self) -> Iterator[tuple[T, R]]:
+        """The answers that come within PATIENCE, of processes that get their next tasks, or end."""
+        ready = wait([w.pipe for w in self.workers], timeout=PATIENCE)
+        check()
+        for w in list(self.workers):
+            task, answered = w.task, False
+            if w.pipe in ready:
+                try:
+                    answer = w.pipe.recv()
+                    answered = True
+                except EOFError:
+                    answer = self.died(task, DIED)
+            elif why := self.limits.reached(w.since):
+                answer = self.died(task, why)
+            else:
                 continue
-            ready = wait([w.pipe for w in workers], timeout=PATIENCE)
-            check()
-            for w in list(workers):
-                task, answered = w.task, False
-                if w.pipe in ready:
-                    try:
-                        answer = w.pipe.recv()
-                        answered = True
-                    except EOFError:
-                        answer = died(task, DIED)
-                elif why := limits.reached(w.since):
-                    answer = died(task, why)
-                else:
-                    continue
-                if answered and (further := following(w)) is not None:
-                    tasks.remove(further)
-                    w.task, w.since, w.shares = further, time.monotonic(), w.shares or further in together
-                    w.pipe.send(w.task)
-                else:
-                    ended.append(_ended(w))
-                    workers.remove(w)
-                    if tasks and len(workers) < most and not start_next():  # while that one's memory is given back
-                        most = len(workers)
-                    ended = [p for p in ended if p.is_alive()]
-                yield task, answer
-    finally:
-        for process in [*ended, *map(_ended, workers)]:
-            process.join()
-        if froze:
-            gc.unfreeze()
+            if answered and (further := self.following(w)) is not None:
+                self.tasks.remove(further)
+                w.task, w.since, w.shares = further, time.monotonic(), w.shares or further in self.together
+                w.pipe.send(w.task)
+            else:
+                self.ended.append(_ended(w))
+                self.workers.remove(w)
+                self.fill()  # while that one's memory is given back
+                self.ended = [p for p in self.ended if p.is_alive()]
+            yield task, answer
 
 
 def _descriptors() -> bool:
