@@ -172,9 +172,6 @@ class Dialect(Protocol):
     maker        an object with `origin` and `stage`, recorded in new nodes;  origin  (node): what it was made from;
                  derive  (node, rule): called before a rule builds its target;  keep  (node, result, rule): called where the
                  target is a node that was there before
-    draft        `rebuild` for a node that a rule may replace at once: what comes back may be known to nobody yet, if its op has
-                 `params`;  settle  (node): the node that a draft stands for, any other as it is;  inline "stands_for" ({a}, {b}):
-                 whether {b} is what the draft {a} of a pointwise op stands for
     """
 
     name: str
@@ -227,14 +224,6 @@ class Traces(Protocol):
     maker: Any
 
     def origin(self, node: Node) -> Any: ...
-
-
-@runtime_checkable
-class Drafts(Protocol):
-    """A dialect that makes a rebuilt node known only where no rule replaces it at once."""
-
-    def draft(self, node: Node, operands: tuple[Node, ...]) -> Node: ...
-    def settle(self, node: Node) -> Node: ...
 
 
 @runtime_checkable

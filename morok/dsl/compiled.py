@@ -65,7 +65,6 @@ def link(
         "_failures": (*values.FAILURES, getattr(dialect, "undefined", values.NoValue)),
         "_derive": getattr(dialect, "derive", None),
         "_keep": getattr(dialect, "keep", None),
-        "_settle": getattr(dialect, "settle", None),
         "_subst": dialect.facts.get("subst"),
         "NOT_CONST": NOT_CONST,
         "_tried": tried,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
 from morok.dsl.emit_extents import Within
-from morok.dsl.emit_names import SETTLE, Tail, bare, helper_name, node_name, value_name
+from morok.dsl.emit_names import Tail, bare, helper_name, node_name, value_name
 from morok.dsl.extent import Limits
 from morok.dsl.rows import Variant
 
@@ -34,12 +34,8 @@ class Emitter(Within):
             self.most = {e.what: e.most for e in limits.extents if e.what in ("shift", "power")}
         self.depth = 0
         self.counting = False  # the line that makes the budget is there
-        self.known = False  # the root has been settled
 
     def line(self, text: str) -> None:
-        if self.needs_known and not self.known:
-            self.known = True
-            self.line(f"{node_name(())} = {SETTLE}({node_name(())})")
         self.tail.lines.append("    " * self.depth + text)
 
     def emit(self) -> Tail:
@@ -165,7 +161,7 @@ class Emitter(Within):
     def limited(self, code: str, limits: Limits) -> None:
         """The target, where the match lies within the extents of the proof; elsewhere where an instance check lets it pass."""
         self.tail.certain = False
-        root = self.known_at(())
+        root = self.node_at(())
         made = code not in {node_name(p) for p in self.tail.nodes} and code not in self.locals.values()
         within, result = self.temporary(), self.temporary()
         self.line(f"{within} = {' and '.join(self.within(e) for e in limits.extents)}")
@@ -205,10 +201,7 @@ class Emitter(Within):
 
     def _is_root(self, result: str) -> str:
         """Python text that is true if the result is the root again."""
-        alike = self.access.stands_for(node_name(()), result) if self.may_be_draft and self.row.ops.get(()) is not None else None
-        if alike is not None and not self.needs_known:
-            return alike
-        return self.access.same(result, self.known_at(()))
+        return self.access.same(result, self.node_at(()))
 
     def _is_new(self) -> bool:
         """True if the target cannot be the node that was matched, because it is a node of another op."""
@@ -229,4 +222,4 @@ class Emitter(Within):
         return False
 
 
-__all__ = ["SETTLE", "Emitter", "Tail", "helper_name", "node_name", "value_name"]
+__all__ = ["Emitter", "Tail", "helper_name", "node_name", "value_name"]

@@ -11,8 +11,6 @@ from morok.dsl.checked import CheckedRule, Sort, Ty
 from morok.dsl.infer import universe
 from morok.dsl.rows import Accessors, BoundCode, BoundNode, BoundNodes, BoundValue, Path, Variant, key_name, step_name
 
-SETTLE = "_settle"  # in generated code: the dialect's function that makes a node of a draft
-
 
 @functools.cache
 def node_name(path: Path) -> str:
@@ -66,7 +64,6 @@ class Names:
         self.temporaries = 0
         self.matched = self._matched_terms()
         self.most: dict[str, int] = {}  # compile-time amounts that were tried: shifts, powers of two
-        self.needs_known = False  # the text uses the root as more than a bearer of facts
 
     def temporary(self) -> str:
         self.temporaries += 1
@@ -78,18 +75,6 @@ class Names:
     def node_at(self, path: Path) -> str:
         self.tail.nodes.add(path)
         return node_name(path)
-
-    def known_at(self, path: Path) -> str:
-        """The node at `path`, where it becomes part of another one or is handed on: the root must be no draft then."""
-        if not path and self.may_be_draft:
-            self.needs_known = True
-        return self.node_at(path)
-
-    @property
-    def may_be_draft(self) -> bool:
-        """True if the root may be a draft (morok.dialect): only pointwise nodes are."""
-        op = self.row.ops.get(())
-        return hasattr(self.dialect, "settle") and (op is None or bool(self.dialect.ops[op].params))
 
     def value_at(self, path: Path) -> str:
         self.tail.values.add(path)
@@ -123,7 +108,7 @@ class Names:
         bound = self.row.names.get(name)
         match bound:
             case BoundNode():
-                return self.known_at(bound.path)
+                return self.node_at(bound.path)
             case BoundValue():
                 return self.value_at(bound.path)
             case BoundNodes():

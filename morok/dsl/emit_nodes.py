@@ -31,7 +31,7 @@ class Nodes(Values):
             case S.EName():
                 bound = self.row.names.get(e.name)
                 if e.name not in self.locals and isinstance(bound, BoundNode):
-                    return self.known_at(bound.path)
+                    return self.node_at(bound.path)
                 if self._is_node(e):
                     return self.name(e.name)
                 return self.constant(e)
@@ -180,7 +180,7 @@ class Nodes(Values):
     def pointwise(self, op: str, operands: Sequence[str]) -> str:
         matched = self.matched.get((op, tuple(operands)))
         if matched is not None:
-            return self.known_at(matched)
+            return self.node_at(matched)
         template = self.access.inline.get(f"pointwise{len(operands)}")
         if template is None:
             return f"_d.build({op!r}, ({', '.join(operands)},), {{}}, None)"

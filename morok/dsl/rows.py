@@ -260,11 +260,6 @@ class Accessors:
     def same(self, a: str, b: str) -> str:
         return self._of("same", f"_d.same({a}, {b})", a=a, b=b)
 
-    def stands_for(self, draft: str, node: str) -> str | None:
-        """Text that is true if `node` is the node that a draft of a pointwise op stands for."""
-        template = self.inline.get("stands_for")
-        return None if template is None else template.format(a=draft, b=node)
-
     def type(self, n: str) -> str:
         return self._of("type", f"_d.type({n})", n=n)
 

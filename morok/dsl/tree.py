@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from morok.dialect import Dialect, OpInfo
-from morok.dsl.emit import SETTLE, Tail, node_name, value_name
+from morok.dsl.emit import Tail, node_name, value_name
 from morok.dsl.rows import (
     Accessors,
     CodeTest,
@@ -453,12 +453,11 @@ def _head(tail: Tail) -> list[str]:
     """The part of a tail that is done where it is called, which spares most calls: its first test, and the helper's call before
     it.
     """
-    settled = tail.lines[:1] if f" = {SETTLE}(" in tail.lines[0] else []
-    first, *more = tail.lines[len(settled) :]
+    first, *more = tail.lines
     if first.startswith("if "):
-        return [*settled, first]
+        return [first]
     name = first.partition(" = ")[0]
-    return [*settled, first, more[0]] if _calls_helper(first) and more and more[0] == f"if {name} is not None:" else []
+    return [first, more[0]] if _calls_helper(first) and more and more[0] == f"if {name} is not None:" else []
 
 
 def _calls_helper(line: str) -> bool:

@@ -17,7 +17,7 @@ from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of_axes, replace_range
 from morok.ir.shape import has_shape, shape_of
-from morok.ir.uop import UOp, binary, came_from, cast, draft, rebuilt, settled, sketch
+from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch
 
 _UNROLL: Final = Op.Unroll
 _LISTED: Final = frozenset({Op.Reshape, Op.Expand, Op.Shrink})  # whose operands say their shapes
@@ -122,7 +122,6 @@ class _Morok:
         "type": "{n}.dtype",
         "scalar": "{n}.dtype.scalar()",
         "same": "{a} is {b}",
-        "stands_for": "{b}.op is {a}.op and {b}.src == {a}.src",
         "vmin": "{n}.vmin",
         "vmax": "{n}.vmax",
         "invalid": "{n}.invalid",
@@ -233,13 +232,10 @@ class _Morok:
     def rebuild(self, node: UOp, operands: tuple[UOp, ...]) -> UOp:
         return rebuilt(node, operands)
 
-    draft = staticmethod(draft)
     sketch = staticmethod(sketch)
 
     def nests(self, node: UOp) -> bool:
         return node.dtype.is_index
-
-    settle = staticmethod(settled)
 
     def element(self, d: DType) -> DType:
         return d.scalar()

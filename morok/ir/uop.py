@@ -78,10 +78,8 @@ def live() -> int:
     return sum(map(len, _KEYED_BY_OPERANDS.values()), len(_numbers) + len(_others))
 
 
-def _make(
-    table: Alive[UOp] | None, key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None
-) -> UOp:
-    """The node behind `key`, made if it is not alive; without a table a draft, which the cache does not know."""
+def _make(table: Alive[UOp], key: Any, op: Op, dtype: DType, src: tuple[UOp, ...], arg: Any, origin: Origin | None = None) -> UOp:
+    """The node behind `key`, made if it is not alive."""
     entry: Entry[UOp] | None = None  # named first: where an interrupt ends this call it dies before the node, and is not told
     if origin is None:
         origin = maker.origin
@@ -104,12 +102,8 @@ def _make(
     cell.memo = {}  # made here, so that two threads never make one each
     cell.origin = origin
     node: UOp = cell
-    if table is None:
-        cell.serial = 0
-        cell.__class__ = UOp  # from here on immutable
-        return node
     cell.serial = next(_serials)
-    cell.__class__ = UOp
+    cell.__class__ = UOp  # from here on immutable
     entry = Entry(node, forget)
     entry.forget = MethodType(table.remove, key)
     return node if table.setdefault(key, entry) is entry else table.entered(key, node)
@@ -126,7 +120,7 @@ class UOp(Cell):
     invalid  True if it may be Invalid (dtype index only)
     origin   its maker (morok.ir.provenance)
     rank     its place in the structural order, once that was needed (morok.ir.order)
-    serial   a number that grows with construction: never reused, unlike id(); 0 for a draft (see `draft`)
+    serial   a number that grows with construction: never reused, unlike id()
 
     >>> x = UOp.var("x", dtypes.i32, 0, 9)
     >>> x + 1 is x + 1, (x * 2).vmax
@@ -751,35 +745,16 @@ def rebuilt(node: UOp, src: tuple[UOp, ...]) -> UOp:
         found = table.get(src)
         if found is not None and (known := found()) is not None:
             return known
+    old = node.src
+    alike = len(src) == len(old) and _alike(src, old)
+    if alike and table is not None:
+        return _make(table, src, op, node.dtype, src, None, node.origin)
     outer = maker.origin
     maker.origin = node.origin
     try:
-        old = node.src
-        if len(src) != len(old):
-            return node.replace(src)
-        if not _alike(src, old):
-            return node.replace(src)
-        return intern(op, node.dtype, src, node.arg) if table is None else _make(table, src, op, node.dtype, src, None)
+        return intern(op, node.dtype, src, node.arg) if alike else node.replace(src)
     finally:
         maker.origin = outer
-
-
-def draft(node: UOp, src: tuple[UOp, ...]) -> UOp:
-    """`rebuilt`, for a node that may be replaced before anybody needs it. Where none is alive, and `node` is pointwise, what
-    comes back is not in the cache and has no serial number; `settled` sees to both.
-    """
-    op = node.op
-    origin = node.origin
-    table = _KEYED_BY_OPERANDS.get(op)
-    if table is None or origin is None:
-        return rebuilt(node, src)
-    found = table.get(src)
-    if found is not None and (known := found()) is not None:
-        return known
-    old = node.src
-    if src[0].dtype is not old[0].dtype or src[-1].dtype is not old[-1].dtype or (len(src) > 2 and not _alike(src, old)):
-        return rebuilt(node, src)
-    return _make(None, None, op, node.dtype, src, None, origin)
 
 
 def relinked(node: UOp, src: tuple[UOp, ...]) -> UOp:
@@ -827,19 +802,6 @@ def sketch(node: UOp, src: tuple[UOp, ...]) -> UOp:
     return sketched
 
 
-def settled(node: UOp) -> UOp:
-    """The node that a draft stands for: itself, unless there is such a node by now. Any other node is returned as it is."""
-    if node.serial:
-        return node
-    table = _KEYED_BY_OPERANDS[node.op]
-    src = node.src
-    found = table.get(src)
-    if found is not None and (known := found()) is not None:
-        return known
-    _set_serial(node, next(_serials))
-    return table.entered(src, node)
-
-
 def _any_value(dtype: DType, src: tuple[UOp, ...], arg: Any) -> Bounds:
     """The bounds of an op that has no bounds of its own."""
     return dtype.min, dtype.max
@@ -853,7 +815,6 @@ def _arg_key(arg: Any) -> Any:
     return (kind, arg) if kind is bool or kind is float else arg
 
 
-_set_serial: Final = Cell.__dict__["serial"].__set__
 # Says anew where a node came from: a rule's target may be a node that was there before (`x + 0 ~> x`).
 came_from: Final[Callable[[UOp, Origin | None], None]] = Cell.__dict__["origin"].__set__
 _BOUNDS: Final = {op: _any_value if e.bounds is None else e.bounds for op, e in _DEFS.items()}

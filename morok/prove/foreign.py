@@ -25,7 +25,7 @@ from morok.prove.static import Closure, Found, Module
 # The standard library and the solver, of which a version is as good as its text; Morok's own part is digested as such.
 _BESIDE: Final = frozenset((*sys.stdlib_module_names, *sys.builtin_module_names, "z3", "morok"))
 _READING: Final = ("opkey", "operands", "attr", "type", "same", "const_value", "const", "build", "rebuild")
-_OPTIONAL: Final = ("lanes_of", "element", "recall", "origin", "draft", "settle", "nests", "sketch", "in_turn", "has_effect")
+_OPTIONAL: Final = ("lanes_of", "element", "recall", "origin", "nests", "sketch", "in_turn", "has_effect")
 _SAID: Final = frozenset(("name", "ops", "dtypes", "classes", "inline", "facts", "theory", "names", "members"))
 
 

@@ -53,7 +53,6 @@ Frame = tuple[
 
 
 Rebuild = Callable[[Node, tuple[Node, ...]], Node]
-Settle = Callable[[Node], Node]
 Rebuilt = tuple[Node, "Match | None", bool]
 
 
@@ -111,13 +110,12 @@ class Job:
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
     fired      how many rules have fired, of those `allowed` before limits are looked at again
     longest    trail, in which each firing is two items
-    rebuild    (node, operands): the node over other operands, perhaps a draft that nobody knows yet
-    settle     (node): what stands for a draft for good, where no rule has replaced it
+    rebuild    (node, operands): the node over other operands
     inside     nodes that were looked at as parts of a nest of their op, and not on their own
     """
 
     __slots__ = (
-        "program", "context", "limits", "memo_key", "trace", "stage", "rebuild", "settle", "done", "held", "inside", "fired",
+        "program", "context", "limits", "memo_key", "trace", "stage", "rebuild", "done", "held", "inside", "fired",
         "allowed", "longest", "size", "root", "stack",
     )  # fmt: skip
 
@@ -130,7 +128,6 @@ class Job:
         trace: traces.Trace | None,
         stage: str,
         rebuild: Rebuild,
-        settle: Settle,
     ) -> None:
         self.program = program
         self.context = context
@@ -139,7 +136,6 @@ class Job:
         self.trace = trace
         self.stage = stage
         self.rebuild = rebuild
-        self.settle = settle
         new_map = program.new_map
         self.done = new_map()
         self.held = new_map()
@@ -397,7 +393,6 @@ def drive(job: Job, root: Node) -> Node:
                     break
                 at, hit = final, None
             else:  # `at` is final
-                at = job.settle(at) if changed else at
                 if not fires:
                     job.hold(at, trail)
                 else:

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from morok import config
-from morok.dialect import Dialect, Drafts, Nests, Node, Remembers, Traces
+from morok.dialect import Dialect, Nests, Node, Remembers, Traces
 from morok.interrupts import check
 from morok.locks import RULES
 from morok.rewrite import trace as traces
@@ -22,7 +22,6 @@ from morok.rewrite.drive import (
     Limits,
     Planned,
     Rebuild,
-    Settle,
     drive,
     map_of,
     rebuilt,
@@ -111,9 +110,6 @@ class _Program:
         self.memory = dialect if isinstance(dialect, Remembers) and not unproved else None
         self.new_map = map_of(dialect)
         self.history = dialect if isinstance(dialect, Traces) else None
-        # what rebuilds nodes, and settles them: where firings are recorded, and where they are not
-        self.traced: tuple[Rebuild, Settle] = (dialect.rebuild, _itself)
-        self.untraced = (dialect.draft, dialect.settle) if isinstance(dialect, Drafts) else self.traced
 
 
 class Known(NamedTuple):
@@ -251,10 +247,10 @@ def rewrite_all(
     # a trace is to show every firing, so what is remembered from earlier calls is not used
     own = contextual or known is not None or trace is not None
     memo_key = None if own or program.memory is None else program.memo_key
-    rebuild, settle = program.untraced if trace is None else program.traced
+    rebuild: Rebuild = dialect.rebuild
     if known is not None:
         rebuild = known.rebuild(rebuild)
-    job = Job(program, context, limits, memo_key, trace, stage, rebuild, settle)
+    job = Job(program, context, limits, memo_key, trace, stage, rebuild)
     if known is not None:
         for node, form in known.forms.items():
             job.done[node] = form
@@ -306,10 +302,6 @@ def _finish(program: _Program, job: Job, root: Node) -> Node:
     known = job.recall(root)
     final: Node = program.drive(job, root) if known is None else known
     return final
-
-
-def _itself(node: Node) -> Node:
-    return node
 
 
 __all__ = ["DEFAULT_LIMITS", "Known", "Limits", "RuleSet", "fire", "graph_rewrite", "rewrite_all"]

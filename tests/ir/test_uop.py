@@ -18,7 +18,7 @@ from morok.ir.grammar import parse
 from morok.ir.interpret import evaluate
 from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op
-from morok.ir.uop import UOp, came_from, draft, live, settled, vconst
+from morok.ir.uop import UOp, came_from, vconst
 
 D = dtypes
 DEEP = 100_000
@@ -351,23 +351,6 @@ def test_shapes() -> None:
     padded = UOp.new(Op.Pad, (grid, UOp.const(0), UOp.const(1), UOp.const(0), UOp.const(2)))
     assert padded.shape[1] == 7
     assert UOp.const(1.0).shape == ()
-
-
-def test_a_draft_becomes_the_node_that_it_stands_for() -> None:
-    x, y = UOp.var("draft_x"), UOp.var("draft_y")
-    node = x + 1
-    before = live()
-    first, second = draft(node, (y, node.src[1])), draft(node, (y, node.src[1]))
-    assert live() == before
-    assert first is not second
-    assert (first.vmin, first.vmax, first.dtype, first.serial) == (y.vmin + 1, y.vmax + 1, y.dtype, 0)
-    assert settled(first) is first
-    assert settled(second) is first
-    assert draft(node, (y, node.src[1])) is first
-    assert y + 1 is first
-    assert first.serial > node.serial
-    wider = UOp.var("draft_z", dtypes.i32)
-    assert draft(node, (wider, UOp.const(1, dtypes.i32))) is wider + 1, "another dtype: checked anew"
 
 
 def test_provenance_names_the_line() -> None:
