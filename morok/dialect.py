@@ -161,7 +161,7 @@ class Dialect(Protocol):
                  whose nodes are the constants; "const" ({v}, {d}); "pointwise1" to "pointwise3" ({op}, {a}, {b}, {c});
                  "build.OP" of an op with one operand {a}, given the result's dtype {d};
                  "invalid" ({n} may be no value at all; arithmetic is strict in such) with "invalid_op", the op that always is;
-                 "in.CLASS" ({n} has such an element dtype), "split": the dtype that matchers get a tree of their own for
+                 "in.CLASS" ({n} has such an element dtype)
     element      (dtype) -> one lane of it, where there are vectors
     members      what static fields hold besides values, by the name that rules use: members of enums
     lanes_of     (node) -> its lanes, each a node, where there are vectors

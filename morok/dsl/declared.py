@@ -26,8 +26,8 @@ _HOLES: Final = {
     "opkey": "n", "operands": "n", "type": "n", "scalar": "n", "same": "ab", "vmin": "n", "vmax": "n", "invalid": "n",
     "const_value": "n", "lanes": "n", "pointee": "n", "vector": "dk", "const": "vd", "is_const": "n", "recall": "n", "nests": "n",
 }  # fmt: skip
-_WORDS: Final = frozenset(("const_op", "invalid_op", "split"))  # names of an op, or of a dtype
-_RETIRED: Final = frozenset(("stands_for",))  # of former versions: nobody asks for it any more
+_WORDS: Final = frozenset(("const_op", "invalid_op"))  # names of an op
+_RETIRED: Final = frozenset(("split", "stands_for"))  # of former versions: nobody asks for it any more
 _LOOSE: Final = frozenset(("is_const", "recall", "nests"))  # the engine's own
 _BUILDS: Final = {"pointwise1": ("op", "a"), "pointwise2": ("op", "a", "b"), "pointwise3": ("op", "a", "b", "c")}
 _FACTS: Final = frozenset(("vmin", "vmax"))
@@ -170,11 +170,8 @@ def _template(dialect: Dialect, key: str, template: Any) -> Iterator[Mistake]:
     if key in _RETIRED:
         return
     if key in _WORDS:
-        known = dialect.dtypes if key == "split" else dialect.ops
-        if template not in known:
-            yield Mistake(
-                "", field, f"{template!r} is no {'dtype' if key == 'split' else 'op'} here", f"among {', '.join(known)}"
-            )
+        if template not in dialect.ops:
+            yield Mistake("", field, f"{template!r} is no op here", f"among {', '.join(dialect.ops)}")
         return
     holes: tuple[str, ...]
     if key in _HOLES:

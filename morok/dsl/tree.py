@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl.emit import Tail, node_name, value_name
@@ -158,7 +158,7 @@ class Tree:
     def function(self, name: str, rows: Sequence[Row]) -> Lines:
         """The function, behind those of its tails that are long and stand in it more than once."""
         self.most = 400 + 8 * len(rows)
-        self.body(rows)
+        self.block(rows, set(), 1)
         uses = Counter(id(line.row.tail) for line in self.lines if isinstance(line, Place))
         called = {id(r.tail): r for r in reversed(rows) if uses[id(r.tail)] > 1 and len(r.tail.lines) > SHORT}
         out: Lines = []
@@ -186,83 +186,6 @@ class Tree:
         names += [line.partition(" = ")[0] for line in head if _calls_helper(line)]
         names += map(gap_name, range(len(row.variant.gaps)))
         return ", ".join(names)
-
-    def body(self, rows: Sequence[Row]) -> None:
-        split = self.split(rows)
-        if split is None:
-            self.block(rows, set(), 1)
-            return
-        test, path, hot, rest = split
-        known: set[str] = set()
-        self.load_node(path, rows[0].variant, known, 1)
-        self.put(1, f"if {test}:")
-        self.branch(hot, known, 2)
-        self.put(2, "return None")
-        self.block(rest, known, 1)
-
-    # The dtype that most nodes of a rewriting have gets a tree of its own, without tests of dtypes; where it can be Invalid, for
-    # the nodes that are not.
-
-    def split(self, rows: Sequence[Row]) -> tuple[str, Path, list[Row], list[Row]] | None:
-        dtype = self.access.inline.get("split")
-        op = self.op
-        if dtype is None or op is None or not op.params:
-            return None
-        letter = _letter(op)
-        domain = frozenset(op.domains.get(letter, ()))
-        if dtype not in domain or len(rows) < 2:
-            return None
-        alike: set[Path] = {(i,) for i, w in enumerate(op.params) if w == letter}
-        if op.result == letter:
-            alike.add(())
-        path = min(alike, key=lambda p: (len(p), p))
-        hot = [r for r in (self.at_dtype(r, alike, frozenset((dtype,))) for r in rows) if r is not None]
-        others = domain - {dtype}
-        test = self.access.inline[f"in.{dtype}"].format(n=node_name(path))
-        if not path and "invalid_op" in self.access.inline:
-            test = f"{test} and not {self.access.inline['invalid'].format(n=node_name(path))}"
-            hot = [r for r in map(self.sound, hot) if r is not None]
-            rows = [r for r in rows if ValidTest(()) not in r.tests or self.at_dtype(r, alike, others) is not None]
-            others = domain
-        rest = [r for r in (self.at_dtype(r, alike, others) for r in rows) if r is not None]
-        return test, path, hot, rest
-
-    def sound(self, row: Row) -> Row | None:
-        """The row where the root is not Invalid. Nor are its operands of its dtype then: arithmetic is strict."""
-        sound: set[Path] = set()
-        stack: list[Path] = [()]
-        while stack:
-            path = stack.pop()
-            sound.add(path)
-            name = row.variant.ops.get(path)
-            op = self.op if not path else self.dialect.ops[name] if name is not None else None
-            if op is not None and op.result in op.params:
-                stack += [(*path, i) for i, w in enumerate(op.params) if w == op.result]
-        if any(row.variant.ops.get(p) == self.access.inline["invalid_op"] for p in sound):
-            return None
-        return row.left_with([t for t in row.tests if not (isinstance(t, ValidTest) and t.path in sound)])
-
-    def at_dtype(self, row: Row, alike: set[Path], now: frozenset[str]) -> Row | None:
-        """The row where the nodes at `alike` are known to have one of the dtypes `now`; None if it cannot match there."""
-        tests: list[Test] = []
-        dtype = self.access.inline["split"]
-        same = {row.variant.types[p].element for p in alike if p in row.variant.types}
-        for t in row.tests:
-            if isinstance(t, TypeTest) and t.path in alike:
-                left = t.allowed & now
-                if not left:
-                    return None
-                if left != now:
-                    tests.append(replace(t, allowed=left, known=now))
-            elif isinstance(t, ValidTest) and t.path in alike and dtype not in now:
-                continue  # nothing else can be Invalid
-            elif isinstance(t, LiteralTest):
-                ty = row.variant.types.get(t.path)
-                inside = ty is not None and ty.element in same and not ty.fixed
-                tests.append(replace(t, dtypes=t.dtypes & now) if inside and t.dtypes & now else t)
-            else:
-                tests.append(t)
-        return row.left_with(tests)
 
     # text
 
@@ -442,11 +365,6 @@ class Tree:
             self.load_node(path, variant, known, depth)
             self.put(depth, f"{value_name(path)} = {self.access.value(node_name(path))}")
             known.add(value_name(path))
-
-
-def _letter(op: OpInfo) -> str:
-    """The dtype variable of a pointwise op: that of its result, else of an operand."""
-    return op.result if op.result in op.params else next((w for w in op.params if w in op.domains), "")
 
 
 def _head(tail: Tail) -> list[str]:

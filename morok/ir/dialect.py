@@ -131,7 +131,6 @@ class _Morok:
         "const_op": "Const",
         "lanes": "{n}.dtype.count",
         "vector": "{d}.vec({k})",
-        "split": "index",
         "in.index": "{n}.dtype.is_index",
         "in.float": "{n}.dtype.is_float",
         "in.bool": "{n}.dtype.is_bool",
