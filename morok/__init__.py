@@ -70,7 +70,7 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    import importlib  # lazy: a name of the package is found when it is asked for
 
     home = _HOME.get(name)
     if home is None:

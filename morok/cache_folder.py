@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+import warnings
 from pathlib import Path
 from typing import Final
 
 from morok import config
+from morok.caller import caller
 
 OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _warned: set[Path] = set()
@@ -52,10 +54,6 @@ def _warn(folder: Path, why: str) -> None:
     if folder in _warned:
         return
     _warned.add(folder)
-    import warnings  # lazy: the ordinary case has nothing to say
-
-    from morok.caller import caller
-
     place = caller()
     at = ("morok", 1) if place is None else (place.file, place.line)
     said = f"nothing is cached in {folder}: {why}; set MOROK_CACHE_DIR to a folder that is yours alone, or empty this one and"

@@ -10,6 +10,7 @@ import contextlib
 import contextvars
 import os
 import re
+import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,9 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
 from morok.arguments import DEVICES, choice, path, real_or_none, several, shown
+from morok.caller import caller
 from morok.errors import ConfigError, Place
+from morok.names import nearest
 
 T = TypeVar("T")
 
@@ -378,8 +381,6 @@ def _warn_of_strangers() -> None:
     _warned.add("")
     known = {f"MOROK_{name}" for name in _BY_NAME}
     for name in sorted(n for n in os.environ if n.startswith("MOROK_") and n not in known):
-        import warnings
-
         near = _near(name.removeprefix("MOROK_"))
         hint = f"did you mean {' or '.join(f'MOROK_{n}' for n in near)}?" if near else "`morok config` lists the settings"
         said = f"changes nothing: {ABSENT[name]}" if name in ABSENT else f"is no setting of Morok; {hint}"
@@ -390,15 +391,11 @@ def _warn_of_strangers() -> None:
 
 def _near(name: str) -> list[str]:
     """The settings that a name may have been meant for."""
-    import difflib
-
-    return difflib.get_close_matches(name, sorted(_BY_NAME), 2, 0.6)
+    return nearest(name, sorted(_BY_NAME), 2)
 
 
 def _caller() -> Place | None:
     """The user's line; imported when it is needed, since settings are read before anything else."""
-    from morok.caller import caller
-
     return caller()
 
 
@@ -455,6 +452,6 @@ def cache_dir() -> Path:
     chosen = CACHE_DIR.value
     if chosen is not None:
         return chosen
-    import platformdirs
+    import platformdirs  # lazy: not where MOROK_CACHE_DIR says the folder
 
     return Path(platformdirs.user_cache_dir("morok", appauthor=False))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from morok.errors import UsageError
+
 TYPE_CHECKING = False  # type checkers take it for true; this module is loaded with every helper of the compiler
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -58,8 +60,6 @@ def helper(
                 return function
         except (AttributeError, TypeError):  # of what C wrote
             pass
-        from morok.errors import UsageError
-
         raise UsageError("@morok.helper marks a function", expected="`@morok.helper` in the line above its `def`")
 
     return mark if function is None else mark(function)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import codecs
 import os
+from collections.abc import Iterable
 from typing import Final
 
 SHOWN: Final = "morok.shown"  # how a stream writes what its encoding has not: bytes of a name as they are, the rest as escapes
+
+
+def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The names that look most like a wrong one, the best first."""
+    import difflib  # lazy: only mistakes need it
+
+    return difflib.get_close_matches(name, known, most, 0.6)
 
 
 def readable(name: str) -> str:

@@ -73,7 +73,7 @@ def available_builds() -> tuple[str, ...]:
 
 def compiler() -> str:
     """The compiler and the machine that it compiled for."""
-    import llvmlite
+    import llvmlite  # lazy: loads LLVM
 
     return f"LLVM {llvm_version()} (llvmlite {llvmlite.__version__}), {host_machine().cpu}"
 

@@ -36,7 +36,7 @@ class Machine:
 def bindings() -> Any:
     """LLVM's functions. CompileError where its library cannot be loaded."""
     try:
-        from llvmlite import binding
+        from llvmlite import binding  # lazy: loads LLVM
     except (OSError, ImportError) as problem:
         hint = "is llvmlite installed, and is there memory for its library? it takes some 200 MB of addresses"
         raise CompileError(f"LLVM cannot be loaded: {problem}", expected="the library of llvmlite", hint=hint) from None

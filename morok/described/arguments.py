@@ -15,11 +15,14 @@ from morok.caller import caller
 from morok.described.values import PLAIN, value_key
 from morok.errors import JitArgumentError
 from morok.ir.graph import substitute, toposort
+from morok.ir.number import to_bits
 from morok.ir.op import Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.nn.module import Module
 from morok.passes.rangeify.state import MOVEMENT
+from morok.runtime.buffer import BITS, NUMPY, Buffer
+from morok.runtime.device import device
 from morok.tensor import registry
 from morok.tensor.base import Lazy
 from morok.tensor.describing import unknown
@@ -173,9 +176,6 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
     if not all(isinstance(d, int) for d in t.shape):  # a constant in a size that is known when the plan runs
         nodes[id(t)] = t.uop
         return t.uop
-    from morok.runtime.buffer import NUMPY, Buffer
-    from morok.runtime.device import device
-
     total = math.prod([int(d) for d in t.shape if isinstance(d, int)])
     memory = Buffer(device(t.device), t.dtype, total)
     if known is not None:
@@ -185,11 +185,7 @@ def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
 
 
 def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:
-    from morok.runtime.buffer import BITS, NUMPY
-
     if t.dtype in BITS:
-        from morok.ir.number import to_bits
-
         return np.full(total, to_bits(t.dtype, known.arg), NUMPY[t.dtype])
     return np.full(total, known.arg, NUMPY[t.dtype])
 

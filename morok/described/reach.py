@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from morok.arguments import shown
 from morok.described.values import PLAIN, same
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
@@ -224,6 +225,4 @@ def _is_pythons(name: str, value: Any) -> bool:
 
 
 def _said(value: Any) -> str:
-    from morok.arguments import shown
-
     return "another tensor" if isinstance(value, Lazy) else shown(value)

@@ -6,6 +6,7 @@ Each mistake names the op and the field, and spoils no more rules than use what 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -217,6 +218,4 @@ def _template(dialect: Dialect, key: str, template: Any) -> Iterator[Mistake]:
 
 
 def _builtin(name: str) -> bool:
-    import builtins
-
     return hasattr(builtins, name)

@@ -12,6 +12,7 @@ from morok.dsl.checked import Sort
 from morok.dsl.declared import Mistake
 from morok.dsl.functions import BINARY, FUNCTIONS, SPECIAL, UNARY, Function
 from morok.dsl.infer import T
+from morok.dsl.parse import suggest
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import Value
 from morok.dsl.values import LONGEST_SHIFT, MOST_BITS, MOST_STEPS
@@ -135,8 +136,6 @@ class ValueExpressions(ABC):
         return e, Value("unknown")
 
     def _suggest(self, name: str) -> str:
-        from morok.dsl.parse import suggest
-
         return suggest(name, (*self.r.bound, *self.locals, *self.types.named)) or "the pattern or a `let` binds names"
 
     def condition(self, e: S.Expr) -> S.Expr:

@@ -3,6 +3,6 @@
 
 def live() -> int:
     """The number of nodes alive in this process."""
-    from morok.ir.uop import live as count
+    from morok.ir.uop import live as count  # lazy: the folder itself loads none of its modules
 
     return count()

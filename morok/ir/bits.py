@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from morok.ir.op import Op
 from morok.ir.ops.vector import read_as
+from morok.ir.uop import UOp, vconst
 from morok.marks import helper
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ def reread(n: UOp, c: UOp) -> UOp | None:
     """The Bitcast `n` of the constant `c` as a constant; None where a lane is NaN, whose bits no constant keeps, or where lanes
     are joined or parted.
     """
-    from morok.ir.uop import UOp, vconst
-
     d, source = n.dtype, c.dtype
     if d.count != source.count or d.bits != source.bits:
         return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from morok.ir.dtype import dtypes
 from morok.ir.op import Op
+from morok.ir.uop import UOp
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -27,9 +29,6 @@ def clauses(c: UOp) -> list[UOp]:
 
 def conjunction(conditions: list[UOp]) -> UOp:
     """All of these; true if there are none."""
-    from morok.ir.dtype import dtypes
-    from morok.ir.uop import UOp
-
     if not conditions:
         return UOp.const(True, dtypes.bool)
     out = conditions[0]

@@ -30,6 +30,7 @@ from morok.ir.text import (
 )
 from morok.ir.uop import UOp, vconst
 from morok.locks import PARSER
+from morok.names import nearest
 
 # The builder is made into the parser, so that one text is parsed at a time.
 _GRAMMAR: Final = Path(__file__).with_name("expression.lark")
@@ -420,10 +421,8 @@ def _signature(op: Op) -> str:
 
 
 def _nearest(name: str) -> str:
-    import difflib
-
     names = {n.lower(): n for n in Op.__members__}
-    close = difflib.get_close_matches(name.lower(), names, 1)
+    close = nearest(name.lower(), names)
     return f"did you mean {names[close[0]]}?" if close else ""
 
 

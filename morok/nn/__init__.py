@@ -34,7 +34,7 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    import importlib  # lazy: as in the package
 
     home = _HOME.get(name)
     if home is None:

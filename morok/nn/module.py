@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+import numpy as np
+
 from morok.arguments import flag, function, mapping
 from morok.caller import caller
 from morok.errors import StateError, UsageError
@@ -203,8 +205,6 @@ class Sequential(Module):
 
 def _copy(value: Any, path: str) -> Array:
     """An array of its own: changes of the caller's array leave it alone."""
-    import numpy as np
-
     try:
         return np.array(value)
     except (TypeError, ValueError, RuntimeError) as problem:

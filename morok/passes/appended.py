@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from morok.arguments import instance, whole
 from morok.caller import caller
+from morok.dialect import built_in
 from morok.errors import UsageError
+from morok.rewrite import gate
+from morok.rewrite.ruleset import RuleSet
 
 if TYPE_CHECKING:
     from morok.rewrite.ruleset import RuleSet
@@ -50,10 +53,6 @@ def admit(rules: RuleSet) -> None:
     """Let these rules be used in a stage. UsageError for rules over other nodes than UOps, and for rules that want a context;
     UnprovedRuleError for a rule that no ledger vouches for.
     """
-    from morok.dialect import built_in  # lazy, all three: the engine, which is loaded where rules are
-    from morok.rewrite import gate
-    from morok.rewrite.ruleset import RuleSet
-
     instance(rules, RuleSet, "what is appended to a stage", "rules, as load_rules(..) makes them")
     if not built_in(rules.dialect):
         raise UsageError(f"rules of dialect {rules.dialect.name} rewrite no UOps", expected="rules of dialect morok")

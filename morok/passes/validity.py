@@ -14,7 +14,9 @@ from morok.ir.clauses import clauses, conjunction
 from morok.ir.linear import terms
 from morok.ir.op import Op
 from morok.ir.sums import span
+from morok.ir.uop import UOp
 from morok.marks import helper
+from morok.rewrite.simplify import simplify
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp
@@ -49,8 +51,6 @@ def reduced(c: UOp) -> UOp | None:
 
 
 def _simplified(c: UOp, x: UOp) -> UOp | None:
-    from morok.rewrite.simplify import simplify
-
     known = _replacements(c)
     if not known:
         return None
@@ -66,8 +66,6 @@ def _simplified(c: UOp, x: UOp) -> UOp | None:
 
 def _replacements(c: UOp) -> dict[UOp, UOp]:
     """The replacements for the expressions that `c` is about: a constant, or a variable with the bounds that `c` gives."""
-    from morok.ir.uop import UOp
-
     found: dict[UOp, UOp] = {}
     bounds: dict[UOp, Bounds] = {}
     for clause in clauses(c):

@@ -15,7 +15,7 @@ class _Package(ModuleType):
 
     def __call__(self, what: Any = None, **options: Any) -> list[Verdict]:
         """The verdict on every rule of `what`; see morok.prove.api.prove."""
-        from morok.prove.api import prove
+        from morok.prove.api import prove  # lazy: the folder itself loads none of its modules
 
         return prove(what, **options)
 

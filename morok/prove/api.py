@@ -225,7 +225,7 @@ class _Proving:
                 self._tell(found)
         if not todo:
             return
-        from morok.prove.workers import prove_all
+        from morok.prove.workers import prove_all  # lazy: loads the solver
 
         meant = {(r.file, r.name): r for r in todo}
 
@@ -322,8 +322,7 @@ def prove(
 
 def _rules_of(file: RuleFile, partly: bool) -> tuple[list[CheckedRule], list[MorokError]]:
     """The rules of a file, and its mistakes; unless `partly`, these are raised, but for those of its dialect."""
-    from morok.dsl.check import partly_checked
-    from morok.dsl.parse import MAX_ERRORS
+    from morok.dsl import check, parse  # lazy: a file that the ledger knows is not parsed
 
     try:
         _ = file.index  # kept, so that nothing is parsed the next time
@@ -332,15 +331,15 @@ def _rules_of(file: RuleFile, partly: bool) -> tuple[list[CheckedRule], list[Mor
         if not partly and not all(isinstance(e, DialectError) for e in refused.errors):
             raise
     try:
-        checked, errors = partly_checked(decode(file.content, str(file.path)), str(file.path), pack=file.pack)
+        checked, errors = check.partly_checked(decode(file.content, str(file.path)), str(file.path), pack=file.pack)
     except RuleError as refused:
         checked, errors = None, list(refused.errors)
-    return ([] if checked is None else list(checked.rules())), errors[:MAX_ERRORS]
+    return ([] if checked is None else list(checked.rules())), errors[: parse.MAX_ERRORS]
 
 
 def _misdeclared(file: RuleFile, wrong: Sequence[MorokError]) -> list[Verdict]:
     """The verdicts on the rules of a file that use what its dialect declares wrongly."""
-    from morok.dsl.parse import recover
+    from morok.dsl.parse import recover  # lazy, as above
 
     found = []
     for g in recover(decode(file.content, str(file.path)), str(file.path)).file.groups:

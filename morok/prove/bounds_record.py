@@ -6,6 +6,7 @@ these stay, the record is read and no solver loaded.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import time
 from collections.abc import Sequence
@@ -16,8 +17,10 @@ from typing import Final
 from morok.dialect import OpInfo
 from morok.ir.dialect import MOROK
 from morok.ir.op import TABLE, Op
-from morok.prove import ledger, sources, stamp
+from morok.prove import bounds, ledger, sources, stamp
+from morok.prove.answers import Answer
 from morok.prove.ledger import Page, Record
+from morok.prove.solve import version
 from morok.prove.static import Closure, read_module, without_docstrings
 from morok.prove.verdict import Verdict
 from morok.rewrite import folders
@@ -56,8 +59,6 @@ def names() -> dict[str, str]:
 
 
 def _prover_digest() -> str:
-    import ast
-
     folder = _PACKAGE / "prove"
     texts = [without_docstrings(ast.parse((folder / n).read_text(encoding="utf-8"))) for n in _PROVER]
     return stamp.digest("\n".join(texts))
@@ -99,10 +100,6 @@ def _judge_all(which: Sequence[str], jobs: int, budget: int | None) -> list[Verd
 
 def judge(name: str, budget: int | None = None) -> Verdict:
     """Prove one transfer function, or the lemmas."""
-    from morok.prove import bounds
-    from morok.prove.answers import Answer
-    from morok.prove.solve import version
-
     began = time.perf_counter()
     limit = budget or bounds.BUDGET
     found = bounds.prove_lemmas(limit) if name == LEMMAS else bounds.prove_bounds(Op[name.partition(".")[2]], limit)

@@ -183,7 +183,7 @@ class Nodes:
         if not built_in(self.rule.dialect):
             hint = "@morok.helper(arguments=..) makes them"
             raise UnmadeError(f"no nodes of dialect {self.rule.dialect.name} are made up: {hint}")
-        from morok.ir.dtype import BY_NAME, dtypes
+        from morok.ir.dtype import BY_NAME, dtypes  # lazy: calls with nodes of another dialect load none of the IR
 
         if ty.place:
             raise UnmadeError("no storage is made up")
@@ -193,8 +193,8 @@ class Nodes:
         if scalar is dtypes.void:
             raise UnmadeError("no statements are made up")
         if ty.pointer:
-            from morok.ir.op import Op
-            from morok.ir.uop import UOp
+            from morok.ir.op import Op  # lazy: calls with nodes of another dialect load none of the IR
+            from morok.ir.uop import UOp  # lazy: calls with nodes of another dialect load none of the IR
 
             return UOp.new(Op.DefineGlobal, (), self.rng.randrange(3), scalar.ptr(self.rng.choice((1, 8, 64))))
         count = ty.lanes if isinstance(ty.lanes, int) else self._count(ty.lanes)
@@ -207,9 +207,9 @@ class Nodes:
 
     def node(self, d: Any, depth: int) -> Any:
         """A random graph of that dtype."""
-        from morok.ir.dtype import dtypes
-        from morok.ir.op import Op
-        from morok.ir.uop import UOp
+        from morok.ir.dtype import dtypes  # lazy: calls with nodes of another dialect load none of the IR
+        from morok.ir.op import Op  # lazy: calls with nodes of another dialect load none of the IR
+        from morok.ir.uop import UOp  # lazy: calls with nodes of another dialect load none of the IR
 
         rng = self.rng
         known = self.made.setdefault(d, [])
@@ -237,7 +237,7 @@ class Nodes:
         return made
 
     def _leaf(self, d: Any) -> Any:
-        from morok.ir.uop import UOp
+        from morok.ir.uop import UOp  # lazy: calls with nodes of another dialect load none of the IR
 
         rng, s = self.rng, d.scalar()
         if rng.random() < 0.3:

@@ -127,7 +127,7 @@ def _serve(work: Callable[[Callable[[str], None]], Any], said: mmap.mmap, writin
 
 def _limit() -> None:
     try:
-        import resource
+        import resource  # lazy: not on every system
     except ImportError:
         return
     with contextlib.suppress(OSError, ValueError):

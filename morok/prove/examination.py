@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dialect import built_in
 from morok.dsl import syntax as S
+from morok.dsl.compile import compile_rules
+from morok.dsl.compiled import link
 from morok.dsl.functions import FUNCTIONS
 from morok.errors import HelperContractError
 from morok.marks import MARK, trust
 from morok.prove.calls import Arguments, sites
 from morok.prove.code import code_of
 from morok.prove.contract_state import Tested, digests_of
+from morok.prove.trust.graphs import Unmakeable
+from morok.prove.trust.sieve import graphs_at
 from morok.rewrite.brief import brief
 from morok.rewrite.contracts import admissible, check_call
 
@@ -179,11 +183,6 @@ class Examination:
 
     def matched(self) -> Iterator[tuple[tuple[Any, ...], Make]]:
         """The arguments of calls by its rules, on graphs that they match; there the context is the graph's, if it can be."""
-        from morok.dsl.compile import compile_rules
-        from morok.dsl.compiled import link
-        from morok.prove.trust.graphs import Unmakeable
-        from morok.prove.trust.sieve import graphs_at
-
         seen: list[tuple[Any, ...]] = []
 
         def watch(name: str, helper: Any) -> Any:

@@ -16,8 +16,8 @@ from morok import atomic, cache_folder
 from morok import dialect as dialects
 from morok.dsl.extent import Extent, Extents, Limits
 from morok.errors import LedgerError, UnprovedRuleError
+from morok.prove import contents, seal, stamp
 from morok.prove import page as pages
-from morok.prove import seal, stamp
 from morok.prove.page import USABLE, Page, Record
 from morok.prove.page import read as read_page
 from morok.prove.page import write as write_page
@@ -36,7 +36,7 @@ def machine_folder() -> Path | None:
 
 def rule_digest(rule: CheckedRule) -> str:
     """A name for exactly this meaning of a rule (morok.prove.digest)."""
-    from morok.prove import digest
+    from morok.prove import digest  # lazy: reads the sources of the prover
 
     return digest.rule_digest(rule)
 
@@ -124,8 +124,6 @@ def unchanged(file: str | Path, content: bytes, trust_ledger: bool = False) -> d
     sealed = _sealed_page(file, content)
     if sealed is not None:
         return dict(pages.parse(sealed[0], page_path(file)).records)
-    from morok.prove import contents  # lazy: what is sealed needs none
-
     entries = contents.recall(content, sources_of(content))
     return None if entries is None else vouched(file, entries, trust_ledger)
 
@@ -209,8 +207,6 @@ def compared(
     file: str | Path, content: bytes, rules: Iterable[CheckedRule], trust_ledger: bool = False
 ) -> dict[str, Record] | None:
     """The same as `unchanged`, found out rule by rule, and remembered; `rules` are those of `content`."""
-    from morok.prove import contents
-
     try:
         entries = contents.of(rules)
     except UnprovedRuleError:  # one was measured in code that rules make which nothing vouches for any more
@@ -221,8 +217,6 @@ def compared(
 
 def remember(content: bytes, digests: Mapping[str, str]) -> None:
     """Remember that the rules of a file of these bytes have these digests, by their own names."""
-    from morok.prove import contents
-
     contents.keep(content, sources_of(content), digests.items())
 
 

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 from morok.errors import Place, UnprovedRuleError, UntrustedHelperError
 from morok.marks import built_in, trust, trusted, vouch
 from morok.names import data
+from morok.prove.code import code_of
 from morok.prove.contract_state import Tested, digests_of, worst
+from morok.prove.rule_syntax import canonical, typing_of
 from morok.prove.stamp import answering_bytes
 from morok.rewrite import folders, store
 
@@ -53,8 +55,8 @@ def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: boo
 
 
 def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Tested:
-    from morok.prove import confined
-    from morok.prove.examination import examined
+    from morok.prove import confined  # lazy: starts processes
+    from morok.prove.examination import examined  # lazy: loads what fires rules
 
     if not confined.possible():
         return Tested("untested", message=f"{extern.name} is tested in a forked process, which this system does not have")
@@ -70,8 +72,6 @@ def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Test
 
 def _key(extern: S.Extern, module: str, rule: CheckedRule) -> str:
     """The key of a helper as one rule calls it, and of what calls it here: the other rules tested with it do not matter."""
-    from morok.prove.rule_syntax import canonical, typing_of
-
     said = [canonical(dataclasses.replace(rule.syntax, name="")), typing_of(rule), *map(str, rule.instances), str(rule.context)]
     parts = [f"contract {answering_bytes()}", module, canonical(extern), rule.dialect.name, *said]
     return hashlib.sha256(data("\n".join(parts))).hexdigest()
@@ -134,8 +134,7 @@ def admit(rules: Iterable[CheckedRule], trust_helpers: bool = False) -> None:
 
 def _use(rule: CheckedRule, beside: Sequence[CheckedRule]) -> None:
     """Trust the module of a rule's helpers, as far as these are the code that was tested."""
-    from morok.dsl.compiled import helper_module
-    from morok.prove.code import code_of
+    from morok.dsl.compiled import helper_module  # lazy: loads what links matchers
 
     module = str(rule.helpers)
     trust(module)
@@ -156,6 +155,4 @@ def _use(rule: CheckedRule, beside: Sequence[CheckedRule]) -> None:
 
 
 def _same_code(digest: str, module: str) -> Callable[[Any], bool]:
-    from morok.prove.code import code_of
-
     return lambda function: code_of(function, module, variable=False).digest == digest

@@ -110,22 +110,21 @@ def print_text(verdicts: Sequence[Verdict], stream: TextIO, mistakes: Sequence[M
     if not stream.isatty():
         stream.write(_rules_as_text(r))
         return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich import console, table, text  # lazy: drawn on terminals alone
 
-    table = Table(box=None, pad_edge=False)
+    styled = text.Text
+    rows = table.Table(box=None, pad_edge=False)
     for head in ("rule", "verdict", "scope"):
-        table.add_column(head, overflow="fold")
+        rows.add_column(head, overflow="fold")
     for v in r.verdicts:
-        table.add_row(v.name, Text(v.verdict, style=COLOURS.get(v.verdict, "")), Text("; ".join(_scope(v)), style="dim"))
-    console = Console(file=stream)
-    console.print(table)
+        rows.add_row(v.name, styled(v.verdict, style=COLOURS.get(v.verdict, "")), styled("; ".join(_scope(v)), style="dim"))
+    out = console.Console(file=stream)
+    out.print(rows)
     for v in r.verdicts:
         if not v.usable:
-            console.print(Text(f"\n{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}", style="bold"))
-            console.print(Text(f"  {v.message}"))
-    console.print(Text(_sentence(r), style="bold"))
+            out.print(styled(f"\n{v.file}:{v.line}: {v.code}: {v.name} is {v.shown}", style="bold"))
+            out.print(styled(f"  {v.message}"))
+    out.print(styled(_sentence(r), style="bold"))
 
 
 def as_junit(r: Report) -> str:

@@ -37,7 +37,7 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
         if is_measured(rule):
             verdict = measuring().judge(rule)
             return replace(verdict, digest=ledger.rule_digest(rule)) if keep else verdict
-        from morok.prove.obligations import prove_rule, theory_of
+        from morok.prove.obligations import prove_rule, theory_of  # lazy: loads the solver
 
         if not built_in(rule.dialect) and (wrong := list(verified.literal_mistakes(rule, theory_of(rule)))):
             return failure(rule, "broken", verified.message(rule.dialect.name, wrong))
@@ -93,7 +93,7 @@ def prove_all(
 def load_solver(rules: Iterable[CheckedRule]) -> None:
     """Load the solver, the theories and ops of these rules, and what reads them: once, before processes are forked."""
     import morok.prove.obligations  # noqa: F401
-    from morok.prove.smt.session import start
+    from morok.prove.smt.session import start  # lazy: starts the solver
 
     start()
     dialects = {r.dialect.name: r.dialect for r in rules}

@@ -18,7 +18,7 @@ class _Package(ModuleType):
         self, graph: Any, rules: RuleSet, *, context: Any = None, bottom_up: bool = False, trace: Trace | None = None
     ) -> Any:
         """`graph` rewritten until none of `rules` fires: morok.rewrite.library.rewrite."""
-        from morok.rewrite.library import rewrite
+        from morok.rewrite.library import rewrite  # lazy: the folder itself loads none of its modules
 
         return rewrite(graph, rules, context=context, bottom_up=bottom_up, trace=trace)
 

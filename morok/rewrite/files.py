@@ -147,7 +147,7 @@ class RuleFile:
         """Parsed and checked; RuleError with every mistake in it. It is kept until `forget_syntax`."""
         found = self._checked
         if found is None:
-            from morok.dsl.check import check_bytes
+            from morok.dsl.check import check_bytes  # lazy: loads the parser
 
             found = self._checked = check_bytes(self.content, str(self.path), pack=self.pack)
             _parsed.append(self)
@@ -174,7 +174,7 @@ def forget_syntax() -> None:
     """
     if not _parsed:
         return
-    from morok.dsl import helpers
+    from morok.dsl import helpers  # lazy: loads the parser
 
     done = _parsed[:]
     del _parsed[: len(done)]

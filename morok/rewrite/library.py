@@ -16,7 +16,7 @@ from morok.dsl.reading import read_bytes
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
 from morok.locks import RULES
 from morok.memory import needs_memory
-from morok.names import readable
+from morok.names import nearest, readable
 from morok.rewrite import engine, folders, gate
 from morok.rewrite.files import GroupPart, RuleFile
 from morok.rewrite.parts import Part
@@ -62,9 +62,7 @@ def _group_homes() -> dict[str, Path]:
 def _home_of(group_name: str) -> Path:
     found = _group_homes().get(group_name)
     if found is None:
-        import difflib
-
-        near = difflib.get_close_matches(group_name, _group_homes(), 2)
+        near = nearest(group_name, _group_homes(), 2)
         hint = f"did you mean {' or '.join(near)}?" if near else "`morok rules` lists them"
         raise UnknownNameError(f"there is no built-in rule group {group_name!r}", place=caller(), hint=hint)
     return found

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
+from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from morok import config
-from morok.dialect import Node
+from morok.dialect import Dialect, Node
 from morok.dsl.compiled import Generated, link
 from morok.names import data
 from morok.rewrite import gate, store
@@ -17,6 +18,7 @@ from morok.rewrite.files import dialect_digest, generator_digest
 from morok.rewrite.matcher import Matcher, serial_of
 
 if TYPE_CHECKING:
+    from morok.dsl.checked import CheckedRule
     from morok.dsl.extent import Limits
     from morok.rewrite.ruleset import RuleSet
 
@@ -30,7 +32,7 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
     wrap = None
     key = None
     if checked:
-        from morok.rewrite.contracts import asserting
+        from morok.rewrite.contracts import asserting  # lazy: under MOROK_CHECK alone
 
         wrap = asserting(rules.rules)
     else:
@@ -49,13 +51,11 @@ def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
     """The rules that are tried on `node` until one fires, in order: all others were ruled out by its op and its operands' ops
     before anything of theirs was looked at. A matcher is made for the purpose: for tests, and for the curious.
     """
-    from morok.dsl.compile import compile_rules
-
     gate.admit(rules)
     numbers: dict[int, None] = {}
     dialect = rules.dialect
     allowed = [r for r in rules.rules if config.FAST_MATH.value.issuperset(r.syntax.assuming)]
-    made = compile_rules(allowed, dialect, counting=True, limits=_limits(rules))
+    made = _compiled(allowed, dialect, _limits(rules), counting=True)
     found = link(made, dialect, tried=lambda number: numbers.update({number: None}))
     op = next((name for name, info in dialect.ops.items() if info.key == dialect.opkey(node)), "")
     match = found.get(op, found.get(""))
@@ -81,12 +81,16 @@ def _save(key: str, made: Generated) -> None:
 
 
 def _generate(rules: RuleSet, flags: frozenset[str], checked: bool) -> Generated:
-    from morok.dsl.compile import compile_rules
-
     limits = _limits(rules)
     if checked:
         limits |= gate.checking(rules)
-    return compile_rules([r for r in rules.rules if flags.issuperset(r.syntax.assuming)], rules.dialect, limits=limits)
+    return _compiled([r for r in rules.rules if flags.issuperset(r.syntax.assuming)], rules.dialect, limits)
+
+
+def _compiled(rules: Sequence[CheckedRule], dialect: Dialect, limits: dict[str, Limits], counting: bool = False) -> Generated:
+    from morok.dsl.compile import compile_rules  # lazy: matchers are kept on disk
+
+    return compile_rules(rules, dialect, counting=counting, limits=limits)
 
 
 def _limits(rules: RuleSet) -> dict[str, Limits]:

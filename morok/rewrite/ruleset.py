@@ -12,6 +12,7 @@ from morok.dialect import Dialect, Node
 from morok.errors import IRTypeError, UnknownRuleError, UsageError
 from morok.interrupts import check
 from morok.locks import RULES
+from morok.names import nearest
 from morok.rewrite import matchers
 from morok.rewrite.matcher import Matcher, in_turn, serial_of
 from morok.rewrite.parts import NO_LIMITS, Listed, Part, Standing
@@ -131,10 +132,8 @@ class RuleSet:
         found = [(r, p) for p in mine for r in p.rules() if _answers(r.name, name)]
         exact = [(r, p) for r, p in found if r.name == name] or found
         if len(exact) != 1:
-            import difflib
-
             what = f"{len(found)} rules are called" if found else "there is no rule"
-            close = [r.name for r, _ in found] or difflib.get_close_matches(str(name), self.names, 3)
+            close = [r.name for r, _ in found] or nearest(str(name), self.names, 3)
             hint = f"did you mean {' or '.join(close)}?" if close else "the set's names are in `rules.names`"
             raise UnknownRuleError(f"{what} {name!r}", place=caller(), expected="group.rule", hint=hint)
         rule, part = exact[0]

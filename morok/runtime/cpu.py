@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from morok import config
+from morok.codegen.llvm import render
 from morok.codegen.rendered import WHOLE, Rendered
 from morok.codegen.targets import host, host_machine
 from morok.ir.number import from_bits, to_bits
@@ -68,7 +69,7 @@ class InterpretedKernel(Kernel):
         return super().nbytes + NODE * len(self.instructions)
 
     def launch(self, buffers: Sequence[Buffer], values: Vars = NOTHING) -> None:
-        from morok.ir.interpret import run_instructions
+        from morok.ir.interpret import run_instructions  # lazy: kernels that the interpreter runs are rare
 
         memory = {a.slot: elements(buffers[a.slot]) for a in self.rendered.args}
         run_instructions(self.instructions, memory, values)
@@ -113,8 +114,6 @@ class CPUDevice(Device):
         return _adjusted(config.THREADS.value, config.L1_BYTES.value, config.L2_BYTES.value)
 
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
-        from morok.codegen.llvm import render
-
         machine = host_machine()
         fp16, avx512 = machine.has("avx512fp16"), machine.has("avx512f")
         return render(instructions, name, config.FAST_MATH.value, host().fma, fp16, machine.is_arm, avx512)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
@@ -34,10 +35,9 @@ class NullDevice(Device):
         return device("CPU").render(instructions, name)
 
     def load(self, rendered: Rendered) -> Kernel:
-        from morok.runtime.cpu import NullKernel
-
         device("CPU").load(rendered)
-        return NullKernel(rendered)
+        kernel: Kernel = _cpus().NullKernel(rendered)
+        return kernel
 
     def allocate(self, nbytes: int) -> tuple[Any, int]:
         return nbytes, 0
@@ -60,19 +60,23 @@ class NullDevice(Device):
         """Nothing was launched."""
 
 
-def _cpu() -> Device:
-    from morok.runtime.cpu import CPUDevice
+def _cpus() -> ModuleType:
+    from morok.runtime import cpu  # lazy: code is printed, and tensors are made, without it
 
-    return CPUDevice()
-
-
-def _cuda() -> Device:
-    from morok.runtime.gpu import CUDADevice
-
-    return CUDADevice()
+    return cpu
 
 
-_MAKERS: Final = {"CPU": _cpu, "CUDA": _cuda, "NULL": NullDevice}
+def _gpus() -> ModuleType:
+    from morok.runtime import gpu  # lazy: few programs use one
+
+    return gpu
+
+
+_MAKERS: Final[dict[str, Callable[[], Device]]] = {
+    "CPU": lambda: _cpus().CPUDevice(),
+    "CUDA": lambda: _gpus().CUDADevice(),
+    "NULL": NullDevice,
+}
 _devices: Final[dict[str, Device]] = {}
 
 
@@ -104,6 +108,4 @@ os.register_at_fork(after_in_child=_forget_begun)
 
 def status() -> str:
     """One line: which GPU CUDA kernels would run on, or why none can."""
-    from morok.runtime.gpu import status as cuda_status
-
-    return cuda_status().message
+    return str(_gpus().status().message)

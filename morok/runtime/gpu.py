@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from morok import config
+from morok.codegen.cuda import render
 from morok.codegen.rendered import Rendered, symbol
 from morok.codegen.targets import CUDA
 from morok.errors import CompileError, DeviceError, OutOfMemoryError
@@ -41,7 +42,7 @@ class Status:
 def status() -> Status:
     """Ask CuPy for a GPU; never raises."""
     try:
-        import cupy
+        import cupy  # lazy: loads CUDA
     except ImportError as problem:
         wheels = "pip install 'morok[cuda12]' or 'morok[cuda13]', after the driver's CUDA version"
         return Status(False, f"CUDA cannot be used: CuPy is not installed ({problem})", wheels)
@@ -66,7 +67,7 @@ def _cupy() -> Any:
     found = status()
     if not found.usable:
         raise DeviceError(found.message, hint=found.hint)
-    import cupy
+    import cupy  # lazy: loads CUDA
 
     return cupy
 
@@ -137,8 +138,6 @@ class CUDADevice(Device):
         return CUDA
 
     def render(self, instructions: Sequence[UOp], name: str) -> Rendered:
-        from morok.codegen.cuda import render
-
         return render(instructions, name)
 
     def load(self, rendered: Rendered) -> Kernel:

@@ -88,7 +88,7 @@ def llvm_version() -> str:
 
 @functools.cache
 def _versions() -> str:
-    import llvmlite
+    import llvmlite  # lazy: loads LLVM
 
     return f"{_GENERATION}/{llvmlite.__version__}/{llvm_version()}"
 

@@ -24,9 +24,14 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from morok import config
 from morok.codegen.rendered import Rendered
 from morok.ir.dtype import DType
+from morok.runtime.buffer import NUMPY, Buffer
+from morok.runtime.device import device
+from morok.runtime.plan import ExecutionPlan, PreparedKernel
 
 FAILED: Final = math.inf
 _SAMPLE_SECONDS: Final = 0.002  # a sample is as many runs as fill this
@@ -61,10 +66,6 @@ class Timing:
 
 def measured(task: Timing) -> float:
     """Seconds of one run of the kernel: the least of some samples; 0 where it was only to be compiled."""
-    from morok.runtime.buffer import NUMPY, Buffer
-    from morok.runtime.device import device
-    from morok.runtime.plan import ExecutionPlan, PreparedKernel
-
     with config.settings(**task.settings):
         target = device(task.device)
         kernel = target.load(task.rendered)
@@ -72,8 +73,6 @@ def measured(task: Timing) -> float:
             return 0.0
         memory = [Buffer(target, d, size) for d, size in task.buffers]
         for b in memory:
-            import numpy as np
-
             # zeros are no denormals, and as indices they are in bounds; writing them makes the pages real
             b.copy_in(np.zeros(b.size, NUMPY[b.dtype]))
         plan = ExecutionPlan([PreparedKernel(kernel, tuple(range(len(memory))), task.values)], [[0]], memory, 0, task.threads)

@@ -25,11 +25,15 @@ def shown(
     try:
         for done, item in enumerate(items):
             if bar is None and clock() - begin >= PATIENCE:
-                from rich.console import Console
-                from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+                from rich import console, progress  # lazy: drawn on terminals alone
 
-                columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-                bar = Progress(*columns, console=Console(file=out), transient=True)
+                columns = (
+                    progress.TextColumn("{task.description}"),
+                    progress.BarColumn(),
+                    progress.MofNCompleteColumn(),
+                    progress.TimeElapsedColumn(),
+                )
+                bar = progress.Progress(*columns, console=console.Console(file=out), transient=True)
                 task = bar.add_task(what, total=len(items))
                 bar.start()
             if bar is not None:

@@ -158,12 +158,11 @@ def _progress(name: str) -> Iterator[Callable[[beam.Progress], None]]:
     if not sys.stderr.isatty():
         yield lambda progress: None
         return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich import console  # lazy: drawn on terminals alone
+    from rich import progress as drawn
 
-    with Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    ) as bar:
+    columns = (drawn.SpinnerColumn(), drawn.TextColumn("{task.description}"), drawn.TimeElapsedColumn())
+    with drawn.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task(f"{name}: searching")
 
         def report(progress: beam.Progress) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from morok import config
 from morok.arguments import device_name
 from morok.caller import caller
@@ -13,6 +15,8 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
+from morok.runtime.buffer import BITS, NUMPY, Buffer
+from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import (
     DEFAULT_FLOAT,
@@ -53,8 +57,6 @@ def from_data(data: Any, dtype: Any, device: str, floats: DType = DEFAULT_FLOAT)
         return constant(number, wanted or natural_dtype(number), device)
     if isinstance(data, UOp):
         return cast_to(run_time_number(data), wanted or DEFAULT_INT)
-    import numpy as np
-
     if isinstance(data, np.generic):
         return _numpy_number(data, wanted, device)
     if isinstance(data, np.ndarray):
@@ -78,8 +80,6 @@ def _numpy_number(value: np.generic[Any], wanted: DType | None, device: str) -> 
 
 def _as_array(data: Any, wanted: DType | None, floats: DType) -> Array:
     """Nested lists as an ndarray: each Python number converted once, and checked, where a dtype is wanted."""
-    import numpy as np
-
     try:
         array = np.asarray(data)
     except MorokError:  # of a tensor among them
@@ -118,9 +118,6 @@ def _has_numpy_float(data: Any) -> bool:
 
 def from_array(array: Array, wanted: DType | None, device: str) -> UOp:
     """A Buffer over an ndarray, in its shape; converted first if another dtype is wanted."""
-    from morok.runtime.buffer import BITS, NUMPY, Buffer
-    from morok.runtime.device import device as find_device
-
     natural, given = as_dtype(array.dtype), array
     if wanted is not None and wanted is not natural and wanted not in UNKNOWN_TO_NUMPY:
         array = array.astype(numpy_name(wanted))
@@ -228,8 +225,6 @@ REFUSALS: Final = (BufferError, RuntimeError, TypeError, ValueError, AttributeEr
 
 def foreign_array(data: Any) -> Array:
     """The elements of another library's array, without a copy where it allows; DTypeError where it refuses."""
-    import numpy as np
-
     try:
         return np.asarray(data) if hasattr(data, "__array__") or not hasattr(data, "__dlpack__") else np.from_dlpack(data)
     except REFUSALS as problem:
@@ -238,8 +233,6 @@ def foreign_array(data: Any) -> Array:
 
 def dlpack_array(source: Any) -> Array:
     """The elements of another library's array, through DLPack; DTypeError where it, or NumPy, refuses."""
-    import numpy as np
-
     try:
         return np.from_dlpack(source)
     except REFUSALS as problem:

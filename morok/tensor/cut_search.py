@@ -23,6 +23,9 @@ from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.passes.appended import appended_key
 from morok.passes.rangeify.state import Decision
+from morok.runtime.buffer import NUMPY, Buffer
+from morok.runtime.device import device as find_device
+from morok.runtime.tuned import found_here, key
 from morok.tensor import registry
 from morok.tensor.plans import planned
 from morok.tensor.scheduling import Normal, Prepared, Schedule, decided
@@ -52,9 +55,6 @@ COUNTERS: Final = Counters()
 
 def found_cuts(normal: Normal, device: str) -> Mapping[UOp, bool]:
     """The decisions to be made otherwise than by cost, that a search finds, or once has found."""
-    from morok.runtime.device import device as find_device
-    from morok.runtime.tuned import found_here, key
-
     target = find_device(device)
     with KERNELS:
         schedule, decisions = decided(normal, device, observed=False)
@@ -148,8 +148,6 @@ class _Program:
     """A schedule, compiled, over memory that may be written to, with its variables at their upper bounds."""
 
     def __init__(self, normal: Normal, device: Device, schedule: Schedule) -> None:
-        from morok.runtime.buffer import Buffer
-
         self.schedule = schedule
         written = {s.buffers[0] for s in schedule.steps}
         memory = [_input(node, device, k in written) for k, node in enumerate(normal.buffers)]
@@ -160,8 +158,6 @@ class _Program:
 
 def _input(node: UOp, device: Device, written: bool) -> Buffer:
     """The memory of an input, a copy of it where it is `written`; zeros where there is none yet."""
-    from morok.runtime.buffer import NUMPY, Buffer
-
     memory = registry.memory_of(node)
     if memory is not None and not memory.is_allocated:
         memory = None

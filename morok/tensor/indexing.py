@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Unpack
 
+import numpy as np
+
 from morok.arguments import index_or_none, shown
 from morok.caller import caller
 from morok.errors import DTypeError, PositionError, ShapeError
@@ -112,8 +114,6 @@ def check_mask(x: AnyTensor, mask: Any, axis: int) -> None:
 
 def positions_of(x: AnyTensor, part: Any) -> list[Any]:
     """The positions in an array, list, tensor or mask: tensors of integers, or arrays."""
-    import numpy as np
-
     if isinstance(part, Lazy) and part.dtype.is_int:
         return [part]
     array = np.asarray(part) if isinstance(part, Lazy) else _array_of(part)
@@ -180,8 +180,6 @@ def place_along(x: AnyTensor, position: Any, axis: int, n: int) -> tuple[AnyTens
 
 def known_place(x: AnyTensor, position: Any, axis: int, n: int) -> Any:
     """Positions in numbers as an array of indices in [0, n); PositionError where one lies outside the axis."""
-    import numpy as np
-
     array = np.asarray(position if isinstance(position, np.ndarray) else _integer(position))
     wrong = array[(array < -n) | (array >= n)]
     if wrong.size:
@@ -282,8 +280,6 @@ def nonzero(self: AnyTensor) -> tuple[AnyTensor, ...]:
     >>> [t.tolist() for t in Tensor([[0, 5], [6, 0]]).nonzero()]
     [[0, 1], [1, 0]]
     """
-    import numpy as np
-
     if self.ndim == 0:
         raise ShapeError("nonzero of a scalar", place=caller(), expected="at least one axis")
     return tuple(
@@ -313,8 +309,6 @@ def is_mask(part: Any) -> bool:
 
 def _array_of(part: Any) -> Any:
     """A list, number or array of positions or bools as NumPy reads it."""
-    import numpy as np
-
     try:
         return np.asarray(part)
     except (TypeError, ValueError, OverflowError):  # lists of several lengths, or of anything

@@ -17,6 +17,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
+from morok.rewrite.simplify import simplify
 from morok.tensor.arguments import axis_in, fitting, shape_argument, whole
 from morok.tensor.base import AnyTensor, dim_node, element_count, namesakes, show
 from morok.tensor.keywords import Along, AnyAxes, AsAxes, AsAxis, other_names
@@ -528,8 +529,6 @@ def _same_size(a: Shape, b: Shape) -> bool:
 
 def _canonical(size: Dim) -> UOp:
     """The size in simplest form, whatever its variables are bound to."""
-    from morok.rewrite.simplify import simplify
-
     node = dim_node(size)
     made: UOp = simplify(node.substitute({b: b.src[0] for b in node.toposort() if b.op is Op.Bind}))
     return made

@@ -15,7 +15,12 @@ from morok.locks import KERNELS
 from morok.passes.appended import appended_key
 from morok.passes.pieces import Chain, chains, variable
 from morok.passes.pieces import Step as Link
+from morok.passes.pipeline import lower
 from morok.remembered import NODE, Remembered
+from morok.runtime.buffer import Buffer
+from morok.runtime.memory import in_place
+from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
+from morok.runtime.progress import shown
 from morok.tensor.scheduling import COUNTERS, Prepared, Schedule
 
 if TYPE_CHECKING:
@@ -36,8 +41,6 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
     """The kernels of these ASTs, each lowered and compiled once; under MOROK_CHECK once more, if it was not checked then. While
     one is compiled, the next is lowered.
     """
-    from morok.runtime.progress import shown
-
     check()
     settings = (device.name, config.code_key(), config.CHECK.value, appended_key())
     kernels: dict[UOp, Kernel] = {}
@@ -71,21 +74,15 @@ def compiled(asts: Sequence[UOp], device: Device) -> list[Kernel]:
 def lowered(ast: UOp, device: Device, observer: Observer | None = None) -> list[UOp]:
     COUNTERS.kernels_lowered += 1
     if config.BEAM.value:
-        from morok.runtime.tune import tuned
+        from morok.runtime.tune import tuned  # lazy: few programs search
 
         ast = tuned(ast, device)
     with KERNELS:
-        from morok.passes.pipeline import lower
-
         return lower(ast, device.target, observer)
 
 
 def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:
     """The compiled steps; intermediate buffers share memory, but for the outputs and those to be `kept`."""
-    from morok.runtime.buffer import Buffer
-    from morok.runtime.memory import in_place
-    from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
-
     schedule = prepared.schedule
     found = chains_of(schedule, prepared.device, kept)
     memory = list(prepared.memory)

@@ -15,6 +15,8 @@ import os
 from collections.abc import Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from morok.arguments import finite, flag, real
 from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
@@ -127,8 +129,6 @@ def randperm(kind: type[AnyTensor], n: int, device: str | None) -> AnyTensor:
 
 def _bits(kind: type[AnyTensor], shape: Shape, device: str) -> AnyTensor:
     """64 random bits an element, as u64."""
-    import numpy as np
-
     size = element_count(shape)
     if size == 0:
         return kind._make(expanded(UOp.const(0, dtypes.u64), shape), device)

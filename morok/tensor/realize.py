@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from morok.arguments import device_name
 from morok.caller import caller
+from morok.codegen.targets import host
 from morok.errors import DeviceError
 from morok.interrupts import deferred
 from morok.ir.dtype import dtypes
@@ -20,11 +21,11 @@ from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.memory import needs_memory
+from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
 from morok.tensor.movement import reshaped
-from morok.tensor.plans import chains_of, lowered, planned
 from morok.tensor.schedule import scheduled, with_memory
 from morok.tensor.scheduling import Normal, Prepared, Schedule, normalised, number_of, placeholder, rebuilt
 from morok.tensor.stored import by_device, constant, content, is_empty, memory_of, stored_buffer, waiting, wanted
@@ -66,16 +67,14 @@ def realize(tensors: Sequence[Lazy]) -> None:
 def _load() -> None:
     """Import the modules that compile and run kernels: once, where no child is forked meanwhile."""
     with KERNELS:
-        import morok.passes.pipeline
-        import morok.runtime.memory
-        import morok.runtime.plan
-        import morok.runtime.progress  # noqa: F401
-        from morok.codegen.targets import host
+        import morok.tensor.plans  # noqa: F401 - lazy: making tensors needs none of them
 
         host()
 
 
 def _realize(tensors: Sequence[Lazy], device: str) -> None:
+    from morok.tensor import plans  # lazy: loads what lowers and runs kernels
+
     for t in tensors:
         if is_empty(t.shape) and stored_buffer(t.uop) is None:
             registry.put(t, reshaped(registry.new_buffer(t.dtype, 0, device), t.shape))
@@ -87,7 +86,7 @@ def _realize(tensors: Sequence[Lazy], device: str) -> None:
         asked = [(t, content(t.uop), t.shape) for t in tensors]
         prepared = with_memory(roots, device)
         numbers = {**_shared(prepared, roots), **dict(zip(roots, prepared.schedule.outputs, strict=True))}
-        plan = planned(prepared, numbers.values())
+        plan = plans.planned(prepared, numbers.values())
     watcher = _watcher.get()
     done = None if watcher is None else watcher(prepared)
     if plan.kernels:
@@ -151,7 +150,8 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
 
 
 def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
-    from morok.runtime.plan import ExecutionPlan
+    from morok.runtime.plan import ExecutionPlan  # lazy, as plans are
+    from morok.tensor import plans  # lazy: loads what lowers and runs kernels
 
     devices = list(by_device(tensors))
     if len(devices) > 1:
@@ -163,7 +163,7 @@ def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
         realize(others)
     roots = wanted(tensors)
     if roots:
-        return _that_returns(tensors[0], planned(with_memory(roots, devices[0])))
+        return _that_returns(tensors[0], plans.planned(with_memory(roots, devices[0])))
     realize(tensors)
     return ExecutionPlan([], [], [m for t in tensors if (m := memory_of(t.uop, t.device)) is not None])
 
@@ -199,8 +199,8 @@ def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
 
 
 def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
-    from morok.passes.pipeline import APPLY_OPTS
-    from morok.runtime.device import device as find_device
+    from morok.passes.pipeline import APPLY_OPTS  # lazy, as plans are
+    from morok.tensor import plans  # lazy: loads what lowers and runs kernels
 
     where = tensor.device if device is None else device_name(device)
     schedule: Schedule | None = tensor._compiled
@@ -213,7 +213,7 @@ def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
         schedule = _scheduled_for(schedule, where)
     target = find_device(where)
     out: list[KernelCode] = []
-    own = {k: ast for chain in chains_of(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
+    own = {k: ast for chain in plans.chains_of(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
     for k, step in enumerate(schedule.steps):
         opts: list[str] = []
 
@@ -221,7 +221,7 @@ def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
             if number == APPLY_OPTS and isinstance(after, UOp):
                 opts += map(str, after.arg.opts or ())
 
-        rendered = target.render(lowered(own.get(k, step.ast), target, look), step.ast.arg.name)
+        rendered = target.render(plans.lowered(own.get(k, step.ast), target, look), step.ast.arg.name)
         out.append(KernelCode(rendered.name, target.target.name, rendered.text, tuple(opts)))
     return out
 

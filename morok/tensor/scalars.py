@@ -6,11 +6,15 @@ import math
 import struct
 from typing import Any, Final
 
+import numpy as np
+
 from morok.caller import caller
 from morok.errors import RangeError
 from morok.ir.dtype import DType, dtypes
 from morok.ir.number import NAN, to_bits
 from morok.ir.uop import UOp
+from morok.runtime.buffer import BITS, NUMPY, Buffer
+from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT
 from morok.tensor.movement import reshaped
@@ -77,11 +81,6 @@ def outside(value: Any, d: DType) -> int:
 
 def data(value: Number, d: DType, device: str) -> UOp:
     """A Python number as a scalar node in memory of its own: kernels that read it are the same for every number."""
-    import numpy as np
-
-    from morok.runtime.buffer import BITS, NUMPY, Buffer
-    from morok.runtime.device import device as find_device
-
     if d in BITS:
         sign = math.copysign(1.0, value) < 0
         array = np.array([to_bits(d, value) | sign << (d.bits - 1)], NUMPY[d])

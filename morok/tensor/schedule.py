@@ -14,6 +14,8 @@ from morok.ir.graph import toposort
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.remembered import NODE, Remembered
+from morok.runtime.buffer import Buffer
+from morok.runtime.device import device as find_device
 from morok.tensor.base import Lazy
 from morok.tensor.scheduling import COUNTERS, Normal, Prepared, Schedule, decided, most_buffers, normalised
 from morok.tensor.stored import by_device, memory_of, wanted
@@ -65,15 +67,10 @@ def _search(device: str) -> tuple[Hashable, ...]:
     """A key of the search for cuts; empty where there is none."""
     if not config.SEARCH_CUTS.value or config.CPU_BACKEND.value != "LLVM":
         return ()
-    from morok.runtime.device import device as find_device
-
     return (config.SEARCH_CUTS.value, config.code_key()) if find_device(device).measures else ()
 
 
 def with_memory(roots: Sequence[UOp], device: str) -> Prepared:
-    from morok.runtime.buffer import Buffer
-    from morok.runtime.device import device as find_device
-
     normal = normalised(roots, device)
     schedule = scheduled(normal, device)
     target = find_device(device)

@@ -25,6 +25,7 @@ from morok.passes.assignments import OverwrittenTooEarly, with_copy
 from morok.passes.kernels import dependencies, split_kernels
 from morok.passes.rangeify import rangeify
 from morok.passes.rangeify.state import MOVEMENT, Decision
+from morok.runtime.device import device as find_device
 from morok.tensor.base import namesakes
 
 if TYPE_CHECKING:
@@ -130,8 +131,7 @@ def decided(
     """A schedule, and the decisions where it is cut; `cuts` are State.given. Printed where that is asked for, and it is
     `observed`.
     """
-    from morok.runtime.device import device as find_device
-    from morok.runtime.memory import parallel_groups
+    from morok.runtime.memory import parallel_groups  # lazy: loaded with what runs kernels
 
     COUNTERS.schedules += 1
     most = most_buffers(device)
@@ -144,7 +144,7 @@ def decided(
 
     observe = None
     if observed and config.DEBUG.value == "ir":
-        from morok.passes.sections import printed
+        from morok.passes.sections import printed  # lazy: for MOROK_DEBUG alone
 
         observe = printed()
     roots: Sequence[UOp] = normal.roots
@@ -185,8 +185,6 @@ def _is_view(root: UOp) -> bool:
 
 def most_buffers(device: str) -> int:
     """The most buffers that one kernel may use on this device; 0: any number."""
-    from morok.runtime.device import device as find_device
-
     chosen, possible = config.MAX_BUFFERS.value, find_device(device).target.buffers
     return min(chosen, possible) if chosen and possible else chosen or possible
 

@@ -11,6 +11,8 @@ from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.passes.rangeify.early import early_rewrites, uniform
 from morok.passes.rangeify.state import State
+from morok.runtime.buffer import Buffer
+from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy
 from morok.tensor.describing import refuse, stands_for
@@ -104,9 +106,6 @@ def memory_of(uop: UOp, device: str) -> Buffer | None:
     if found is None:
         if (what := stands_for(node)) is not None:
             raise refuse(what)
-        from morok.runtime.buffer import Buffer
-        from morok.runtime.device import device as find_device
-
         found = Buffer(find_device(device), node.dtype, node.arg)
         registry.remember(node, found)
     return found

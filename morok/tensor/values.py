@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import numpy as np
+
 from morok.arguments import mistyped, refused, shown, text, whole
 from morok.caller import caller
 from morok.errors import ArgumentTypeError, DTypeError, MorokError, RangeError, ShapeError
@@ -17,6 +19,7 @@ from morok.ir.number import from_bits
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.runtime.buffer import BITS, Buffer
+from morok.runtime.device import device
 from morok.tensor import (
     registry,
     stored,
@@ -48,8 +51,6 @@ def numpy(self: AnyTensor) -> Array:
     fixed = stored.constant(self.uop)
     shape = sizes_of(self)
     if fixed is not None:
-        from morok.runtime.device import device
-
         filled = Buffer(device("CPU"), self.dtype, math.prod(shape)).numpy().reshape(shape)
         filled.fill(fixed.arg)
         return filled
@@ -125,8 +126,6 @@ def _values_in_memory(x: AnyTensor) -> str:
 
     Nothing for elements that are not in memory, or of which there is no known number.
     """
-    import numpy as np
-
     node = stored.stored_buffer(x.uop)
     memory = None if node is None else registry.memory_of(node)
     if memory is None or not memory.is_allocated or x.device == "NULL":
@@ -144,8 +143,6 @@ def _values_in_memory(x: AnyTensor) -> str:
 
 def _decoded(d: DType, bits: Array) -> Array:
     """The values, as f32, of a dtype that NumPy holds as bits."""
-    import numpy as np
-
     if d is dtypes.bf16:
         return (bits.astype(np.uint32) << 16).view(np.float32)
     return np.array([from_bits(d, b) for b in range(256)], np.float32)[bits]
@@ -231,8 +228,6 @@ def elements(self: AnyTensor) -> Iterator[AnyTensor]:
 
 
 def array(self: AnyTensor, dtype: Any = None, copy: bool | None = None) -> Array:
-    import numpy as np
-
     array = self.numpy()
     try:
         return np.array(array, dtype=dtype, copy=copy)

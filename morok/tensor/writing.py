@@ -11,6 +11,8 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import numpy as np
+
 from morok.caller import caller
 from morok.errors import ShapeError, UsageError
 from morok.ir.dtype import dtypes
@@ -165,8 +167,6 @@ def _last_writers(x: AnyTensor, axes: Sequence[int], at: Sequence[Any]) -> tuple
 
     Positions that are data are compared with every element: there are n * m comparisons for m of them.
     """
-    import numpy as np
-
     sizes = [known(x, a, "an index") for a in axes]
     n = math.prod(sizes)
     if not any(isinstance(p, Lazy) for p in at):

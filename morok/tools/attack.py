@@ -14,6 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from morok.prove.api import default_jobs
+from morok.prove.attack import campaign, corpus
+from morok.prove.attack.features import KINDS
+from morok.prove.attack.outcome import STATES
 from morok.tools.output import at_least, emit_json
 
 if TYPE_CHECKING:
@@ -37,10 +41,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.prove.api import default_jobs
-    from morok.prove.attack import campaign, corpus
-    from morok.prove.attack.features import KINDS
-
     rules = args.rules if args.rules is not None or args.time is not None else RULES
     report = campaign.run(args.seed, rules, args.time, args.jobs or default_jobs(), _progress(rules))
     if args.keep is not None and report.findings:
@@ -68,9 +68,6 @@ def _progress(rules: int | None) -> Callable[[Report], None] | None:
 
 def lines(report: Report) -> list[str]:
     """The report as text."""
-    from morok.prove.attack.features import KINDS
-    from morok.prove.attack.outcome import STATES
-
     found: list[str] = []
     for f in report.findings:
         found += [f"finding: rule {f.number} of seed {report.seed} ({f.theme}) is usable and false", "", f.text.strip(), ""]

@@ -32,7 +32,9 @@ from morok.passes.pipeline import Program, Stage
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite.trace import Trace, tracing
 from morok.runtime.device import device
-from morok.tools import machine
+from morok.tensor.plans import forget_kernels
+from morok.tensor.realize import watching
+from morok.tools import expected, machine
 from morok.tools.output import at_least, emit_json
 from morok.tools.run import execute, printing
 
@@ -294,9 +296,6 @@ def _take_expect(args: argparse.Namespace) -> None:
 
 def _expect(args: argparse.Namespace) -> int:
     """The run with --expect."""
-    from morok.tensor.realize import watching
-    from morok.tools import expected
-
     wanted = expected.reference(args.expect)
     runs = expected.Runs(wanted.size)
     with printing(args.json), watching(runs):
@@ -326,8 +325,6 @@ def _expect(args: argparse.Namespace) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.tensor.plans import forget_kernels
-
     forget_kernels()
     _take_expect(args)
     if args.expect is not None:

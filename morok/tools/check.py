@@ -13,9 +13,14 @@ from __future__ import annotations
 import argparse
 import sys
 
+from morok.dsl.check import partly_checked
+from morok.dsl.lint import lint
+from morok.dsl.parse import MAX_ERRORS, read
 from morok.errors import MorokError, RuleError
 from morok.marks import trust
-from morok.tools.output import emit_json, packed_files
+from morok.rewrite.examples import run_examples
+from morok.tools.output import emit_json
+from morok.tools.rule_paths import packed_files
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +31,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.dsl.check import partly_checked
-    from morok.dsl.lint import lint
-    from morok.dsl.parse import MAX_ERRORS, read
-    from morok.rewrite.examples import run_examples
-
     errors: list[MorokError] = []
     findings: list[MorokError] = []
     files = packed_files(args.paths)
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         rules += sum(1 for _ in checked.rules())
         found = lint(checked)
         if args.strict:
-            from morok.prove.lint import findings as asked
+            from morok.prove.lint import findings as asked  # lazy: loads the solver
 
             said = {(f.code, f.place) for f in found}
             found += [f for f in asked(checked) if (f.code, f.place) not in said]

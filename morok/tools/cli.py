@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from morok import __version__
 from morok.errors import MorokError, UsageError
 from morok.memory import no_memory
-from morok.names import SHOWN
+from morok.names import SHOWN, nearest
 
 # name -> what it does; the module is morok.tools.NAME with `arguments(parser)` and `run(args) -> exit status`
 COMMANDS: Final = {
@@ -62,13 +62,14 @@ def _open_streams() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
-def _report(problem: MorokError, as_json: bool) -> None:
-    """Print an error; to a program that asked for JSON, as the one document on stdout too."""
-    if as_json:
-        from morok.tools.output import emit_json, error_rows
+def _report(problem: MorokError | OSError, as_json: bool) -> None:
+    """Print an error, ours or the system's; to a program that asked for JSON, as the one document on stdout too."""
+    from morok.tools import output  # lazy: `morok --help` needs none of it
 
-        emit_json({"errors": error_rows(problem)})
-    print(problem, file=sys.stderr)
+    error = problem if isinstance(problem, MorokError) else output.access_error(problem)
+    if as_json:
+        output.emit_json({"errors": output.error_rows(error)})
+    print(error, file=sys.stderr)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,9 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name != "run" and isinstance(sys.stdout, io.TextIOWrapper):  # what a program prints is its own
         sys.stdout.reconfigure(errors=SHOWN)
     if name not in COMMANDS:
-        import difflib
-
-        close = difflib.get_close_matches(name, COMMANDS, 1)
+        close = nearest(name, COMMANDS)
         hint = f"; did you mean {close[0]}?" if close else ""
         print(f"morok: there is no command {name!r}{hint}\n\n{_help()}", end="", file=sys.stderr)
         return 2
@@ -110,9 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as problem:
         if name in PROGRAMS:  # the program's own
             raise
-        from morok.tools.output import access_error
-
-        _report(access_error(problem), as_json and bool(problem.filename2 or problem.filename))
+        _report(problem, as_json and bool(problem.filename2 or problem.filename))
         return 2
     except MemoryError:
         if name in PROGRAMS:

@@ -8,6 +8,8 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
 from morok.dsl.text import expr_text
+from morok.passes.pipeline import STAGES
+from morok.rewrite.tiers import TIERS
 
 _FACTS: Final = {
     "vmin": "vmin({0}) is at most the value of {0}",
@@ -94,15 +96,11 @@ def _walk(root: S.Syntax) -> Iterator[Any]:
 
 def stages(group: str) -> list[str]:
     """The stages that run a built-in group, with their numbers; what a target adds, by its name."""
-    from morok.passes.pipeline import STAGES
-
     return [f"{s.number} {s.name}" for s in STAGES if group in s.applied]
 
 
 def tiers(group: str) -> list[str]:
     """The tiers that a group belongs to, from which `morok.simplify` and the stages choose."""
-    from morok.rewrite.tiers import TIERS
-
     return [name for name, groups in TIERS.items() if group in groups]
 
 

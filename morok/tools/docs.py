@@ -13,10 +13,18 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
 from morok.errors import UsageError
 from morok.names import readable
-from morok.tools.output import emit_json, packed_files
+from morok.prove import ledger
+from morok.rewrite.library import rules_dir
+from morok.tools.book import pages
+from morok.tools.book.entries import chapter
+from morok.tools.book.guide import refresh
+from morok.tools.catalogue import entries
+from morok.tools.output import emit_json
+from morok.tools.rule_paths import packed_files
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,15 +35,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _verdict(rule: CheckedRule) -> tuple[str, Sequence[str]]:
-    from morok.prove import ledger
-
     record = ledger.recorded(rule)
     return ("unproved", ()) if record is None else (record.verdict, record.scope)
 
 
 def _guide(args: argparse.Namespace) -> int:
-    from morok.tools.book.guide import refresh
-
     folder = Path(args.guide)
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder", expected="the guide's folder: docs in a checkout")
@@ -56,12 +60,6 @@ def _guide(args: argparse.Namespace) -> int:
 def run(args: argparse.Namespace) -> int:
     if args.guide is not None:
         return _guide(args)
-    from morok.dsl.check import check_file
-    from morok.rewrite.library import rules_dir
-    from morok.tools.book import pages
-    from morok.tools.book.entries import chapter
-    from morok.tools.catalogue import entries
-
     out = Path(args.out)
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is no folder", expected="a folder to write into, made if it does not exist")

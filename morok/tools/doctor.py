@@ -9,7 +9,12 @@ import platform
 from collections import Counter
 
 from morok import __version__, cache_folder, config
+from morok.codegen.targets import host
 from morok.errors import MorokError
+from morok.rewrite.library import catalogue
+from morok.runtime import gpu
+from morok.runtime.buffer import CPU_POOL as pool
+from morok.runtime.device import status
 from morok.tools.output import emit_json, emit_table
 
 
@@ -37,8 +42,6 @@ def _cache() -> str:
 
 def _rules() -> str:
     """The number of rules with each verdict, or the reason why the ledger cannot be read."""
-    from morok.rewrite.library import catalogue
-
     try:
         verdicts = Counter(entry.verdict for entry in catalogue())
     except MorokError as problem:
@@ -48,9 +51,6 @@ def _rules() -> str:
 
 def _pool() -> str:
     """The freed memory held for reuse: of the CPU, and of the GPU if there is one."""
-    from morok.runtime import gpu
-    from morok.runtime.buffer import CPU_POOL as pool
-
     said = f"CPU: {pool.held} of at most {pool.limit} bytes held, {pool.allocated} blocks taken, {pool.reused} reused"
     if gpu.status().usable:
         said += "; CUDA: " + ", ".join(f"{n} bytes {what}" for what, n in gpu.pool_statistics().items())
@@ -58,9 +58,6 @@ def _pool() -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.codegen.targets import host
-    from morok.runtime.device import status
-
     target = host()
     facts = {
         "morok": __version__,

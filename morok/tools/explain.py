@@ -18,8 +18,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from morok import errors
+from morok.dsl.check import check_file
+from morok.dsl.format import format_rule
 from morok.errors import MorokError, UsageError
-from morok.tools.output import emit_json, packed_files
+from morok.names import nearest
+from morok.prove import ledger, promises
+from morok.prove.answers import DEFAULT_BUDGET
+from morok.prove.api import prove
+from morok.prove.obligation_store import script
+from morok.prove.obligations import prove_rule
+from morok.prove.progress import Progress
+from morok.prove.verdict import Verdict
+from morok.rewrite.library import catalogue, rules_dir
+from morok.tools import describe
+from morok.tools.catalogue import answers, entries
+from morok.tools.grounds import grounds
+from morok.tools.infix import conjuncts, infix
+from morok.tools.output import emit_json
+from morok.tools.rule_paths import packed_files
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
@@ -55,9 +71,6 @@ def _answers(name: str, wanted: str) -> bool:
 
 
 def _find(wanted: str, paths: list[str]) -> Iterator[tuple[Path, CheckedRule]]:
-    from morok.dsl.check import check_file
-    from morok.rewrite.library import catalogue, rules_dir
-
     if paths:
         files = packed_files(paths)
     else:  # only the files that hold such a rule are parsed
@@ -69,17 +82,12 @@ def _find(wanted: str, paths: list[str]) -> Iterator[tuple[Path, CheckedRule]]:
 
 def _near(wanted: str, paths: list[str]) -> str:
     """The rules whose names are most like the one asked for; for a name that means nothing, how to find one."""
-    import difflib
-
-    from morok.dsl.check import check_file
-    from morok.rewrite.library import catalogue
-
     if paths:
         known = [r.name for file, pack in packed_files(paths) for r in check_file(file, pack=pack).rules()]
     else:
         known = [e.name for e in catalogue()]
     short = {name.split(".", k)[-1]: name for name in reversed(known) for k in range(name.count("."), -1, -1)}
-    close = list(dict.fromkeys(short[c] for c in difflib.get_close_matches(wanted, short, 6, 0.6)))[:3]
+    close = list(dict.fromkeys(short[c] for c in nearest(wanted, short, 6)))[:3]
     if close:
         return f"did you mean {' or '.join(close)}?"
     return "`morok rules` lists the built-in ones; --rules names a file of yours"
@@ -87,9 +95,6 @@ def _near(wanted: str, paths: list[str]) -> str:
 
 def _sources(name: str) -> list[dict[str, str]]:
     """The texts' rules that a built-in rule says."""
-    from morok.rewrite.library import rules_dir
-    from morok.tools.catalogue import answers, entries
-
     cited = [e for e in entries(rules_dir()) if any(answers(name, rule) for rule in e.rules)]
     return [{"id": e.id, "section": e.section, "text": e.text, "decision": e.decision, "reason": e.reason} for e in cited]
 
@@ -104,11 +109,6 @@ def _whose(rule: CheckedRule, variable: str) -> str:
 
 def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
     """The questions of a proof at every size, without superfluous parts: the laws, the premises, and the conclusion."""
-    from morok.prove.answers import DEFAULT_BUDGET
-    from morok.prove.progress import Progress
-    from morok.tools.grounds import grounds
-    from morok.tools.infix import conjuncts, infix
-
     return [
         {"laws": list(g.laws), "known": [infix(c) for c in g.known], "claims": conjuncts(g.claim)}
         for g in grounds(rule, Progress(DEFAULT_BUDGET, keep=False).ask)
@@ -116,23 +116,14 @@ def _proofs(rule: CheckedRule) -> list[dict[str, list[str]]]:
 
 
 def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
-    from morok.dsl.format import format_rule
-    from morok.prove import ledger
-    from morok.prove.verdict import Verdict
-    from morok.tools import describe
-
     record = ledger.recorded(rule)
     if record is not None:
         verdict: Verdict | None = Verdict.recorded(record, rule.name, str(file), rule.line)
     elif built_in:
         verdict = None
     else:
-        from morok.prove.api import prove
-
         (verdict,) = prove([rule], contracts=False)
     if verdict is not None:
-        from morok.prove import promises
-
         verdict = verdict.with_contracts(promises.of_rules([rule], trust_helpers=False).get(id(rule)))
     syntax = rule.syntax
     everywhere = verdict is not None and any(line.startswith("any number of") for line in verdict.scope)
@@ -163,10 +154,6 @@ def _rule(file: Path, rule: CheckedRule, built_in: bool) -> dict[str, Any]:
 
 def _script(rule: CheckedRule) -> str:
     """The questions that prove a rule, as SMT-LIB: each was answered `unsat`."""
-    from morok.prove.answers import DEFAULT_BUDGET
-    from morok.prove.obligation_store import script
-    from morok.prove.obligations import prove_rule
-
     verdict = prove_rule(rule, DEFAULT_BUDGET, keep=True)
     return f"; {rule.name}: {verdict.verdict}\n{script(verdict.obligations)}"
 

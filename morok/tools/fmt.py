@@ -8,7 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from morok.tools.output import emit_json, read_text, rule_files
+from morok.dsl.format import format_text
+from morok.dsl.parse import read
+from morok.tools.output import emit_json
+from morok.tools.rule_paths import rule_files
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,11 +21,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.dsl.format import format_text
-
     changed: list[str] = []
     for path in rule_files(args.paths):
-        before = read_text(path)
+        before = read(path)
         after = format_text(before, str(path))
         if before == after:
             continue

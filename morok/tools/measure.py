@@ -16,7 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from morok.accuracy import judgement, measure, record
+from morok.accuracy.subject import subject
+from morok.dsl.check import check_bytes
+from morok.dsl.reading import read_bytes
 from morok.errors import UsageError
+from morok.prove.api import packed_files
+from morok.rewrite.folders import rules_folder
 from morok.tools.output import emit_json
 
 if TYPE_CHECKING:
@@ -37,15 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _files(paths: list[str]) -> list[tuple[Path, str]]:
-    from morok.prove.api import packed_files
-    from morok.rewrite.folders import rules_folder
-
     return packed_files(paths or [rules_folder()])
 
 
 def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterator[Subject]:
-    from morok.accuracy.subject import subject
-
     for rule in rules:
         if fnmatch.fnmatch(rule.name, only):
             for instance in rule.instances:
@@ -56,8 +57,6 @@ def _subjects(rules: list[CheckedRule], only: str, dtype: str | None) -> Iterato
 
 def _judged(s: Subject, found: Measurement) -> tuple[list[str], bool]:
     """The lines about one measurement, and True if all is well."""
-    from morok.accuracy import judgement, record
-
     promised = s.rule.syntax.within
     assert promised is not None
     kept = record.find(s.rule, str(s.dtype))
@@ -86,10 +85,6 @@ def _row(s: Subject, found: Measurement, remarks: list[str], well: bool) -> dict
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.accuracy import judgement, measure, record
-    from morok.dsl.check import check_bytes
-    from morok.dsl.reading import read_bytes
-
     if args.dtype is not None and args.dtype not in FLOATS:
         raise UsageError(f"there is no dtype {args.dtype!r} to measure at", expected=", ".join(FLOATS))
     status = 0

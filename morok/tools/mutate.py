@@ -10,9 +10,15 @@ calls true and evaluation false, one that ended the prover, or a record that say
 from __future__ import annotations
 
 import argparse
+import fnmatch
 
+from morok.dsl.check import check_file
 from morok.errors import UsageError
-from morok.tools.output import at_least, emit_json, packed_files
+from morok.prove.solve import DEFAULT_BUDGET
+from morok.prove.trust import mutate
+from morok.prove.trust import mutation_record as records
+from morok.tools.output import at_least, emit_json
+from morok.tools.rule_paths import packed_files
 
 SAMPLE = 120
 
@@ -31,13 +37,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import fnmatch
-
-    from morok.dsl.check import check_file
-    from morok.prove.solve import DEFAULT_BUDGET
-    from morok.prove.trust import mutate
-    from morok.prove.trust import mutation_record as records
-
     rules = [r for path, pack in packed_files(args.paths) for r in check_file(path, pack=pack).rules()]
     if args.only:
         rules = [r for r in rules if fnmatch.fnmatch(r.name, args.only)]

@@ -31,13 +31,12 @@ def emit_table(rows: Iterable[Sequence[str]], header: Sequence[str]) -> None:
         for row in rows:
             print("\t".join(row))
         return
-    from rich.console import Console
-    from rich.table import Table
+    from rich import console, table  # lazy: drawn on terminals alone
 
-    table = Table(*header, box=None, pad_edge=False)
+    drawn = table.Table(*header, box=None, pad_edge=False)
     for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+        drawn.add_row(*row)
+    console.Console().print(drawn)
 
 
 def at_least(least: int) -> Callable[[str], int]:
@@ -66,22 +65,6 @@ def more_than_none(text: str) -> float:
     return value
 
 
-def rule_files(paths: Sequence[str]) -> list[Path]:
-    """The `.rules` files that `paths` name, folders searched; without any, the built-in ones. UsageError if one is missing."""
-    from morok.prove.api import rule_files as named
-    from morok.rewrite.library import rules_dir
-
-    return named(paths or [rules_dir()])
-
-
-def packed_files(paths: Sequence[str]) -> list[tuple[Path, str]]:
-    """The same files, each with the pack that its rules' names begin with."""
-    from morok.prove.api import packed_files as named
-    from morok.rewrite.library import rules_dir
-
-    return named(paths or [rules_dir()])
-
-
 def access_error(problem: OSError) -> FileAccessError:
     """The system's error about a file, as an error of ours."""
     where = problem.filename2 or problem.filename
@@ -95,10 +78,3 @@ def existing_file(file: str, expected: str) -> Path:
     if not path.is_file():
         raise UsageError(f"{file} {'is no file' if path.exists() else 'does not exist'}", expected=expected)
     return path
-
-
-def read_text(path: Path) -> str:
-    """A rule file's text; RuleEncodingError unless it is UTF-8."""
-    from morok.dsl.parse import read
-
-    return read(path)

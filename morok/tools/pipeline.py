@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from morok.passes.pipeline import STAGES
 from morok.tools.output import emit_json, emit_table
 
 
@@ -12,8 +13,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.passes.pipeline import STAGES
-
     if args.json:
         emit_json(
             {

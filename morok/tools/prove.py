@@ -17,9 +17,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from morok.errors import MorokError, RuleError, UsageError
+from morok.prove.api import default_jobs, exit_status, packed_files, prove
 from morok.prove.report import FORMATS
 from morok.prove.verdict import Verdict
 from morok.rewrite.folders import rules_folder
+from morok.rewrite.library import proofs_dir, rules_dir
+from morok.tools import catalogue
 from morok.tools.output import access_error, at_least, more_than_none
 from morok.tools.reports import Reports, forms
 
@@ -62,7 +65,7 @@ class _Progress:
         if not sys.stderr.isatty():
             yield
             return
-        from rich.console import Console
+        from rich.console import Console  # lazy: drawn on terminals alone
 
         with Console(stderr=True).status("proving") as self.status:
             yield
@@ -77,9 +80,6 @@ class _Progress:
 
 
 def _write_catalogue(verdicts: list[Verdict]) -> None:
-    from morok.rewrite.library import proofs_dir, rules_dir
-    from morok.tools import catalogue
-
     catalogue.write(rules_dir(), proofs_dir(), {v.name: v.verdict for v in verdicts})
 
 
@@ -116,8 +116,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _rules(args: argparse.Namespace, reports: Reports) -> int:
-    from morok.prove.api import exit_status, packed_files, prove
-
     progress = _Progress()
     differences: list[str] = []
     notes: list[str] = []
@@ -159,8 +157,7 @@ def _rules(args: argparse.Namespace, reports: Reports) -> int:
 
 
 def _bounds(args: argparse.Namespace, reports: Reports) -> int:
-    from morok.prove import bounds_record
-    from morok.prove.api import default_jobs, exit_status
+    from morok.prove import bounds_record  # lazy: loads what asks the solver
 
     if args.paths or args.only or args.smt2 or args.compare:
         raise UsageError("--bounds proves the functions of the op table", hint="leave out PATH, --only, --smt2 and --compare")

@@ -10,9 +10,13 @@ has a digest of; 2 usage.
 from __future__ import annotations
 
 import argparse
+import random
 from pathlib import Path
 
 from morok.errors import UsageError
+from morok.prove import obligation_store
+from morok.prove.trust import second
+from morok.rewrite.folders import rules_folder
 from morok.tools.output import at_least, emit_json
 
 
@@ -26,12 +30,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import random
-
-    from morok.prove import obligation_store
-    from morok.prove.trust import second
-    from morok.rewrite.folders import rules_folder
-
     if missing := second.missing_solvers():
         raise UsageError(f"{' and '.join(missing)} is not installed", hint="pip install 'morok[dev]'")
     chance = random.Random(args.seed)

@@ -6,6 +6,7 @@ import argparse
 import fnmatch
 
 from morok.errors import UsageError
+from morok.rewrite.library import catalogue, group
 from morok.tools.output import emit_json, emit_table
 
 
@@ -17,8 +18,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.rewrite.library import catalogue, group
-
     if args.show_code:
         wanted = args.show_code
         names = [entry.name for entry in catalogue() if entry.name == wanted or entry.name.endswith("." + wanted)]

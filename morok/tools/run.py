@@ -15,6 +15,8 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from morok.tensor.realize import watching
+from morok.tensor.scheduling import Prepared
 from morok.tools.output import emit_json, existing_file
 
 if TYPE_CHECKING:
@@ -54,9 +56,6 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         execute(args.file, args.args)
         return 0
-    from morok.tensor.realize import watching
-    from morok.tensor.scheduling import Prepared
-
     kernels: list[dict[str, str]] = []
 
     def look(prepared: Prepared) -> Callable[[Sequence[Buffer]], None]:

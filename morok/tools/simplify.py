@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import argparse
 
+from morok.ir.grammar import parse
+from morok.rewrite.library import load_rules, rewrite, symbolic
+from morok.rewrite.trace import Trace
 from morok.tools.output import emit_json
 
 
@@ -19,10 +22,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from morok.ir.grammar import parse
-    from morok.rewrite.library import load_rules, rewrite, symbolic
-    from morok.rewrite.trace import Trace
-
     before = parse(args.expression)
     rules = symbolic()
     if args.rules:

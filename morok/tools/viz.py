@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from morok.errors import UsageError
 from morok.names import readable
+from morok.passes.pipeline import STAGES
 from morok.tools.output import emit_json, existing_file
 
 FIELDS: Final = ("stage", "rule", "before", "before_id", "after", "after_id", "seconds")
@@ -47,8 +48,6 @@ def read(path: Path) -> list[Mapping[str, Any]]:
 
 def stage_name(stage: str) -> str:
     """A stage as people call it: its number and name; text that is no stage of the pipeline, as it is."""
-    from morok.passes.pipeline import STAGES
-
     names = {str(s.number): f"{s.number} {s.name}" for s in STAGES}
     return names.get(stage, stage or "outside the pipeline")
 

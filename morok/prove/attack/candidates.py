@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from morok.dsl import syntax as S
-from morok.dsl.check import check_text
+from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.dsl.format import format_file
 from morok.errors import RuleError
@@ -23,6 +23,7 @@ from morok.prove.attack.tensors import tensors
 from morok.prove.attack.terms import FLOATS
 from morok.prove.rule_syntax import ops_of
 from morok.prove.trust.mutants import mutants
+from morok.rewrite.library import rules_dir
 
 # The theme of each candidate, in turn: what finds most is tried most.
 SCHEDULE: Final = (
@@ -100,9 +101,6 @@ def _library() -> Mapping[str, Sequence[CheckedRule]]:
     """The built-in rules that graphs can be made for, by op: not those measured, or whose floats round otherwise; nor those that
     put an index of the hardware in place of a range: that has a value only in a kernel that is launched.
     """
-    from morok.dsl.check import check_file
-    from morok.rewrite.library import rules_dir
-
     found: dict[str, list[CheckedRule]] = {}
     for path in sorted(rules_dir().rglob("*.rules")):
         for rule in check_file(path).rules():

@@ -20,10 +20,12 @@ from morok.dsl import syntax as S
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import MorokError
-from morok.prove import ledger
+from morok.prove import ledger, smt
 from morok.prove.attack.outcome import STATES, Outcome
 from morok.prove.attack.templates import templates
 from morok.prove.rule_syntax import ops_of
+from morok.prove.semantics.plain import IntegerTheory
+from morok.prove.semantics.term import strict
 from morok.prove.verdict import Verdict
 from morok.prove.workers import prove_all
 from morok.rewrite.ruleset import RuleSet
@@ -171,16 +173,11 @@ def __getattr__(name: str) -> Any:
 
 @functools.cache
 def _theory(s: Sketch) -> Any:
-    from morok.prove.semantics.plain import IntegerTheory
-
     return type("Theory", (IntegerTheory,), {"limits": {"n": (s.low, s.high)}})
 
 
 @functools.cache
 def _meaning(op: str, s: Sketch) -> Callable[..., Any]:
-    from morok.prove import smt
-    from morok.prove.semantics.term import strict
-
     def fitted(v: Any) -> Any:
         if s.form == "clip":
             return smt.If(v > s.high, s.high, smt.If(v < s.low, s.low, v))

@@ -16,6 +16,7 @@ from morok import errors
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedFile, CheckedGroup, CheckedRule
 from morok.dsl.parse import excerpt
+from morok.dsl.text import expr_text
 from morok.errors import (
     EndlessGroupError,
     IdleGuardError,
@@ -70,8 +71,7 @@ def _ask(checked: CheckedFile) -> list[Finding]:
 
 
 def _rules(group: CheckedGroup) -> Iterator[Finding]:
-    from morok.dsl.text import expr_text
-    from morok.prove.lint import questions
+    from morok.prove.lint import questions  # lazy: loads the solver
 
     for number, rule in enumerate(group.rules):
         own = rule.syntax.name
@@ -99,7 +99,7 @@ def _named(rule: CheckedRule, group: CheckedGroup, name: str) -> bool:
 
 
 def _ends(group: CheckedGroup, said: tuple[S.Ends, ...]) -> Iterator[Finding]:
-    from morok.prove.lint.order import unordered
+    from morok.prove.lint.order import unordered  # lazy: loads the solver
 
     open_rules = unordered(group.rules)
     names = {name for e in said for name in e.names}

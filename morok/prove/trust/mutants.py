@@ -12,7 +12,9 @@ from zlib import crc32
 
 from morok.dialect import Dialect, OpInfo
 from morok.dsl import syntax as S
+from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
+from morok.dsl.format import format_file
 
 COMPARISONS: Final = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)}
 ARITHMETIC: Final = {"+": "-", "-": "+", "*": "+", "//": "%", "%": "//", "<<": ">>", ">>": "<<", "and": "or", "or": "and"}
@@ -174,9 +176,6 @@ def _here(at: Any, dialect: Dialect) -> Iterator[tuple[Any, str]]:
 
 def recheck(original: CheckedRule, mutant: S.Rule) -> CheckedRule:
     """The mutant as a rule of its own; RuleError if it makes no sense."""
-    from morok.dsl.check import check_text
-    from morok.dsl.format import format_file
-
     group = S.Group("mutant", "", original.context, (dataclasses.replace(mutant, doc="a mutant", examples=()),))
     file = S.File("<mutant>", original.dialect.name, original.helpers, tuple(original.externs.values()), (group,))
     rules: Iterator[CheckedRule] = check_text(format_file(file), "<mutant>").rules()

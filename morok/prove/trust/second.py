@@ -7,6 +7,8 @@ answer `sat` from either is a disagreement: one of the solvers is wrong, or the 
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +17,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from morok.dsl.check import check_file
 from morok.dsl.checked import CheckedRule
 from morok.prove import ledger
+from morok.prove.answers import DEFAULT_BUDGET
+from morok.prove.api import packed_files
 from morok.prove.obligation_store import Obligation
+from morok.prove.workers import prove_all
 
 LIMIT_MS: Final = 500  # wall milliseconds an obligation: what takes longer stays with the first solver
 SOLVERS: Final = ("bitwuzla", "cvc5")
@@ -51,17 +57,11 @@ def questions(rule: str, obligations: Iterable[Obligation]) -> list[Question]:
 
 def rules_of(folder: Path) -> list[CheckedRule]:
     """The rules below a folder whose proofs are questions to a solver: what is measured is none."""
-    from morok.dsl.check import check_file
-    from morok.prove.api import packed_files
-
     return [r for file, pack in packed_files([folder]) for r in check_file(file, pack=pack).rules() if r.syntax.within is None]
 
 
 def made(rules: Sequence[CheckedRule], jobs: int) -> dict[str, tuple[Obligation, ...]]:
     """The obligations of these rules, by name: they are proved again for it."""
-    from morok.prove.answers import DEFAULT_BUDGET
-    from morok.prove.workers import prove_all
-
     return {v.name: v.obligations for v in prove_all(rules, DEFAULT_BUDGET, jobs, True)}
 
 
@@ -84,7 +84,7 @@ def ask(text: str, limit_ms: int = LIMIT_MS) -> Reply:
 
 
 def _bitwuzla(text: str, limit_ms: int) -> Reply:
-    import bitwuzla
+    import bitwuzla  # lazy: a solver of its own
 
     options = bitwuzla.Options()
     options.set(bitwuzla.Option.TIME_LIMIT_PER, limit_ms)
@@ -97,7 +97,7 @@ def _bitwuzla(text: str, limit_ms: int) -> Reply:
 
 
 def _cvc5(text: str, limit_ms: int) -> Reply:
-    import cvc5
+    import cvc5  # lazy: a solver of its own
 
     solver = cvc5.Solver(cvc5.TermManager())
     for name, value in (("tlimit-per", str(limit_ms)), ("fp-exp", "true")):
@@ -130,9 +130,6 @@ def replies(asked: Sequence[Question], jobs: int, limit_ms: int = LIMIT_MS) -> I
     """Every question with its answer; equal texts are asked once. More than one job forks."""
     texts = list(dict.fromkeys(q.text for q in asked))
     if jobs > 1 and len(texts) > 1:
-        import functools
-        import multiprocessing
-
         with multiprocessing.get_context("fork").Pool(jobs) as pool:
             said = pool.map(functools.partial(ask, limit_ms=limit_ms), texts, chunksize=64)
     else:

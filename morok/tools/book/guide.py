@@ -12,9 +12,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from morok.codegen.llvm import render
+from morok.codegen.targets import Machine, llvm_target
 from morok.errors import UsageError
 from morok.ir.op import OpDef, Operand
 from morok.ir.ops import TABLE
+from morok.passes.pipeline import STAGES, lower, section
+from morok.passes.rangeify import PASSES
+from morok.rewrite import tiers
 from morok.tools.book.meanings import KINDS, MEANINGS
 
 _PART: Final = re.compile(r"(<!-- part (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -65,8 +70,6 @@ def _program(path: Path) -> str:
 
 def stages() -> str:
     """The 22 stages as a table; the tiers of symbolic groups by name."""
-    from morok.passes.pipeline import STAGES
-
     rows = ["| stage | name | rule groups | algorithm |", "|---|---|---|---|"]
     for s in STAGES:
         groups = _groups(s.applied) or "the target's own" * bool(s.adds) or "-"
@@ -76,8 +79,6 @@ def stages() -> str:
 
 
 def _groups(names: tuple[str, ...]) -> str:
-    from morok.rewrite import tiers
-
     for tier in ("SYM", "SYMBOLIC", "SYMBOLIC_SIMPLE"):
         members = getattr(tiers, tier)
         for at in range(len(names) - len(members) + 1):
@@ -109,8 +110,6 @@ def _operand(o: Operand) -> str:
 
 def passes() -> str:
     """The eight rangeify passes, in order, with the work of each."""
-    from morok.passes.rangeify import PASSES
-
     rows = ["| pass | name | what it does |", "|---|---|---|"]
     for n, (name, run) in enumerate(PASSES, 1):
         rows.append(f"| {n} | {name} | {(run.__doc__ or '').strip()} |")
@@ -119,10 +118,6 @@ def passes() -> str:
 
 def trace(path: Path) -> str:
     """The 22 stages on a program's kernel, for a processor with AVX2 whatever this machine has."""
-    from morok.codegen.llvm import render
-    from morok.codegen.targets import Machine, llvm_target
-    from morok.passes.pipeline import STAGES, lower, section
-
     (item,) = runpy.run_path(str(path))["program"]().schedule()
     target = llvm_target(Machine("haswell", "+avx,+avx2,+fma", "x86_64-unknown-linux-gnu"))
     texts = [f"=== {item.ast.arg.name}: the kernel\n{item.ast.tree()}"]
