@@ -1,22 +1,28 @@
-"""Rules to Python: one generated function per op key, a decision tree over the rules that can match there.
+"""Rules to Python: one generated function per op key, a decision tree over the clauses that can match there.
 
-`compile_rules` makes the text, the same in every process, so that it can be kept on disk; `morok.dsl.compiled` makes functions
+`compile_rules` makes the code, the same in every process, so that it can be kept on disk; `morok.dsl.compiled` makes functions
 of it.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from morok.dialect import Dialect
 from morok.dsl.checked import CheckedRule
-from morok.dsl.compiled import Generated, generated
-from morok.dsl.emit import Emitter, helper_name
+from morok.dsl.compiled import Generated
 from morok.dsl.extent import Limits
-from morok.dsl.matching import variants
-from morok.dsl.rows import OpTest
-from morok.dsl.tree import Constants, Row, Tests, Tree
+from morok.dsl.match.actions import action_of
+from morok.dsl.match.clauses import Clauses
+from morok.dsl.match.code import Located, assign, title
+from morok.dsl.match.decision_tree import Candidate
+from morok.dsl.match.matched import helper_name
+from morok.dsl.match.patterns import clauses_of
+from morok.dsl.match.writer import function_of
+from morok.names import data
 
 NO_LIMITS: Final[Mapping[str, Limits]] = {}
 
@@ -27,40 +33,46 @@ def compile_rules(
     """The matcher of rules of one dialect, in priority order; `counting`: it calls `_tried` with the number of each rule that the
     ops of a node and of its operands do not rule out. `limits`: what it does beyond the extents of proofs, by the rules' names.
     """
-    constants = Constants()
-    tests = Tests(dialect, constants)
-    rows = _rows(rules, limits)
-    ops = dict.fromkeys(op for row in rows if (op := row.variant.ops.get(())) is not None)
-    lines: list[str] = []
+    names = tuple(r.name for r in rules)
+    said = repr((dialect.name, names, counting, sorted(limits.items()), sorted({r.text for r in rules})))
+    file = f"morok-rules-{hashlib.sha256(data(said)).hexdigest()[:16]}.py"  # by which tracebacks find the text
+    code = compile(module_of(rules, dialect, counting, limits), file, "exec", dont_inherit=True)
+    helpers = {helper_name(r, name): f"{r.helpers}:{name}" for r in rules for name in r.externs}
+    return Generated(code, lambda: text_of(rules, dialect, counting, limits), names, helpers)
+
+
+def text_of(
+    rules: Sequence[CheckedRule], dialect: Dialect, counting: bool = False, limits: Mapping[str, Limits] = NO_LIMITS
+) -> str:
+    """The code of the same matcher as text, for readers: nothing else is made of it."""
+    return ast.unparse(module_of(rules, dialect, counting, limits))
+
+
+def module_of(rules: Sequence[CheckedRule], dialect: Dialect, counting: bool, limits: Mapping[str, Limits]) -> ast.Module:
+    """The generated module, as a tree: functions and MATCH, the table of those for ops."""
+    made = Clauses(dialect)
+    rows: list[tuple[str | None, Candidate]] = []  # each with the op of its root
+    for number, rule in enumerate(rules):
+        for order, clause in enumerate(clauses_of(rule, made)):
+            action = action_of(rule, clause, made, number, order, limits.get(rule.name))
+            root = clause.ops.get(())
+            # the op of the root is looked up in the table
+            open_ = tuple([c for c in clause.constraints if c.op is None or c.paths != ((),)])
+            rows.append((root, Candidate(clause, open_, action)))
     functions: dict[str, str] = {}
-    for op in ops:
-        name = f"match_{op}"
-        functions[op] = name
-        mine = [_at_root(r) for r in rows if r.variant.ops.get(()) in (None, op)]
-        lines += Tree(dialect, tests, dialect.ops[op], counting).function(name, mine)
-    rest = [r for r in rows if r.variant.ops.get(()) is None]
+    body: list[ast.stmt] = []
+    for op in dict.fromkeys(root for root, _ in rows if root is not None):
+        name = functions[op] = f"match_{op}"
+        mine = [candidate for root, candidate in rows if root in (None, op)]
+        body += function_of(name, dialect.ops[op], mine, made, counting)
+    rest = [candidate for root, candidate in rows if root is None]
     if rest:
         functions[""] = "match_any"
-        lines += Tree(dialect, tests, None, counting).function("match_any", rest)
-    table = ", ".join(f"{op!r}: {name}" for op, name in functions.items())
-    head = [f"# Generated from {len(rules)} rules of dialect {dialect.name}.", *constants.lines(), "", ""]
-    source = "\n".join([*head, *lines, f"MATCH = {{{table}}}", ""])
-    helpers = {helper_name(r, name): f"{r.helpers}:{name}" for r in rules for name in r.externs}
-    return generated(source, tuple(r.name for r in rules), helpers)
+        body += function_of("match_any", None, rest, made, counting)
+    table = made.code.dict_of({made.code.constant(op): made.code.name(name) for op, name in functions.items()})
+    head = title(f"Generated from {len(rules)} rules of dialect {dialect.name}.")
+    tables = [assign([name], value) for value, name in made.tables.items()]
+    return Located(made.code, [head, *tables, *body, assign(["MATCH"], table)]).module
 
 
-def _rows(rules: Sequence[CheckedRule], limits: Mapping[str, Limits]) -> list[Row]:
-    rows = []
-    for number, rule in enumerate(rules):
-        for order, variant in enumerate(variants(rule)):
-            tail = Emitter(rule, variant, number, order, limits.get(rule.name)).emit()
-            rows.append(Row(rule.name, number, variant, variant.tests, tail))
-    return rows
-
-
-def _at_root(row: Row) -> Row:
-    """Without the test of the root's op, which the table makes."""
-    return row.left_with([t for t in row.tests if not (isinstance(t, OpTest) and not t.path)])
-
-
-__all__ = ["compile_rules"]
+__all__ = ["compile_rules", "module_of", "text_of"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import linecache
+import weakref
 from collections.abc import Callable, Mapping
 from types import CodeType
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ class Generated(NamedTuple):
     """A generated matcher, before it knows any object.
 
     code     defines one function per op, and MATCH: op name -> function; "" stands for every other op
-    source   its text, read only when somebody wants to see it
+    source   makes its text: only where somebody wants to read it
     names    of the rules, by number
     helpers  "module:function" of each helper the code calls, by the name it calls it
     """
@@ -30,21 +30,22 @@ class Generated(NamedTuple):
     helpers: Mapping[str, str]
 
 
-def generated(source: str, names: tuple[str, ...], helpers: Mapping[str, str]) -> Generated:
-    """Text made into code, under a file name by which tracebacks find its lines."""
-    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
-    code = compile(source, f"morok-rules-{digest}.py", "exec", dont_inherit=True)
-    return Generated(code, lambda: source, names, helpers)
-
-
-class _Loader:
-    """The source of a module that is no file, as linecache asks for it."""
+class _Text:
+    """The text of a module that is no file; the module keeps it."""
 
     def __init__(self, source: Callable[[], str]) -> None:
         self.source = source
 
+
+class _Loader:
+    """The source of such a module, as linecache asks for it: linecache lives as long as the process, and the rules need not."""
+
+    def __init__(self, text: _Text) -> None:
+        self.text = weakref.ref(text)
+
     def get_source(self, name: str) -> str:
-        return self.source()
+        text = self.text()
+        return "" if text is None else text.source()
 
 
 def link(
@@ -56,7 +57,7 @@ def link(
     """MATCH of generated code: op name -> function. `wrap` replaces each helper (its name, the function) by another; `tried` is
     what a counting matcher calls.
     """
-    code = made.code
+    code, text = made.code, _Text(made.source)
     namespace: dict[str, Any] = {
         **values.NAMES,
         **extent.NAMES,
@@ -69,7 +70,8 @@ def link(
         "NOT_CONST": NOT_CONST,
         "_tried": tried,
         "__name__": code.co_filename,
-        "__loader__": _Loader(made.source),
+        "__loader__": _Loader(text),
+        "__text__": text,
     }
     linecache.lazycache(code.co_filename, namespace)
     for name in _names(code):

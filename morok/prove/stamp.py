@@ -39,6 +39,7 @@ def source_files() -> list[Path]:
         ("accuracy", "*.py"),
         ("ir/ops", "*.py"),
         ("dsl", "*.py"),
+        ("dsl/match", "*.py"),
         ("dsl", "*.lark"),
     ):
         files += sorted((_PACKAGE / folder).glob(pattern))

@@ -64,7 +64,7 @@ def generator_digest() -> str:
     """A digest of the generator of matchers, without the dialect: the sources of morok.dsl, the interpreter and the machine."""
     digest = hashlib.sha256(importlib.util.MAGIC_NUMBER + f"{sys.version} {os.uname().machine}\0".encode())
     folder = Path(__file__).resolve().parent.parent / "dsl"
-    for path in sorted([*folder.glob("*.py"), *folder.glob("*.lark")]):
+    for path in sorted([*folder.rglob("*.py"), *folder.glob("*.lark")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
-from collections.abc import Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from morok import config
-from morok.dialect import Dialect, Node
+from morok.dialect import Node
 from morok.dsl.compiled import Generated, link
 from morok.names import data
 from morok.rewrite import gate, store
@@ -42,6 +41,7 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
         made = _generate(rules, flags, checked)
         if key is not None:
             _save(key, made)
+    made = made._replace(source=lambda: _text(rules, flags, checked))  # which asks the rules again: nobody keeps their syntax
     found = link(made, rules.dialect, wrap)
     table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
     return Matcher(table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)), rules.unproved)
@@ -54,8 +54,7 @@ def tried(rules: RuleSet, node: Node, context: Any = None) -> list[str]:
     gate.admit(rules)
     numbers: dict[int, None] = {}
     dialect = rules.dialect
-    allowed = [r for r in rules.rules if config.FAST_MATH.value.issuperset(r.syntax.assuming)]
-    made = _compiled(allowed, dialect, _limits(rules), counting=True)
+    made = _generate(rules, config.FAST_MATH.value, False, counting=True)
     found = link(made, dialect, tried=lambda number: numbers.update({number: None}))
     op = next((name for name, info in dialect.ops.items() if info.key == dialect.opkey(node)), "")
     match = found.get(op, found.get(""))
@@ -71,31 +70,35 @@ def _load(key: str) -> Generated | None:
     size = int.from_bytes(kept[:8], "little")
     names, helpers = json.loads(kept[8 : 8 + size])
     code: CodeType = marshal.loads(kept[8 + size :])  # written by this user, whole, and by this interpreter
-    return Generated(code, lambda: (store.load(f"{key}.py") or b"# the cache was emptied").decode(), tuple(names), helpers)
+    return Generated(code, str, tuple(names), helpers)
 
 
 def _save(key: str, made: Generated) -> None:
     head = json.dumps((made.names, dict(made.helpers))).encode()
-    store.save(f"{key}.py", made.source().encode())
     store.save(key, len(head).to_bytes(8, "little") + head + marshal.dumps(made.code))
 
 
-def _generate(rules: RuleSet, flags: frozenset[str], checked: bool) -> Generated:
-    limits = _limits(rules)
-    if checked:
-        limits |= gate.checking(rules)
-    return _compiled([r for r in rules.rules if flags.issuperset(r.syntax.assuming)], rules.dialect, limits)
-
-
-def _compiled(rules: Sequence[CheckedRule], dialect: Dialect, limits: dict[str, Limits], counting: bool = False) -> Generated:
+def _generate(rules: RuleSet, flags: frozenset[str], checked: bool, counting: bool = False) -> Generated:
     from morok.dsl.compile import compile_rules  # lazy: matchers are kept on disk
 
-    return compile_rules(rules, dialect, counting=counting, limits=limits)
+    return compile_rules(_allowed(rules, flags), rules.dialect, counting=counting, limits=_limits(rules, checked))
 
 
-def _limits(rules: RuleSet) -> dict[str, Limits]:
+def _text(rules: RuleSet, flags: frozenset[str], checked: bool) -> str:
+    from morok.dsl.compile import text_of  # lazy: who asks for it reads it
+
+    return text_of(_allowed(rules, flags), rules.dialect, limits=_limits(rules, checked))
+
+
+def _allowed(rules: RuleSet, flags: frozenset[str]) -> list[CheckedRule]:
+    """Those of the rules that assume nothing beyond `flags`."""
+    return [r for r in rules.rules if flags.issuperset(r.syntax.assuming)]
+
+
+def _limits(rules: RuleSet, checked: bool = False) -> dict[str, Limits]:
     """The limits of the rules beyond the extents of their proofs, by name."""
-    return {name: limit for p in rules.parts for name, limit in p.limits.items()}
+    limits = {name: limit for p in rules.parts for name, limit in p.limits.items()}
+    return limits | dict(gate.checking(rules)) if checked else limits
 
 
 def _key(rules: RuleSet, flags: frozenset[str]) -> str | None:

@@ -73,7 +73,7 @@ def test_an_answer_is_one_of_a_budget_and_a_meaning(pack: Path, asked: list[str]
 
 
 @pytest.mark.parametrize(
-    "part", ["dsl/emit_nodes.py", "ir/bounds.py", "rewrite/engine.py", "prove/replay.py", "dsl/grammar.lark"]
+    "part", ["dsl/match/node_code.py", "ir/bounds.py", "rewrite/engine.py", "prove/replay.py", "dsl/grammar.lark"]
 )
 def test_an_answer_is_one_of_what_has_a_part_in_it(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "morok"

@@ -441,12 +441,13 @@ def test_too_many_orders_are_refused():
 
 
 def test_symmetric_orders_are_tried_once():
-    from morok.dsl.matching import variants
+    from morok.dsl.match.clauses import Clauses
+    from morok.dsl.match.patterns import clauses_of
 
     (rule,) = rules("r: Add[Mul[x: index, x], Mul[y, y]] ~> x").rules
-    assert len(variants(rule)) == 1
+    assert len(clauses_of(rule, Clauses(rule.dialect))) == 1
     (rule,) = rules("r: Add[x: index, y] if vmin(x) > 0 ~> x").rules
-    assert len(variants(rule)) == 2
+    assert len(clauses_of(rule, Clauses(rule.dialect))) == 2
 
 
 def test_text_of_the_notation_matches():

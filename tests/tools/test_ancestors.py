@@ -12,8 +12,6 @@ from test_floors import MODULES
 MOST = 3
 # Modules with classes that have more: nothing is added here, and a module goes once none of its classes has.
 TOWERS = {
-    "morok.dsl.emit",
-    "morok.dsl.emit_extents",
     "morok.prove.attack.makers",
     "morok.prove.attack.orders",
     "morok.prove.encoding",

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import pytest
 
-from morok.dsl import check, emit_extents, emit_values, matching, resolve, slots, tree, values
+from morok.dsl import check, resolve, values
+from morok.dsl.match import dtype_constraints, extent_tests, literals, patterns, value_code
 from morok.ir.dialect import MOROK
 from morok.prove import foreign, obligations, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
@@ -43,7 +44,7 @@ def symbols_coincide(patch: pytest.MonkeyPatch) -> None:
 def infinite_arithmetic(patch: pytest.MonkeyPatch) -> None:
     """The matcher calculates with the bounds of a node that has none: infinity less infinity is a number to it."""
     patch.setitem(values.NAMES, "_finite", lambda a: a)
-    patch.setattr(emit_values.Values, "finite", lambda self, e: self.value(e))
+    patch.setattr(value_code.ValueCode, "finite", lambda self, e: self.value(e))
 
 
 def negative_places(patch: pytest.MonkeyPatch) -> None:
@@ -64,7 +65,7 @@ def exact_targets(patch: pytest.MonkeyPatch) -> None:
 
 def extents_ignored(patch: pytest.MonkeyPatch) -> None:
     """Matchers fire at sizes that no proof has tried."""
-    patch.setattr(emit_extents.Within, "within", lambda self, extent: "True")
+    patch.setattr(extent_tests.ExtentTests, "within", lambda self, extent: self.code.constant(True))
 
 
 def dialects_unverified(patch: pytest.MonkeyPatch) -> None:
@@ -81,7 +82,7 @@ def types_untested(patch: pytest.MonkeyPatch) -> None:
     def known(of: object, name: str, *default: object) -> object:
         return True if name == "closed_types" else getattr(of, name, *default)
 
-    for module in (slots, matching):
+    for module in (dtype_constraints, patterns):
         patch.setattr(module, "getattr", known, raising=False)
 
 
@@ -149,8 +150,8 @@ def zeros_without_signs(patch: pytest.MonkeyPatch) -> None:
 
 def zeros_alike(patch: pytest.MonkeyPatch) -> None:
     """The matcher takes both zeros for one constant."""
-    literal = tree.Tests.literal
-    patch.setattr(tree.Tests, "literal", lambda self, test: literal(self, test).partition(" and ")[0])
+    equal = literals._constraint
+    patch.setattr(literals, "_constraint", lambda made, path, value, *sign: equal(made, path, value))
 
 
 def zeros_read_alike(patch: pytest.MonkeyPatch) -> None:

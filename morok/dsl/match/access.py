@@ -1,0 +1,97 @@
+"""Reads of a dialect's nodes in generated code: by its templates where it has some, else by its methods."""
+
+from __future__ import annotations
+
+import ast
+
+from morok.dialect import Dialect
+from morok.dsl.match.code import Code
+
+
+class Access:
+    """The expressions that read nodes, and those that stand for a dialect's ops and dtypes.
+
+    each   the variable of a comprehension over operands
+    """
+
+    def __init__(self, dialect: Dialect, code: Code) -> None:
+        self.dialect = dialect
+        self.code = code
+        self.inline = dialect.inline
+        # op keys and dtypes of a hash-consed dialect are single objects too
+        self.equal = "is" if getattr(dialect, "hash_consed", False) else "=="
+        self.methods = code.name("_d")
+        self.each = code.name("_o")
+
+    def method(self, name: str, *arguments: ast.expr) -> ast.expr:
+        return self.code.call(self.code.attribute(self.methods, name), *arguments)
+
+    def _read(self, template: str, method: str, n: ast.expr) -> ast.expr:
+        text = self.inline.get(template)
+        return self.method(method, n) if text is None else self.code.filled(text, n=n)
+
+    def opkey(self, n: ast.expr) -> ast.expr:
+        return self._read("opkey", "opkey", n)
+
+    def operands(self, n: ast.expr) -> ast.expr:
+        return self._read("operands", "operands", n)
+
+    def operand(self, n: ast.expr, index: int) -> ast.expr:
+        return self.code.item(self.operands(n), index)
+
+    def count(self, n: ast.expr) -> ast.expr:
+        """The number of a node's operands."""
+        return self.code.call("len", self.operands(n))
+
+    def type(self, n: ast.expr) -> ast.expr:
+        return self._read("type", "type", n)
+
+    def scalar(self, n: ast.expr) -> ast.expr:
+        """The dtype of one lane."""
+        return self.code.filled(self.inline["scalar"], n=n) if "scalar" in self.inline else self.type(n)
+
+    def lanes(self, n: ast.expr) -> ast.expr:
+        return self.code.filled(self.inline["lanes"], n=n) if "lanes" in self.inline else self.code.constant(1)
+
+    def value(self, n: ast.expr) -> ast.expr:
+        return self._read("const_value", "const_value", n)
+
+    def same(self, a: ast.expr, b: ast.expr) -> ast.expr:
+        text = self.inline.get("same")
+        return self.method("same", a, b) if text is None else self.code.filled(text, a=a, b=b)
+
+    def field(self, op: str, n: ast.expr, name: str) -> ast.expr:
+        text = self.inline.get(f"attr.{op}.{name}") or self.inline.get(f"attr.{name}")
+        return self.method("attr", n, self.code.constant(name)) if text is None else self.code.filled(text, n=n)
+
+    def asked(self, template: str, n: ast.expr) -> ast.expr:
+        """A question that the dialect has a template for."""
+        return self.code.filled(self.inline[template], n=n)
+
+    @property
+    def const_op(self) -> str | None:
+        return self.inline.get("const_op")
+
+    def is_op(self, n: ast.expr, op: str) -> ast.expr:
+        return self.code.compare(self.opkey(n), self.equal, self.key(op))
+
+    def is_const(self, n: ast.expr) -> ast.expr:
+        if self.const_op is not None:
+            return self.is_op(n, self.const_op)
+        return self.code.compare(self.method("const_value", n), "is not", self.code.name("NOT_CONST"))
+
+    def alike(self, a: ast.expr, b: ast.expr) -> ast.expr:
+        """True if two dtypes, or two ops, are the same."""
+        return self.code.compare(a, self.equal, b)
+
+    def key(self, op: str) -> ast.expr:
+        return self.code.name(f"K_{op}")
+
+    def dtype(self, name: str) -> ast.expr:
+        return self.code.name(f"D_{name}")
+
+    def vector(self, element: ast.expr, lanes: ast.expr) -> ast.expr:
+        return self.code.filled(self.inline["vector"], d=element, k=lanes)
+
+
+__all__ = ["Access"]

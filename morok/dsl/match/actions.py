@@ -1,0 +1,262 @@
+"""The actions after a match: clauses, helpers and target of a rule, as statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Sort
+from morok.dsl.extent import Limits
+from morok.dsl.match.clauses import Clause, Clauses, Path
+from morok.dsl.match.code import assign, attempt, expression
+from morok.dsl.match.extent_tests import ExtentTests
+from morok.dsl.match.matched import Matched
+from morok.dsl.match.node_code import NodeCode, local_name
+
+_FAILURES: Final = "_failures"  # in generated code: the exceptions by which arithmetic says that it has no value
+_CLASSES: Final = {"const": "int", "int": "int", "bool": "bool"}  # of a helper's results, by their kinds
+
+
+@dataclass(slots=True)
+class Action:
+    """The statements behind the constraints of a clause: they return the result, or end without where the rule does not apply.
+
+    name, number, order  the rule, and which of its clauses this is
+    nodes, values  the paths that they read
+    cannot_fail    they always return
+    early          how many of them are better done where the action stands: its first test, and the helper's call before it; the
+                   test is the last of its statements then
+    result         the variable of that helper's result
+    """
+
+    name: str
+    number: int
+    order: int
+    body: list[ast.stmt] = field(default_factory=list)
+    nodes: set[Path] = field(default_factory=set)
+    values: set[Path] = field(default_factory=set)
+    cannot_fail: bool = True
+    early: int = 0
+    result: str | None = None
+
+
+def action_of(rule: CheckedRule, clause: Clause, made: Clauses, number: int, order: int, limits: Limits | None) -> Action:
+    """The action of a clause of the rule that a matcher knows by `number`; `limits`, where it is told what to do beyond the
+    extents of its proof.
+    """
+    return _Maker(rule, clause, made, Action(rule.name, number, order), limits).made()
+
+
+class _Maker:
+    """Makes one action: statements are put at the end of `body`, the innermost block so far."""
+
+    def __init__(self, rule: CheckedRule, clause: Clause, made: Clauses, action: Action, limits: Limits | None) -> None:
+        self.rule = rule
+        self.clause = clause
+        self.dialect = rule.dialect
+        self.code = made.code
+        self.access = made.access
+        self.action = action
+        self.limits = limits
+        self.matched = Matched(rule, clause, made)
+        self.expressions = NodeCode(self.matched)
+        if limits is not None and limits.declines:
+            self.matched.most = {e.what: e.most for e in limits.extents if e.what in ("shift", "power")}
+        self.body = action.body
+        self.counting = False  # the statement that makes the budget is there
+        self.failures = self.code.name(_FAILURES)
+        self.number = self.code.constant(action.number)
+
+    def made(self) -> Action:
+        for clause in self.rule.syntax.clauses:
+            if isinstance(clause, S.If):
+                self.guard(clause.condition)
+            else:
+                self.let(clause)
+        self.target()
+        action = self.action
+        action.nodes, action.values = self.matched.nodes, self.matched.values
+        if self.clause.gaps:
+            action.cannot_fail = False  # there may be no place for what stands behind a sequence
+        return action
+
+    # blocks
+
+    def put(self, *statements: ast.stmt) -> None:
+        self.body += statements
+
+    def when(self, condition: ast.expr) -> None:
+        """What follows is done where a condition holds."""
+        self.action.cannot_fail = False
+        inner: list[ast.stmt] = []
+        self.put(ast.If(condition, inner, []))
+        self.body = inner
+
+    def where_defined(self, *statements: ast.stmt, failures: ast.expr | None = None) -> None:
+        """What follows is done where these statements have a value."""
+        self.action.cannot_fail = False
+        inner: list[ast.stmt] = []
+        self.put(attempt(list(statements), failures or self.failures, [ast.Pass()], inner))
+        self.body = inner
+
+    def budget(self) -> None:
+        """The statement that the first clause or target needs which goes over a sequence: a rule has one budget."""
+        if self.matched.steps and not self.counting:
+            self.counting = True
+            self.put(assign(["steps"], self.code.call("_Steps")))
+
+    def otherwise(self, name: str, value: ast.expr, instead: ast.expr) -> ast.expr:
+        """The variable of a value, or of another where it has none."""
+        self.put(attempt([assign([name], value)], self.failures, [assign([name], instead)], []))
+        return self.code.name(name)
+
+    # clauses
+
+    def guard(self, condition: S.Expr) -> None:
+        self.matched.raises = False
+        test = self.expressions.condition(condition)
+        self.budget()
+        if self.matched.raises:
+            test = self.otherwise(self.matched.temporary(), test, self.code.constant(False))
+        if not self.action.body:
+            self.action.early = 1
+        self.when(test)
+
+    def let(self, clause: S.Let) -> None:
+        self.matched.raises = False
+        value = clause.value
+        extern = self.rule.externs.get(value.name) if isinstance(value, S.ECall) else None
+        made = self.expressions.any(value)
+        self.budget()
+        names = list(map(local_name, clause.names))
+        if extern is not None and extern.partial:
+            result = self.matched.temporary()
+            if self.matched.raises:
+                self.otherwise(result, made, self.code.none)
+            else:
+                if not self.action.body:
+                    self.action.early, self.action.result = 2, result
+                self.put(assign([result], made))
+            self.when(self.code.compare(self.code.name(result), "is not", self.code.none))
+            self.put(assign(names, self.code.name(result)))
+        elif self.matched.raises:
+            self.where_defined(assign(names, made))
+        else:
+            self.put(assign(names, made))
+        self.matched.locals.update(zip(clause.names, map(self.code.name, names), strict=True))
+        if extern is not None:
+            self.results(extern, clause.names)
+
+    def results(self, extern: S.Extern, names: Sequence[str]) -> None:
+        """Tests that a helper's results are as declared."""
+        for p, name in zip(extern.results, names, strict=True):
+            kind = p.type.name if isinstance(p.type, S.TName) else ""
+            binding = self.rule.bindings.get(name)
+            is_node = binding is not None and binding.sort in (Sort.NODE, Sort.NODES)
+            if name.startswith("_") or is_node:
+                continue
+            local = self.matched.locals[name]
+            if kind in _CLASSES:
+                self.when(self.code.compare(self.code.attribute(local, "__class__"), "is", self.code.name(_CLASSES[kind])))
+            elif kind == "seq":
+                sequences = self.code.tuple_of((self.code.name("tuple"), self.code.name("list")))
+                self.when(self.code.call("isinstance", local, sequences))
+
+    # the target
+
+    def target(self) -> None:
+        self.matched.raises = False
+        made = self.expressions.node(self.rule.syntax.target)
+        self.budget()
+        is_local = made in self.matched.locals.values()
+        if self.limits is not None:
+            self.limited(made, self.limits, is_local)
+            return
+        root = self.matched.node(())
+        if made in {self.matched.made.node(p) for p in self.matched.nodes if p}:  # an operand: never the node itself
+            self.put(*self.note("keep", root, made))
+            self.end(made)
+            return
+        derived = [] if is_local else self.note("derive", root)
+        if self._is_new() and not self.matched.raises and not self.helped():
+            self.put(*derived)
+            self.end(made)
+            return
+        result = self.matched.temporary()
+        if self.matched.raises:
+            self.where_defined(*derived, assign([result], made))
+        else:
+            self.put(*derived, assign([result], made))
+        self.returned(result, is_new=not is_local)
+
+    def limited(self, made: ast.expr, limits: Limits, is_local: bool) -> None:
+        """The target, where the match lies within the extents of the proof; elsewhere where an instance check lets it pass."""
+        code = self.code
+        root = self.matched.node(())
+        is_new = not is_local and made not in {self.matched.made.node(p) for p in self.matched.nodes}
+        extents = ExtentTests(self.matched)
+        inside, result = self.matched.temporary(), self.matched.temporary()
+        within = code.name(inside)
+        self.put(assign([inside], code.all_of([extents.within(e) for e in limits.extents])))
+        # beyond its extent a rule that is false may build what is no node at all
+        failures = code.choice(within, self.failures, code.name("Exception")) if limits.declines else self.failures
+        derived = self.note("derive", root) if is_new else []
+        self.where_defined(*derived, assign([result], made), failures=failures)
+        check = "_stands_in" if limits.declines else "_not_refuted"
+        checked = code.call(check, root, code.name(result), code.constant(self.rule.name), extents.leaves())
+        self.returned(result, is_new, code.any_of((within, checked)))
+
+    def returned(self, result: str, is_new: bool, *conditions: ast.expr) -> None:
+        """The result, where it is another node than the root, of its type, and meets some more conditions."""
+        code = self.code
+        root, made = self.matched.node(()), code.name(result)
+        tests = [code.unary("not", self.access.same(made, root))]
+        if self.helped():  # of a helper's nodes contracts say the values, and not how many lanes they have
+            tests.append(self.access.alike(self.access.type(made), self.access.type(root)))
+        self.when(code.all_of([*tests, *conditions]))
+        if not is_new:
+            self.put(*self.note("keep", root, made))
+        self.end(made)
+
+    def end(self, result: ast.expr) -> None:
+        self.put(ast.Return(self.code.tuple_of((result, self.number))))
+
+    def note(self, hook: str, *nodes: ast.expr) -> list[ast.stmt]:
+        """The call by which a dialect learns of the rule, if it has such a hook."""
+        if not hasattr(self.dialect, hook):
+            return []
+        return [expression(self.code.call(f"_{hook}", *nodes, self.code.constant(self.rule.name)))]
+
+    def helped(self) -> bool:
+        """True if a helper gives a node that the target may be made of."""
+        return any(
+            self.rule.bindings[name].sort in (Sort.NODE, Sort.NODES)
+            for c in self.rule.syntax.clauses
+            if isinstance(c, S.Let) and isinstance(c.value, S.ECall) and c.value.name in self.rule.externs
+            for name in c.names
+            if name in self.rule.bindings
+        )
+
+    def _is_new(self) -> bool:
+        """True if the target cannot be the node that was matched, because it is a node of another op."""
+        target = self.rule.syntax.target
+        root = self.clause.ops.get(())
+        const = self.access.const_op
+        if root is None or root in (const, "VConst"):
+            return False
+        match target:
+            case S.ECall() if target.name in self.dialect.ops:
+                return root != target.name
+            case S.EStruct():
+                return root != target.op
+            case S.ECall(name="zero" | "one" | "const" | "identity") | S.ENumber() | S.EBinary() | S.EUnary():
+                return const is not None
+            case S.EName() | S.ECall():
+                return const is not None and self.matched.sort(target) is Sort.VALUE
+        return False
+
+
+__all__ = ["Action", "action_of"]

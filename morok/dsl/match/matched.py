@@ -1,0 +1,148 @@
+"""The match of a clause as actions read it: variables and dtypes, where the pattern left them."""
+
+from __future__ import annotations
+
+import ast
+
+from morok.dialect import OpInfo
+from morok.dsl import syntax as S
+from morok.dsl.checked import CheckedRule, Sort, Ty
+from morok.dsl.infer import universe
+from morok.dsl.match.clauses import Binding, Clause, Clauses, Path
+
+
+class Matched:
+    """One clause of a rule, and what the code of its action has needed so far.
+
+    nodes, values  the paths of the nodes, and of the constants' values, that the code reads
+    locals     the variables of `let` and of comprehensions
+    shadowing  of these the comprehensions' around the code
+    counters   of these those that run over numbers from 0 on
+    iterating  how many comprehensions the code is the sequence of
+    steps      it counts steps
+    raises     it may have no value, which an exception says
+    terms      the pattern's own pointwise nodes, by op and operands: a clause or target that says one again does not build it
+    most       compile-time amounts that were tried: shifts, powers of two
+    """
+
+    def __init__(self, rule: CheckedRule, clause: Clause, made: Clauses) -> None:
+        self.rule = rule
+        self.clause = clause
+        self.made = made
+        self.code = made.code
+        self.access = made.access
+        self.dialect = rule.dialect
+        self.nodes: set[Path] = set()
+        self.values: set[Path] = set()
+        self.locals: dict[str, ast.expr] = {}
+        self.shadowing: set[str] = set()
+        self.counters: set[str] = set()
+        self.iterating = 0
+        self.steps = False
+        self.raises = False
+        self.temporaries = 0
+        self.terms: dict[tuple[object, ...], Path] = {}
+        for path, op in clause.ops.items():
+            info = self.dialect.ops[op]
+            if info.params and not self.given_dtype(info):
+                self.terms[op, *(made.node((*path, i)) for i in range(len(info.params)))] = path
+        self.most: dict[str, int] = {}
+
+    def temporary(self) -> str:
+        self.temporaries += 1
+        return f"t{self.temporaries}"
+
+    def node(self, path: Path) -> ast.expr:
+        self.nodes.add(path)
+        return self.made.node(path)
+
+    def read(self, binding: Binding) -> ast.expr:
+        (self.values if binding.kind == "value" else self.nodes).add(binding.path)
+        return binding.code
+
+    def sort(self, e: S.Expr) -> Sort | None:
+        return self.rule.sorts.get(id(e))
+
+    def type(self, e: S.Syntax) -> Ty | None:
+        return self.rule.types.get(id(e))
+
+    def is_dtype(self, e: S.Expr) -> bool:
+        return isinstance(e, S.EType) or self.sort(e) is Sort.DTYPE
+
+    def given_dtype(self, info: OpInfo) -> bool:
+        return info.result in info.domains and info.result not in info.params
+
+    def name(self, name: str) -> ast.expr:
+        local = self.locals.get(name)
+        if local is not None:
+            return local
+        bound = self.clause.names.get(name)
+        if bound is not None:
+            return self.read(bound)
+        if any(ty.lanes == name for ty in (*self.clause.types.values(), *(s.type for s in self.clause.several))):
+            return self.lanes_of(name)
+        if name in self.dialect.ops:
+            return self.access.key(name)
+        if name in self.dialect.dtypes:
+            return self.access.dtype(name)
+        if name in self.rule.domains:
+            return self.dtype_variable(name)
+        return self.code.constant(name)
+
+    def dtype_of(self, ty: Ty) -> ast.expr:
+        """The dtype object of a Ty: that of a node of the pattern which has it, else made from the element's and the lanes."""
+        for path, known in self.clause.types.items():
+            if known == ty and not ty.pointer and not ty.place:
+                return self.access.type(self.node(path))
+        element = self.element_of(ty)
+        if ty.lanes == 1 or "vector" not in self.access.inline:
+            return element
+        return self.access.vector(element, self.lanes_of(ty.lanes))
+
+    def element_of(self, ty: Ty) -> ast.expr:
+        return self.access.dtype(ty.element) if ty.fixed else self.dtype_variable(ty.element)
+
+    def dtype_variable(self, name: str) -> ast.expr:
+        for path, known in self.clause.types.items():
+            if known.element == name and not known.fixed and not known.pointer and not known.place:
+                return self.access.scalar(self.node(path))
+        for s in self.clause.several:  # the matcher has seen that there is one
+            if s.type.element == name and not s.type.fixed and not s.type.pointer and not s.type.place:
+                self.nodes.add(s.path)
+                return self.access.scalar(self.code.item(s.code, 0))
+        raise AssertionError(f"{self.rule.name}: nothing in the pattern has the dtype {name}")
+
+    def lanes_of(self, lanes: int | str) -> ast.expr:
+        if isinstance(lanes, int):
+            return self.code.constant(lanes)
+        for path, known in self.clause.types.items():
+            if known.lanes == lanes:
+                return self.access.lanes(self.node(path))
+        for s in self.clause.several:
+            if s.type.lanes == lanes and not self.rule.own_lanes(lanes):
+                self.nodes.add(s.path)
+                return self.access.lanes(self.code.item(s.code, 0))
+        return self.code.constant(1)
+
+    def type_syntax(self, t: S.TypeSyntax) -> ast.expr:
+        match t:
+            case S.TName():
+                if t.name in self.dialect.dtypes:
+                    return self.access.dtype(t.name)
+                vector = universe(self.dialect).vector(t.name)
+                if vector is None:
+                    return self.dtype_variable(t.name)
+                return self.access.vector(self.access.dtype(vector[0]), self.lanes_of(vector[1]))
+            case S.TVector():
+                return self.access.vector(self.type_syntax(t.element), self.lanes_of(t.lanes))
+            case S.TMaybeInvalid():
+                return self.type_syntax(t.inner)
+        raise AssertionError(f"{type(t).__name__} names no single dtype")
+
+
+def helper_name(rule: CheckedRule, name: str) -> str:
+    """The name of a helper in generated code: files may declare helpers of one name in different modules."""
+    return f"H_{(rule.helpers or '').replace('.', '_')}_{name}"
+
+
+__all__ = ["Matched", "helper_name"]
