@@ -89,14 +89,14 @@ class _Maker:
         self.body += statements
 
     def when(self, condition: ast.expr) -> None:
-        """What follows is done where a condition holds."""
+        """A block that is done where a condition holds: all that follows is put there."""
         self.action.cannot_fail = False
         inner: list[ast.stmt] = []
         self.put(ast.If(condition, inner, []))
         self.body = inner
 
     def where_defined(self, *statements: ast.stmt, failures: ast.expr | None = None) -> None:
-        """What follows is done where these statements have a value."""
+        """A block that is done where these statements have a value: all that follows is put there."""
         self.action.cannot_fail = False
         inner: list[ast.stmt] = []
         self.put(attempt(list(statements), failures or self.failures, [ast.Pass()], inner))

@@ -83,7 +83,7 @@ class _Writer:
     # one clause
 
     def candidate(self, c: Candidate, known: set[str], body: Body) -> None:
-        """What is open of a clause's constraints, tested in turn, and its action."""
+        """A clause's open constraints, tested in turn, and its action."""
         conditions: list[ast.expr] = []
         gaps = iter(enumerate(c.clause.gaps))
         entered = 0
@@ -205,7 +205,7 @@ class _Writer:
 
 
 def _parameters(c: Candidate) -> list[str]:
-    """What the function of an action is given besides the context."""
+    """The parameters of an action's function besides the context."""
     names = [node_name(p) for p in sorted(c.action.nodes | {()})] + [value_name(p) for p in sorted(c.action.values)]
     names += [c.action.result] if c.action.result is not None else []
     return names + [gap_name(number) for number in range(len(c.clause.gaps))]
