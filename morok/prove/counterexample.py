@@ -85,10 +85,7 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
     if o.pattern is None or o.target is None:
         return Counterexample(where, bindings, None, None, fired(rule, instance, bindings))
     lhs, rhs = value_in(rule, world, model, o.pattern), value_in(rule, world, model, o.target)
-    try:
-        confirmed = replay(rule, o, world, model)
-    except Unreplayable:
-        confirmed = fired(rule, instance, bindings)
+    confirmed = fired(rule, instance, bindings) if built_in(rule.dialect) else folded(rule, o, world, model)
     return Counterexample(where, bindings, lhs, rhs, confirmed)
 
 
@@ -123,17 +120,17 @@ def _smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dic
     outcome = firing.differing(found)
     if outcome is None:
         return None
-    lhs, rhs = (UNDEFINED if v is None else v[0] if len(v) == 1 else v for v in outcome)
+    lhs, rhs = (UNDEFINED if v is None else v for v in outcome)
     return Counterexample(where, found, lhs, rhs, True)
 
 
 def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
     """True if the rule's own matcher, on a graph with these bindings, gives another value than the graph has."""
-    if not built_in(rule.dialect) or rule.externs or rule.syntax.assuming:
+    if not built_in(rule.dialect) or rule.externs:
         return False
-    from morok.prove import replay
+    from morok.prove.replay import Firing  # lazy: another dialect's proofs load none of the IR
 
-    return replay.confirmed(rule, instance, bindings)
+    return Firing(rule, instance).differing(bindings) is not None
 
 
 def searched(rule: CheckedRule) -> Counterexample | None:
@@ -215,116 +212,41 @@ class Unreplayable(Exception):
     """Some node of the rule has no evaluation outside the solver."""
 
 
-def replay(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
-    """True if evaluating both sides by the ops' own evaluators shows that the rule is false here.
-
-    Morok's nodes are built and run by its interpreter; another dialect's are folded by its ops' `evaluate`.
-    """
+def folded(rule: CheckedRule, o: Obligation, world: Any, model: Model) -> bool:
+    """True if evaluating both sides by the `evaluate` of a dialect's own ops shows that the rule is false here."""
     assert o.pattern is not None
     assert o.target is not None
-    run = _Interpreter(rule, o, world, model) if built_in(rule.dialect) else _Folder(rule, o, world, model)
-    left = run.value(o.pattern)
-    if left == UNDEFINED:
+    try:
+        left, right = (_folded(rule, world, model, side) for side in (o.pattern, o.target))
+    except Unreplayable:
         return False
-    right = run.value(o.target)
-    if right == UNDEFINED:
-        return True
+    if left == UNDEFINED or right == UNDEFINED:
+        return bool(left != UNDEFINED)
     if isinstance(left, float) and isinstance(right, float):
-        same = (left == right and math.copysign(1.0, left) == math.copysign(1.0, right)) or (left != left and right != right)
-        if "nsz" in rule.syntax.assuming and left == right:
-            same = True
-        return not same
+        signs_alike = "nsz" in rule.syntax.assuming or math.copysign(1.0, left) == math.copysign(1.0, right)
+        return not (left == right and signs_alike) and not (left != left and right != right)
     return bool(left != right)
 
 
-def _leaf(world: Any, model: Model, node: Node) -> Any:
-    t = node.lanes[0]
-    if not is_true(model.value(t.defined)):
+def _folded(rule: CheckedRule, world: Any, model: Model, node: Node) -> Any:
+    """The value of a node of one lane, bottom up by `OpInfo.evaluate`."""
+    if len(node.lanes) != 1:
+        raise Unreplayable
+    made, t = node.made, node.lanes[0]
+    if made is None or made.op == "Const":
+        if not is_true(model.value(t.defined)):
+            return UNDEFINED
+        return INVALID if is_true(model.value(t.invalid)) else world.read(node.dtype, model.value(t.value))
+    info = rule.dialect.ops.get(made.op)
+    if info is None or info.evaluate is None:
+        raise Unreplayable
+    operands = [_folded(rule, world, model, n) for n in made.operands]
+    if UNDEFINED in operands:
         return UNDEFINED
-    return INVALID if is_true(model.value(t.invalid)) else world.read(node.dtype, model.value(t.value))
-
-
-class _Folder:
-    """Evaluates nodes bottom up by `OpInfo.evaluate`, one lane."""
-
-    def __init__(self, rule: CheckedRule, o: Obligation, world: Any, model: Model) -> None:
-        self.rule, self.world, self.model = rule, world, model
-
-    def value(self, node: Node) -> Any:
-        if len(node.lanes) != 1:
-            raise Unreplayable
-        made = node.made
-        if made is None or made.op == "Const":
-            return _leaf(self.world, self.model, node)
-        info = self.rule.dialect.ops.get(made.op)
-        if info is None or info.evaluate is None:
-            raise Unreplayable
-        operands = [self.value(n) for n in made.operands]
-        if UNDEFINED in operands:
+    name = made.operands[0].dtype if info.comparison else node.dtype
+    try:
+        return info.evaluate(rule.dialect.dtypes[name], *operands)
+    except Exception as undefined:
+        if type(undefined).__name__ == "Undefined":
             return UNDEFINED
-        name = made.operands[0].dtype if info.comparison else node.dtype
-        try:
-            return info.evaluate(self.rule.dialect.dtypes[name], *operands)
-        except Exception as undefined:
-            if type(undefined).__name__ == "Undefined":
-                return UNDEFINED
-            raise Unreplayable from undefined
-
-
-class _Interpreter:
-    """Builds Morok nodes, variables for variables and constants for constants, and runs the interpreter on them."""
-
-    def __init__(self, rule: CheckedRule, o: Obligation, world: Any, model: Model) -> None:
-        self.rule, self.world, self.model = rule, world, model
-        self.names = {t.value.number: name for name, _, t in o.variables}
-        self.variables: dict[str, Any] = {}
-        self.built: dict[int, Any] = {}
-
-    def value(self, node: Node) -> Any:
-        from morok.errors import IRTypeError, UndefinedError
-        from morok.ir import interpret
-
-        try:
-            graph = self.build(node)
-            return interpret.evaluate(graph, variables=self.variables)
-        except UndefinedError:
-            return UNDEFINED
-        except IRTypeError as why:
-            raise Unreplayable from why
-
-    def build(self, node: Node) -> Any:
-        from morok.ir.uop import UOp
-
-        if len(node.lanes) != 1:
-            raise Unreplayable
-        made = node.made
-        if node.dtype not in self.rule.dialect.dtypes or node.dtype == "void":
-            raise Unreplayable
-        dtype: Any = self.rule.dialect.dtypes[node.dtype]
-        if made is None or made.op in ("Const", "VConst"):  # one lane stands for all
-            value = _leaf(self.world, self.model, node)
-            if value == UNDEFINED:
-                return self.undefined(dtype)
-            if value == INVALID:
-                return UOp.invalid_at(dtype)
-            name = self.names.get(node.term.value.number)
-            if made is None and name is None:
-                raise Unreplayable  # made of parts that are no values: storage, loops
-            if made is None and name is not None:
-                self.variables[name] = value
-                return UOp.var(name, dtype)
-            return UOp.const(value, dtype)
-        if not made.operands and self.rule.dialect.ops[made.op].operands:
-            raise Unreplayable  # made of parts that are no values: storage, loops
-        return self.rule.dialect.build(made.op, [self.build(n) for n in made.operands], dict(made.fields), dtype)
-
-    def undefined(self, dtype: Any) -> Any:
-        """An expression of this dtype without a value: what a variable may stand for where nobody looks."""
-        from morok.ir.dtype import dtypes
-        from morok.ir.uop import UOp
-
-        if not (dtype.is_integral or dtype.is_bool or dtype.is_float):
-            raise Unreplayable
-        base = dtype if dtype.is_integral else dtypes.index
-        none = UOp.const(1, base) // UOp.const(0, base)
-        return none if base is dtype else none.cast(dtype)
+        raise Unreplayable from undefined

@@ -49,13 +49,14 @@ def about_axes(rule: CheckedRule) -> bool:
 
 def about_lanes(rule: CheckedRule) -> bool:
     """True if a rule takes lanes apart or joins them, looking at no value and no dtype."""
-    if not built_in(rule.dialect) or about_axes(rule) or _root(rule.syntax.pattern) not in OF_LANES:
+    if not built_in(rule.dialect) or about_axes(rule) or root_of(rule.syntax.pattern) not in OF_LANES:
         return False
     types = (getattr(at, "type", None) for at in S.walk(rule.syntax.pattern))
     return bool(rule.externs) or any(isinstance(t, S.TUnion) and mentions_maybe_invalid(t) for t in types)
 
 
-def _root(p: S.Pattern) -> str:
+def root_of(p: S.Pattern) -> str:
+    """The op at the root of a pattern; nothing where it is none."""
     while isinstance(p, S.PBind):
         p = p.inner
     return p.op if isinstance(p, S.PStruct) else p.ops[0] if isinstance(p, S.POp) else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from morok.dsl import syntax as S
@@ -14,17 +14,17 @@ from morok.ir.dtype import DType
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.prove.encoding.facts import REDUCTIONS
-from morok.prove.forms import about_axes, about_lanes, about_launches, folds_lanes
+from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
-from morok.prove.rule_syntax import names_in
 from morok.prove.trust import large
 from morok.prove.trust.accesses import LaneMaker
-from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, large_numbers, numbers
+from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, numbers
 from morok.prove.trust.large import MOST, size
 from morok.prove.trust.launched import LaunchMaker
+from morok.prove.trust.sieve import of_vector_constants, subject
 from morok.prove.trust.structures import ENDS as ENDS_OF_LOOPS
 from morok.prove.trust.structures import FOLDS, StructureMaker
-from morok.prove.trust.tensors import TensorMaker, about_tensors_alone
+from morok.prove.trust.tensors import TensorMaker
 from morok.prove.trust.unrolled import FORMS, UnrolledMaker
 
 ENDS: Final = (-(1 << 15), -(1 << 7), 0, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31)  # where narrower dtypes end
@@ -56,8 +56,8 @@ class NearMisses(Unbounded):
 class Structures(StructureMaker):
     """Floats of any value also where folds are done in any order: what these may be is asked of morok.prove.attack.orders."""
 
-    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int]) -> None:
-        super().__init__(rule, instance, rng, limits)
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        super().__init__(rule, instance, rng)
         self.in_any_order = self.in_any_order and rng.random() < 0.2
         mentioned = {v for v in numbers(rule.syntax) if 1 < v <= MOST // 2}
         self.sizes_of_folds = sorted({n for v in mentioned for n in (v, v, 2 * v)})
@@ -169,6 +169,15 @@ class LargeTensors(large.LargeTensors, SmallTensors):
     """Tensors of five to eight axes, of a few sizes."""
 
 
+MAKERS: Final[Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {  # of small graphs, and of large ones
+    "tensors": (SmallTensors, LargeTensors),
+    "launches": (LaunchMaker, LaunchMaker),
+    "axes": (Wide, LargeAxes),
+    "lanes": (SmallLanes, LargeLanes),
+    "structures": (SmallStructures, LargeStructures),
+}
+
+
 class Graphs:
     """Graphs for one rule, equal for equal seeds.
 
@@ -177,11 +186,6 @@ class Graphs:
 
     def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
         self.rule, self.instance, self.rng = rule, instance, rng
-        self.limits = large_numbers(rule)
-        named = names_in(rule.syntax.pattern)
-        self.vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
-            n in named for n, info in rule.dialect.ops.items() if not info.params
-        )
 
     def make(self, large: bool) -> UOp | None:
         """One graph; None where chance made what is none."""
@@ -193,18 +197,10 @@ class Graphs:
 
     def maker(self, large: bool) -> Any:
         rule, instance, rng = self.rule, self.instance, self.rng
-        if about_tensors_alone(rule):
-            return (LargeTensors if large else SmallTensors)(rule, instance, rng)
-        if about_launches(rule):
-            return LaunchMaker(rule, instance, rng)
-        if about_axes(rule):
-            return (LargeAxes if large else Wide)(rule, instance, rng)
-        if about_lanes(rule):
-            return (LargeLanes if large else SmallLanes)(rule, instance, rng)
-        if rule.pointwise or self.vectors:
-            lanes = size(rng) if large else 3 if self.vectors or rng.random() < 0.1 else 1
-            return NearMisses(rule, instance, rng, self.limits, lanes)
-        return (LargeStructures if large else SmallStructures)(rule, instance, rng, self.limits)
+        if subject(rule) == "values":
+            lanes = size(rng) if large else 3 if of_vector_constants(rule) or rng.random() < 0.1 else 1
+            return NearMisses(rule, instance, rng, lanes)
+        return MAKERS[subject(rule)][large](rule, instance, rng)
 
     def first(self, count: int) -> Iterator[tuple[UOp, bool]]:
         """Graphs, and whether each is large: every other one."""

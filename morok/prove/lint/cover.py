@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
+from morok.prove.forms import mentions_maybe_invalid
 
 MOST_VARIANTS: Final = 16
 # What a name or an unnamed part of the earlier pattern stands for: parts of the later one.
@@ -74,7 +75,7 @@ class Matching:
             for option in p.options:
                 yield from self.ways(option, q, pairs, names)
         elif isinstance(p, S.PVar):
-            if isinstance(q, S.PSequence | S.PType | S.PList) or (not self.maybe_invalid(p) and self.invalid_within(q)):
+            if isinstance(q, S.PSequence | S.PType | S.PList) or (not mentions_maybe_invalid(p.type) and self.invalid_within(q)):
                 return
             bound = names if p.ignored else _bound(names, p.name, q)
             if bound is not None:
@@ -101,9 +102,6 @@ class Matching:
             return
         for more, bound in self.ways(ps[0], qs[0], pairs, names):
             yield from self.operands(ps[1:], qs[1:], more, bound)
-
-    def maybe_invalid(self, p: S.PVar) -> bool:
-        return _says_maybe_invalid(p.type)
 
     def invalid_within(self, q: S.Syntax) -> bool:
         todo: list[Any] = [q]
@@ -150,10 +148,6 @@ class Matching:
             if all(candidate.dtypes.get(name) == dtype for name, dtype in wanted.items()):
                 return candidate
         return None
-
-
-def _says_maybe_invalid(t: S.TypeSyntax | None) -> bool:
-    return t is not None and (isinstance(t, S.TMaybeInvalid) or any(_says_maybe_invalid(c) for c in S.children(t)))
 
 
 def _bound(names: Match, name: str, part: S.Syntax, value: bool = False) -> Match | None:

@@ -59,8 +59,6 @@ class LaneMaker(UnrolledMaker):
         if count > 1 and self.may_be_invalid(parts["indices"].items[0]) and self.rng.random() < 0.5:
             at = self.gates(count).where(at, UOp.invalid_at(at.dtype))
         gate = parts.get("gate")
-        if isinstance(gate, S.PSome):
-            gate = gate.inner
         if gate is None:
             return buffer.index(at)
         lanes = self.own(self.type(gate))

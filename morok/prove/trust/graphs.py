@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from morok.dsl import syntax as S
@@ -13,6 +13,7 @@ from morok.ir.dtype import BY_NAME, DType
 from morok.ir.number import coerce
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp, vconst
+from morok.prove.asked_of_rules import once_a_rule
 
 SMALL = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, -1, -2, -3, -4, -8)
 FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.25, float("inf"), float("-inf"), float("nan"), 1e-40, 65504.0, 1e30)
@@ -30,19 +31,16 @@ class Unmakeable(Exception):
 
 
 class Maker:
-    """Makes one graph for one instance of a rule; `lanes` other than 1 makes vectors of everything.
+    """Makes one graph for one instance of a rule; `lanes` other than 1 makes vectors of everything."""
 
-    limits  the `large_numbers` of the rule: read once for all its graphs
-    """
-
-    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int], lanes: int = 1) -> None:
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, lanes: int = 1) -> None:
         self.rule, self.instance, self.rng, self.lanes = rule, instance, rng, lanes
         self.nodes: dict[str, UOp] = {}
         self.values: dict[str, Any] = {}  # of constants, by what the pattern calls them
         self.count = 0
         self.factors: list[int] = []
         self.leaves: list[UOp] = []
-        self.limits = limits
+        self.limits = large_numbers(rule)
 
     def scalar(self, node: S.Syntax) -> DType:
         name = self.instance.element(self.rule.type_of(node))
@@ -162,20 +160,26 @@ class Maker:
                 if args and isinstance(args[-1], S.PType):
                     dtype = self.scalar(p).vec(self.lanes)
                     args = args[:-1]
-                operands = [self.make(a) for a in args]
+                made = [self.make(a) for a in args]
                 if p.commutative and self.rng.random() < 0.5:
-                    operands.reverse()
-                if not TABLE[op].pointwise:
-                    return UOp.new(op, tuple(operands), dtype=dtype)
-                return UOp.new(op, tuple(operands), dtype=dtype)
+                    made.reverse()
+                return UOp.new(op, tuple(made), dtype=dtype)
         raise Unmakeable(type(p).__name__)
 
 
-def operands(op: str, given: Sequence[Any]) -> dict[str, Any]:
+def parts_of(p: S.POp | S.PStruct) -> dict[str, Any]:
+    """The operands and fields that a pattern gives a node, by their names in the op's entry."""
+    if isinstance(p, S.POp):
+        return operands(p)
+    given = {f.name: S.PVar(f.name) if f.value is None else f.value for f in p.fields}
+    return {k: v.inner if isinstance(v, S.PSome) else v for k, v in given.items() if not isinstance(v, S.PNone)}
+
+
+def operands(p: S.POp) -> dict[str, Any]:
     """The operands that a pattern gives an op one after the other, by the names of the op's operands."""
     found: dict[str, Any] = {}
-    rest = list(given)
-    for o in TABLE[Op[op]].operands:
+    rest = [a for a in p.args if not isinstance(a, S.PType)]
+    for o in TABLE[Op[p.ops[0]]].operands:
         if o.many:
             found[o.name], rest = rest, []
         elif rest:
@@ -183,6 +187,7 @@ def operands(op: str, given: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
+@once_a_rule
 def large_numbers(rule: CheckedRule) -> list[int]:
     """The numbers that a rule mentions and that no random graph comes near by itself, in order."""
     return sorted({v for v in numbers(rule.syntax) if abs(v) >= LARGE})

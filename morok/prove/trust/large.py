@@ -55,16 +55,8 @@ class LargeStructures(StructureMaker):
             self.widths[ty.lanes] = size(self.rng)
         return super().width(node)
 
-    def elements(self, p: Any, lanes: int, most: int = 4) -> list[UOp]:
-        found: list[UOp] = []
-        for item in p if isinstance(p, list) else [p]:
-            if isinstance(item, S.PSequence):
-                d, kept, self.lanes = self.scalar(item), self.lanes, lanes
-                found += [self.variable(d) for _ in range(size(self.rng) // lanes)]
-                self.lanes = kept
-            else:
-                found.append(self.vector(item, lanes))
-        return [f if f.dtype.scalar() is found[0].dtype.scalar() else found[0] for f in found]
+    def items(self, lanes: int, most: int) -> int:
+        return size(self.rng) // lanes
 
     def op_gep(self, parts: dict[str, Any]) -> UOp:
         vector = self.vector(parts["vector"], size(self.rng) if self.lanes == 1 else self.lanes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -29,10 +29,11 @@ from morok.ir.ranges import open_axes
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.marks import trusted
+from morok.prove.asked_of_rules import once_a_rule
 from morok.prove.forms import VECTOR_AXES, about_axes, about_lanes, about_launches
 from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
-from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment, large_numbers
+from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment
 from morok.prove.trust.large import LargeAxes, LargeLanes, LargeLaunches, LargeStructures, LargeTensors, size
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
@@ -199,6 +200,31 @@ def value(node: UOp, at: World) -> Any:
         return None
 
 
+MAKERS: Final[Mapping[str, tuple[Callable[..., Any], Callable[..., Any]]]] = {  # of small graphs, and of large ones
+    "tensors": (TensorMaker, LargeTensors),
+    "launches": (LaunchMaker, LargeLaunches),
+    "axes": (UnrolledMaker, LargeAxes),
+    "lanes": (LaneMaker, LargeLanes),
+    "structures": (StructureMaker, LargeStructures),
+}
+
+
+@once_a_rule
+def subject(rule: CheckedRule) -> str:
+    """The subject of a rule: it says who makes graphs for its pattern."""
+    asked = {"tensors": about_tensors_alone, "launches": about_launches, "axes": about_axes, "lanes": about_lanes}
+    found = next((name for name, about in asked.items() if about(rule)), "structures")
+    return "values" if found == "structures" and (rule.pointwise or of_vector_constants(rule)) else found
+
+
+@once_a_rule
+def of_vector_constants(rule: CheckedRule) -> bool:
+    """True if a rule speaks of vector constants, and of ops that work lane by lane alone."""
+    named = names_in(rule.syntax.pattern)
+    structural = (n for n, info in rule.dialect.ops.items() if not info.params)
+    return not named.isdisjoint(("vconst", "anyconst")) and named.isdisjoint(structural)
+
+
 def graphs_at(
     rule: CheckedRule, tries: int, instances: tuple[Instance, ...], large: bool = False
 ) -> Iterator[tuple[UOp, random.Random, Instance]]:
@@ -206,30 +232,15 @@ def graphs_at(
     each is of; Unmakeable if the pattern has no maker. `large`: of larger sizes.
     """
     rng = random.Random(crc32(rule.name.encode()))
-    named = names_in(rule.syntax.pattern)
-    vectors = not named.isdisjoint(("vconst", "anyconst")) and not any(
-        n in named for n, info in rule.dialect.ops.items() if not info.params
-    )
-    made_for = (
-        (about_tensors_alone(rule), LargeTensors if large else TensorMaker),
-        (about_launches(rule), LargeLaunches if large else LaunchMaker),
-        (about_axes(rule), LargeAxes if large else UnrolledMaker),
-        (about_lanes(rule), LargeLanes if large else LaneMaker),
-    )
-    special = next((maker for about, maker in made_for if about), None)
-    limits = large_numbers(rule)
+    vectors, about = of_vector_constants(rule), subject(rule)
     for _ in range(tries):
         lanes = 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
-        maker: Maker | UnrolledMaker
-        if special is not None:
-            maker = special(rule, instance, rng)
-        else:
-            pointwise, structures = rule.pointwise or vectors, LargeStructures if large else StructureMaker
-            lanes = size(rng) if large else lanes
-            maker = Maker(rule, instance, rng, limits, lanes) if pointwise else structures(rule, instance, rng, limits)
+        if large and about in ("values", "structures"):
+            lanes = size(rng)
+        maker = Maker(rule, instance, rng, lanes) if about == "values" else MAKERS[about][large](rule, instance, rng)
         try:
-            graph = maker.make(rule.syntax.pattern)
+            graph: UOp = maker.make(rule.syntax.pattern)
         except (IRError, *MISMADE):  # no such node, as where constants out of a dtype's range made a vector constant a scalar one
             continue
         yield graph, rng, instance

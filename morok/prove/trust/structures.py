@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import random
 from collections.abc import Sequence
@@ -17,7 +18,9 @@ from morok.ir.uop import UOp
 from morok.prove.encoding.folds import has_lanes_of_source
 from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
-from morok.prove.trust.graphs import Maker, Unmakeable, operands
+from morok.prove.parametric.tensor_rules import VIEWS
+from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
+from morok.prove.trust.tensors import ATTEMPTS, Misfit, TensorMaker
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
 SHAPES: Final = ((3, 4), (2, 2, 3))  # of one that is read at two, at three
@@ -36,7 +39,6 @@ ENDS: Final = (
     (1, 2),
     (-1, 0),
 )  # least and greatest number of iterations
-MOVEMENT: Final = frozenset({"Reshape", "Permute", "Expand", "Pad", "Shrink", "Flip"})
 ANY: Final = ("i32", "f32")  # stand for every dtype in rules that do not look at it
 
 
@@ -61,12 +63,13 @@ class StructureMaker(Maker):
 
     ends: tuple[tuple[int, int], ...] = ENDS
 
-    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int]) -> None:
-        super().__init__(rule, instance, rng, limits)
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        super().__init__(rule, instance, rng)
         self.loops: list[UOp] = []
         self.outward = False  # whether a loop made now lies around those made before
         self.buffers = 0
         self.limit = 0  # indices made now are below it, if it is not 0
+        self.rank = 0  # of a view made now, if it is not 0
         self.statics: dict[str, Any] = {}
         self.widths: dict[str, int] = {}  # lanes by the name that the pattern has for them
         self.any = BY_NAME[rng.choice(ANY)]
@@ -109,28 +112,22 @@ class StructureMaker(Maker):
         if ty is not None and ty.lanes == 1 and self.lanes != 1:
             return self.vector(p, 1)
         match p:
+            case S.PStruct(op=op) | S.POp(ops=(op, *_)) if op in VIEWS:
+                return self.view(p)
             case S.PStruct(op="Reduce"):
-                return self.op_reduce(self.fields(p), p)
+                return self.op_reduce(parts_of(p), p)
             case S.PStruct(op=op):
-                return self.structure(op, self.fields(p))
+                return self.structure(op, parts_of(p))
             case S.POp(ops=("Bitcast",), args=(x, *_)):  # of as many lanes
                 read = self.make(x)
                 return read.bitcast(self.scalar(p).vec(read.dtype.count))
-            case S.POp(ops=ops, args=args) if not TABLE[Op[ops[0]]].pointwise:
-                return self.structure(ops[0], operands(ops[0], args))
+            case S.POp(ops=ops) if not TABLE[Op[ops[0]]].pointwise:
+                return self.structure(ops[0], parts_of(p))
             case S.PVar(name=name) if name in self.nodes:
                 return self.nodes[name]
         return super().make(p)
 
     # parts by name
-
-    def fields(self, p: S.PStruct) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for f in p.fields:
-            if isinstance(f.value, S.PNone):
-                continue
-            found[f.name] = f.value.inner if isinstance(f.value, S.PSome) else f.value or S.PVar(f.name)
-        return found
 
     def bind(self, p: Any, node: UOp) -> UOp:
         """Remember what a variable of the pattern stands for."""
@@ -140,8 +137,6 @@ class StructureMaker(Maker):
 
     def structure(self, op: str, parts: dict[str, Any]) -> UOp:
         build = getattr(self, f"op_{op.lower()}", None)
-        if op in MOVEMENT:
-            return self.view_of(op, parts)
         if build is None:
             raise Unmakeable(op)
         made: UOp = build(parts)
@@ -170,8 +165,7 @@ class StructureMaker(Maker):
             return self.bind(S.PVar(p.name), self.loop(p.inner, axis))
         if isinstance(p, S.PVar):
             return self.nodes[p.name] if p.name in self.nodes else self.bind(p, self.op_range({}, axis, self.counter(p)))
-        parts = {} if p is None else self.fields(p) if isinstance(p, S.PStruct) else operands("Range", p.args)
-        return self.op_range(parts, axis)
+        return self.op_range({} if p is None else parts_of(p), axis)
 
     def counter(self, p: S.Syntax) -> DType:
         """The dtype that a loop's counter has by the pattern."""
@@ -263,6 +257,7 @@ class StructureMaker(Maker):
         patterns = where.items if isinstance(where, S.PList) else where
         every = isinstance(patterns, S.PVar) or (len(patterns) == 1 and isinstance(patterns[0], S.PSequence))
         if isinstance(p, (S.POp, S.PStruct)):
+            self.rank = 0 if every else len(patterns)
             buffer = self.make(p)
         elif p.name in self.nodes:
             buffer = self.nodes[p.name]
@@ -289,8 +284,10 @@ class StructureMaker(Maker):
 
     def op_store(self, parts: dict[str, Any]) -> UOp:
         place = self.make(parts["index"])
-        lanes = max([1, *[i.dtype.count for i in place.src[1:]]])
         value = parts["value"]
+        lanes = max([1, *[i.dtype.count for i in place.src[1:]]])
+        if (ty := self.rule.types.get(id(value))) is not None and isinstance(ty.lanes, int):
+            lanes = max(lanes, ty.lanes)
         if isinstance(value, S.PVar) and value.name not in self.nodes:
             kept, self.lanes = self.lanes, lanes
             made = self.bind(value, self.variable(place.dtype.scalar()))
@@ -351,11 +348,15 @@ class StructureMaker(Maker):
         for item in p if isinstance(p, list) else [p]:
             if isinstance(item, S.PSequence):
                 d, kept, self.lanes = self.scalar(item), self.lanes, lanes
-                found += [self.variable(d) for _ in range(self.rng.randrange(1, most))]
+                found += [self.variable(d) for _ in range(self.items(lanes, most))]
                 self.lanes = kept
             else:
                 found.append(self.vector(item, lanes))
         return [f if f.dtype.scalar() is found[0].dtype.scalar() else found[0] for f in found]
+
+    def items(self, lanes: int, most: int) -> int:
+        """The number of items of a sequence, each of so many lanes."""
+        return self.rng.randrange(1, most)
 
     def op_vectorize(self, parts: dict[str, Any]) -> UOp:
         return UOp.new(Op.Vectorize, tuple(self.elements(parts["elements"], 1)))
@@ -384,66 +385,16 @@ class StructureMaker(Maker):
         base = UOp.new(Op.Buffer, (unique, UOp.new(Op.Device, (), "CPU")), math.prod(dims), d or self.any)
         return UOp.new(Op.Reshape, (base, *map(UOp.const, dims)))
 
-    def sizes(self, rank: int, least: int = 1) -> list[int]:
-        return [self.rng.randrange(least, 4) for _ in range(rank)]
-
-    def source(self, p: Any, dims: Sequence[int]) -> UOp:
-        """A tensor of this shape for the operand of a view."""
-        if isinstance(p, S.PBind):
-            return self.bind(S.PVar(p.name), self.source(p.inner, dims))
-        made = self.tensor(dims)
-        if isinstance(p, S.POp):  # Reshape(y, n, m), which is what a tensor is made by
-            for name, n in zip(p.args[1:], dims, strict=False):
-                self.bind(name, UOp.const(n))
-        return self.bind(p, made)
-
-    def rank_of(self, p: Any, otherwise: int) -> int:
-        inner = p.inner if isinstance(p, S.PBind) else p
-        if isinstance(inner, S.POp) and inner.ops == ("Reshape",) and not isinstance(inner.args[-1], S.PSequence):
-            return len(inner.args) - 1
-        return otherwise
-
-    def view_of(self, op: str, parts: dict[str, Any]) -> UOp:
-        src, *rest = parts.values()
-        rng = self.rng
-        if op == "Permute":
-            dims = self.sizes(rng.choice((2, 3)))
-            axes = list(range(len(dims)))
-            rng.shuffle(axes)
-            return UOp.new(Op.Permute, (self.source(src, dims),), tuple(axes))
-        if op == "Flip":
-            turned = self.static(rest[0], (True, False))
-            return UOp.new(Op.Flip, (self.source(src, self.sizes(len(turned))),), tuple(turned))
-        if op == "Expand":
-            dims = [rng.choice((1, 1, 2, 3)) for _ in range(2)]
-            wide = [rng.choice((2, 3)) if n == 1 else n for n in dims]
-            return UOp.new(Op.Expand, (self.source(src, dims), *map(UOp.const, wide)))
-        names = [n for part in rest for n in (part if isinstance(part, list) else [part])]
-        if op == "Reshape":
-            rank = len(names)
-            inner = self.rank_of(src, 1)
-            dims = self.sizes(max(rank, inner))
-            total = [math.prod(dims)]
-            node = self.source(src, dims if inner >= rank else total)
-            shape = dims if rank >= inner else total
-            for name, n in zip(names, shape, strict=True):
-                self.bind(name, UOp.const(n))
-            return UOp.new(Op.Reshape, (node, *map(UOp.const, shape)))
-        return self.cut_or_padded(op, src, names)
-
-    def cut_or_padded(self, op: str, src: Any, names: Sequence[Any]) -> UOp:
-        """Shrink and Pad: a begin and an end an axis, first all begins."""
-        rng = self.rng
-        # a flat list of names, or (for a struct) two sequences of them: then the rank is free
-        rank = len(names) // 2 if not any(isinstance(n, S.PSequence) for n in names) else 2
-        dims = self.sizes(rank, 2)
-        if op == "Shrink":
-            begins = [rng.randrange(n) for n in dims]
-            ends = [rng.randrange(b + 1, n + 1) for b, n in zip(begins, dims, strict=True)]
-        else:
-            begins, ends = ([rng.randrange(3) for _ in dims] for _ in range(2))
-        nodes = [UOp.const(n) for n in (*begins, *ends)]
-        for name, node in zip(names, nodes, strict=False):
-            if not isinstance(name, S.PSequence):
-                self.bind(name, node)
-        return UOp.new(Op[op], (self.source(src, dims), *nodes))
+    def view(self, p: S.POp | S.PStruct) -> UOp:
+        """A view of as many axes as it is read at, or of a few, as the maker of tensors makes it."""
+        rank, self.rank = self.rank or self.rng.choice((1, 2, 2, 3)), 0
+        tensors = TensorMaker(self.rule, self.instance, self.rng)
+        tensors.any, tensors.count, tensors.buffers = self.any, self.count, self.buffers
+        for _ in range(ATTEMPTS):
+            tensors.nodes = dict(self.nodes)
+            tensors.fields.clear()
+            with contextlib.suppress(Misfit):
+                made = tensors.tensor(p, tuple([self.rng.choice((1, 2, 2, 3)) for _ in range(rank)]))
+                self.nodes, self.count, self.buffers = tensors.nodes, tensors.count, tensors.buffers
+                return made
+        raise ValueError("no view whose parts fit each other")

@@ -14,10 +14,10 @@ from morok.ir.interpret import evaluate
 from morok.ir.op import REDUCE_OPS, TABLE, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.prove.forms import mentions_maybe_invalid
+from morok.prove.forms import mentions_maybe_invalid, root_of
 from morok.prove.parametric.tensor_rules import MARKS, OPS, has_one_lane
 from morok.prove.rule_syntax import names_in
-from morok.prove.trust.graphs import Maker, Unmakeable, operands
+from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
 
 RANKS: Final = (0, 1, 1, 2, 2, 2, 3, 3, 4, 5)
 SIZES: Final = (0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5)
@@ -34,7 +34,7 @@ class Misfit(Exception):
 def about_tensors_alone(rule: CheckedRule) -> bool:
     """Truth of a pattern being a tensor made of views, or an element of one: of these this maker makes graphs."""
     pattern = rule.syntax.pattern
-    return not OPS.isdisjoint(names_in(pattern)) and (_op(pattern) == "Index" or has_one_lane(rule))
+    return not OPS.isdisjoint(names_in(pattern)) and (root_of(pattern) == "Index" or has_one_lane(rule))
 
 
 class TensorMaker(Maker):
@@ -42,8 +42,8 @@ class TensorMaker(Maker):
     to have, and chooses one for its operand.
     """
 
-    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random, limits: Sequence[int] = ()) -> None:
-        super().__init__(rule, instance, rng, limits)
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        super().__init__(rule, instance, rng)
         self.fields: dict[str, Any] = {}
         self.buffers = 0
         self.any = BY_NAME[rng.choice(("i32", "f32"))]
@@ -53,7 +53,7 @@ class TensorMaker(Maker):
             self.nodes.clear()
             self.fields.clear()
             try:
-                return self.place(p) if _op(p) == "Index" else self.tensor(p, self.shape())
+                return self.place(p) if root_of(p) == "Index" else self.tensor(p, self.shape())
             except Misfit:
                 continue
         raise ValueError("no graph whose parts fit each other")
@@ -86,12 +86,10 @@ class TensorMaker(Maker):
                 if shape:
                     raise Misfit
                 return super().make(p)
-            case S.POp(ops=ops, args=args):
-                op = self.rng.choice(ops)
-                given = [a for a in args if not isinstance(a, S.PType)]
-                return self.node(op, operands_of(op, given), p, shape)
-            case S.PStruct(op=op, fields=fields):
-                return self.node(op, {f.name: f.value or S.PVar(f.name) for f in fields}, p, shape)
+            case S.POp(ops=ops):
+                return self.node(self.rng.choice(ops), operands_of(p), p, shape)
+            case S.PStruct(op=op):
+                return self.node(op, parts_of(p), p, shape)
         raise Unmakeable(type(p).__name__)
 
     def named(self, name: str, make: Any, shape: Shape) -> UOp:
@@ -312,7 +310,7 @@ class TensorMaker(Maker):
 
     def place(self, p: Any) -> UOp:
         """An element of a view."""
-        parts = operands_of("Index", p.args) if isinstance(p, S.POp) else {f.name: f.value or S.PVar(f.name) for f in p.fields}
+        parts = operands_of(p) if isinstance(p, S.POp) else parts_of(p)
         indices = parts["indices"].items if isinstance(parts["indices"], S.PList) else parts["indices"]
         shape = self.shape()
         if isinstance(indices, (list, tuple)) and not any(isinstance(i, S.PSequence) for i in indices):
@@ -365,12 +363,6 @@ def _edges(parts: dict[str, Any]) -> tuple[Any, Any]:
     return begins, ends
 
 
-def _op(p: Any) -> str:
-    while isinstance(p, S.PBind):
-        p = p.inner
-    return p.op if isinstance(p, S.PStruct) else p.ops[0] if isinstance(p, S.POp) else ""
-
-
 def _sizes_written(p: Any) -> int | None:
     """The rank that a pattern gives a tensor, if it does."""
     while isinstance(p, S.PBind):
@@ -380,13 +372,12 @@ def _sizes_written(p: Any) -> int | None:
     return None
 
 
-def operands_of(op: str, given: Sequence[Any]) -> dict[str, Any]:
-    """The operands and fields that a pattern gives an op, by their names."""
-    entry = TABLE[Op[op]]
-    found = operands(op, given)
+def operands_of(p: S.POp) -> dict[str, Any]:
+    """The operands and fields that a pattern gives an op one after the other, by their names."""
+    entry = TABLE[Op[p.ops[0]]]
+    found = parts_of(p)
     for o in entry.operands:
         found.setdefault(o.name, [])
     if not any(o.many for o in entry.operands):
-        for name, value in zip(entry.fields, given[len(entry.operands) :], strict=False):
-            found[name] = value
+        found |= zip(entry.fields, [a for a in p.args if not isinstance(a, S.PType)][len(entry.operands) :], strict=False)
     return found

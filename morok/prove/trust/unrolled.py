@@ -15,7 +15,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.prove.forms import asks_for_axes
 from morok.prove.rule_syntax import names_in
-from morok.prove.trust.graphs import FLOATS, Unmakeable, operands
+from morok.prove.trust.graphs import FLOATS, Unmakeable, parts_of
 
 Axes = tuple[tuple[int, int], ...]
 AXES: Final[Axes] = ((0, 2), (1, 3))  # their ids, with their lengths
@@ -119,8 +119,6 @@ class UnrolledMaker:
     # patterns
 
     def make(self, p: Any) -> UOp:
-        if isinstance(p, S.PSome):
-            p = p.inner
         match p:
             case S.PVar(name=name):
                 found = self.nodes.get(name)
@@ -142,12 +140,10 @@ class UnrolledMaker:
                 return self.known(p, {"zero": 0, "one": 1, "true": True, "false": False}[kind])
             case S.PLiteral(value=value):
                 return self.known(p, value)
-            case S.POp(ops=ops, args=args):
-                arguments = [a for a in args if not isinstance(a, S.PType)]
-                return self.op(self.rng.choice(ops), operands(ops[0], arguments), p)
-            case S.PStruct(op=op, fields=fields):
-                parts = {f.name: S.PVar(f.name) if f.value is None else f.value for f in fields}
-                return self.op(op, {k: v for k, v in parts.items() if not isinstance(v, S.PNone)}, p)
+            case S.POp(ops=ops):
+                return self.op(self.rng.choice(ops), parts_of(p), p)
+            case S.PStruct(op=op):
+                return self.op(op, parts_of(p), p)
         raise Unmakeable(type(p).__name__)
 
     def known(self, p: S.Pattern, value: Any) -> UOp:
