@@ -89,6 +89,5 @@ def worlds(theory: Any, dialect: Dialect, op: str, dtypes: Sequence[str]) -> lis
     """The makers of the encodings that a rule with this op at these dtypes is tried in, each once."""
     made: dict[str, Any] = {}
     for attempt in theory.attempts(frozenset({op}), list(dtypes), False, False):
-        if not getattr(attempt, "homomorphic", False):
-            made.setdefault(attempt.name, attempt)
+        made.setdefault(attempt.name, attempt)
     return list(made.values())[:3]

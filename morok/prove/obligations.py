@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.dialect import built_in
@@ -227,12 +227,8 @@ class Case:
     """One alternative of a rule at one instance in one encoding, and what must hold."""
 
     attempt: Any
-    encoder: Encoder
+    world: Any
     obligation: Obligation
-
-    @property
-    def world(self) -> Any:
-        return self.encoder.world
 
 
 def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any], choices: Choices, progress: Progress) -> bool:
@@ -269,7 +265,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
                 progress.obligations.pop()
             progress.tried(world)
             return False
-        case = Case(attempt, encoder, obligation)
+        case = Case(attempt, world, obligation)
         reasons += [f"{attempt.name}: {op} is known within its tolerance alone" for op in sorted(getattr(world, "inexact", ()))]
         state, model = judge(rule, where, obligation, attempt, world, progress)
         if state is Answer.UNSAT:
@@ -322,17 +318,6 @@ class Refutation:
     def by(self, case: Case, model: Any) -> bool:
         """True if this model refutes the rule: then `progress` has it; else why not is among the reasons."""
         name, o, world = case.attempt.name, case.obligation, case.world
-        if getattr(world, "homomorphic", False):
-            self.reasons.append(f"{name}: no identity of integers")
-            return False
-        if few := getattr(case.encoder, "few", []):  # of more than one iteration this reading knows nothing
-            at_most_one = replace(o, premises=[*o.premises, *few])
-            state, model = judge(self.rule, self.where, at_most_one, case.attempt, world, self.progress)
-            if state is Answer.UNKNOWN:
-                model = probe(at_most_one, world, self.progress)
-            if state is Answer.UNSAT or model is None:
-                self.reasons.append(f"{name}: over more than one iteration")
-                return False
         found = read(self.rule, self.instance, o, world, model)
         if world.exact or found.confirmed:
             self.progress.refuted = found

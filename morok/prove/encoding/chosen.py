@@ -34,7 +34,8 @@ class ChosenEncoder(CountingEncoder):
         inside = both(n.compare("<=", n.const(0), here)[1], n.compare("<", here, last)[1])
 
         def so_far(done: Num) -> Term:
-            return self.select(self.is_among(chosen, done), target, nothing)
+            term: Term = self.world.choose(self.is_among(chosen, done), target, nothing)
+            return term
 
         known = [*out.premises, end.term.defined]
         # a loop that runs does what it does at every iteration, here among them

@@ -144,10 +144,12 @@ class Folds(Ranges):
         n = self.numbers
         none = either(*(n.compare("<=", self.iterations(x), n.const(0))[1] for x in single))
         once = both(*(n.compare("==", self.iterations(x), n.const(1))[1] for x in single))
-        self.few += [n.compare("<=", self.iterations(x), n.const(1))[1] for x in single]
+        self.world.exact = False  # of more than one iteration this reading knows nothing
         others = tuple(loop for loop in loops if loop not in single)
         inner = self.unknown(op, body, others) if others else body.term
-        found = self.select(none, self.identity(op, body.dtype), self.select(once, inner, self.unknown(op, body, loops)))
+        found: Term = self.world.choose(
+            none, self.identity(op, body.dtype), self.world.choose(once, inner, self.unknown(op, body, loops))
+        )
         return replace(found, defined=both(found.defined, *(x.end.term.defined for x in single if x.end is not None)))
 
     def unknown(self, op: str, body: Node, loops: tuple[Any, ...]) -> Term:

@@ -14,7 +14,7 @@ from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node
 from morok.prove.rule_syntax import names_in
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Term, Unsupported, both, choose, is_false
+from morok.prove.semantics.term import Term, Unsupported, both, is_false
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
@@ -102,7 +102,9 @@ class Freedom(Encoder):
             return other
         once = self.run_once(loops)
         if found.dtype in OPAQUE:  # a statement in a loop that does not run need be nothing
-            return replace(found, lanes=tuple(chosen(once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True)))
+            return replace(
+                found, lanes=tuple(self.world.choose(once, a, b) for a, b in zip(found.lanes, other.lanes, strict=True))
+            )
         self.must.append(once)
         return found
 
@@ -194,13 +196,6 @@ class Freedom(Encoder):
 def is_constant(v: Any) -> bool:
     """True if it is a constant node: the same in every iteration."""
     return isinstance(v, Node) and v.made is not None and v.made.op in ("Const", "VConst", "Invalid")
-
-
-def chosen(condition: Expr, a: Term, b: Term) -> Term:
-    """One of two terms."""
-    return Term(
-        choose(condition, a.value, b.value), choose(condition, a.defined, b.defined), choose(condition, a.invalid, b.invalid)
-    )
 
 
 def free_names(rule: S.Rule) -> frozenset[tuple[str, str]]:

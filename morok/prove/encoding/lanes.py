@@ -12,8 +12,7 @@ from morok.prove.encoding.operands import Operands, called
 from morok.prove.encoding.places import OPAQUE, SOME, Buffer
 from morok.prove.kinds import Constant, Made, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Num
-from morok.prove.semantics.term import Term, Unsupported, both, choose
-from morok.prove.smt import Expr
+from morok.prove.semantics.term import Term, Unsupported, both
 from morok.prove.symbol import Symbol
 
 
@@ -99,15 +98,12 @@ class Lanes(Operands):
 
     def either_of(self, condition: Truth, yes: Any, no: Any) -> Any:
         if isinstance(yes, Node) and isinstance(no, Node) and len(yes.lanes) == len(no.lanes):
-            return Node(tuple(self.select(condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype)
+            return Node(
+                tuple(self.world.choose(condition.value, a, b) for a, b in zip(yes.lanes, no.lanes, strict=True)), yes.dtype
+            )
         if isinstance(yes, Constant) and isinstance(no, Constant):
             return Constant(self.world.choose(condition.value, yes.term, no.term), yes.dtype, both(yes.exists, no.exists))
         return super().either_of(condition, yes, no)
-
-    def select(self, condition: Expr, a: Term, b: Term) -> Term:
-        return Term(
-            choose(condition, a.value, b.value), choose(condition, a.defined, b.defined), choose(condition, a.invalid, b.invalid)
-        )
 
     def like(self, x: S.Expr, value: int) -> Node:
         v = self.about(x)

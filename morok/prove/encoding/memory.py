@@ -94,8 +94,6 @@ class Memory(Movement):
 
     def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
         """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
-        if self.phase == "flat":
-            raise Unsupported("memory here")
         cell = self.cell(p, dtype)
         return Term(choose(p.valid, cell.value, otherwise), both(p.defined, choose(p.valid, cell.defined, otherwise_defined)))
 

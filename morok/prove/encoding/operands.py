@@ -55,7 +55,6 @@ class Operands(Freedom):
         self.loops: dict[str, Any] = {}
         self.ranges: dict[int, Loop] = {}  # by the identity of their nodes
         self.folds: list[Fold] = []
-        self.few: list[Expr] = []  # that no loop which is unfolded runs more than once
         self.lane_counts: dict[str, int] = {}
         self.expect: int | None = None  # the length that a sequence of operands must have
         self.behind: dict[int, tuple[frozenset[Expr], tuple[Term, ...]]] = {}

@@ -76,8 +76,6 @@ class Patterns(Targets):
         return known
 
     def identical(self, a: Any, b: Any) -> list[Expr]:
-        if getattr(self.world, "homomorphic", False):
-            raise Unsupported("equality of nodes where integers do not wrap")
         if not isinstance(a, Node) or not isinstance(b, Node) or a.dtype != b.dtype or len(a.lanes) != len(b.lanes):
             raise Inapplicable
         same = []

@@ -72,8 +72,6 @@ def _impossible(
     """True if pattern, the first `upto` clauses (None: all) and what `read` gives cannot hold together; False if nobody knows."""
     for attempt in encodings(rule, instance, theory_of(rule)):
         world = attempt.world()
-        if getattr(world, "homomorphic", False):
-            continue
         choices.restart()
         encoder = reader(rule, instance, world, choices)
         try:

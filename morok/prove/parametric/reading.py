@@ -75,7 +75,6 @@ class Reading:
     one_lane   truth of every node having one lane, as elements of tensors have
     met_tensors  truth of the pattern having something that only tensors have
     about_axes  truth of the rule having something to do with axes, and `asks` of it asking nodes for these
-    in_branches  truth of gates being conditions, as those of branches are
     gates_decide  truth of gates being the conditions under which something is stored, as those of branches are
     numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
@@ -98,7 +97,6 @@ class Reading:
         self.built_in = built_in(rule.dialect)
         self.lanes = Lanes(rule, self.setting, conditions, self.one_lane)
         self.about_axes = asks_for_axes(rule.syntax) or not {"Unroll", "Contract"}.isdisjoint(ops_of(rule))
-        self.in_branches = self.built_in and "If" in ops_of(rule)
         self.gates_decide = self.built_in and ("If" in ops_of(rule) or threads.asked(rule.externs.values()))
         self.asks = axis_conditions.asked_of_nodes(rule.syntax)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"

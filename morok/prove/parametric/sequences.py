@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from morok.prove import smt
 from morok.prove.parametric import laws
@@ -11,8 +11,6 @@ from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-
-NO_AXES: Final = AxisList(())
 
 
 def constant(value: Integer, dtype: str) -> Expr:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from morok.prove import smt
-from morok.prove.semantics.term import World, both
+from morok.prove.semantics.term import Operators, World, both
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class Bits:
+class Bits(Operators):
     """The arithmetic of one integer dtype."""
 
     world: World
@@ -40,18 +40,6 @@ class Bits:
     def read(self, value: Expr) -> int:
         """The Python value of a numeral."""
         return smt.signed(value.data, self.bits) if self.signed else int(value.data)
-
-    def add(self, a: Expr, b: Expr) -> Expr:
-        return a + b
-
-    def sub(self, a: Expr, b: Expr) -> Expr:
-        return a - b
-
-    def mul(self, a: Expr, b: Expr) -> Expr:
-        return a * b
-
-    def neg(self, a: Expr) -> Expr:
-        return -a
 
     def divisible(self, a: Expr, b: Expr) -> Expr:
         """A condition that a quotient of the two exists and fits."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from morok.prove import smt
-from morok.prove.semantics.term import Unsupported, World, both
+from morok.prove.semantics.term import Operators, Unsupported, World, both
 from morok.prove.smt import NEAREST, Expr
 from morok.prove.smt.ieee import Format
 from morok.prove.symbol import Symbol
@@ -126,7 +126,7 @@ class Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Reals:
+class Reals(Operators):
     """Floats read as real numbers: every rounding forgotten. A proof here is labelled as one."""
 
     world: World
@@ -147,18 +147,6 @@ class Reals:
 
     def read(self, value: Expr) -> float:
         return float(value.data)
-
-    def add(self, a: Expr, b: Expr) -> Expr:
-        return a + b
-
-    def sub(self, a: Expr, b: Expr) -> Expr:
-        return a - b
-
-    def mul(self, a: Expr, b: Expr) -> Expr:
-        return a * b
-
-    def neg(self, a: Expr) -> Expr:
-        return -a
 
     def fdiv(self, a: Expr, b: Expr) -> Expr:
         return a / b
@@ -192,15 +180,6 @@ class Reals:
 
     def sign(self, a: Expr) -> Expr:
         return smt.If(a > 0, self.const(1.0), smt.If(a < 0, self.const(-1.0), self.const(0.0)))
-
-    def lt(self, a: Expr, b: Expr) -> Expr:
-        return a < b
-
-    def le(self, a: Expr, b: Expr) -> Expr:
-        return a <= b
-
-    def eq(self, a: Expr, b: Expr) -> Expr:
-        return a == b
 
     def from_bool(self, a: Expr) -> Expr:
         return smt.If(a, self.const(1.0), self.const(0.0))

@@ -10,24 +10,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from morok.prove import smt
-from morok.prove.semantics.term import Unsupported, World, both, choose, plain
+from morok.prove.semantics.term import Operators, Unsupported, World, both, choose, plain
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 
 
 @dataclass(frozen=True, slots=True)
-class Integers:
+class Integers(Operators):
     """The arithmetic of dtype index (`bits` is 0), or of one fixed width.
 
     builtin   division by the solver's own operators, not by axioms on an uninterpreted quotient
-    homomorphic  never wrap: sound only where nothing but + - * is applied, since wrapping is a ring homomorphism
     """
 
     world: World
     bits: int
     signed: bool
     builtin: bool = False
-    homomorphic: bool = False
 
     @property
     def sort(self) -> Any:
@@ -46,7 +44,7 @@ class Integers:
 
     def variable(self, name: Symbol) -> Expr:
         v = smt.Int(name)
-        if self.bits and not self.homomorphic:
+        if self.bits:
             self.world.assume(v >= self.low, v <= self.high)
         return v
 
@@ -58,7 +56,7 @@ class Integers:
 
     def wrap(self, a: Expr) -> Expr:
         """`a` modulo 2^bits, in range."""
-        if not self.bits or self.homomorphic:
+        if not self.bits:
             return a
         size = 1 << self.bits
         v = plain(smt.simplify(a))
@@ -75,7 +73,7 @@ class Integers:
 
     def wrap_once(self, a: Expr) -> Expr:
         """`a` wrapped, where it is at most one turn out of range: sums and differences of two values."""
-        if not self.bits or self.homomorphic:
+        if not self.bits:
             return a
         if plain(smt.simplify(a)) is not None:
             return self.wrap(a)
@@ -94,25 +92,18 @@ class Integers:
     def neg(self, a: Expr) -> Expr:
         return self.wrap_once(-a)
 
-    def _no_homomorphism(self) -> None:
-        if self.homomorphic:
-            raise Unsupported("only ring operations commute with wrapping")
-
     def divisible(self, a: Expr, b: Expr) -> Expr:
-        self._no_homomorphism()
         if self.bits and self.signed:
             return smt.And(b != 0, smt.Not(smt.And(b == -1, a == self.low)))
         return b != 0
 
     def tdiv(self, a: Expr, b: Expr) -> Expr:
-        self._no_homomorphism()
         return truncated(self.world, a, b, self.builtin)
 
     def tmod(self, a: Expr, b: Expr) -> Expr:
         return self._remainder("tmod", a, b, self.tdiv(a, b))
 
     def floordiv(self, a: Expr, b: Expr) -> Expr:
-        self._no_homomorphism()
         return floored(self.world, a, b, self.builtin)
 
     def floormod(self, a: Expr, b: Expr) -> Expr:
@@ -126,16 +117,7 @@ class Integers:
         self.world.assume(r == a - b * quotient)
         return r
 
-    def lt(self, a: Expr, b: Expr) -> Expr:
-        self._no_homomorphism()
-        return a < b
-
-    def le(self, a: Expr, b: Expr) -> Expr:
-        self._no_homomorphism()
-        return a <= b
-
     def shiftable(self, b: Expr) -> Expr:
-        self._no_homomorphism()
         return smt.And(b >= 0, b < self.bits)
 
     def _power(self, b: Expr) -> Expr:
@@ -156,7 +138,6 @@ class Integers:
 
     def bit_and(self, a: Expr, b: Expr) -> Expr:
         """Only with a mask of low bits, which is a remainder."""
-        self._no_homomorphism()
         for value, mask in ((a, b), (b, a)):
             m = plain(smt.simplify(mask))
             if m is not None and m >= 0 and (m + 1) & m == 0:
@@ -169,14 +150,12 @@ class Integers:
     bit_xor = bit_or
 
     def bit_not(self, a: Expr) -> Expr:
-        self._no_homomorphism()
         return -1 - a if self.signed else self.high - a
 
     def from_bool(self, a: Expr) -> Expr:
         return smt.If(a, self.const(1), self.const(0))
 
     def convert(self, a: Expr, source: Integers) -> Expr:
-        self._no_homomorphism()
         if self.bits and source.bits and not (self.low <= source.low and source.high <= self.high):
             if self.bits == source.bits:
                 size = 1 << self.bits

@@ -20,7 +20,6 @@ from morok.prove.smt import FALSE, TRUE, Expr
 W = Any  # a MorokWorld
 D = Any  # a scalar DType
 Unary = Callable[[W, D, Term], Term]
-Binary = Callable[[W, D, Term, Term], Term]
 
 
 def neg(w: W, d: D, a: Term) -> Term:
@@ -158,8 +157,6 @@ def _same(w: W, d: D, a: Term, b: Term) -> Expr:
     if d.is_float:
         equal: Expr = w.arithmetic(d).eq(a.value, b.value)
         return equal
-    if w.homomorphic and not d.is_bool:
-        raise Unsupported("only ring operations commute with wrapping")
     return a.value == b.value
 
 
@@ -377,8 +374,6 @@ def _truth(w: W, d: D, a: Expr) -> Expr:
     if d.is_float:
         nonzero: Expr = n.truth(a)
         return nonzero
-    if w.homomorphic:
-        raise Unsupported("only ring operations commute with wrapping")
     zero: Expr = n.const(0)
     return a != zero
 

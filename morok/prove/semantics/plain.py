@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from morok.prove import smt
 from morok.prove.semantics.integers import Integers
 from morok.prove.semantics.numbers import Arithmetic, Num, WholeNumbers
-from morok.prove.semantics.term import Term, Unsupported, World, both, choose, either, is_true, negation
+from morok.prove.semantics.term import Term, Unsupported, World, both, either, is_true, negation
 from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
@@ -49,9 +49,6 @@ class IntegerWorld(World):
 
     def equal_but_zero_signs(self, dtype: str, target: Term, pattern: Term) -> Expr:
         raise Unsupported("signed zeros of integers")
-
-    def choose(self, condition: Expr, yes: Term, no: Term) -> Term:
-        return Term(choose(condition, yes.value, no.value), choose(condition, yes.defined, no.defined))
 
     def number_of(self, dtype: str, term: Term) -> Num:
         return Num(smt.If(term.value, 1, 0) if dtype == "bool" else term.value)

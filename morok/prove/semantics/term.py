@@ -93,6 +93,33 @@ def comparison(value: Expr, *operands: Term) -> Term:
     return Term(value, both(*(o.defined for o in operands), *(negation(o.invalid) for o in operands)))
 
 
+class Operators:
+    """Arithmetic by the solver's own operators."""
+
+    __slots__ = ()
+
+    def add(self, a: Expr, b: Expr) -> Expr:
+        return a + b
+
+    def sub(self, a: Expr, b: Expr) -> Expr:
+        return a - b
+
+    def mul(self, a: Expr, b: Expr) -> Expr:
+        return a * b
+
+    def neg(self, a: Expr) -> Expr:
+        return -a
+
+    def lt(self, a: Expr, b: Expr) -> Expr:
+        return a < b
+
+    def le(self, a: Expr, b: Expr) -> Expr:
+        return a <= b
+
+    def eq(self, a: Expr, b: Expr) -> Expr:
+        return a == b
+
+
 @dataclass(slots=True)
 class World:
     """One encoding of one instance of a rule: what it has assumed and introduced so far.
@@ -100,7 +127,6 @@ class World:
     name      of the encoding, for the record
     exact     whether a model of the encoding is a counterexample; cleared when a function is left uninterpreted
     axioms    what holds of the variables and functions introduced
-    ranges    obligations of the lift to integers: conditions that the proof must establish, in the order of evaluation
     extents   what was tried in place of all that there is, by kind and name: the verdict is then `bounded`
     witnesses, one_division  how divisions are said (integers.py)
     apart     the inexact ops of which results are apart that are computed at different stages
@@ -116,7 +142,6 @@ class World:
     name: str
     exact: bool = True
     axioms: list[Expr] = field(default_factory=list)
-    ranges: list[Expr] = field(default_factory=list)
     extents: dict[tuple[str, str], Extent] = field(default_factory=dict)
     witnesses: bool = False
     one_division: bool = False
@@ -169,6 +194,14 @@ class World:
             self.known[parts] = (make(), key)
         found: T = self.known[parts][0]
         return found
+
+    def choose(self, condition: Expr, yes: Term, no: Term) -> Term:
+        """One of two terms."""
+        return Term(
+            choose(condition, yes.value, no.value),
+            choose(condition, yes.defined, no.defined),
+            choose(condition, yes.invalid, no.invalid),
+        )
 
     def opaque(self, name: str, result: Sort, *arguments: Expr) -> Expr:
         """An uninterpreted function: equal arguments give equal results, and nothing else is known."""

@@ -17,13 +17,7 @@ from morok.prove.smt import FALSE, TRUE, Expr
 from morok.prove.symbol import Symbol
 
 DIVISIONS = frozenset({"Idiv", "Mod", "FloorDiv", "FloorMod"})
-RING = frozenset({"Add", "Sub", "Mul", "Neg", "MulAcc", "Square"})
 BITWISE = frozenset({"And", "Or", "Xor", "Not", "Shl", "Shr", "Threefry", "Bitcast"})
-
-
-def is_leaf(value: Expr) -> bool:
-    """A variable or a numeral: in range by what is assumed of it, not by wrapping."""
-    return not value.args
 
 
 @dataclass(slots=True)
@@ -32,19 +26,15 @@ class MorokWorld(World):
 
     integers     whether fixed-width integers are mathematical integers here (else bit vectors)
     builtin      division by the solver's operators instead of axioms
-    homomorphic  integers that never wrap, for rules of + - * alone
     reals        floats as real numbers (`assuming reassoc`)
     """
 
     integers: bool = False
     builtin: bool = False
-    homomorphic: bool = False
     reals: bool = False
     numbers: Arithmetic = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.homomorphic:
-            self.exact = False  # integers may differ where the wrapped values agree
         self.numbers = Arithmetic(self, WholeNumbers(self, self.builtin) if self.integers else WideBits(self))
 
     def dtype(self, name: str) -> DType:
@@ -63,7 +53,7 @@ class MorokWorld(World):
         if not d.is_int:
             raise Unsupported(f"arithmetic at {d}")
         if self.integers:
-            return Integers(self, d.bits, d.is_signed, self.builtin, self.homomorphic)
+            return Integers(self, d.bits, d.is_signed, self.builtin)
         return Bits(self, d.bits, d.is_signed)
 
     def sort(self, d: DType) -> Any:
@@ -97,22 +87,11 @@ class MorokWorld(World):
         n = self.arithmetic(d)
         return either(same, smt.And(n.is_zero(target.value), n.is_zero(pattern.value)))
 
-    def choose(self, condition: Expr, yes: Term, no: Term) -> Term:
-        return Term(
-            choose(condition, yes.value, no.value),
-            choose(condition, yes.defined, no.defined),
-            choose(condition, yes.invalid, no.invalid),
-        )
-
     # compile-time values
 
     def number_of(self, dtype: str, term: Term) -> Num:
         """The mathematical integer that an integer, index or bool constant is."""
         d = self.dtype(dtype)
-        if self.homomorphic and not d.is_bool and not is_leaf(term.value):
-            raise Unsupported("the number of a sum that was not wrapped")
-        if self.homomorphic and d.is_int:  # elsewhere any representative will do; a number is the one in range
-            self.assume(term.value >= int(d.min), term.value <= int(d.max))
         if d.is_bool:
             n = self.numbers.n
             return Num(n.choose(term.value, n.const(1), n.const(0)), bits=1)
@@ -198,7 +177,6 @@ class Attempt:
     builtin: bool = False
     witnesses: bool = False
     one_division: bool = False
-    homomorphic: bool = False
     reals: bool = False
     shifts: bool = False
 
@@ -209,7 +187,6 @@ class Attempt:
             one_division=self.one_division,
             integers=self.integers,
             builtin=self.builtin,
-            homomorphic=self.homomorphic,
             reals=self.reals,
             shifts=self.shifts,
         )
@@ -249,8 +226,6 @@ class MorokTheory:
             return [Attempt("floats and bools" if not reals else "real numbers", share, reals=reals) for share in (1.0, 6.0)]
         hard = divides or numeric_guards
         found: list[Attempt] = []
-        if ops <= RING | {"Const"} and "Mul" in ops:
-            found.append(Attempt("ring of integers", 0.5, integers=True, homomorphic=True, reals=reals))
         lift = not ops & BITWISE - {"Shl", "Shr", "And", "Not"}
         shifts = bool(ops & {"Shl", "Shr"})
         found.append(Attempt("bit vectors", 0.02 if (hard and lift) or shifts else 0.5, reals=reals))
