@@ -56,7 +56,7 @@ hand_in(
         "argument Opt": "morok.optimize.opts:Opt",
         "argument OptOp": "morok.optimize.opts:OptOp",
         "text of nodes": "morok.ir.text:dump",
-        "drawing of nodes": "morok.ir.tree:draw",
+        "drawing of nodes": "morok.ir.drawing:draw",
         "pickled nodes": "morok.ir.pickling",
         "dialect morok": "morok.ir.dialect:MOROK",
         "verification": "morok.prove.verified:mistakes",

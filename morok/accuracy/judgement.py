@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from morok.accuracy import record, ulp
-from morok.accuracy.measure import Runner, measure, operands
 from morok.accuracy.measured_code import BUILDS
+from morok.accuracy.measurement import Runner, measure, operands
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import NotMeasurableError, Subject, subject
 from morok.dsl.checked import CheckedRule, Instance

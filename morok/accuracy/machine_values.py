@@ -10,7 +10,7 @@ import numpy as np
 
 from morok import config
 from morok.codegen.llvm import render
-from morok.codegen.targets import host
+from morok.codegen.machines import host
 from morok.ir.dtype import DType
 from morok.ir.number import to_bits
 from morok.ir.op import AxisType, Op

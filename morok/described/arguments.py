@@ -26,11 +26,11 @@ from morok.runtime.device import device
 from morok.tensor import registry
 from morok.tensor.base import Lazy
 from morok.tensor.describing import unknown
-from morok.tensor.movement import reshaped
 from morok.tensor.realize import realize
 from morok.tensor.scheduling import placeholder
 from morok.tensor.stored import constant, is_empty
 from morok.tensor.tensor import Tensor
+from morok.tensor.view_methods import reshaped
 
 _BUFFER: Final = Op.Buffer
 _BIND: Final = Op.Bind

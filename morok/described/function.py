@@ -15,8 +15,8 @@ from morok.arguments import function as callable_
 from morok.caller import caller
 from morok.config import all_key
 from morok.described.arguments import Arguments, Stands
+from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
-from morok.described.plan import Plan
 from morok.described.reach import Reach
 from morok.errors import JitDifferenceError, JitError, MorokError, UsageError
 from morok.ir.uop import UOp

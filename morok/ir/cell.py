@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from morok.ir.dtype import DType
     from morok.ir.op import Op
-    from morok.ir.order import Rank
     from morok.ir.provenance import Origin
+    from morok.ir.structural_order import Rank
     from morok.ir.uop import UOp
 
 

@@ -13,10 +13,10 @@ from morok.ir.launch import counts, launched, renames, told_apart
 from morok.ir.maker import maker
 from morok.ir.op import NO_INSTRUCTION, REDUCE_OPS, TABLE, AxisType, Op, OpDef, Undefined
 from morok.ir.ops.loop import identity
-from morok.ir.order import precedes
 from morok.ir.provenance import Origin, rewritten
 from morok.ir.ranges import free_of_axes, replace_range
 from morok.ir.shape import has_shape, shape_of
+from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp, binary, came_from, cast, rebuilt, sketch
 
 _UNROLL: Final = Op.Unroll

@@ -8,9 +8,9 @@ from math import gcd
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus, times
-from morok.ir.linear import LINEAR, terms
+from morok.ir.linear_forms import LINEAR, terms
 from morok.ir.op import Op
-from morok.ir.order import order
+from morok.ir.structural_order import order
 from morok.ir.sums import build, scaled, span
 from morok.ir.uop import UOp
 from morok.marks import helper

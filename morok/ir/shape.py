@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from morok.ir.linear import terms
+from morok.ir.linear_forms import terms
 from morok.ir.op import Op
 from morok.ir.ranges import remember, unknown
 

@@ -14,9 +14,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus, times
-from morok.ir.linear import LINEAR, terms
+from morok.ir.linear_forms import LINEAR, terms
 from morok.ir.op import Op
-from morok.ir.order import Rank, order
+from morok.ir.structural_order import Rank, order
 from morok.ir.uop import UOp, binary
 from morok.marks import helper
 

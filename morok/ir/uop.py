@@ -119,7 +119,7 @@ class UOp(Cell):
     vmin, vmax  bounds of every lane, where it is defined and not Invalid; -inf and inf: unbounded
     invalid  True if it may be Invalid (dtype index only)
     origin   its maker (morok.ir.provenance)
-    rank     its place in the structural order, once that was needed (morok.ir.order)
+    rank     its place in the structural order, once that was needed (morok.ir.structural_order)
     serial   a number that grows with construction: never reused, unlike id()
 
     >>> x = UOp.var("x", dtypes.i32, 0, 9)

@@ -12,8 +12,8 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.ranges import const_end, flatten_ranges, new_range
+from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
-from morok.passes.walk import next_range_id
 
 _AROUND = frozenset({AxisType.Global, AxisType.Local, AxisType.Upcast})  # what a block may share a reduction inside of
 

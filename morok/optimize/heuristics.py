@@ -10,11 +10,9 @@ from morok import config
 from morok.errors import OptError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.optimize import scans, strips, threads
-from morok.optimize.loops import Accesses, apply, length_of, native, unroll, upcast
-from morok.optimize.opts import Opt, OptOp, Scheduler
-from morok.optimize.packing import is_plain
-from morok.optimize.products import (
+from morok.optimize import scans, strips, thread_loops
+from morok.optimize.loop_facts import Accesses, apply, length_of, native, unroll, upcast
+from morok.optimize.matmul_tiling import (
     COPY_ROWS,
     copied_slot,
     dot_products,
@@ -26,6 +24,8 @@ from morok.optimize.products import (
     turn,
     windows,
 )
+from morok.optimize.opts import Opt, OptOp, Scheduler
+from morok.optimize.packing import is_plain
 from morok.passes.nesting import nesting
 from morok.passes.ranges import const_end
 from morok.passes.target import Target
@@ -56,7 +56,7 @@ def optimize(ast: UOp, target: Target) -> UOp:
         choose(scheduler)
     except OptError as error:
         refused(error)
-    if choose is _cpu and target.threads > 1 and threads.cost_ns(ast) >= threads.WORTH_NS:
+    if choose is _cpu and target.threads > 1 and thread_loops.cost_ns(ast) >= thread_loops.WORTH_NS:
         _thread(scheduler)
     return scheduler.kernel()
 
@@ -70,7 +70,7 @@ def refused(error: OptError) -> None:
 def _thread(s: Scheduler) -> None:
     """THREAD over a loop of each output, where that is legal."""
     as_nested = any(opt.op is OptOp.SWAP for opt in s.applied)
-    for r in threads.loops(s.ast, s.target.threads, as_nested):
+    for r in thread_loops.loops(s.ast, s.target.threads, as_nested):
         with contextlib.suppress(OptError):
             apply(s, OptOp.THREAD, r, 0)
 

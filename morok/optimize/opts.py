@@ -18,11 +18,11 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
-from morok.optimize import groups, packing, padding, scans, strips, threads
+from morok.optimize import groups, packing, padding, scans, strips, thread_loops
 from morok.passes.nesting import nesting
 from morok.passes.ranges import const_end, flatten_ranges, new_range
+from morok.passes.rebuilding import next_range_id
 from morok.passes.target import KernelInfo, Target
-from morok.passes.walk import next_range_id
 
 
 class OptOp(enum.Enum):
@@ -339,7 +339,7 @@ class Scheduler:
         r = self._range(opt, self.ranges)
         if r.arg[1] not in _PARALLEL:
             raise OptError(f"{opt}: axis {opt.axis} is {r.arg[1].name}", expected="an output axis")
-        threads.check(self.ast, r, str(opt))
+        thread_loops.check(self.ast, r, str(opt))
         if opt.arg == 0:  # a loop whose length is known only at run time can be divided as well
             self.ast = flatten_ranges(
                 substitute((self.ast,), {r: UOp.new(Op.Range, r.src, (r.arg[0], AxisType.Thread, r.arg[2]))})[0]

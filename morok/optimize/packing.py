@@ -17,8 +17,8 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
 from morok.passes.ranges import const_end, new_range
+from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
-from morok.passes.walk import next_range_id
 
 MAX_BYTES: Final = 1 << 26  # of one copy
 

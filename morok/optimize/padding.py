@@ -6,7 +6,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.passes.ranges import const_end, new_range
-from morok.passes.walk import rebuild
+from morok.passes.rebuilding import rebuild
 
 
 def pad(ast: UOp, r: UOp, length: int) -> UOp:

@@ -20,8 +20,8 @@ from morok.ir.ranges import CLOSES, replace_range
 from morok.ir.uop import UOp, vconst
 from morok.passes.affine import linear
 from morok.passes.ranges import const_end
+from morok.passes.rebuilding import next_range_id
 from morok.passes.running import reach
-from morok.passes.walk import next_range_id
 
 _BELOW: Final = {Op.Lt: 0, Op.Le: 1}  # a < b + 0, a < b + 1
 _ABOVE: Final = {Op.Gt: 0, Op.Ge: 1}

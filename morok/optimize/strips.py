@@ -19,8 +19,8 @@ from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.passes.nesting import nesting
 from morok.passes.ranges import const_end, new_range
+from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
-from morok.passes.walk import next_range_id
 
 MAX_BYTES: Final = 1 << 16  # of a strip: what a nearer cache keeps
 VECTORS: Final = 2  # of results that are read and written together

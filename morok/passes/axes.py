@@ -17,7 +17,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import place_sums, unit_stride_ids
-from morok.passes.walk import range_ids
+from morok.passes.rebuilding import range_ids
 
 Axes = tuple[tuple[int, int], ...]
 

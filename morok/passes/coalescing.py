@@ -18,7 +18,7 @@ from morok.ir.launch import BLOCKS, launched
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
-from morok.passes.accesses import access_widths, accesses
+from morok.passes.access_widths import access_widths, accesses
 from morok.passes.affine import Linear, known_factor, lane_offsets
 from morok.passes.target import Target
 

@@ -13,7 +13,7 @@ from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import linear
 from morok.passes.ranges import const_end
-from morok.passes.walk import next_range_id, rebuild
+from morok.passes.rebuilding import next_range_id, rebuild
 
 MAX_PIECES: Final = 4  # a nest of loops is cut into at most so many,
 MAX_PARTS: Final = 16  # and one of them alone into so many: as many tensors as one kernel joins, MOST_PARTS of rangeify

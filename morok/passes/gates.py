@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from morok.ir.clauses import clauses, conjunction
+from morok.ir.conjunctions import clauses, conjunction
 from morok.ir.definedness import defined
 from morok.ir.op import Op
 from morok.marks import helper

@@ -20,7 +20,7 @@ from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim
 from morok.ir.uop import UOp
-from morok.passes import movement
+from morok.passes import index_maps
 from morok.passes.assignments import assigned, in_order
 from morok.passes.rangeify import in_memory
 from morok.passes.rangeify.state import STORAGE
@@ -117,7 +117,7 @@ def _extent(node: UOp) -> int:
 
 def _flat(ranges: Sequence[UOp], indices: Sequence[UOp]) -> UOp:
     """The row-major position of `indices` in a value stored over `ranges`."""
-    return movement.flatten(list(indices), tuple(dim(r.src[0]) for r in ranges))
+    return index_maps.flatten(list(indices), tuple(dim(r.src[0]) for r in ranges))
 
 
 @dataclass(slots=True)

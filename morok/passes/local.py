@@ -9,7 +9,7 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.ranges import const_end
-from morok.passes.walk import rebuild
+from morok.passes.rebuilding import rebuild
 
 
 def add_local_buffers(root: UOp) -> UOp:

@@ -9,7 +9,7 @@ from morok.ir.op import Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.marks import helper
-from morok.passes.walk import next_range_id
+from morok.passes.rebuilding import next_range_id
 
 
 @dataclass(slots=True)

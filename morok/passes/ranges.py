@@ -11,7 +11,7 @@ from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.passes.affine import Linear, linear
 from morok.passes.range_rules import MergedRanges
-from morok.passes.walk import next_range_id, rebuild
+from morok.passes.rebuilding import next_range_id, rebuild
 
 _CLOSED: Final = frozenset({Op.Range, Op.Unroll})
 _SUMS: Final = frozenset({Op.Add, Op.Sub, Op.Neg})

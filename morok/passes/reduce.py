@@ -15,7 +15,7 @@ from morok.ir.graph import rebuild, toposort
 from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
-from morok.passes.walk import next_range_id
+from morok.passes.rebuilding import next_range_id
 
 Loop = tuple[tuple[UOp, ...], frozenset[UOp]]  # ranges, and those that they stand in
 

@@ -15,8 +15,8 @@ from morok.ir.ranges import replace_range
 from morok.ir.uop import UOp
 from morok.passes.accumulators import native_lanes
 from morok.passes.affine import linear
+from morok.passes.rebuilding import rebuild
 from morok.passes.target import Target
-from morok.passes.walk import rebuild
 
 
 def reach(n: UOp) -> tuple[UOp, int] | None:

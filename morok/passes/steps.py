@@ -11,10 +11,10 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler, read, vectors
-from morok.passes import cutting, local, ranges, reduce, registers, running
+from morok.passes import cutting, local, ranges, reduce, register_accumulators, running
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
-from morok.passes.accesses import Widths
+from morok.passes.access_widths import Widths
 from morok.passes.accumulators import Accumulators
 from morok.passes.appended import joined
 from morok.passes.axes import AxisOrder, refuse_unrolled
@@ -164,7 +164,7 @@ def names(ast: UOp, target: Target) -> Known | None:
 
 
 def cut_registers(ast: UOp, target: Target) -> UOp:
-    return registers.cut_registers(ast, vectors(ast, target))
+    return register_accumulators.cut_registers(ast, vectors(ast, target))
 
 
 def order_loops(ast: UOp, target: Target) -> UOp:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from morok.ir.bounds import Num, plus
-from morok.ir.clauses import clauses, conjunction
-from morok.ir.linear import terms
+from morok.ir.conjunctions import clauses, conjunction
+from morok.ir.linear_forms import terms
 from morok.ir.op import Op
 from morok.ir.sums import span
 from morok.ir.uop import UOp

@@ -22,8 +22,8 @@ from morok.prove.code import code_of
 from morok.prove.contract_state import Tested, digests_of
 from morok.prove.trust.graphs import Unmakeable
 from morok.prove.trust.sieve import graphs_at
+from morok.rewrite.asserted_contracts import admissible, check_call
 from morok.rewrite.brief import brief
-from morok.rewrite.contracts import admissible, check_call
 
 if TYPE_CHECKING:
     from morok.dialect import Dialect

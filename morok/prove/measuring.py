@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Measuring(Protocol):
-    """Verdicts by measurement, and names for what was measured (morok.accuracy.measure)."""
+    """Verdicts by measurement, and names for what was measured (morok.accuracy.measurement)."""
 
     def judge(self, rule: CheckedRule) -> Verdict: ...
 

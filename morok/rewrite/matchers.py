@@ -31,7 +31,7 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
     wrap = None
     key = None
     if checked:
-        from morok.rewrite.contracts import asserting  # lazy: under MOROK_CHECK alone
+        from morok.rewrite.asserted_contracts import asserting  # lazy: under MOROK_CHECK alone
 
         wrap = asserting(rules.rules)
     else:

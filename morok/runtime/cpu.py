@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from morok import config
 from morok.codegen.llvm import render
+from morok.codegen.machines import host, host_machine
 from morok.codegen.rendered import WHOLE, Rendered
-from morok.codegen.targets import host, host_machine
 from morok.ir.number import from_bits, to_bits
 from morok.ir.uop import UOp
 from morok.passes.target import Target

@@ -14,8 +14,8 @@ import numpy as np
 
 from morok import config
 from morok.codegen.cuda import render
+from morok.codegen.machines import CUDA
 from morok.codegen.rendered import Rendered, symbol
-from morok.codegen.targets import CUDA
 from morok.errors import CompileError, DeviceError, OutOfMemoryError
 from morok.ir.interpret import evaluate
 from morok.ir.op import Op

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from morok.codegen.llvm import half, unrolled
+from morok.codegen.llvm import half, short_loops
+from morok.codegen.machines import Machine, host_machine
 from morok.codegen.rendered import Effort
-from morok.codegen.targets import Machine, host_machine
 from morok.disk_cache import DiskCache
 from morok.errors import CompileError
 from morok.locks import COMPILER
@@ -184,7 +184,7 @@ def _emission(text: str, m: Machine, effort: Effort) -> Callable[[], bytes]:
         opened += [module._context, module]
         machine = _machine(m, _LEVELS[how])
         passes = None
-        if effort == "all" or unrolled.ASKED in text:
+        if effort == "all" or short_loops.ASKED in text:
             passes = _Passes(_pass_builder(m, _LEVELS[how], effort == "all"), effort == "all")
             opened.append(passes)
         _settle(how)

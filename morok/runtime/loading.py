@@ -11,7 +11,7 @@ import mmap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from morok.codegen.targets import bindings
+from morok.codegen.machines import bindings
 from morok.errors import CompileError
 from morok.estate import Estate, Heir
 from morok.locks import COMPILER

@@ -19,9 +19,9 @@ from morok.optimize.opts import Opt, Scheduler
 from morok.passes import pipeline
 from morok.passes.appended import appended_key
 from morok.passes.target import KernelInfo
-from morok.runtime import measuring
+from morok.runtime import kernel_timing
 from morok.runtime.abstract_device import Device
-from morok.runtime.measuring import FAILED, Timing
+from morok.runtime.kernel_timing import FAILED, Timing
 from morok.runtime.tuned import found_here, key
 
 COMPILE_SECONDS: Final = 10.0  # that one candidate may take to be compiled, and as much again to be timed
@@ -131,9 +131,9 @@ class Bench:
         distinct = {r.text: r for r in texts if r is not None}
         tasks = {text: self._task(r, 0, best) for text, r in distinct.items()}
         # compiled side by side, timed one after the other on an otherwise idle machine
-        compiled = measuring.workshop.run(list(tasks.values()), max(1, config.THREADS.default))
+        compiled = kernel_timing.workshop.run(list(tasks.values()), max(1, config.THREADS.default))
         alive = [text for text, seconds in zip(tasks, compiled, strict=True) if seconds != FAILED]
-        times = measuring.workshop.run([self._task(distinct[t], config.BEAM_RUNS.value, best) for t in alive], 1)
+        times = kernel_timing.workshop.run([self._task(distinct[t], config.BEAM_RUNS.value, best) for t in alive], 1)
         COUNTERS.timed += len(alive)
         found = dict(zip(alive, times, strict=True))
         return [FAILED if r is None else found.get(r.text, FAILED) for r in texts]

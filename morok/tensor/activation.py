@@ -11,7 +11,7 @@ from typing import Final
 from morok.arguments import choice
 from morok.errors import DTypeError
 from morok.tensor.base import AnyTensor
-from morok.tensor.operands import rounded_to, wide_float
+from morok.tensor.elementwise_operands import rounded_to, wide_float
 
 # What makes a network of SELUs normalise itself (Klambauer et al. 2017).
 _SELU_ALPHA: Final = 1.6732632423543772

@@ -16,11 +16,11 @@ from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.tensor.arguments import MOST, known, only_tensors, whole
+from morok.tensor.axis_reductions import HALVES, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, show
+from morok.tensor.elementwise_operands import as_operand, rounded_to, wide_float
 from morok.tensor.keywords import Along, Axis, Reducing, other_names
-from morok.tensor.movement import Dim, axes_of, axis_of, pad_zero
-from morok.tensor.operands import as_operand, rounded_to, wide_float
-from morok.tensor.reduce import HALVES, reduce_axes
+from morok.tensor.view_methods import Dim, axes_of, axis_of, pad_zero
 
 Label = str | int  # a letter; for the axes that `...` stands for their place, -1 the last
 

@@ -30,9 +30,9 @@ from morok.tensor.base import (
 )
 from morok.tensor.casts import cast_to, run_time_number
 from morok.tensor.describing import current
-from morok.tensor.movement import expanded, reshaped
 from morok.tensor.scalars import constant, natural_dtype, python_number
 from morok.tensor.stored import stored_buffer
+from morok.tensor.view_methods import expanded, reshaped
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.base import AnyTensor, arithmetic
-from morok.tensor.operands import float_node, numeric, operands, rounded_to, unary, wide_float
+from morok.tensor.elementwise_operands import float_node, numeric, operands, rounded_to, unary, wide_float
 
 _SIGNED: Final = {2: dtypes.i16, 4: dtypes.i32, 8: dtypes.i64}
 

@@ -23,9 +23,11 @@ from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.arguments import known, whole
+from morok.tensor.axis_reductions import reduce_axes
 from morok.tensor.base import AnyTensor, Lazy, dim_node, show
+from morok.tensor.elementwise_operands import as_operand
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.movement import (
+from morok.tensor.view_methods import (
     axis_of,
     basic_index,
     broadcast_shapes,
@@ -35,8 +37,6 @@ from morok.tensor.movement import (
     reshaped,
     symbolic_position,
 )
-from morok.tensor.operands import as_operand
-from morok.tensor.reduce import reduce_axes
 
 # Whole numbers of a dtype's width: the sum of one of them and zeros keeps every bit, the sign of zero and NaN's too.
 _BITS: Final = {1: dtypes.u8, 2: dtypes.u16, 4: dtypes.u32, 8: dtypes.u64}

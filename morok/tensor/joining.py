@@ -15,7 +15,7 @@ from morok.tensor import creation
 from morok.tensor.arguments import each, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, Lazy, namesakes, show
 from morok.tensor.keywords import Along, AlongOrFlat, Over, other_names
-from morok.tensor.movement import axis_of, pick
+from morok.tensor.view_methods import axis_of, pick
 
 
 def concat(kind: type[AnyTensor], tensors: Sequence[AnyTensor], axis: int | None) -> AnyTensor:

@@ -10,10 +10,10 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST, only_tensors, whole
+from morok.tensor.axis_reductions import HALVES, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, namesakes, show
-from morok.tensor.movement import axis_of, broadcast_shapes
-from morok.tensor.operands import as_operand
-from morok.tensor.reduce import HALVES, positions_along, reduce_axes
+from morok.tensor.elementwise_operands import as_operand
+from morok.tensor.view_methods import axis_of, broadcast_shapes
 
 
 def matmul(self: AnyTensor, other: Any) -> AnyTensor:

@@ -13,9 +13,9 @@ from morok.ir.uop import UOp
 from morok.tensor import division
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, arithmetic
 from morok.tensor.casts import cast_to
-from morok.tensor.movement import expanded
-from morok.tensor.operands import numeric, operand, operands
+from morok.tensor.elementwise_operands import numeric, operand, operands
 from morok.tensor.scalars import outside
+from morok.tensor.view_methods import expanded
 
 # What an operator of two bools means, where NumPy gives it a meaning.
 _ON_BOOLS: Final = {Op.Add: Op.Or, Op.Mul: Op.And, Op.Max: Op.Or, Op.Min: Op.And}

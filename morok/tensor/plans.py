@@ -20,7 +20,7 @@ from morok.remembered import NODE, Remembered
 from morok.runtime.buffer import Buffer
 from morok.runtime.memory import in_place
 from morok.runtime.plan import ExecutionPlan, PreparedKernel, share_memory
-from morok.runtime.progress import shown
+from morok.runtime.progress_bar import shown
 from morok.tensor.scheduling import COUNTERS, Prepared, Schedule
 
 if TYPE_CHECKING:

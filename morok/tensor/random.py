@@ -30,8 +30,8 @@ from morok.tensor import creation
 from morok.tensor.arguments import new_shape, whole
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, as_dtype, dim_node, element_count
 from morok.tensor.describing import current
-from morok.tensor.movement import expanded, reshaped
-from morok.tensor.operands import float_node
+from morok.tensor.elementwise_operands import float_node
+from morok.tensor.view_methods import expanded, reshaped
 
 
 class _Generator:

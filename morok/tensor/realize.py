@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from morok.arguments import device_name
 from morok.caller import caller
-from morok.codegen.targets import host
+from morok.codegen.machines import host
 from morok.errors import DeviceError
 from morok.interrupts import deferred
 from morok.ir.dtype import dtypes
@@ -25,10 +25,10 @@ from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy, element_count
 from morok.tensor.describing import current
-from morok.tensor.movement import reshaped
 from morok.tensor.schedule import scheduled, with_memory
 from morok.tensor.scheduling import Normal, Prepared, Schedule, normalised, number_of, placeholder, rebuilt
 from morok.tensor.stored import by_device, constant, content, is_empty, memory_of, stored_buffer, waiting, wanted
+from morok.tensor.view_methods import reshaped
 
 if TYPE_CHECKING:
     from morok.passes.pipeline import Program

@@ -17,7 +17,7 @@ from morok.runtime.buffer import BITS, NUMPY, Buffer
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT
-from morok.tensor.movement import reshaped
+from morok.tensor.view_methods import reshaped
 
 Number = bool | int | float
 

@@ -21,10 +21,10 @@ from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.runtime.device import device
 from morok.tensor.arguments import known
+from morok.tensor.axis_reductions import HALVES, accumulator, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, as_dtype, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.movement import axis_of
-from morok.tensor.reduce import HALVES, accumulator, positions_along, reduce_axes
+from morok.tensor.view_methods import axis_of
 
 _AT_ONCE: Final = 64  # elements of an axis that one reduction scans
 _BLOCK: Final = 16  # elements of a block: one vector register of the widest machines

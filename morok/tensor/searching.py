@@ -17,13 +17,13 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.arguments import known
+from morok.tensor.axis_reductions import positions_along
 from morok.tensor.base import AnyTensor, dim_node, show
+from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import place_along, positions_of
 from morok.tensor.keywords import Along, other_names
-from morok.tensor.movement import axis_of, broadcast_shapes, expanded, reshaped
-from morok.tensor.operands import as_operand, converted
-from morok.tensor.reduce import positions_along
 from morok.tensor.sorting import sort_keys
+from morok.tensor.view_methods import axis_of, broadcast_shapes, expanded, reshaped
 
 
 class UniqueAll(NamedTuple, Generic[AnyTensor]):

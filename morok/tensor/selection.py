@@ -11,14 +11,14 @@ from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.tensor.base import AnyTensor, Lazy, show
 from morok.tensor.casts import cast_to
-from morok.tensor.movement import broadcast_shapes, expanded, pad_zero
-from morok.tensor.operands import (
+from morok.tensor.elementwise_operands import (
     as_operand,
     broadcast,
     converted,
     operand,
 )
 from morok.tensor.scalars import Number, constant, natural_dtype, outside, python_number
+from morok.tensor.view_methods import broadcast_shapes, expanded, pad_zero
 
 
 def clip(self: AnyTensor, min: Any = None, max: Any = None) -> AnyTensor:

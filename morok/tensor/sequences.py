@@ -15,8 +15,8 @@ from morok.ir.uop import UOp
 from morok.tensor.arguments import MOST
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype
 from morok.tensor.casts import cast_to
-from morok.tensor.movement import expanded
 from morok.tensor.scalars import Number, constant
+from morok.tensor.view_methods import expanded
 
 
 def arange(start: Any, stop: Any, step: Any, dtype: Any, device: str) -> UOp:

@@ -16,10 +16,10 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor.arguments import known, whole
+from morok.tensor.axis_reductions import positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, other_names
-from morok.tensor.movement import axis_of
-from morok.tensor.reduce import positions_along, reduce_axes
+from morok.tensor.view_methods import axis_of
 
 _BY_COUNTING: Final = 1024  # elements of an axis for which n * n comparisons cost less than the network's kernels
 _LAST: Final = (1 << 64) - 1

@@ -20,20 +20,19 @@ from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import (
     activation,
     arguments,
+    axis_reductions,
     casts,
     contraction,
-    conv,
+    convolution,
     creation,
     functions,
     indexing,
     joining,
     linalg,
     loss,
-    movement,
-    norm,
+    normalization,
     operators,
     random,
-    reduce,
     registry,
     scan,
     searching,
@@ -42,18 +41,19 @@ from morok.tensor import (
     sorting,
     stored,
     values,
+    view_methods,
 )
 from morok.tensor import realize as realization
 from morok.tensor.arguments import new_shape, only_tensors
 from morok.tensor.base import Lazy, as_dtype, show
 from morok.tensor.creation import dlpack_array
 from morok.tensor.describing import current
+from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.keywords import Along, AlongOrFlat, other_names
-from morok.tensor.movement import expanded, has_variable
-from morok.tensor.operands import as_operand, converted
 from morok.tensor.operators import reflected
 from morok.tensor.realize import KernelCode, kernels
 from morok.tensor.schedule import ScheduleItem, create_schedule
+from morok.tensor.view_methods import expanded, has_variable
 from morok.tensor.writing import refuse_view, with_written
 
 if TYPE_CHECKING:
@@ -629,13 +629,13 @@ class Tensor(Lazy):
     __dlpack__, __dlpack_device__ = values.dlpack, values.dlpack_device
 
     # Views.
-    reshape, permute, transpose, flip = movement.reshape, movement.permute, movement.transpose, movement.flip
-    expand, shrink, squeeze, unsqueeze = movement.expand, movement.shrink, movement.squeeze, movement.unsqueeze
+    reshape, permute, transpose, flip = view_methods.reshape, view_methods.permute, view_methods.transpose, view_methods.flip
+    expand, shrink, squeeze, unsqueeze = view_methods.expand, view_methods.shrink, view_methods.squeeze, view_methods.unsqueeze
     try_reshape, try_permute, try_transpose, try_flip = reshape, permute, transpose, flip
     try_expand, try_shrink, try_squeeze, try_unsqueeze = expand, shrink, squeeze, unsqueeze
-    flatten, broadcast_to, permute_dims = movement.flatten, movement.broadcast_to, movement.permute_dims
-    matrix_transpose, moveaxis = movement.matrix_transpose, movement.moveaxis
-    expand_dims, repeat_interleave = movement.expand_dims, movement.repeat_interleave
+    flatten, broadcast_to, permute_dims = view_methods.flatten, view_methods.broadcast_to, view_methods.permute_dims
+    matrix_transpose, moveaxis = view_methods.matrix_transpose, view_methods.moveaxis
+    expand_dims, repeat_interleave = view_methods.expand_dims, view_methods.repeat_interleave
 
     # Operators, by name too; the array API standard's names last.
     add, sub, mul, div, floor_divide = operators.add, operators.sub, operators.mul, operators.div, operators.floor_divide
@@ -695,10 +695,16 @@ class Tensor(Lazy):
     hardtanh, hardsigmoid, hardswish = activation.hardtanh, activation.hardsigmoid, activation.hardswish
 
     # Reductions.
-    sum, prod, mean, var, std = reduce.sum, reduce.prod, reduce.mean, reduce.var, reduce.std
-    max, min, argmax, argmin = reduce.max, reduce.min, reduce.argmax, reduce.argmin
-    any, all, count_nonzero = reduce.any, reduce.all, reduce.count_nonzero
-    softmax, log_softmax, logsumexp = reduce.softmax, reduce.log_softmax, reduce.logsumexp
+    sum, prod, mean, var, std = (
+        axis_reductions.sum,
+        axis_reductions.prod,
+        axis_reductions.mean,
+        axis_reductions.var,
+        axis_reductions.std,
+    )
+    max, min, argmax, argmin = axis_reductions.max, axis_reductions.min, axis_reductions.argmax, axis_reductions.argmin
+    any, all, count_nonzero = axis_reductions.any, axis_reductions.all, axis_reductions.count_nonzero
+    softmax, log_softmax, logsumexp = axis_reductions.softmax, axis_reductions.log_softmax, axis_reductions.logsumexp
 
     # Products of matrices.
     matmul, __matmul__, __rmatmul__ = linalg.matmul, linalg.matmul, reflected(linalg.matmul)
@@ -709,12 +715,17 @@ class Tensor(Lazy):
     tensordot, vector_norm = contraction.tensordot, contraction.vector_norm
 
     # Convolutions and pooling.
-    conv1d, conv2d, conv_transpose2d = conv.conv1d, conv.conv2d, conv.conv_transpose2d
-    max_pool2d, avg_pool2d = conv.max_pool2d, conv.avg_pool2d
+    conv1d, conv2d, conv_transpose2d = convolution.conv1d, convolution.conv2d, convolution.conv_transpose2d
+    max_pool2d, avg_pool2d = convolution.max_pool2d, convolution.avg_pool2d
 
     # Normalization and attention.
-    layernorm, rms_norm, batchnorm, group_norm = norm.layernorm, norm.rms_norm, norm.batchnorm, norm.group_norm
-    scaled_dot_product_attention = norm.scaled_dot_product_attention
+    layernorm, rms_norm, batchnorm, group_norm = (
+        normalization.layernorm,
+        normalization.rms_norm,
+        normalization.batchnorm,
+        normalization.group_norm,
+    )
+    scaled_dot_product_attention = normalization.scaled_dot_product_attention
 
     # Losses.
     mse_loss, l1_loss, nll_loss, cross_entropy = loss.mse_loss, loss.l1_loss, loss.nll_loss, loss.cross_entropy

@@ -6,7 +6,7 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, show
-from morok.tensor.movement import pad_zero
+from morok.tensor.view_methods import pad_zero
 
 
 def places(size: int, window: int, stride: int, dilation: int) -> int:

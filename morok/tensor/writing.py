@@ -23,11 +23,11 @@ from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry
 from morok.tensor.arguments import known
 from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
+from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index
-from morok.tensor.movement import basic_index, expanded, full_index, is_symbolic, pad_zero, slice_ends, symbolic_position
-from morok.tensor.operands import as_operand, converted
 from morok.tensor.scalars import data
 from morok.tensor.stored import content, owner, stored_buffer
+from morok.tensor.view_methods import basic_index, expanded, full_index, is_symbolic, pad_zero, slice_ends, symbolic_position
 
 
 def with_written(x: AnyTensor, key: Any, value: Any) -> AnyTensor:

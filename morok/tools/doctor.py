@@ -9,7 +9,7 @@ import platform
 from collections import Counter
 
 from morok import __version__, cache_folder, config
-from morok.codegen.targets import host
+from morok.codegen.machines import host
 from morok.errors import MorokError
 from morok.rewrite.library import catalogue
 from morok.runtime import gpu

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from morok.accuracy import judgement, measure, record
+from morok.accuracy import judgement, measurement, record
 from morok.accuracy.subject import subject
 from morok.dsl.check import check_bytes
 from morok.dsl.reading import read_bytes
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
         rules = [r for r in check_bytes(content, str(file), pack=pack).rules() if r.syntax.within is not None]
         found = []
         for s in _subjects(rules, args.only, args.dtype):
-            m = measure.measure(s, args.all)
+            m = measurement.measure(s, args.all)
             remarks, well = _judged(s, m)
             if not args.json:
                 print(f"{s.rule.name:<32} {judgement.describe(s, m)} ({'; '.join(remarks)})")

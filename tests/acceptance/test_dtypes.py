@@ -9,7 +9,7 @@ import pytest
 from acceptance.notation import V, argument
 from morok import AxisType, Tensor, UOp
 from morok import dtypes as d
-from morok.codegen.targets import host
+from morok.codegen.machines import host
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtype, promote, safe_cast
 from morok.ir.op import REDUCE_OPS, Op

@@ -16,14 +16,14 @@ from morok import AxisType, Tensor, UOp, Variable
 from morok import dtypes as d
 from morok.codegen.cuda import render as render_cuda
 from morok.codegen.llvm import render
-from morok.codegen.targets import CUDA, host
+from morok.codegen.machines import CUDA, host
 from morok.errors import BindError, IRTypeError
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, DType
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.optimize.opts import Opt, OptOp
-from morok.passes import movement
+from morok.passes import index_maps
 from morok.passes.pipeline import Program, lower
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite.tiers import SYMBOLIC
@@ -137,7 +137,7 @@ def test_two_consumers_behind_a_contiguous_are_two_kernels() -> None:
 def test_an_index_of_a_permutation() -> None:
     a = shaped(3, 4)
     i, j = R(4, 0), R(3, 1)
-    through, gates = movement.through(UOp.new(Op.Permute, (a,), (1, 0)), (i, j))
+    through, gates = index_maps.through(UOp.new(Op.Permute, (a,), (1, 0)), (i, j))
     assert (through, gates) == ((j, i), [])
     (item,) = create_schedule([Tensor(np.ones((3, 4), np.float32)).T + 1.0])
     assert not ops(item.ast) & MOVEMENT

@@ -15,7 +15,7 @@ import pytest
 
 from acceptance.notation import ROOT
 from morok import Beam, OptimizerConfig, Tensor, config, dtypes
-from morok.codegen.targets import CUDA, llvm_target, machine
+from morok.codegen.machines import CUDA, llvm_target, machine
 from morok.errors import OptError
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace
@@ -26,7 +26,7 @@ from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import STAGES, Program, lower, run
 from morok.passes.target import Target
 from morok.runtime import tune
-from morok.runtime.measuring import Timing, Workshop
+from morok.runtime.kernel_timing import Timing, Workshop
 from tests.passes import kernels as K
 from tests.passes.lowering import arguments
 

@@ -16,12 +16,12 @@ from acceptance.notation import ROOT, command
 from morok import OptimizerConfig, Tensor, config, dtypes
 from morok.codegen.cuda import render as render_cuda
 from morok.codegen.llvm import render as render_llvm
-from morok.codegen.targets import CUDA
+from morok.codegen.machines import CUDA
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp
 from morok.optimize.strategy import Unoptimized
-from morok.passes.accesses import access_widths
+from morok.passes.access_widths import access_widths
 from morok.passes.pipeline import lower
 from morok.runtime import jit
 from morok.runtime.buffer import CPU_POOL

@@ -12,7 +12,7 @@ import pytest
 
 from acceptance.notation import ROOT, R, V, argument, command, rw, shaped
 from morok import Tensor, config
-from morok.codegen.targets import CUDA
+from morok.codegen.machines import CUDA
 from morok.errors import LoweringError, OptError
 from morok.ir import interpret
 from morok.ir.dtype import dtypes

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from morok.accuracy import judgement, measure, measured_code, record, ulp
+from morok.accuracy import judgement, measured_code, measurement, record, ulp
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import subject
 from morok.dsl.check import check_file, check_text
@@ -142,7 +142,7 @@ def test_what_was_measured_over_all_operands_is_what_runs(name: str) -> None:
     assert set(kept.worst) == set(measured_code.BUILDS)
     assert max(w.ulp for w in kept.worst.values()) <= EVERYTHING[name]
     s = subject(rule, rule.instances[0])
-    found = measure.measure(s)
+    found = measurement.measure(s)
     assert found.code == kept.code
     for build, w in found.worst.items():
         assert w.ulp <= kept.worst[build].ulp + judgement.SLACK
@@ -153,7 +153,7 @@ def test_the_worst_operand_on_record_is_as_bad_as_it_says(name: str) -> None:
     rule = BUILT_IN[name]
     kept = record.find(rule, "f32")
     assert kept is not None
-    runner = measure.Runner(subject(rule, rule.instances[0]), measure.available_builds())
+    runner = measurement.Runner(subject(rule, rule.instances[0]), measurement.available_builds())
     for build in runner.kernels:
         worst = kept.worst[build]
         found = runner.errors([np.array(worst.at, np.uint32)])[build][0]

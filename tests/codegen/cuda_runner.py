@@ -19,9 +19,9 @@ import numpy as np
 
 from morok import Tensor
 from morok.codegen.cuda import render
-from morok.codegen.cuda.types import REGISTER, memory
+from morok.codegen.cuda.type_names import REGISTER, memory
+from morok.codegen.machines import CUDA
 from morok.codegen.rendered import Rendered
-from morok.codegen.targets import CUDA
 from morok.passes.pipeline import lower
 from morok.runtime.buffer import NUMPY
 from morok.tensor import schedule, stored

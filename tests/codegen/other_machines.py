@@ -12,7 +12,7 @@ from test_llvm_ops import close
 from values import bits, decode
 
 from morok.codegen.llvm import render
-from morok.codegen.targets import llvm_target, machine
+from morok.codegen.machines import llvm_target, machine
 from morok.ir.dtype import FLOATS, INTS, STORAGE_FLOATS, dtypes
 from morok.ir.op import Op
 from morok.runtime.buffer import Buffer

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from instruction_lists import Listing, c
 
-from morok.codegen.accesses import accesses
 from morok.codegen.llvm import render
-from morok.codegen.registers import analyze
+from morok.codegen.memory_accesses import accesses
+from morok.codegen.register_memory import analyze
 from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp

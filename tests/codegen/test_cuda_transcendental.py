@@ -9,7 +9,7 @@ from cuda_runner import build, launch
 
 from morok.accuracy import ulp
 from morok.codegen.cuda import render as render_cuda
-from morok.codegen.targets import CUDA, TRANSCENDENTAL, host
+from morok.codegen.machines import CUDA, TRANSCENDENTAL, host
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.ops.transcendental import TOLERANCE

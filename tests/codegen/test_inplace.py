@@ -9,8 +9,8 @@ import pytest
 from instruction_lists import Listing
 
 from morok import Tensor
-from morok.codegen.accesses import accesses
 from morok.codegen.inplace import overwritable
+from morok.codegen.memory_accesses import accesses
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp

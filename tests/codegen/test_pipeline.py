@@ -13,8 +13,8 @@ from nvrtc import compile_ptx
 
 from morok import Tensor, Variable, config
 from morok.codegen.cuda import render as render_cuda
+from morok.codegen.machines import CUDA, host
 from morok.codegen.rendered import Rendered
-from morok.codegen.targets import CUDA, host
 from morok.errors import DeviceError
 from morok.ir.op import Op
 from morok.ir.uop import UOp

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from instruction_lists import Listing
 
-from morok.codegen.accesses import accesses
 from morok.codegen.llvm import render
 from morok.codegen.llvm.prefetch import LEAST_BYTES, PAGE_BYTES, ROW_BYTES, STEP_BYTES, STREAM_BYTES, loads_ahead
+from morok.codegen.memory_accesses import accesses
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp

@@ -12,8 +12,8 @@ from values import decode, encode
 
 from morok import Tensor
 from morok.codegen.cuda import render as render_cuda
+from morok.codegen.machines import CUDA, host
 from morok.codegen.rendered import Rendered
-from morok.codegen.targets import CUDA, host
 from morok.ir.dtype import FLOATS, DType, dtypes
 from morok.ir.interpret import evaluate, run
 from morok.ir.op import AxisType, Op

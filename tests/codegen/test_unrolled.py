@@ -7,7 +7,7 @@ import pytest
 from instruction_lists import Listing
 
 from morok.codegen.llvm import render
-from morok.codegen.llvm.unrolled import ASKED
+from morok.codegen.llvm.short_loops import ASKED
 from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
 from morok.runtime.buffer import Buffer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morok.codegen.targets import TRANSCENDENTAL
+from morok.codegen.machines import TRANSCENDENTAL
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.ops.loop import identity

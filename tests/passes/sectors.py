@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from morok.codegen.targets import CUDA
+from morok.codegen.machines import CUDA
 from morok.ir.dtype import AddrSpace, PtrType
 from morok.ir.op import Op
 from morok.ir.places import storage

@@ -13,12 +13,12 @@ from morok.ir.dialect import MOROK
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp, vconst
-from morok.passes import accesses as A
+from morok.passes import access_widths as A
 from morok.passes import steps
-from morok.passes.accesses import Widths
+from morok.passes.access_widths import Widths
 from morok.passes.pipeline import WIDTHS
 from morok.passes.target import Target
-from morok.rewrite.contracts import check_call
+from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir
 from tests.passes import kernels as K
 

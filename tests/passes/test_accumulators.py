@@ -16,7 +16,7 @@ from morok.passes.accumulators import Accumulators, accumulator, partial_results
 from morok.passes.reduce import separate_loops
 from morok.passes.target import Target
 from morok.rewrite import library
-from morok.rewrite.contracts import check_call
+from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir
 from tests.passes import kernels as K
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from morok import Tensor
-from morok.codegen.targets import CUDA
+from morok.codegen.machines import CUDA
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.interpret.storage import Memory

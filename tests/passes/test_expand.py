@@ -16,7 +16,7 @@ from morok.ir.uop import UOp, vconst
 from morok.passes import steps
 from morok.passes.axes import AxisOrder, refuse_unrolled, swizzle, union
 from morok.passes.pipeline import PRE
-from morok.rewrite.contracts import check_call
+from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir
 
 f32, i32, index = dtypes.f32, dtypes.i32, dtypes.index

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from morok import Tensor, config
-from morok.codegen.targets import CUDA
+from morok.codegen.machines import CUDA
 from morok.errors import LoweringError, MorokError
 from morok.ir import interpret
 from morok.ir.dtype import AddrSpace, dtypes

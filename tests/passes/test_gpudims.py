@@ -20,7 +20,7 @@ from morok.ir.uop import UOp
 from morok.passes.gpudims import Launch, coordinate, dimension, idle
 from morok.passes.pipeline import STAGES, lower, run
 from morok.passes.target import Target
-from morok.rewrite.contracts import check_call
+from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir
 from tests.passes import kernels as K
 

@@ -15,7 +15,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.axes import AxisOrder, shared
 from morok.passes.pipeline import STAGES, run
-from morok.rewrite.contracts import check_call
+from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir
 from tests.passes import kernels as K
 

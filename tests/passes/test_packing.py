@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from morok import Tensor, Variable, config
-from morok.codegen.targets import host_caches
+from morok.codegen.machines import host_caches
 from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import AxisType, Op

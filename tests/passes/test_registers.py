@@ -15,7 +15,7 @@ from morok.ir.places import storage
 from morok.ir.uop import UOp, vconst
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.accumulators import native_lanes
-from morok.passes.registers import cut_registers
+from morok.passes.register_accumulators import cut_registers
 from morok.passes.target import Target
 from tests.passes import kernels as K
 from tests.passes.lowering import after, nodes, ops, programs, registers

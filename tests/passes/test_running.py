@@ -12,7 +12,7 @@ from morok.ir import interpret
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize import scans, threads
+from morok.optimize import scans, thread_loops
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import STAGES, lower, run
 from tests.passes import kernels as K
@@ -161,10 +161,10 @@ def test_lanes_are_shifted_whole() -> None:
 def test_a_thread_takes_rows_and_no_part_of_one() -> None:
     ast = after(6, K.scan(8, 64), THREADS)
     s = Scheduler(ast, THREADS)
-    (rows,) = threads.loops(s.ast, 2)
+    (rows,) = thread_loops.loops(s.ast, 2)
     assert rows.arg[1] is AxisType.Loop
-    assert threads.loops(Scheduler(after(6, K.scan(1, 64), THREADS), THREADS).ast, 2) == []
-    assert threads.cost_ns(s.ast) < 2 * threads.cost_ns(after(6, K.rows(8, 64), THREADS))
+    assert thread_loops.loops(Scheduler(after(6, K.scan(1, 64), THREADS), THREADS).ast, 2) == []
+    assert thread_loops.cost_ns(s.ast) < 2 * thread_loops.cost_ns(after(6, K.rows(8, 64), THREADS))
 
 
 @pytest.mark.parametrize("whole", [False, True])

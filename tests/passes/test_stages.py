@@ -14,7 +14,7 @@ from morok.ir.dtype import AddrSpace, PtrType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
-from morok.optimize.threads import loops
+from morok.optimize.thread_loops import loops
 from morok.passes import pipeline
 from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops

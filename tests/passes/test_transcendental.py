@@ -9,7 +9,7 @@ import pytest
 
 from morok import config
 from morok.codegen.cuda import render as render_cuda
-from morok.codegen.targets import CUDA, TRANSCENDENTAL, host
+from morok.codegen.machines import CUDA, TRANSCENDENTAL, host
 from morok.ir import interpret
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import TABLE, Op

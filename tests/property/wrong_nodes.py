@@ -23,7 +23,7 @@ from morok.errors import MorokError
 from morok.ir.dtype import AddrSpace, DType
 from morok.ir.interpret import evaluate, run, tensor
 from morok.ir.op import TABLE, AxisType, Op
-from morok.ir.order import order
+from morok.ir.structural_order import order
 from morok.ir.text import dump
 from morok.ir.verify import verify
 

@@ -11,7 +11,7 @@ from morok.ir.dialect import MOROK
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
-from morok.rewrite import contracts
+from morok.rewrite import asserted_contracts
 
 HEAD = 'helpers "rewrite_helpers"\n'
 X = UOp.var("x", dtypes.index, 0, 40)
@@ -75,9 +75,9 @@ def test_storage_that_a_node_reaches_is_not_new():
     other = UOp.new(Op.DefineReg, (), 1, dtypes.i32.ptr(1, AddrSpace.REG))
     loop = UOp.range(4, 0, AxisType.Reduce)
     reads = register.index(0).load() + 1
-    assert not contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (register, loop)))
-    assert contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (other, loop)))
-    assert not contracts.knows_nothing_of(MOROK, loop + 1, loop)
+    assert not asserted_contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (register, loop)))
+    assert asserted_contracts.knows_nothing_of(MOROK, reads, UOp.new(Op.After, (other, loop)))
+    assert not asserted_contracts.knows_nothing_of(MOROK, loop + 1, loop)
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from rulesets import rw
 import morok
 from morok.dsl import parse
 from morok.dsl import syntax as S
-from morok.ir import clauses, sums
+from morok.ir import conjunctions, sums
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
-from morok.ir.order import order, precedes
+from morok.ir.structural_order import order, precedes
 from morok.ir.uop import UOp, sketch
 from morok.passes import gates
 from morok.rewrite.simplify import simplify
@@ -229,9 +229,9 @@ def test_remainder_pair(x: UOp, n: int, shift: int, k: int, other: UOp, mod_last
 @pytest.mark.long
 @given(st.lists(st.sampled_from([X < 3, Y < 2, Z < 1, X.ne(5), (X // Y).ne(1), (X % Z) < 2]), min_size=1, max_size=4))
 def test_gates(conditions: list[UOp]) -> None:
-    c = clauses.conjunction(conditions)
+    c = conjunctions.conjunction(conditions)
     assert keeps_contract("gate", c, X + Y)
-    for which in range(1 << len(clauses.clauses(c))):
+    for which in range(1 << len(conjunctions.clauses(c))):
         assert keeps_contract("split", c, which)
 
 
@@ -314,7 +314,7 @@ from morok.ir.uop import UOp, sketch
 from morok.passes import gates
 from morok.passes import validity
 from morok.ir.dtype import dtypes
-from morok.ir.order import order
+from morok.ir.structural_order import order
 import sys
 names = sys.argv[1:]
 v = {n: UOp.var(n, dtypes.index, 0, 9) for n in names}

@@ -15,7 +15,7 @@ from rulesets import ruleset, rw
 from morok.dialect import Dialect
 from morok.ir.grammar import parse
 from morok.ir.op import Op
-from morok.ir.order import precedes
+from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.tiers import TIERS

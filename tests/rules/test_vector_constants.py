@@ -12,13 +12,13 @@ from rulesets import rw
 from morok import settings
 from morok.dsl import parse
 from morok.errors import MorokError
-from morok.ir import bits
+from morok.ir import bitcasts
 from morok.ir.dialect import MOROK
 from morok.ir.dtype import DType, dtypes
 from morok.ir.interpret import evaluate
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp, vconst
-from morok.rewrite.contracts import check_call
+from morok.rewrite.asserted_contracts import check_call
 from morok.rewrite.library import rules_dir
 
 DTYPES = (dtypes.i8, dtypes.u16, dtypes.i32, dtypes.u64, dtypes.f16, dtypes.f32, dtypes.f64)
@@ -110,7 +110,7 @@ def test_bits() -> None:
                 node = x.bitcast(target.vec(count))
                 found = values(node)
                 assert found is not None
-                check_call(externs["reread"], MOROK, (node, x), bits.reread(node, x))
+                check_call(externs["reread"], MOROK, (node, x), bitcasts.reread(node, x))
                 assert node.op in CONSTANTS or folds(node) == ("nan" not in (*found, *(values(x) or ())))
     for kept in (
         UOp.const(math.nan, dtypes.f32).bitcast(dtypes.i32),

@@ -24,9 +24,9 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import beam, heuristics
 from morok.optimize.opts import Opt, OptOp
-from morok.runtime import measuring, tune, tuned
+from morok.runtime import kernel_timing, tune, tuned
 from morok.runtime.device import device
-from morok.runtime.measuring import FAILED, Timing, Workshop
+from morok.runtime.kernel_timing import FAILED, Timing, Workshop
 from tests.passes import kernels as K
 
 A = np.random.default_rng(0).standard_normal((24, 24)).astype(np.float32)
@@ -211,11 +211,11 @@ def test_results_of_a_search(quick: list[int]) -> None:
 
 
 def test_a_real_search(cache: Path) -> None:
-    died = measuring.workshop.died
+    died = kernel_timing.workshop.died
     with config.settings(beam=1, beam_timeout=4, beam_runs=1, threads=1):
         t = (Tensor(A) * 2 + 1).sum(1)
         assert np.allclose(t.numpy(), (A * 2 + 1).sum(1), rtol=1e-5)
-    assert measuring.workshop.died == died
+    assert kernel_timing.workshop.died == died
     assert (cache / "beam.sqlite").exists()
 
 

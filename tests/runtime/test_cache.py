@@ -16,7 +16,7 @@ import pytest
 from programs import affine, total
 
 from morok import config
-from morok.codegen.targets import host_machine, machine
+from morok.codegen.machines import host_machine, machine
 from morok.disk_cache import DiskCache
 from morok.runtime.abstract_device import Device
 from morok.runtime.buffer import Buffer

@@ -10,7 +10,7 @@ from programs import affine
 
 import morok
 from morok import Tensor, config
-from morok.codegen.targets import host_machine
+from morok.codegen.machines import host_machine
 from morok.errors import CompileError
 from morok.runtime import jit
 from morok.runtime.compiling import Aside

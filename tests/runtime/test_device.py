@@ -11,7 +11,7 @@ import pytest
 from programs import affine, f32
 
 from morok import config
-from morok.codegen.targets import CUDA, host, llvm_target, machine
+from morok.codegen.machines import CUDA, host, llvm_target, machine
 from morok.errors import CompileError, DeviceError
 from morok.ir.op import Op
 from morok.runtime import gpu
@@ -84,6 +84,6 @@ def test_bad_ir_is_a_compile_error() -> None:
 
 
 def test_nothing_heavy_is_imported_before_it_is_used() -> None:
-    script = "import sys, morok, morok.codegen.targets; print([m for m in ('llvmlite', 'numpy', 'cupy') if m in sys.modules])"
+    script = "import sys, morok, morok.codegen.machines; print([m for m in ('llvmlite', 'numpy', 'cupy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -6,7 +6,7 @@ import io
 import itertools
 from collections.abc import Callable, Generator
 
-from morok.runtime.progress import PATIENCE, shown
+from morok.runtime.progress_bar import PATIENCE, shown
 
 
 class Terminal(io.StringIO):

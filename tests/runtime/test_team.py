@@ -21,7 +21,7 @@ from morok import Tensor, config
 from morok.codegen.rendered import WHOLE
 from morok.errors import ConfigError
 from morok.ir.dtype import dtypes
-from morok.optimize import threads
+from morok.optimize import thread_loops
 from morok.runtime import team
 from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUKernel
@@ -51,7 +51,7 @@ PROGRAMS: dict[str, Callable[[], Tensor]] = {
 @pytest.fixture
 def everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every kernel is worth threads."""
-    monkeypatch.setattr(threads, "WORTH_NS", 0.0)
+    monkeypatch.setattr(thread_loops, "WORTH_NS", 0.0)
 
 
 def computed(name: str, count: int) -> tuple[np.ndarray, ExecutionPlan]:

@@ -13,7 +13,7 @@ from morok import Tensor, UOp, Variable, dtypes
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import Op
 from morok.ir.shape import shape_of
-from morok.passes import movement
+from morok.passes import index_maps
 from morok.passes.regrouping import Step, step
 from morok.rewrite import library
 from morok.rewrite.trace import Trace, tracing
@@ -21,15 +21,15 @@ from morok.rewrite.trace import Trace, tracing
 
 def memory(*shape: int) -> UOp:
     buffer = UOp.new(Op.Buffer, (UOp.new(Op.Unique, (), 0), UOp.new(Op.Device, (), "CPU")), math.prod(shape), dtypes.f32)
-    return UOp.new(Op.Reshape, (buffer, *map(movement.number, shape)))
+    return UOp.new(Op.Reshape, (buffer, *map(index_maps.number, shape)))
 
 
 def edges(op: Op, x: UOp, begins: list[int], ends: list[int]) -> UOp:
-    return UOp.new(op, (x, *map(movement.number, begins), *map(movement.number, ends)))
+    return UOp.new(op, (x, *map(index_maps.number, begins), *map(index_maps.number, ends)))
 
 
 def reshaped(x: UOp, *shape: int) -> UOp:
-    return UOp.new(Op.Reshape, (x, *map(movement.number, shape)))
+    return UOp.new(Op.Reshape, (x, *map(index_maps.number, shape)))
 
 
 def read(view: UOp, elements: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ def read(view: UOp, elements: np.ndarray) -> np.ndarray:
     shape = tuple(int(d) for d in shape_of(view))
     out = np.zeros(shape, elements.dtype)
     for place in np.ndindex(*shape):
-        found, gates = movement.through(view, tuple(map(movement.number, place)))
+        found, gates = index_maps.through(view, tuple(map(index_maps.number, place)))
         if all(evaluate(g) for g in gates):
             out[place] = elements[tuple(evaluate(i) for i in found)]
     return out
@@ -63,7 +63,7 @@ def test_a_reshape_reads_in_row_major_order(seed: int) -> None:
     elements = np.arange(size).reshape(below)
     if not size:  # nothing is read, and the way is found all the same
         view = reshaped(memory(*below), *seen, 5)
-        assert len(movement.through(view, (movement.ZERO,) * (len(seen) + 1))[0]) == len(below)
+        assert len(index_maps.through(view, (index_maps.ZERO,) * (len(seen) + 1))[0]) == len(below)
     assert (read(reshaped(memory(*below), *seen), elements) == elements.reshape(seen)).all(), (below, seen)
 
 
@@ -76,17 +76,17 @@ def test_other_views_read_what_numpy_reads() -> None:
         assert (read(UOp.new(Op.Flip, (x,), flags), elements) == flipped).all()
     assert (read(edges(Op.Shrink, x, [1, 0, 1], [2, 1, 3]), elements) == elements[1:2, 0:1, 1:3]).all()
     assert (read(edges(Op.Pad, x, [1, 0, 2], [0, 2, 1]), elements) == np.pad(elements, [(1, 0), (0, 2), (2, 1)])).all()
-    wide = UOp.new(Op.Expand, (x, *map(movement.number, (2, 4, 3))))
+    wide = UOp.new(Op.Expand, (x, *map(index_maps.number, (2, 4, 3))))
     assert (read(wide, elements) == np.broadcast_to(elements, (2, 4, 3))).all()
     assert read(reshaped(memory(1)), np.array([5])) == 5
 
 
 def test_indices_that_are_expressions_are_simplified() -> None:
     i, j = UOp.var("i", dtypes.index, 0, 7), UOp.var("j", dtypes.index, 0, 2)
-    assert movement.through(reshaped(memory(24), 8, 3), (i, j))[0] == (i * 3 + j,)
-    assert movement.through(reshaped(memory(8, 3), 24), (i * 3 + j,))[0] == (i, j)
-    assert movement.through(reshaped(memory(8, 1, 3), 8, 3), (i, j))[0] == (i, movement.ZERO, j)
-    (moved,), gates = movement.through(edges(Op.Pad, memory(8), [2], [0]), (i + 2,))
+    assert index_maps.through(reshaped(memory(24), 8, 3), (i, j))[0] == (i * 3 + j,)
+    assert index_maps.through(reshaped(memory(8, 3), 24), (i * 3 + j,))[0] == (i, j)
+    assert index_maps.through(reshaped(memory(8, 1, 3), 8, 3), (i, j))[0] == (i, index_maps.ZERO, j)
+    (moved,), gates = index_maps.through(edges(Op.Pad, memory(8), [2], [0]), (i + 2,))
     assert moved is i
     assert not gates, "the padding is never read"
 
@@ -94,15 +94,15 @@ def test_indices_that_are_expressions_are_simplified() -> None:
 def test_a_reshape_of_sizes_that_are_no_numbers() -> None:
     n = UOp.var("n", dtypes.index, 1, 9)
     i, j = UOp.var("i", dtypes.index, 0, 8), UOp.var("j", dtypes.index, 0, 3)
-    rows = UOp.new(Op.Reshape, (memory(36), n, movement.number(4)))
+    rows = UOp.new(Op.Reshape, (memory(36), n, index_maps.number(4)))
     flat = UOp.new(Op.Reshape, (rows, n * 4))
-    turned = UOp.new(Op.Reshape, (rows, movement.number(4), n))
+    turned = UOp.new(Op.Reshape, (rows, index_maps.number(4), n))
     for size in (1, 3, 9):
         for a, b in itertools.product(range(size), range(4)):
             known = {"n": size, "i": a, "j": b}
-            assert [evaluate(x, known) for x in movement.through(flat, (i * 4 + j,))[0]] == [a, b]
+            assert [evaluate(x, known) for x in index_maps.through(flat, (i * 4 + j,))[0]] == [a, b]
             at = divmod(b * size + a, 4)
-            assert tuple(evaluate(x, known) for x in movement.through(turned, (j, i))[0]) == at
+            assert tuple(evaluate(x, known) for x in index_maps.through(turned, (j, i))[0]) == at
 
 
 def applied(s: Step, seen: tuple[int, ...]) -> tuple[int, ...]:

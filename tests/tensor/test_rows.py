@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from morok import Tensor, dtypes
-from morok.codegen.targets import host
+from morok.codegen.machines import host
 from morok.errors import OptError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes import pipeline, rangeify
-from morok.passes.rangeify import rows
+from morok.passes.rangeify import row_buffers
 from tests.tensor.interpreted import compute
 
 Array = np.ndarray[Any, Any]
@@ -156,7 +156,7 @@ def test_a_costly_row_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The exponentials of a softmax's row are computed once, for their sum and for the result; cheap terms are computed anew."""
     assert local_buffers(Tensor(data(4, 100)).softmax(-1)) == 1
     assert local_buffers(Tensor(data(4, 100)).layernorm()) == 0
-    monkeypatch.setattr(rows, "ROW_BYTES", 400)
+    monkeypatch.setattr(row_buffers, "ROW_BYTES", 400)
     assert local_buffers(Tensor(data(3, 100)).softmax(-1)) == 1
     assert local_buffers(Tensor(data(3, 101)).softmax(-1)) == 0
 
@@ -232,7 +232,7 @@ def test_what_is_padded_is_interpreted_alike() -> None:
 
 
 def test_a_padded_operand_that_is_large_is_read_where_it_lies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "PADDED_BYTES", 400)
+    monkeypatch.setattr(row_buffers, "PADDED_BYTES", 400)
     x, w = data(1, 3, 9, 11), data(4, 3, 3, 3, seed=1)
     out = Tensor(x).conv2d(Tensor(w), padding=1)
     assert local_buffers(out) == 0

@@ -12,7 +12,7 @@ from codegen.cuda_runner import Program, build
 from interpreted import run
 
 from morok import Tensor, Variable, config, dtypes
-from morok.codegen.targets import CUDA
+from morok.codegen.machines import CUDA
 from morok.errors import DTypeError
 from morok.ir.op import Op
 from morok.passes.pipeline import lower

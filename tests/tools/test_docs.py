@@ -12,8 +12,8 @@ from morok.dsl.check import check_text
 from morok.ir.grammar import parse
 from morok.rewrite.library import catalogue, rules_dir
 from morok.rewrite.ruleset import RuleSet
-from morok.tools.book.examples import examples
 from morok.tools.book.pages import coloured
+from morok.tools.book.rule_examples import examples
 from morok.tools.catalogue import entries
 from morok.tools.cli import main
 

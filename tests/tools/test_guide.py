@@ -12,7 +12,7 @@ from morok.errors import UsageError
 from morok.ir.op import TABLE, Op
 from morok.passes.pipeline import STAGES
 from morok.tools.book import guide
-from morok.tools.book.meanings import KINDS, MEANINGS
+from morok.tools.book.op_meanings import KINDS, MEANINGS
 from morok.tools.cli import COMMANDS, main
 
 ROOT = Path(__file__).resolve().parents[2]

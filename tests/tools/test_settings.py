@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from morok import Tensor, config, dtypes
-from morok.codegen.targets import CUDA
+from morok.codegen.machines import CUDA
 from morok.errors import ConfigError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import OptOp
-from morok.passes.accesses import access_widths
+from morok.passes.access_widths import access_widths
 from morok.runtime import tune
 from morok.tools.cli import main
 from tests.passes import kernels as K

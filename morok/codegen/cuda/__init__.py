@@ -1,3 +1,3 @@
 """Instruction lists as CUDA C text."""
 
-from morok.codegen.cuda.render import render as render
+from morok.codegen.cuda.renderer import render as render

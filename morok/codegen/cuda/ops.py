@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.codegen.bounded import amount_fits, cannot_wrap, may_be_zero, may_overflow
-from morok.codegen.cuda.types import REGISTER, literal, unsigned
+from morok.codegen.cuda.type_names import REGISTER, literal, unsigned
 from morok.ir.dtype import DType, dtypes
 from morok.ir.uop import UOp
 

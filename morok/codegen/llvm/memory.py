@@ -12,7 +12,7 @@ from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.prefetch import Ahead
 from morok.codegen.llvm.streams import Streams
 from morok.codegen.llvm.types import literal, memory_type, type_of
-from morok.codegen.registers import Registers, Slot
+from morok.codegen.register_memory import Registers, Slot
 from morok.codegen.rendered import Argument, Variable
 from morok.codegen.scopes import Scopes, Values
 from morok.errors import CompileError

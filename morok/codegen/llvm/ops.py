@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.codegen.bounded import amount_fits, cannot_wrap, may_be_zero, may_overflow
-from morok.codegen.llvm import casts
+from morok.codegen.llvm import conversions
 from morok.codegen.llvm.builder import Builder
-from morok.codegen.llvm.casts import WORK, narrow, widen
+from morok.codegen.llvm.conversions import WORK, narrow, widen
 from morok.codegen.llvm.types import type_of
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
@@ -144,7 +144,7 @@ def mulacc(b: Builder, u: UOp, x: str, y: str, z: str) -> str:
         return b.emit(f"add {type_of(d)} {b.emit(f'mul {type_of(d)} {x}, {y}')}, {z}")
     if scalar is dtypes.f64 or (scalar is dtypes.f32 and b.fma) or (scalar is dtypes.f16 and b.half_fma):
         return b.intrinsic("fma", WORK[scalar], n, x, y, z, flags=b.fast)
-    return in_double(b, d, (x, y, z), lambda b, n, x, y, z: casts.sum_to_odd(b, n, b.binary("fmul", "double", n, x, y), z))
+    return in_double(b, d, (x, y, z), lambda b, n, x, y, z: conversions.sum_to_odd(b, n, b.binary("fmul", "double", n, x, y), z))
 
 
 # Division.
@@ -352,9 +352,9 @@ def where(b: Builder, u: UOp, c: str, t: str, f: str) -> str:
 
 @emits("cast")
 def cast(b: Builder, u: UOp, x: str) -> str:
-    return casts.cast(b, u.src[0].dtype, u.dtype, x)
+    return conversions.cast(b, u.src[0].dtype, u.dtype, x)
 
 
 @emits("bitcast")
 def bitcast(b: Builder, u: UOp, x: str) -> str:
-    return casts.bitcast(b, u.src[0].dtype, u.dtype, x)
+    return conversions.bitcast(b, u.src[0].dtype, u.dtype, x)

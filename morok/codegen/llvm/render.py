@@ -12,21 +12,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from morok.codegen.accesses import accesses
 from morok.codegen.inplace import overwritable
 from morok.codegen.llvm import functions as functions  # fills OPS
-from morok.codegen.llvm import unrolled
+from morok.codegen.llvm import short_loops
 from morok.codegen.llvm.addresses import addresses
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.columns import columns, join
+from morok.codegen.llvm.cost_model import parts_of, work_of
 from morok.codegen.llvm.folded import folded_loops
 from morok.codegen.llvm.memory import ALIGNMENT, Memory, element_of
-from morok.codegen.llvm.nests import parts_of, work_of
 from morok.codegen.llvm.ops import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
 from morok.codegen.llvm.streams import Streams, streamed
 from morok.codegen.llvm.types import constant, literal, type_of
-from morok.codegen.registers import Slot, analyze, runs
+from morok.codegen.memory_accesses import accesses
+from morok.codegen.register_memory import Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Rendered, symbol
 from morok.codegen.scopes import PURE
 from morok.errors import CompileError
@@ -153,10 +153,13 @@ class Renderer(Memory):
         grown = [b.emit(further) for _, _, further in loop.grow]
         latch = b.block
         short = (
-            not loop.tested_first and self.loops and loop.innermost and unrolled.is_short(loop.range, len(b.lines) - loop.patch)
+            not loop.tested_first
+            and self.loops
+            and loop.innermost
+            and short_loops.is_short(loop.range, len(b.lines) - loop.patch)
         )
-        asked = unrolled.FULL if short else unrolled.NO_VECTORS if loop.range in self.folded else None
-        said = "" if asked is None else unrolled.mark(len(self.marked))
+        asked = short_loops.FULL if short else short_loops.NO_VECTORS if loop.range in self.folded else None
+        said = "" if asked is None else short_loops.mark(len(self.marked))
         self.marked += [] if asked is None else [asked]
         if loop.tested_first:
             b.do(f"br label %{loop.header}{said}")
@@ -341,7 +344,7 @@ class Renderer(Memory):
                 "  %first = icmp eq i64 %part, 0",
             ]
         out += [*self.streams.entry(), *self.b.lines, *self.streams.leave()]
-        return [*out, "  ret void", "}", "", *self.streams.metadata(), *unrolled.metadata(self.marked)]
+        return [*out, "  ret void", "}", "", *self.streams.metadata(), *short_loops.metadata(self.marked)]
 
 
 # The op table names the method of an op; what it leaves unnamed is order.

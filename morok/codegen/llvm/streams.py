@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from morok.codegen.accesses import Access
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.types import memory_type
+from morok.codegen.memory_accesses import Access
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import Op
 from morok.ir.uop import UOp

@@ -17,7 +17,7 @@ from morok.arguments import instance, mapping, several
 from morok.errors import IRError
 from morok.ir.interpret.graph import Graph, execute_graph
 from morok.ir.interpret.instructions import run_listing
-from morok.ir.interpret.loops import run_tasks
+from morok.ir.interpret.iteration import run_tasks
 from morok.ir.interpret.storage import Buffers, Memory
 from morok.ir.interpret.tensors import value_of
 from morok.ir.interpret.values import INVALID, known

@@ -14,7 +14,7 @@ from typing import Any, Final
 from morok.arguments import real_or_none, shown
 from morok.errors import IRError
 from morok.ir.dtype import AddrSpace
-from morok.ir.interpret.loops import PerThread, Task, run_tasks
+from morok.ir.interpret.iteration import PerThread, Task, run_tasks
 from morok.ir.interpret.places import MOVEMENT, Places
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
 from morok.ir.interpret.tensors import value_of

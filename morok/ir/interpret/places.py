@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
-from morok.ir.interpret.loops import Frame, Loops, Task
+from morok.ir.interpret.iteration import Frame, Loops, Task
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.interpret.values import INVALID, Pointer, Poison, known, lane
 from morok.ir.op import Op

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret import values as V
-from morok.ir.interpret.loops import Task
+from morok.ir.interpret.iteration import Task
 from morok.ir.interpret.places import Places, dimension
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.interpret.values import Poison, scalar_value, zero

@@ -12,12 +12,12 @@ from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.passes import movement
-from morok.passes.movement import ZERO, Indices
+from morok.passes import index_maps
+from morok.passes.index_maps import ZERO, Indices
 from morok.passes.rangeify.cost import CALLS, CPU, GATED, GPU, HEAVY, Weights
 from morok.passes.rangeify.cuts import Cuts
 from morok.passes.rangeify.early import picks_one
-from morok.passes.rangeify.rows import row_of
+from morok.passes.rangeify.row_buffers import row_of
 from morok.passes.rangeify.state import MOVEMENT, STORAGE, Demand, State, count, enlarges, is_leaf, new_range, spreads
 
 
@@ -131,7 +131,7 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
     node = demand.node
     op = node.op
     if op in MOVEMENT:
-        indices, gates = movement.through(node, demand.indices)
+        indices, gates = index_maps.through(node, demand.indices)
         demand.sources = [_want(state, node.src[0], indices, (*demand.gates, *gates), demand, repeated=enlarges(node))]
     elif op is Op.ReduceAxis:
         _, axes = node.arg
@@ -157,7 +157,7 @@ def _descend(state: State, demand: Demand, loops: dict[tuple[UOp, int, int, int 
     elif op is Op.Concat:
         demand.sources = [
             _want(state, part.operand, part.indices, (*demand.gates, *part.gates), demand)
-            for part in movement.parts(node, demand.indices)
+            for part in index_maps.parts(node, demand.indices)
         ]
     elif op is Op.Assign:
         demand.sources = [None, _want(state, node.src[1], demand.indices, demand.gates, demand)]

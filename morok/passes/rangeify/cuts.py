@@ -15,8 +15,8 @@ from typing import Final
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.passes import movement
-from morok.passes.movement import Indices
+from morok.passes import index_maps
+from morok.passes.index_maps import Indices
 from morok.passes.rangeify.cost import CALLS, HEAVY, READS, SPREAD, STRAIGHT, SUMMED, TURNED, Weights, is_free
 from morok.passes.rangeify.state import Decision, Demand, count, is_leaf
 
@@ -202,8 +202,8 @@ def _repeats(d: Demand) -> bool:
     """True if one loop reads a number of an Expand several times before the next; in a reduction, of its own loops."""
     node, indices = d.node, d.indices
     while node.op is Op.Shrink:
-        node, indices = node.src[0], movement.through(node, indices)[0]
-    for i, n in zip(movement.through(node, indices)[0], shape_of(node.src[0].src[0]), strict=True):
+        node, indices = node.src[0], index_maps.through(node, indices)[0]
+    for i, n in zip(index_maps.through(node, indices)[0], shape_of(node.src[0].src[0]), strict=True):
         if i.op is Op.Mod and n == 1 and (not d.folds or (i.src[0].op is Op.Range and i.src[0].arg[1] is AxisType.Reduce)):
             return True
     return False

@@ -11,7 +11,7 @@ from morok.ir.graph import toposort
 from morok.ir.op import Op, Undefined
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
-from morok.passes.movement import number
+from morok.passes.index_maps import number
 from morok.passes.rangeify.devices import ON_DEVICES, on_one_device
 from morok.passes.rangeify.state import MOVEMENT, STORAGE, State, otherwise
 

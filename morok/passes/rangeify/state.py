@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
-from morok.passes.movement import Indices, number
+from morok.passes.index_maps import Indices, number
 
 MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
 STORAGE: Final = frozenset({Op.Buffer, Op.BufferView})

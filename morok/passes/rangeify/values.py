@@ -11,8 +11,8 @@ from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim, shape_of
 from morok.ir.uop import UOp
-from morok.passes import movement
-from morok.passes.movement import ZERO
+from morok.passes import index_maps
+from morok.passes.index_maps import ZERO
 from morok.passes.rangeify.state import MOVEMENT, STORAGE, Demand, State, new_range
 
 
@@ -74,7 +74,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
     assert len(src) == len(below)
     if op is Op.Pad:
         inner = demand.sources[0]
-        own = inner.gates[len(demand.gates) :] if inner is not None else tuple(movement.through(node, demand.indices)[1])
+        own = inner.gates[len(demand.gates) :] if inner is not None else tuple(index_maps.through(node, demand.indices)[1])
         # a gated read is 0 by itself
         if not own or (inner is not None and src[0].op is Op.Index and inner.gates):
             return src[0]
@@ -91,7 +91,7 @@ def _value(demand: Demand, held: Mapping[UOp, UOp]) -> UOp:
 def _chosen(demand: Demand) -> UOp:
     """The element of the part of a Concat that an index lies in."""
     found: UOp | None = None
-    for part, source in zip(reversed(movement.parts(demand.node, demand.indices)), reversed(demand.sources), strict=True):
+    for part, source in zip(reversed(index_maps.parts(demand.node, demand.indices)), reversed(demand.sources), strict=True):
         assert source is not None
         assert source.value is not None
         here = demand.indices[demand.node.arg].lt(part.end)
@@ -141,7 +141,7 @@ def _assignment(node: UOp, demand: Demand, value: UOp, held: Mapping[UOp, UOp]) 
         target = target.src[0]
     if target.op not in STORAGE:
         raise IRTypeError(f"Assign: {target.op.name} is no memory to write to", expected="a buffer, or a buffer reshaped")
-    flat = movement.flatten(demand.indices, shape_of(node))
+    flat = index_maps.flatten(demand.indices, shape_of(node))
     ranges = [i for i in demand.indices if i.op is Op.Range]
     if any(_elsewhere(n, target, flat, ranges) for n in _inside(value)):
         fresh = {r: new_range(dim(r.src[0]), AxisType.Loop) for r in ranges}

@@ -9,7 +9,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedFile, CheckedGroup, CheckedRule
 from morok.dsl.format import format_rule
 from morok.tools import describe
-from morok.tools.book.examples import Example, examples
+from morok.tools.book.rule_examples import Example, examples
 from morok.tools.catalogue import Entry as Text
 from morok.tools.catalogue import answers
 

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Final
 
 from morok.codegen.llvm import render
-from morok.codegen.targets import Machine, llvm_target
+from morok.codegen.machines import Machine, llvm_target
 from morok.errors import UsageError
 from morok.ir.op import OpDef, Operand
 from morok.ir.ops import TABLE
 from morok.passes.pipeline import STAGES, lower, section
 from morok.passes.rangeify import PASSES
 from morok.rewrite import tiers
-from morok.tools.book.meanings import KINDS, MEANINGS
+from morok.tools.book.op_meanings import KINDS, MEANINGS
 
 _PART: Final = re.compile(r"(<!-- part (\S+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from morok.errors import LoweringError
-from morok.ir.clauses import clauses
+from morok.ir.conjunctions import clauses
 from morok.ir.dtype import STORAGE_FLOATS, dtypes
 from morok.ir.graph import substitute
 from morok.ir.op import Op

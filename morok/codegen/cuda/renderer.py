@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from morok.codegen.accesses import accesses
 from morok.codegen.cuda import prelude
 from morok.codegen.cuda.ops import OPS, Emit
-from morok.codegen.cuda.types import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
-from morok.codegen.registers import Registers, Slot, analyze
+from morok.codegen.cuda.type_names import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
+from morok.codegen.machines import CUDA
+from morok.codegen.memory_accesses import accesses
+from morok.codegen.register_memory import Registers, Slot, analyze
 from morok.codegen.rendered import Argument, Rendered, Variable, symbol
 from morok.codegen.scopes import Values
-from morok.codegen.targets import CUDA
 from morok.errors import CompileError
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.op import TABLE, Op

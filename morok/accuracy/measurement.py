@@ -15,7 +15,7 @@ from morok.accuracy.measured_code import BUILDS, code_digest, instructions, rend
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import Subject
 from morok.accuracy.ulp import CHUNK, Array
-from morok.codegen.targets import host, host_machine
+from morok.codegen.machines import host, host_machine
 from morok.ir.dtype import DType, dtypes
 from morok.ir.uop import UOp
 from morok.rewrite.ruleset import RuleSet

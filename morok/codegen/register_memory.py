@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from morok.codegen.accesses import Access
+from morok.codegen.memory_accesses import Access
 from morok.ir.dtype import DType, PtrType
 from morok.ir.op import AxisType, Op
 from morok.ir.places import passed

@@ -126,7 +126,7 @@ class _Process:
         path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
         # the interpreter finds the program's packages, not what lies in the folder it was started from
         popen = subprocess.Popen(
-            [sys.executable, "-P", "-m", "morok.runtime.measuring", str(there.fileno())],
+            [sys.executable, "-P", "-m", "morok.runtime.kernel_timing", str(there.fileno())],
             pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": path},
         )  # fmt: skip

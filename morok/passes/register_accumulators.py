@@ -17,7 +17,7 @@ from morok.ir.op import Op
 from morok.ir.places import passed
 from morok.ir.typecheck import PARAMS
 from morok.ir.uop import UOp, intern
-from morok.passes.accesses import arithmetic_lanes
+from morok.passes.access_widths import arithmetic_lanes
 from morok.passes.accumulators import native_lanes
 from morok.passes.lanes import take
 from morok.passes.target import Target

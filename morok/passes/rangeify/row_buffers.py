@@ -7,7 +7,7 @@ from typing import Final
 from morok.ir.op import AxisType, Op
 from morok.ir.shape import dim, shape_of
 from morok.ir.uop import UOp
-from morok.passes.movement import ZERO
+from morok.passes.index_maps import ZERO
 from morok.passes.rangeify.cost import CALLS, GATED
 from morok.passes.rangeify.state import MOVEMENT, Demand, State, count, new_range
 

@@ -22,13 +22,13 @@ from morok.runtime.buffer import Buffer
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy
-from morok.tensor.movement import reshaped
 from morok.tensor.plans import planned
 from morok.tensor.random import GENERATOR
 from morok.tensor.realize import held, realize
 from morok.tensor.schedule import refuse_others, refuse_overlaps, scheduled
 from morok.tensor.scheduling import Prepared, Schedule, normalised
 from morok.tensor.stored import constant, content, is_empty, memory_of, owner, release, wanted
+from morok.tensor.view_methods import reshaped
 from morok.tensor.writing import refuse_view
 
 if TYPE_CHECKING:

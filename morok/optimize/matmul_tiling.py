@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize import packing
-from morok.optimize.loops import Accesses, apply, length_of, native, vectorize, widest
+from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize, widest
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear
 from morok.passes.ranges import const_end

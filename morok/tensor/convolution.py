@@ -15,10 +15,10 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.tensor.arguments import each, known, only_tensors, whole
+from morok.tensor.axis_reductions import HALVES, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, show
-from morok.tensor.movement import pad_zero
-from morok.tensor.operands import rounded_to, wide_float
-from morok.tensor.reduce import HALVES, positions_along, reduce_axes
+from morok.tensor.elementwise_operands import rounded_to, wide_float
+from morok.tensor.view_methods import pad_zero
 from morok.tensor.windows import spread, windows
 
 Sizes = int | Sequence[int]

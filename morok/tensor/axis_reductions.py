@@ -16,9 +16,9 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.tensor.base import DEFAULT_INT, AnyTensor, arithmetic, as_dtype, dim_node, element_count, show
+from morok.tensor.elementwise_operands import float_node, rounded_to, wide_float
 from morok.tensor.keywords import Along, Axis, Locating, Reducing, other_names
-from morok.tensor.movement import axes_of, axis_of, expanded, reshaped
-from morok.tensor.operands import float_node, rounded_to, wide_float
+from morok.tensor.view_methods import axes_of, axis_of, expanded, reshaped
 
 HALVES = (dtypes.f16, dtypes.bf16)
 

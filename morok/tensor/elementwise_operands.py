@@ -13,8 +13,8 @@ from morok.ir.uop import UOp
 from morok.tensor import creation
 from morok.tensor.base import DEFAULT_FLOAT, AnyTensor, Lazy, arithmetic
 from morok.tensor.casts import cast_to, run_time_number
-from morok.tensor.movement import broadcast_shapes, expanded
 from morok.tensor.scalars import constant, python_number, weak_dtype
+from morok.tensor.view_methods import broadcast_shapes, expanded
 
 
 def broadcast(uop: UOp, shape: Shape) -> UOp:

@@ -13,11 +13,11 @@ from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.tensor.arguments import known, only_tensors, whole
+from morok.tensor.axis_reductions import positions_along
 from morok.tensor.base import AnyTensor, show
+from morok.tensor.elementwise_operands import rounded_to, wide_float
 from morok.tensor.keywords import Along, Axis, Over, other_names
-from morok.tensor.movement import axis_of
-from morok.tensor.operands import rounded_to, wide_float
-from morok.tensor.reduce import positions_along
+from morok.tensor.view_methods import axis_of
 
 
 @other_names
