@@ -15,8 +15,7 @@ from morok.ir.maker import maker
 from morok.ir.op import TABLE, Op, Position
 from morok.ir.positions import positions
 from morok.ir.uop import UOp
-from morok.rewrite.drive import Rebuild
-from morok.rewrite.engine import Known
+from morok.rewrite.engine import Known, Rebuild
 
 _NAMED: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
 _OPERANDS: Final = frozenset({Position.BINDER, Position.ORDER})  # a loop as such, not the number it counts

@@ -18,7 +18,7 @@ from morok.rewrite.matcher import Match, Matcher
 from morok.rewrite.pending import PENDING
 
 if TYPE_CHECKING:
-    from morok.rewrite.specialize import operands, opkey, recall
+    from morok.rewrite.specialize import nests, operands, opkey, recall
 
 
 class Limits(NamedTuple):
@@ -36,7 +36,7 @@ class Limits(NamedTuple):
 
 _REBUILT: Final = -1  # stands where a rule's number would, in a trail
 _BEFORE: Final = 1 << 30  # added to the numbers of rules that see original nodes
-WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
+_WHOLE: Final = 1 << 29  # added to the numbers of rules that see whole nests
 
 
 Trail = tuple[Any, ...]  # earlier forms of a node, each with the number of the rule that replaced it
@@ -44,16 +44,6 @@ Trail = tuple[Any, ...]  # earlier forms of a node, each with the number of the 
 Held = tuple[tuple[bool, ...], bool, int]
 
 Planned = tuple["Match | None", "Held | None", "Match | None"]
-# A node that waits for an operand: as it was given, its present form, its trail, whether rules fire on it, the operands that are
-# still to be looked at, whether an earlier one has changed, the terms of its nest (if these are looked at), all operands, which
-# of them are held, its match function
-Frame = tuple[
-    Node, Node, Trail, bool, Iterator[Any], bool, "list[Node] | None", Sequence[Node], "Held | None", "Match | None"
-]  # fmt: skip
-
-
-Rebuild = Callable[[Node, tuple[Node, ...]], Node]
-Rebuilt = tuple[Node, "Match | None", bool]
 
 
 class Program(Protocol):
@@ -64,9 +54,6 @@ class Program(Protocol):
     sketch   (node, operands): the node over other operands for these rules to look at, and nobody else
     silent   the op keys whose nodes, if they have no operands, are final as they are
     new_map  makes a map keyed by node identity
-
-    `recorded`, `rebuilt`, `replaced` and `remember` are the steps below of these names, and `unfold` and `gather` those of nests,
-    specialized for the dialect.
     """
 
     @property
@@ -82,15 +69,7 @@ class Program(Protocol):
     @property
     def sketch(self) -> Callable[[Node, tuple[Node, ...]], Node]: ...
     @property
-    def recorded(self) -> Callable[[Job, Node], Node | None]: ...
-    @property
-    def rebuilt(self) -> Callable[..., Rebuilt]: ...
-    @property
-    def replaced(self) -> Callable[[Job, Node, Node, Trail], Node | None]: ...
-    @property
-    def remember(self) -> Callable[[Job, Node, Trail, Node], None]: ...
-    @property
-    def unfold(self) -> Callable[..., list[Node] | None]: ...
+    def unfold(self) -> Callable[..., list[Node]]: ...
     @property
     def gather(self) -> Callable[..., tuple[Node, int] | None]: ...
     @property
@@ -108,15 +87,12 @@ class Job:
                whoever needs his own final form comes by one of them
     held       the same for nodes in positions where no rule fires
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
-    fired      how many rules have fired, of those `allowed` before limits are looked at again
-    longest    trail, in which each firing is two items
-    rebuild    (node, operands): the node over other operands
+    fired      how many rules have fired
     inside     nodes that were looked at as parts of a nest of their op, and not on their own
     """
 
     __slots__ = (
-        "program", "context", "limits", "memo_key", "trace", "stage", "rebuild", "done", "held", "inside", "fired",
-        "allowed", "longest", "size", "root", "stack",
+        "program", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "inside", "size", "root", "stack",
     )  # fmt: skip
 
     def __init__(
@@ -127,7 +103,6 @@ class Job:
         memo_key: int | None,
         trace: traces.Trace | None,
         stage: str,
-        rebuild: Rebuild,
     ) -> None:
         self.program = program
         self.context = context
@@ -135,7 +110,6 @@ class Job:
         self.memo_key = memo_key
         self.trace = trace
         self.stage = stage
-        self.rebuild = rebuild
         new_map = program.new_map
         self.done = new_map()
         self.held = new_map()
@@ -143,17 +117,15 @@ class Job:
         self.fired = 0
         self.size: int | None = None
         self.root: Node = None  # `drive` says it
-        self.stack: list[Frame] = []
-        self.allowed = limits.total
-        self.longest = 2 * limits.per_node
+        self.stack: list[Any] = []
 
     def rule_name(self, number: int) -> str:
         if number >= _BEFORE:
             assert self.program.before is not None
             return self.program.before.names[number - _BEFORE]
-        if number >= WHOLE:
+        if number >= _WHOLE:
             assert self.program.whole is not None
-            return self.program.whole.names[number - WHOLE]
+            return self.program.whole.names[number - _WHOLE]
         return self.program.after.names[number]
 
     def record(self, number: int, before: Node, after: Node) -> None:
@@ -163,33 +135,20 @@ class Job:
     def recall(self, node: Node) -> Node | None:
         """The final form of a node if it is known: PENDING while it is in the making."""
         found = self.done.get(node)
-        return self.program.recorded(self, node) if found is None else found
+        if found is None and self.memo_key is not None:
+            memory = self.program.memory
+            assert memory is not None
+            kept = memory.recall(node).get(self.memo_key)
+            if kept is not None:
+                found = node if kept is True else kept()
+                if found is not None:
+                    self.done[node] = self.done[found] = found
+        return found
 
-    def original_hit(self, node: Node) -> tuple[Node, int] | None:
-        """Stage 0: the result of a rule that sees nodes as they were given, and its number."""
-        before = self.program.before
-        assert before is not None
-        match = before.table.get(self.program.dialect.opkey(node), before.default)
-        hit = None if match is None else match(node, self.context)
-        return None if hit is None else (hit[0], hit[1] + _BEFORE)
-
-    def hold(self, final: Node, trail: Trail) -> None:
-        """Note a final form where no rule fires, and that of the forms before it."""
-        for form in (final, *trail[::2]):
-            self.held[form] = final
-
-    def finals_of(self, kids: Sequence[Node], holds: Held | None, trail: Trail) -> tuple[Node, ...] | None:
-        """The final forms of finished operands, of which some are held; None if they are final themselves."""
-        done, held = self.done.get, self.held.get
-        if holds is None:
-            return tuple(map(done, kids))
-        finals = [(held if h else done)(kid) for kid, h in _with_holds(kids, holds)]
-        moved = False
-        for kid, final in zip(kids, finals, strict=True):
-            if final is PENDING:
-                raise self.circle(kid, trail)
-            moved = moved or final is not kid
-        return tuple(finals) if moved else None
+    def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
+        """The final forms of operands of which some are held; None for those that are not finished."""
+        fires, held = self.recall, self.held.get
+        return tuple([(held if h else fires)(kid) for kid, h in _with_holds(kids, holds)])
 
     def waiting(self, pairs: Iterator[tuple[Node, bool]]) -> tuple[Node | None, bool]:
         """The next operand that is not finished, and True if rules fire on it, of operands and whether each is held; None if all
@@ -264,145 +223,207 @@ def map_of(dialect: Dialect) -> Callable[[], Any]:
     return dict if getattr(dialect, "hash_consed", False) else IdentityMap
 
 
-def recorded(job: Job, node: Node) -> Node | None:
-    """The final form of a node that this call has not finished: itself if it is a leaf that no rule names, or what an earlier
-    call made of it; None where neither is so.
+def drive(job: Job, root: Node, rebuild: Any) -> Node:
+    """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
+
+    The operands of a node are gone through one after the other, by an iterator. At one that is not finished the node's frame is
+    left on the stack, to be taken up again behind that operand. In a frame are the node as it was given, its present form, its
+    trail, whether rules fire on it, the iterator, whether an operand before it has changed, the terms of its nest (if the
+    iterator is over them), its operands, which of them are held, its match function.
+
+    rebuild  (node, operands): the node over other operands
     """
-    if not operands(node) and opkey(node) in job.program.silent:
-        final = node
-    else:
-        key = job.memo_key
-        kept = None if key is None or not (facts := recall(node)) else facts.get(key)
-        final = node if kept is True else None if kept is None else kept()
-    if final is not None:
-        job.done[node] = job.done[final] = final
-    return final
-
-
-def rebuilt(job: Job, at: Node, fresh: tuple[Node, ...], trail: Trail, fires: bool, match: Match | None) -> Rebuilt:
-    """A node over the final forms of its operands, the match function to try on it, and True if rules for original nodes look at
-    it first. If its own final form is known already, it is that one, and there is nothing to try.
-    """
-    op = opkey(at)
-    at = job.rebuild(at, fresh)
-    final = job.recall(at) if fires else job.held.get(at)
-    if final is PENDING:
-        raise job.circle(at, trail)
-    if final is not None:
-        return final, None, False
-    if opkey(at) is not op:  # a constructor chose another op
-        match = job.program.plan[opkey(at)][0]
-    return at, match, fires and job.program.before is not None
-
-
-def replaced(job: Job, at: Node, new: Node, trail: Trail) -> Node | None:
-    """The final form of the node that a rule puts in the place of `at`; None where it is still to be found. The trail ends with
-    this firing.
-    """
-    job.fired += 1
-    if waiting:
-        check()
-    if job.trace is not None:
-        job.record(trail[-1], at, new)
-    if job.fired >= job.allowed:
-        job.allowed = job.allow(trail)
-    if len(trail) > job.longest:
-        raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
-    final = job.done.get(new)
-    if final is PENDING:
-        raise job.circle(new, trail)
-    if final is None and (final := job.program.recorded(job, new)) is None:
-        job.done[at] = PENDING
-    return final
-
-
-def remember(job: Job, node: Node, trail: Trail, final: Node) -> None:
-    """Note the final form of a node and of its forms in between, and in the node itself for later calls."""
     done = job.done
-    done[node] = final
-    if len(trail) > 2:
-        for form in trail[2::2]:
-            done[form] = final
-    if job.memo_key is not None:
-        recall(node)[job.memo_key] = weakref.ref(final)
-
-
-def drive(job: Job, root: Node) -> Node:
-    """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone. A node is gone through operand by
-    operand; at one that is not finished its `Frame` is left on the stack, to be taken up again behind that operand.
-    """
-    program, done, stack, key, context = job.program, job.done, job.stack, job.memo_key, job.context
-    plan, lookup, known, staged = program.plan, job.done.get, program.recorded, program.before is not None
+    lookup = done.get
+    held = job.held
+    program = job.program
+    plan = program.plan
+    silent = program.silent
+    before = program.before
+    context = job.context
+    key = job.memo_key
+    ref = weakref.ref
+    tracing = job.trace is not None
+    longest = 2 * job.limits.per_node
+    fired = job.fired
+    allowed = job.limits.total
+    stack = job.stack
     job.root = node = at = root
     trail: Trail = ()
-    pending: Iterator[Any]
-    fires, original, gathered = True, staged, False
+    fires = True
+    original = before is not None
+    gathered = False
+    hit: Any = None
+    pending: Any
     while True:  # `at` has not been looked at
+        op = opkey(at)
         kids = operands(at)
-        match, holds, whole = plan[opkey(at)]
-        hit = job.original_hit(at) if original else None
-        nest, changed = None, False
+        changed = False
+        nest = None
+        match, holds, whole = plan[op]
+        if original:  # stage 0: the node as it was given
+            original = False
+            assert before is not None
+            first = before.table.get(op, before.default)
+            if first is not None:
+                hit = first(at, context)
         if hit is not None:
-            holds, pending = None, iter(())
-        elif whole is not None and fires and not gathered and (nest := program.unfold(job, at)) is not None:
-            holds, pending = None, reversed(nest)  # its terms are finished first, whatever their depth
+            hit = (hit[0], hit[1] + _BEFORE)
+            holds = None
+            pending = ()
+        elif (
+            whole is not None
+            and not gathered
+            and fires
+            and ((opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None))
+            and nests(at)
+        ):  # its terms are finished first, whatever their depth
+            nest = program.unfold(job, at)
+            holds = None
+            pending = reversed(nest)
         elif holds is None or len(kids) <= holds[2]:
-            holds, pending = None, iter(kids)
+            holds = None
+            pending = iter(kids)
         else:
             pending = _with_holds(kids, holds)
         while True:  # what is pending of the operands, and behind them `at` itself
-            below = True
             if holds is not None:
                 kid, below = job.waiting(pending)
-            else:
-                for kid in pending:
-                    new = lookup(kid)
+                if kid is not None:
+                    stack.append((node, at, trail, fires, pending, changed, None, kids, holds, match))
+                    node = at = kid
+                    trail = ()
+                    fires = below
+                    original = below and before is not None
+                    gathered = False
+                    break
+            for kid in pending:
+                new = lookup(kid)
+                if new is kid:
+                    continue
+                if new is None:
+                    if not operands(kid) and opkey(kid) in silent:
+                        done[kid] = kid
+                        continue
+                    if key is not None and (facts := recall(kid)) and (kept := facts.get(key)) is not None:
+                        new = kid if kept is True else kept()
+                    if new is None:  # come back when it is finished
+                        stack.append((node, at, trail, fires, pending, changed, nest, kids, None, match))
+                        node = at = kid
+                        trail = ()
+                        fires = True
+                        original = before is not None
+                        gathered = False
+                        break
+                    done[kid] = done[new] = new
                     if new is kid:
                         continue
-                    if new is None and (new := known(job, kid)) is None:
-                        break
-                    if new is PENDING:
-                        raise job.circle(kid, trail)
-                    changed = changed or new is not kid
+                if new is PENDING:
+                    raise job.circle(kid, trail)
+                changed = True
+            else:  # all are finished
+                if hit is not None:
+                    pass
+                elif nest is not None:
+                    if len(nest) > len(kids):
+                        hit = program.gather(job, at, nest, not trail, plan[opkey(at)][2], match)
+                    if hit is None:
+                        nest = None
+                        changed = False
+                        pending = iter(kids)
+                        continue
+                    hit = (hit[0], hit[1] + _WHOLE)
                 else:
-                    kid = None
-            if kid is not None:  # come back when it is finished
-                stack.append((node, at, trail, fires, pending, changed, nest, kids, holds, match))
-                node = at = kid
-                trail, fires, original, gathered = (), below, below and staged, False
-                break
-            if nest is not None:
-                hit = program.gather(job, at, nest, not trail, plan[opkey(at)][2], match)
-                if hit is None:
-                    nest, changed, pending = None, False, iter(kids)
-                    continue
-            elif hit is None:
-                if (changed or holds is not None) and (fresh := job.finals_of(kids, holds, trail)) is not None:
-                    changed = True
-                    trail += (at, _REBUILT)
-                    at, match, original = program.rebuilt(job, at, fresh, trail, fires, match)
-                    if original:
-                        break
-                if match is not None and fires:  # stage 1: the node over finished operands
-                    hit = match(at, context)
-            if hit is not None:
-                trail += (at, hit[1])
-                final = program.replaced(job, at, hit[0], trail)
-                if final is None:
-                    at, original, gathered = hit[0], staged, hit[1] >= WHOLE
-                    break
-                at, hit = final, None
-            else:  # `at` is final
-                if not fires:
-                    job.hold(at, trail)
+                    if holds is not None:
+                        fresh = job.finals_of(kids, holds)
+                        for kid, new in zip(kids, fresh, strict=True):
+                            if new is PENDING:
+                                raise job.circle(kid, trail)
+                            if new is not kid:
+                                changed = True
+                    if changed:
+                        if holds is None:
+                            if len(kids) == 2:
+                                a, b = kids
+                                fresh = (done[a], done[b])
+                            else:
+                                fresh = tuple(map(lookup, kids))
+                        trail += (at, _REBUILT)
+                        op = opkey(at)
+                        at = rebuild(at, fresh)
+                        if not fires:
+                            known = held.get(at)
+                        else:
+                            known = lookup(at)
+                            if known is None and key is not None and (facts := recall(at)):
+                                kept = facts.get(key)
+                                known = at if kept is True else None if kept is None else kept()
+                                if known is not None:
+                                    done[at] = done[known] = known
+                        if known is not None:
+                            if known is PENDING:
+                                raise job.circle(at, trail)
+                            at = known
+                            match = None
+                        elif before is not None and fires:
+                            original = True
+                            break
+                        elif opkey(at) is not op:  # a constructor chose another op
+                            match = plan[opkey(at)][0]
+                    if match is not None and fires:  # stage 1: the node over finished operands
+                        hit = match(at, context)
+                if hit is None:  # `at` is final
+                    if fires:
+                        done[at] = at
+                        if key is not None:
+                            recall(at)[key] = True
+                    else:
+                        held[at] = at
+                        for form in trail[::2]:
+                            held[form] = at
                 else:
-                    done[at] = at
+                    new, number = hit
+                    hit = None
+                    fired += 1
+                    if waiting:
+                        check()
+                    trail += (at, number)
+                    if tracing:
+                        job.record(number, at, new)
+                    if fired >= allowed:
+                        job.fired = fired
+                        allowed = job.allow(trail)
+                    if len(trail) > longest:
+                        raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
+                    known = lookup(new)
+                    if known is None:
+                        if not operands(new) and opkey(new) in silent:
+                            known = new
+                        elif key is not None and (facts := recall(new)) and (kept := facts.get(key)) is not None:
+                            known = new if kept is True else kept()
+                        if known is None:
+                            done[at] = PENDING
+                            at = new
+                            original = before is not None
+                            gathered = number >= _WHOLE
+                            break
+                        done[new] = done[known] = known
+                    elif known is PENDING:
+                        raise job.circle(new, trail)
+                    at = known
+                if trail and fires:
+                    done[node] = at
+                    if len(trail) > 2:
+                        for form in trail[2::2]:
+                            done[form] = at
                     if key is not None:
-                        recall(at)[key] = True
-            if trail and fires:
-                program.remember(job, node, trail, at)
-            if not stack:
-                return at
-            moved = at is not node
-            node, at, trail, fires, pending, changed, nest, kids, holds, match = stack.pop()
-            changed = changed or moved
+                        recall(node)[key] = ref(at)
+                if not stack:
+                    job.fired = fired
+                    return at
+                moved = at is not node
+                node, at, trail, fires, pending, changed, nest, kids, holds, match = stack.pop()
+                if moved:
+                    changed = True
+                continue
+            break

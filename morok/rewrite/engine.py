@@ -16,19 +16,7 @@ from morok.dialect import Dialect, Nests, Node, Remembers, Traces
 from morok.interrupts import check
 from morok.locks import RULES
 from morok.rewrite import trace as traces
-from morok.rewrite.drive import (
-    Held,
-    Job,
-    Limits,
-    Planned,
-    Rebuild,
-    drive,
-    map_of,
-    rebuilt,
-    recorded,
-    remember,
-    replaced,
-)
+from morok.rewrite.drive import Held, Job, Limits, Planned, drive, map_of
 from morok.rewrite.matcher import Matcher
 from morok.rewrite.nests import gather, unfold
 from morok.rewrite.ruleset import RuleSet
@@ -36,6 +24,8 @@ from morok.rewrite.specialize import specialize
 
 DEFAULT_LIMITS: Final = Limits()
 _NO_RULES: Final = Matcher({}, None, ())
+
+Rebuild = Callable[[Node, tuple[Node, ...]], Node]
 
 _specialized: dict[tuple[Any, int], tuple[Dialect, Any]] = {}
 
@@ -99,10 +89,6 @@ class _Program:
         self.silent = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
         self.memo_key = _memo_key(_what(after, before, whole, fires))
         self.drive = _for(drive, dialect)
-        self.recorded = _for(recorded, dialect)
-        self.rebuilt = _for(rebuilt, dialect)
-        self.replaced = _for(replaced, dialect)
-        self.remember = _for(remember, dialect)
         self.sketch: Any = getattr(dialect, "sketch", None)
         self.unfold = _for(unfold, dialect)
         self.gather = _for(gather, dialect)
@@ -133,28 +119,7 @@ def _what(after: Matcher, before: Matcher | None, whole: Matcher | None, fires: 
     return after.serial, 0 if before is None else before.serial, 0 if whole is None else whole.serial, fires
 
 
-def _program(dialect: Dialect, rules: RuleSet | None, before: RuleSet | None, positions: frozenset[str]) -> _Program:
-    """The program for rules that see rewritten nodes, rules that see original ones, or both, under the settings of now."""
-    flags, checked, _ = config.REWRITING.values
-    if rules is not None and before is None and (kept := rules.programs.get((flags, checked, positions))) is not None:
-        found: _Program = kept
-        return found
-    with RULES:
-        found = _program_of(
-            dialect,
-            _NO_RULES if rules is None else rules.matcher_under(flags, checked),
-            None if before is None else before.matcher_under(flags, checked),
-            None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
-            positions,
-        )
-    if rules is not None and before is None:
-        rules.programs[flags, checked, positions] = found
-    return found
-
-
-def _program_of(
-    dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]
-) -> _Program:
+def _program(dialect: Dialect, after: Matcher, before: Matcher | None, whole: Matcher | None, fires: frozenset[str]) -> _Program:
     what = (dialect.name, _what(after, before, whole, fires))
     found = _programs.get(what)
     if found is None or found.after is not after or found.before is not before or found.whole is not whole:
@@ -240,43 +205,49 @@ def rewrite_all(
     if positions is None:  # value rules rewrite no binders (ops.md, Positions): what is below one is rewritten, the binder kept
         positions = first.fires if before is None or rules is None else rules.fires & before.fires
     check()
+    flags, checked, path = config.REWRITING.values
     if trace is None:
-        trace = traces.current_or(config.REWRITING.values[2])
-    program = _program(dialect, rules, before, positions)
+        trace = traces.current_or(path)
+    program: _Program | None = None if rules is None or before is not None else rules.programs.get((flags, checked, positions))
+    if program is None:
+        with RULES:
+            program = _program(
+                dialect,
+                _NO_RULES if rules is None else rules.matcher_under(flags, checked),
+                None if before is None else before.matcher_under(flags, checked),
+                None if rules is None or rules.whole is None else rules.whole.matcher_under(flags, checked),
+                positions,
+            )
+        if rules is not None and before is None:
+            rules.programs[flags, checked, positions] = program
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
     own = contextual or known is not None or trace is not None
-    memo_key = None if own or program.memory is None else program.memo_key
+    job = Job(program, context, limits, None if own or program.memory is None else program.memo_key, trace, stage)
     rebuild: Rebuild = dialect.rebuild
-    if known is not None:
-        rebuild = known.rebuild(rebuild)
-    job = Job(program, context, limits, memo_key, trace, stage, rebuild)
     if known is not None:
         for node, form in known.forms.items():
             job.done[node] = form
         for node, form in known.held.items():
             job.held[node] = form
-    return [_finish(program, job, root) for root in roots] if program.history is None else _with_origins(program, job, roots)
-
-
-def _with_origins(program: _Program, job: Job, roots: Sequence[Node]) -> list[Node]:
-    """The final forms of roots, whose new nodes get this stage and the origin of the root that they are for."""
+        rebuild = known.rebuild(rebuild)
     history = program.history
-    assert history is not None
+    if history is None:
+        return [_finish(program, job, root, rebuild) for root in roots]
     maker = history.maker
-    origin, stage = maker.origin, maker.stage
+    origin, maker_stage = maker.origin, maker.stage
     try:
-        if job.stage != stage:
-            maker.stage = job.stage
+        if stage != maker_stage:
+            maker.stage = stage
         out = []
         for root in roots:
             maker.origin = history.origin(root)
-            out.append(_finish(program, job, root))
+            out.append(_finish(program, job, root, rebuild))
         return out
     finally:
         maker.origin = origin
-        if job.stage != stage:
-            maker.stage = stage
+        if stage != maker_stage:
+            maker.stage = maker_stage
 
 
 def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
@@ -298,10 +269,9 @@ def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
     return None if hit is None else hit[0]
 
 
-def _finish(program: _Program, job: Job, root: Node) -> Node:
+def _finish(program: _Program, job: Job, root: Node, rebuild: Rebuild) -> Node:
     known = job.recall(root)
-    final: Node = program.drive(job, root) if known is None else known
-    return final
+    return program.drive(job, root, rebuild) if known is None else known
 
 
 __all__ = ["DEFAULT_LIMITS", "Known", "Limits", "RuleSet", "fire", "graph_rewrite", "rewrite_all"]

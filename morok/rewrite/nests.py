@@ -12,27 +12,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from morok.dialect import Node
-from morok.rewrite.drive import WHOLE
 from morok.rewrite.matcher import Match
 
 if TYPE_CHECKING:
     from morok.rewrite.drive import Job
-    from morok.rewrite.specialize import nests, operands, opkey, recall
+    from morok.rewrite.specialize import operands, opkey, recall
 
 
-def unfold(job: Job, root: Node) -> list[Node] | None:
-    """The terms of a nest, the last one first, finished or not; None where the root is no nest, or its first and last operands
-    are finished, or terms. What is inside two nests, or twice in one, is a term but for the first time: it will be finished once,
-    and be a term that is known.
+def unfold(job: Job, root: Node) -> list[Node]:
+    """The terms of a nest, the last one first, finished or not. What is inside two nests, or twice in one, is a term but for the
+    first time: it will be finished once, and be a term that is known.
     """
     lookup, inside, key = job.done.get, job.inside, job.memo_key
     op = opkey(root)
-    first, last = operands(root)[0], operands(root)[-1]
-    if (opkey(first) is not op or lookup(first) is not None) and (opkey(last) is not op or lookup(last) is not None):
-        return None
-    if not nests(root):
-        return None
-    terms: list[Node] = []
+    terms = []
     stack = [*operands(root)]
     while stack:
         term = stack.pop()
@@ -55,8 +48,6 @@ def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match,
 
     written  whether the nest stands as it was given: what a rule made is in order most often, which its nodes show one by one
     """
-    if len(terms) <= len(operands(root)):
-        return None
     done, inside, key, context = job.done, job.inside, job.memo_key, job.context
     lookup = done.get
     silent = job.program.silent
@@ -101,4 +92,4 @@ def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match,
         written = True
     for node in chain[1:]:  # these are finished one by one
         inside[node] = True
-    return None if new is root or hit is None else (new, hit[1] + WHOLE)
+    return None if new is root else hit
