@@ -41,7 +41,6 @@ BEYOND = frozenset(
         "numbers.up_to_two",
         "folds.first_axes",
         "folds.five_axes",
-        "row_major.far_axes",
     }
 )
 

@@ -27,6 +27,7 @@ import numpy as np
 import morok
 from morok import Tensor, UOp, Variable, dtypes
 from morok.errors import MorokError
+from morok.passes import index_maps
 from morok.runtime import device as devices
 from morok.runtime import loading
 from morok.runtime.buffer import CPU_POOL
@@ -157,6 +158,7 @@ def emptied() -> tuple[int, int]:
         if cache.cache_parameters()["maxsize"] is not None:
             cache.cache_clear()
     schedule._schedules.clear()
+    index_maps._maps.clear()
     plans.forget_kernels()
     devices.device("CPU")._kernels.clear()
     CPU_POOL.clear()

@@ -157,7 +157,7 @@ def test_what_was_rare_is_in_usable_rules() -> None:
     rare = [n for n in range(26 * len(SCHEDULE)) if SCHEDULE[n % len(SCHEDULE)] == "rare"]
     seen = {name for n in rare for _, name in campaign.tried(SEED, n).features}
     assert len(rare) >= 2 * len(themes._about())
-    assert {"Load", "Group", "If", "EndIf", "End", "Iota", "Concat", "Pad", "inside", "subst", "rank", "free_of", "same"} <= seen
+    assert {"Load", "Group", "End", "Iota", "Concat", "Pad", "inside", "subst", "rank", "free_of", "same"} <= seen
     assert len(set(themes._about()) - seen) <= 3
 
 
