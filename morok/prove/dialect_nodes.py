@@ -18,32 +18,34 @@ FEW: Final = 6  # constants of a dtype that ops are built over
 Values = Mapping[str, Sequence[Any]]  # some values of each dtype
 
 
-class _Wrong(Exception):
+class Wrong(Exception):
+    """A mistake that ends what is tried of an op."""
+
     def __init__(self, field: str, message: str, expected: str = "") -> None:
         super().__init__(message)
         self.mistake = Mistake("", field, message, expected)
 
 
 def call(dialect: Dialect, method: str, *args: Any) -> Any:
-    """The result of a method; _Wrong where it raises."""
+    """The result of a method; Wrong where it raises."""
     try:
         return getattr(dialect, method)(*args)
     except Exception as problem:
-        raise _Wrong(method, f"raises {said(problem)}") from None
+        raise Wrong(method, f"raises {said(problem)}") from None
 
 
 def constant_mistakes(dialect: Dialect, values: Values) -> Iterator[Mistake]:
     """Mistakes where constants are not what they were made of, or not of the dtype."""
     for name, some in values.items():
         try:
-            nodes = [(v, _constant(dialect, name, v)) for v in some]
+            nodes = [(v, constant(dialect, name, v)) for v in some]
             for (v, a), (w, b) in itertools.combinations(nodes, 2):
                 if not same_number(v, w):
                     if call(dialect, "same", a, b):
                         what = f"the constants {v!r} and {w!r} of {name} are the same to it"
-                        raise _Wrong("same", what, "whether nodes are equal")
+                        raise Wrong("same", what, "whether nodes are equal")
                     _same_template(dialect, a, b, f"constants of {name}")
-        except _Wrong as wrong:
+        except Wrong as wrong:
             spoils = wrong.mistake.field in ("const", "const_value")
             yield replace(wrong.mistake, dtypes=(name,), constants=True) if spoils else wrong.mistake
 
@@ -53,29 +55,29 @@ def _same_template(dialect: Dialect, a: Any, b: Any, shown: str) -> None:
     if "same" in dialect.inline:
         scope = {**getattr(dialect, "names", {}), "_d": dialect, "hole_a": a, "hole_b": b}
         if bool(_filled(dialect, "same", scope, shown)) != bool(dialect.same(a, b)):
-            raise _Wrong("inline['same']", f"is not what the method says of {shown}")
+            raise Wrong("inline['same']", f"is not what the method says of {shown}")
 
 
-def _constant(dialect: Dialect, name: str, value: Any) -> Any:
+def constant(dialect: Dialect, name: str, value: Any) -> Any:
     made = call(dialect, "const", dialect.dtypes[name], value)
     back = call(dialect, "const_value", made)
     if back is NOT_CONST or back is None:
         shown = "NOT_CONST" if back is NOT_CONST else "None"
-        raise _Wrong("const_value", f"of const({name}, {value!r}) is {shown}", f"{value!r}")
+        raise Wrong("const_value", f"of const({name}, {value!r}) is {shown}", f"{value!r}")
     if not same_number(back, value):
-        raise _Wrong("const", f"const_value(const({name}, {value!r})) is {back!r}", f"{value!r}, a value of {name} to the theory")
+        raise Wrong("const", f"const_value(const({name}, {value!r})) is {back!r}", f"{value!r}, a value of {name} to the theory")
     kind = call(dialect, "type", made)
     if kind != dialect.dtypes[name]:
-        raise _Wrong("type", f"of const({name}, {value!r}) is {kind!r}", f"{dialect.dtypes[name]!r}")
+        raise Wrong("type", f"of const({name}, {value!r}) is {kind!r}", f"{dialect.dtypes[name]!r}")
     if not call(dialect, "same", made, made):
-        raise _Wrong("same", f"const({name}, {value!r}) is not the same as itself", "True")
+        raise Wrong("same", f"const({name}, {value!r}) is not the same as itself", "True")
     key = call(dialect, "opkey", made)
     clash = [n for n, info in dialect.ops.items() if info.key == key and info.params]
     if clash:
-        raise _Wrong("opkey", f"constants have the key of {clash[0]}", "a key of their own")
+        raise Wrong("opkey", f"constants have the key of {clash[0]}", "a key of their own")
     again = call(dialect, "const", dialect.dtypes[name], value)
     if getattr(dialect, "hash_consed", False) and again is not made:
-        raise _Wrong("hash_consed", f"const({name}, {value!r}) is another object each time", "equal nodes that are one object")
+        raise Wrong("hash_consed", f"const({name}, {value!r}) is another object each time", "equal nodes that are one object")
     _constant_templates(dialect, name, value, made, key)
     return made
 
@@ -84,7 +86,7 @@ def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key:
     """An error where the templates differ from the methods on a constant."""
     op = dialect.inline.get("const_op")
     if op is not None and dialect.ops[op].key != key:
-        raise _Wrong("inline['const_op']", f"the constants' key is {key!r}, and {op}'s is {dialect.ops[op].key!r}")
+        raise Wrong("inline['const_op']", f"the constants' key is {key!r}, and {op}'s is {dialect.ops[op].key!r}")
     kind = dialect.type(node)
     wanted: dict[str, Any] = {"const_value": value, "scalar": getattr(dialect, "element", lambda d: d)(kind), "is_const": True}
     for template in (t for t in dialect.inline if t.startswith("in.")):
@@ -94,9 +96,9 @@ def _constant_templates(dialect: Dialect, name: str, value: Any, node: Any, key:
         if template in dialect.inline and (template != "is_const" or "Op." not in dialect.inline[template]):
             got = _filled(dialect, template, scope, repr(value))
             if not (same_number(got, said_) if template == "const_value" else got == said_):
-                raise _Wrong(f"inline[{template!r}]", f"is {got!r} for the constant {value!r} of {name}", repr(said_))
+                raise Wrong(f"inline[{template!r}]", f"is {got!r} for the constant {value!r} of {name}", repr(said_))
     if "const" in dialect.inline and not dialect.same(_filled(dialect, "const", scope, repr(value)), node):
-        raise _Wrong("inline['const']", f"makes another node than const({name}, {value!r})")
+        raise Wrong("inline['const']", f"makes another node than const({name}, {value!r})")
 
 
 def _filled(dialect: Dialect, key: str, scope: Mapping[str, Any], shown: str) -> Any:
@@ -105,7 +107,7 @@ def _filled(dialect: Dialect, key: str, scope: Mapping[str, Any], shown: str) ->
     try:
         return eval(dialect.inline[key].format(**names), dict(scope))
     except Exception as problem:
-        raise _Wrong(f"inline[{key!r}]", f"raises {said(problem)} for {shown}") from None
+        raise Wrong(f"inline[{key!r}]", f"raises {said(problem)} for {shown}") from None
 
 
 class OpNodes:
@@ -136,7 +138,7 @@ class OpNodes:
             return
         for name in self.values.keys() - set(info.domains[info.params[0]]):
             try:
-                operand = _constant(d, name, self.values[name][0])
+                operand = constant(d, name, self.values[name][0])
                 node = d.build(info.name, (operand,) * len(info.params), {}, None)
                 there = d.opkey(node) == info.key
             except Exception:  # it refuses, as it says
@@ -148,8 +150,8 @@ class OpNodes:
 
     def _at(self, names: Sequence[str], result: str) -> None:
         try:
-            some = [[(v, _constant(self.dialect, n, v)) for v in self.values[n][:FEW]] for n in names]
-        except _Wrong:
+            some = [[(v, constant(self.dialect, n, v)) for v in self.values[n][:FEW]] for n in names]
+        except Wrong:
             return  # said of the constants
         built = 0
         others = None
@@ -157,10 +159,10 @@ class OpNodes:
             operands = tuple(node for _, node in chosen)
             given = tuple(v for v, _ in chosen)
             try:
-                node = self._build(operands, result)
+                node = self.build(operands, result)
                 value = call(self.dialect, "const_value", node)
                 if value is None:
-                    raise _Wrong("const_value", "of a node that is no constant is None", "NOT_CONST")
+                    raise Wrong("const_value", "of a node that is no constant is None", "NOT_CONST")
                 if value is not NOT_CONST:  # built as what it is
                     self._folded(names, result, given, value)
                     continue
@@ -168,7 +170,7 @@ class OpNodes:
                 if call(self.dialect, "opkey", node) == self.info.key:
                     self._node(node, operands, others or operands, result, given)
                     others = operands
-            except _Wrong as wrong:
+            except Wrong as wrong:
                 self.add(wrong.mistake)
                 return
         if not built and not any(self.folds(names, result)):
@@ -179,15 +181,15 @@ class OpNodes:
         """For each trial True if the constants make a constant."""
         for values in itertools.product(*(self.values[n][:2] for n in names)):
             try:
-                node = self._build(tuple(_constant(self.dialect, n, v) for n, v in zip(names, values, strict=True)), result)
+                node = self.build(tuple(constant(self.dialect, n, v) for n, v in zip(names, values, strict=True)), result)
                 yield call(self.dialect, "const_value", node) is not NOT_CONST
-            except _Wrong:
+            except Wrong:
                 yield False
 
     def add(self, mistake: Mistake) -> None:
         self.found.setdefault(mistake.field, replace(mistake, op=self.info.name))
 
-    def _build(self, operands: tuple[Any, ...], result: str) -> Any:
+    def build(self, operands: tuple[Any, ...], result: str) -> Any:
         given = self.info.result in self.info.domains and self.info.result not in self.info.params
         return call(self.dialect, "build", self.info.name, operands, {}, self.dialect.dtypes[result] if given else None)
 
@@ -202,7 +204,7 @@ class OpNodes:
             return  # said of the evaluator
         if not same_number(value, want):
             shown = ", ".join(map(repr, given))
-            raise _Wrong("build", f"{self.info.name}({shown}) is built as {value!r}, and evaluates to {want!r}")
+            raise Wrong("build", f"{self.info.name}({shown}) is built as {value!r}, and evaluates to {want!r}")
 
     def _node(self, node: Any, operands: tuple[Any, ...], others: tuple[Any, ...], result: str, given: tuple[Any, ...]) -> None:
         d, info = self.dialect, self.info
@@ -212,21 +214,21 @@ class OpNodes:
         try:
             count, fresh = len(held), [a is not b for a, b in zip(held, again, strict=True)]
         except TypeError:
-            raise _Wrong("operands", f"of {shown} are {type(held).__name__}", "a sequence of nodes") from None
+            raise Wrong("operands", f"of {shown} are {type(held).__name__}", "a sequence of nodes") from None
         if count != len(operands):
-            raise _Wrong("operands", f"{shown} has {count}", f"{len(operands)}")
+            raise Wrong("operands", f"{shown} has {count}", f"{len(operands)}")
         if any(fresh):
-            raise _Wrong(
+            raise Wrong(
                 "operands", "are other objects each time they are asked for", "the same objects: nodes are told apart by identity"
             )
         orders = itertools.permutations(operands) if info.commutative else (operands,)
         if not any(all(call(d, "same", a, b) for a, b in zip(held, order, strict=True)) for order in orders):
-            raise _Wrong("operands", f"of {shown} are not those that it was built of", "the operands in their order")
+            raise Wrong("operands", f"of {shown} are not those that it was built of", "the operands in their order")
         kind = call(d, "type", node)
         if kind != d.dtypes[result]:
-            raise _Wrong("type", f"of {shown} is {kind!r}", f"{d.dtypes[result]!r}")
+            raise Wrong("type", f"of {shown} is {kind!r}", f"{d.dtypes[result]!r}")
         if not call(d, "same", node, node) or any(call(d, "same", node, o) for o in held):
-            raise _Wrong("same", f"takes {shown} for one of its operands, or for none of itself", "whether nodes are equal")
+            raise Wrong("same", f"takes {shown} for one of its operands, or for none of itself", "whether nodes are equal")
         self._rebuilt(node, held, others, shown)
         self._bounds(node, given, result, shown)
         self._templates(node, tuple(held), shown)
@@ -238,7 +240,7 @@ class OpNodes:
             value = call(d, "const_value", made) if made is not None else None
             if made is None or (value is NOT_CONST and call(d, "opkey", made) != info.key):
                 what = "None" if made is None else f"a node of {call(d, 'opkey', made)!r}"
-                raise _Wrong("rebuild", f"of {shown} makes {what}", f"a node of {info.name} with the operands given")
+                raise Wrong("rebuild", f"of {shown} makes {what}", f"a node of {info.name} with the operands given")
             if value is not NOT_CONST:
                 continue
             back = call(d, "operands", made)
@@ -246,19 +248,19 @@ class OpNodes:
             if len(back) != len(wanted) or not any(
                 all(call(d, "same", a, b) for a, b in zip(back, order, strict=True)) for order in orders
             ):
-                raise _Wrong("rebuild", f"of {shown} does not have the operands that it was given")
+                raise Wrong("rebuild", f"of {shown} does not have the operands that it was given")
             if call(d, "type", made) != call(d, "type", node):
-                raise _Wrong("rebuild", f"of {shown} has another type", "the type of the node")
+                raise Wrong("rebuild", f"of {shown} has another type", "the type of the node")
             alike = all(call(d, "same", a, b) for a, b in zip(wanted, held, strict=True))
             if not alike and not info.commutative and call(d, "same", made, node):
-                raise _Wrong("same", f"takes {shown} for a node with other operands", "whether nodes are equal")
+                raise Wrong("same", f"takes {shown} for a node with other operands", "whether nodes are equal")
 
     def _bounds(self, node: Any, given: tuple[Any, ...], result: str, shown: str) -> None:
         """An error unless the facts vmin and vmax bound the value of the node."""
         if self.info.evaluate is None:
             return
         try:
-            value = evaluated(self.dialect, self.info, [self._name(o) for o in self.dialect.operands(node)], result, given)
+            value = evaluated(self.dialect, self.info, [self.name_of(o) for o in self.dialect.operands(node)], result, given)
         except NoValue:
             ask = self.dialect.facts.get("defined")
             if ask is not None and ask(node):
@@ -266,6 +268,10 @@ class OpNodes:
             return
         except Exception:  # said of the evaluator
             return
+        self.bounds(node, value, shown)
+
+    def bounds(self, node: Any, value: Any, shown: str) -> None:
+        """An error unless the facts vmin and vmax bound this value of a node."""
         for fact in ("vmin", "vmax"):
             ask = self.dialect.facts.get(fact)
             if ask is None or not isinstance(value, int):
@@ -279,7 +285,7 @@ class OpNodes:
             if not good:
                 self._fact(fact, f"{fact} of {shown} is {bound!r}, and its value {value!r}")
 
-    def _name(self, node: Any) -> str:
+    def name_of(self, node: Any) -> str:
         kind = self.dialect.type(node)
         return next((n for n, d in self.dialect.dtypes.items() if d == kind), "")
 
@@ -304,7 +310,7 @@ class OpNodes:
                 else:
                     alike = ask is None or one is other or one == other
                 if not alike:
-                    raise _Wrong(f"inline[{key!r}]", f"is {one!r} for {shown}, and the method says {other!r}"[:300])
+                    raise Wrong(f"inline[{key!r}]", f"is {one!r} for {shown}, and the method says {other!r}"[:300])
         for other in (node, held[0], self.last):
             if other is not None:
                 _same_template(d, node, other, shown)
@@ -313,7 +319,7 @@ class OpNodes:
             if key in d.inline and len(held) == i + 1 and not (info.result in info.domains and info.result not in info.params):
                 made = filled(key, **dict(zip("abc", held, strict=False)))
                 if d.opkey(made) != info.key or not all(d.same(a, b) for a, b in zip(d.operands(made), held, strict=True)):
-                    raise _Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")
+                    raise Wrong(f"inline[{key!r}]", f"makes another node than build() for {shown}")
 
 
 def dtype_mistakes(dialect: Dialect, world: Any) -> Iterator[Mistake]:

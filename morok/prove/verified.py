@@ -47,41 +47,50 @@ def _apart(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], boo
     """The mistakes found, and True if all trials came to an end. Each op is tried in a process of its own: a dialect's code may
     end it, and the solver is to know nothing of it here.
     """
-    from morok.prove import dialect_meanings, dialect_nodes, dialect_values  # noqa: F401 - once, before processes are forked
+    from morok.prove import dialect_meanings, dialect_nodes, dialect_trees, dialect_values  # noqa: F401 - once, before processes are forked
 
     def died(task: str, why: str) -> list[Mistake] | None:
         return None
 
-    tasks = deque(["", *(name for name, info in dialect.ops.items() if info.params and name not in broken)])
     all_found: list[Mistake] = []
     final = True
-    for op, found in in_processes(tasks, lambda op: _tried(dialect, broken, op), died, 1, limits=Limits(LONGEST)):
-        if found is None:
-            final = False
-            what = f"trying {op or 'its constants'} ended its process or the solver's, or did not end within {LONGEST:.0f} s"
-            found = [Mistake(op, "evaluate" if op else "const", what, "functions and methods that return")]
-        all_found += found
+
+    def tried(ops: Iterable[str], over: frozenset[str] | None) -> None:
+        nonlocal final
+        for op, found in in_processes(deque(ops), lambda op: _tried(dialect, broken, op, over), died, 1, limits=Limits(LONGEST)):
+            if found is None:
+                final = False
+                what = f"trying {op or 'its constants'} ended its process or the solver's, or did not end within {LONGEST:.0f} s"
+                found = [Mistake(op, "evaluate" if op else "const", what, "functions and methods that return")]
+            all_found.extend(m for m in found if m not in all_found)
+
+    tried(["", *(name for name, info in dialect.ops.items() if info.params and name not in broken)], None)
+    if all(m.op or m.facts for m in all_found):  # else there is nothing to build of
+        unsound = {m.op for m in all_found} | broken
+        sound = [name for name, info in dialect.ops.items() if info.params and name not in unsound]
+        tried(sound, frozenset(sound))
     return all_found, final
 
 
-def _tried(dialect: Dialect, broken: frozenset[str], op: str) -> list[Mistake] | None:
+def _tried(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str] | None) -> list[Mistake] | None:
     """The mistakes that trying an op finds; None where it came to no end."""
     from morok.prove.smt.session import Died  # lazy: so is all that asks the solver
 
     try:
-        return list(_all(dialect, broken, op))
+        return list(_all(dialect, broken, op, over))
     except Died:
         return None
     except Exception as problem:
         return [Mistake(op, "solver" if op else "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])]
 
 
-def _all(dialect: Dialect, broken: frozenset[str], op: str) -> Iterator[Mistake]:
-    """The mistakes in an op; in the common part of all ops where none is named."""
+def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str] | None) -> Iterator[Mistake]:
+    """The mistakes in an op, over constants or over nodes of these ops; in the common part of all ops where none is named."""
     import random
 
     from morok.prove import dialect_meanings as meanings
     from morok.prove import dialect_nodes as nodes
+    from morok.prove import dialect_trees as trees
     from morok.prove.dialect_values import candidates, worlds
 
     try:
@@ -109,9 +118,13 @@ def _all(dialect: Dialect, broken: frozenset[str], op: str) -> Iterator[Mistake]
             yield from nodes.dtype_mistakes(dialect, world)
         yield from constants
         return
-    yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])
+    if over is None:
+        yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])
     if not any(m.everything for m in constants):
-        yield from nodes.OpNodes(dialect, dialect.ops[op], values).mistakes()
+        if over is None:
+            yield from nodes.OpNodes(dialect, dialect.ops[op], values).mistakes()
+        else:
+            yield from trees.Trees(dialect, dialect.ops[op], values, over).mistakes()
 
 
 def spoils(mistake: Mistake, rule: CheckedRule) -> bool:

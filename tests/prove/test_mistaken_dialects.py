@@ -94,6 +94,10 @@ def only(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
+def depth(n: Any) -> int:
+    return 1 + max(map(depth, n[1:])) if n[0] in mistaken.KEYS else 0
+
+
 MAXES = only("max", "bound")
 SUBS = only("sub", "fold")
 KINDS = {
@@ -198,10 +202,44 @@ KINDS = {
         method(build=lambda self, op, o, a, d: ("const", "sat", 0) if op == "Sub" else (op.lower(), *o)), "Sub", "build", SUBS
     ),
     "type of nodes": Kind(method(type=lambda self, n: n[1] if n[0] in ("const", "var") else "bool"), "", "type", ALL),
-    "all the same": Kind(method(same=lambda self, a, b: True), "", "same", ALL),
-    "the same by op": Kind(
-        method(same=lambda self, a, b: (a[0] == b[0] and a[0] != "const") or a == b), "", "same", SUBS | {"quotient", "neg"}
+    "const_value of what is nested": Kind(
+        method(const_value=lambda self, n: n[2] if n[0] == "const" else 0 if depth(n) > 1 else NOT_CONST), "", "const_value", ALL
     ),
+    "fact that does not hold of what is nested": Kind(
+        having(facts={"vmin": lambda n: LOW if depth(n) < 2 else 50, "vmax": lambda n: HIGH}), "", "facts['vmin']", only("bound")
+    ),
+    "the same if nested": Kind(method(same=lambda self, a, b: a == b or (depth(a) > 1 and depth(b) > 1)), "", "same", ALL),
+    "the same in another order": Kind(
+        method(same=lambda self, a, b: a == b or (a[0] == b[0] == "sub" and set(a[1:]) == set(b[1:]))), "", "same", ALL
+    ),
+    "key of another op for equal operands": Kind(
+        method(opkey=lambda self, n: "sub" if n[0] == "add" and n[1] == n[2] else n[0]), "", "opkey", ALL
+    ),
+    "key of another op for what is nested": Kind(
+        method(opkey=lambda self, n: "sub" if n[0] == "add" and depth(n) > 1 else n[0]), "", "opkey", ALL
+    ),
+    "operands of another for what is nested": Kind(
+        method(
+            operands=lambda self, n: (n[1], n[1]) if n[0] == "sub" and depth(n) > 1 else n[1:] if n[0] in mistaken.KEYS else ()
+        ),
+        "",
+        "operands",
+        ALL,
+    ),
+    "build of another value over what is nested": Kind(
+        method(build=lambda self, op, o, a, d: ("const", "sat", 0) if op == "Sub" and o[0][0] == "add" else (op.lower(), *o)),
+        "Sub",
+        "build",
+        SUBS,
+    ),
+    "rebuild of what is nested": Kind(
+        method(rebuild=lambda self, n, o: (n[0], o[0], o[0]) if n[0] == "sub" and depth(o[0]) == 1 else (n[0], *o)),
+        "Sub",
+        "rebuild",
+        SUBS,
+    ),
+    "all the same": Kind(method(same=lambda self, a, b: True), "", "same", ALL),
+    "the same by op": Kind(method(same=lambda self, a, b: (a[0] == b[0] and a[0] != "const") or a == b), "", "same", ALL),
     "key clash": Kind(clashing, "Max", "key", MAXES | {"add"}),
     "another name": Kind(another("Greatest", key="greatest"), "Greatest", "name", frozenset()),
     "dtype that no rule could name": Kind(
