@@ -60,7 +60,7 @@ _TEXT: Final = {
         Or bit by bit; of bools: either
         Xor bit by bit; of bools: one of the two
         Shl bits moved up; undefined for a count not less than the width
-        Shr bits moved down: the sign moves in at signed dtypes
+        Shr bits moved down: the sign moves in at signed dtypes; undefined for a count not less than the width
         Threefry counter and key to random bits
     """,
     "Comparisons and choice": """
@@ -73,7 +73,7 @@ _TEXT: Final = {
         Where t where the condition holds, else f; the other branch need not have a value
     """,
     "Types": """
-        Cast the same number in another dtype; floats saturate to integers
+        Cast the number in another dtype: integers wrap, floats round, or truncate to integers: undefined for NaN and out of range
         Bitcast the same bits in another dtype
         Precast a mark that a cast may not be folded past; scheduling drops it, and in a kernel by hand it takes no vectors
     """,
