@@ -49,7 +49,8 @@ class Trees:
         for names, result in _signatures(self.dialect, self.info):
             if all(n in self.values for n in names):
                 try:
-                    self._at(names, result, [self._operands(n, rng) for n in names], rng)
+                    operands = {n: self._operands(n, rng) for n in dict.fromkeys(names)}
+                    self._at(names, result, [operands[n] for n in names], rng)
                 except Wrong as wrong:
                     if wrong.mistake.field in ("build", "rebuild"):
                         self.nodes.add(wrong.mistake)
@@ -84,7 +85,7 @@ class Trees:
 
     def _at(self, names: Sequence[str], result: str, operands: Sequence[Sequence[Tree]], rng: random.Random) -> None:
         every = list(itertools.product(*operands))
-        equal = [c for c in every if len({t.shown for t in c}) == 1]
+        equal = [c for c in every if all(t is c[0] for t in c)]  # one object, where there are others that are equal to it
         chosen = [*equal[:INNER], *rng.sample(every, min(MOST, len(every)))]
         made: list[Tree] = []
         last: Any = None  # a node of the op

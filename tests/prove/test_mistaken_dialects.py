@@ -20,7 +20,9 @@ from morok.dsl.checked import CheckedRule
 from morok.errors import DialectError, MorokError, RuleError
 from morok.ir.dialect import MOROK
 from morok.prove.api import prove
+from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.library import load_rules, rewrite
+from morok.rewrite.ruleset import RuleSet
 
 X = ("var", "sat", "x")
 ZERO = ("const", "sat", 0)
@@ -339,6 +341,32 @@ def test_a_file_of_rules_with_mistakes_and_without(folder: Path) -> None:
 
 
 # Of each class of false rules that dialects let through: none fires.
+
+SUM, NEGATED, TWICE = ("add", X, X), ("neg", X), ("add", ("add", X, X), ("add", X, X))
+LIES: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "of equal operands": (lambda d, n: "sub" if n[0] == "add" and n[1] == n[2] else n[0], SUM),
+    "of one object": (lambda d, n: "sub" if n[0] == "add" and n[1] is n[2] else n[0], SUM),
+    "of the greater": (lambda d, n: "sub" if n[0] == "max" and n[1] == n[2] else n[0], ("max", X, X)),
+    "of equal nested operands": (
+        lambda d, n: "sub" if n[0] == "add" and n[1] == n[2] and depth(n) > 1 else n[0],
+        ("add", NEGATED, NEGATED),
+    ),
+    "of equal operands of one op": (lambda d, n: "sub" if n[0] == "add" and n[1] == n[2] and n[1][0] == "add" else n[0], TWICE),
+}
+
+
+@pytest.mark.parametrize(("opkey", "term"), LIES.values(), ids=LIES.keys())
+def test_a_rule_of_an_op_does_not_fire_at_another_whose_key_lies(folder: Path, opkey: Callable[..., Any], term: Any) -> None:
+    """`Sub(x, x) ~> zero(x)` is true, and would make 0 of a node that says it is a difference and is none."""
+    made = dialect(opkey=opkey)
+    file = folder / "difference.rules"
+    file.write_text(f'dialect {made.name}\n\ngroup g "g"\n\nr: Sub(x, x) ~> zero(x)\n')
+    rules = list(check_text(file.read_text()).rules())
+    assert graph_rewrite(term, RuleSet.of(rules, unproved=True)) == ZERO
+    (verdict,) = prove(rules, jobs=1, use_cache=False)
+    assert (verdict.verdict, verdict.usable) == ("broken", False)
+    with pytest.raises((DialectError, RuleError), match="MRK210"):
+        load_rules(file)
 
 
 def unlisted(closed: bool) -> Saturating:
