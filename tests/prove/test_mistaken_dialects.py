@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -413,6 +414,22 @@ def test_an_evaluator_that_does_not_end(folder: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(verified, "LONGEST", 3.0)
     found = verify(with_op(dialect(), "Sub", evaluate=endless))
     assert [(e.op, e.field) for e in found] == [("Sub", "evaluate")]
+
+
+@pytest.mark.long
+def test_a_process_that_is_kept_waiting_is_no_mistake(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine says nothing of a dialect: only what a trial computes is held against it."""
+    from morok.prove import verified
+
+    def waiting(d: Any, a: int, b: int) -> int:
+        if not (folder / "waited").exists():
+            (folder / "waited").touch()
+            time.sleep(4)
+        return clip(a - b)
+
+    monkeypatch.setattr(verified, "LONGEST", 3.0)
+    assert verify(with_op(dialect(), "Sub", evaluate=waiting)) == []
+    assert (folder / "waited").exists()
 
 
 def test_a_dialect_without_a_method_cannot_be_registered() -> None:
