@@ -156,7 +156,7 @@ class _Spots:
         return t.line, t.column
 
     def within(self, spots: list[Spot], begin: Spot, part: Spot) -> list[Spot]:
-        """Those of the spots that stand behind `begin`, before the end of what `part` is in."""
+        """The spots behind `begin`, before the end of what `part` is in."""
         end = self.ends[bisect_right(self.ends, part)]
         return [s for s in spots if begin < s < end]
 

@@ -214,7 +214,7 @@ def tokenize(text: str, file: str, vocabulary: Vocabulary) -> tuple[list[Tok], l
 
 
 def _depth(sign: str, depth: int) -> int:
-    """How many brackets are open behind a sign, of those that were before it."""
+    """The number of brackets that are open behind a sign, from that before it."""
     if sign in _OPEN:
         return depth + 1
     if sign in ")]}":

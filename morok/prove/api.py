@@ -51,7 +51,7 @@ def packed_files(paths: Iterable[Source]) -> list[tuple[Path, str]]:
 
 @dataclass(slots=True)
 class _Effort:
-    """How much work may be done: the arguments of `prove`, checked."""
+    """The work that may be done: the arguments of `prove`, checked."""
 
     budget: int | None
     jobs: int | None

@@ -14,7 +14,7 @@ import pytest
 import morok
 from acceptance.notation import ROOT, command
 from morok.errors import LedgerError, MorokError, RuleTypeError, UnknownNameError, UnprovedRuleError, VacuousRuleError
-from morok.rewrite import library
+from morok.tools import doctor
 from morok.tools.cli import COMMANDS, main
 
 GOOD = 'group good "true ones"\n\nback: Sub(Add(x: i32, y), y) ~> x\n    "wrapping included"\n'
@@ -283,7 +283,7 @@ def test_doctor_says_that_the_ledger_is_damaged(monkeypatch: pytest.MonkeyPatch,
     def damaged() -> None:
         raise LedgerError("no ledger")
 
-    monkeypatch.setattr(library, "catalogue", damaged)
+    monkeypatch.setattr(doctor, "catalogue", damaged)
     assert main(["doctor", "--json"]) == 0
     assert "no ledger" in document(capsys)["rules"]
 

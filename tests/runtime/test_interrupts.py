@@ -19,7 +19,7 @@ import pytest
 import morok
 from morok import Tensor, UOp, dtypes, interrupts
 from morok.interrupts import check, deferred
-from morok.tensor import realize as realizing
+from morok.tensor import plans
 
 CAMPAIGN = Path(__file__).with_name("interrupt_campaign.py")
 
@@ -230,7 +230,7 @@ def test_what_a_handler_computes_meanwhile_is_not_computed_again(monkeypatch: py
     """A write that is pending when a handler realizes it has happened once."""
     counter = Tensor(np.zeros(3, np.int32)).realize()
     counter.assign(counter + 1)
-    planned, calls = realizing.planned, []
+    planned, calls = plans.planned, []
 
     def interrupted(*arguments: Any) -> Any:
         plan = planned(*arguments)
@@ -239,7 +239,7 @@ def test_what_a_handler_computes_meanwhile_is_not_computed_again(monkeypatch: py
             counter.realize()
         return plan
 
-    monkeypatch.setattr(realizing, "planned", interrupted)
+    monkeypatch.setattr(plans, "planned", interrupted)
     counter.realize((counter * 5).sum())
     assert counter.tolist() == [1, 1, 1]
 
