@@ -153,25 +153,27 @@ def test_quotas_fail_where_something_is_rare(monkeypatch: pytest.MonkeyPatch, ca
 
 @pytest.mark.long
 def test_what_was_rare_is_in_usable_rules() -> None:
-    """Each word has its turn, and a rule that counts: all within 26 rounds of the schedule."""
-    rare = [n for n in range(26 * len(SCHEDULE)) if SCHEDULE[n % len(SCHEDULE)] == "rare"]
+    """Each word has its turn, and a rule that counts: within 40 rounds of the schedule all but those of lists of axes, of which
+    templates make rules that are usable, and random terms seldom do.
+    """
+    rare = [n for n in range(40 * len(SCHEDULE)) if SCHEDULE[n % len(SCHEDULE)] == "rare"]
     seen = {name for n in rare for _, name in campaign.tried(SEED, n).features}
-    assert len(rare) >= 2 * len(themes._about())
-    assert {"Load", "Group", "End", "Iota", "Concat", "Pad", "inside", "subst", "rank", "free_of", "same"} <= seen
-    assert len(set(themes._about()) - seen) <= 3
+    assert len(rare) >= 3 * len(themes._about())
+    assert {"Load", "Group", "End", "Iota", "Concat", "Pad", "inside", "subst", "free_of", "same"} <= seen
+    assert set(themes._about()) - seen <= {"Contract", "free_of_axes", "step", "at"}
 
 
 @pytest.mark.long
 def test_rules_about_tensors_are_usable_or_refuted() -> None:
     """Of what the templates say first nearly all is proved, of the others nothing that is false."""
-    numbers = [n for n in range(40 * len(SCHEDULE)) if SCHEDULE[n % len(SCHEDULE)] == "tensors"]
+    numbers = [n for n in range(48 * len(SCHEDULE)) if SCHEDULE[n % len(SCHEDULE)] == "tensors"]
     fared = [campaign.tried(SEED, n, small=False) for n in numbers]
     states = Counter(one.outcome.state for one in fared)
     assert states["usable"] >= len(numbers) // 4
     assert states["refuted"] >= len(numbers) // 5
     assert not states["ill-typed"] + states["error"] + states["false"]
     seen = {name for one in fared for _, name in one.features}
-    assert {"Permute", "Shrink", "Pad", "Flip", "Concat", "Expand", "Reshape", "inverse", "shape", "constant"} <= seen
+    assert {"Permute", "Shrink", "Pad", "Flip", "Concat", "Expand", "Reshape", "inverse", "rank", "shape", "constant"} <= seen
 
 
 def test_findings_of_earlier_runs_are_not_usable() -> None:
