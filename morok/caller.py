@@ -1,4 +1,4 @@
-"""Where in the user's program something was asked for: the line that an error names."""
+"""The place in the user's program where something was asked for: the line that an error names."""
 
 from __future__ import annotations
 

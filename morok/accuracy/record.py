@@ -49,7 +49,7 @@ class Measurement:
 
 
 def path_of(file: str | Path) -> Path:
-    """Where the measurements of a rule file's rules are kept."""
+    """The file that keeps the measurements of a rule file's rules."""
     page = folders.page_path(file)
     return page.with_name(f"{page.stem}.measured.json")
 

@@ -1,4 +1,4 @@
-"""Which values keep the bounds that their nodes state, whatever a program leaves undefined.
+"""The values that keep the bounds that their nodes state, whatever a program leaves undefined.
 
 Bounds hold where a node has a value. Machine code computes something in the other places too, and a choice or a connective of
 bools may then ignore it: it must be an arbitrary number, not one that the compiler was promised never to see. So what is said to

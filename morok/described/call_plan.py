@@ -409,7 +409,7 @@ _SINGLE: Final = ("new", 0)
 
 
 class _Output:
-    """Where a new tensor comes from: the memory of a part's output, or a formula without memory."""
+    """The source of a new tensor: the memory of a part's output, or a formula without memory."""
 
     __slots__ = ("kind", "device", "shape", "part", "output", "number", "formula")
 

@@ -32,7 +32,7 @@ class _Line(NamedTuple):
 
 @dataclass(slots=True)
 class _Notes:
-    """Which comments stand above and behind which parts of the tree, and which parts had a blank line above them."""
+    """The comments above and behind each part of the tree, and the parts that had a blank line above them."""
 
     above: dict[Key, list[tuple[str, bool]]] = field(default_factory=dict)
     behind: dict[Key, str] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def _spot(node: S.Syntax) -> Spot:
 
 
 class _Spots:
-    """Where the parts of a file stand among its tokens.
+    """The places of a file's parts among its tokens.
 
     ends  where an extern, a group, a template or a rule begins, and what is before it ends
     """

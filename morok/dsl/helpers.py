@@ -105,7 +105,7 @@ def several(e: ast.expr) -> int | None:
 
 
 def _spec(module: str) -> Any:
-    """Where Python would find a module; None where it would not. No module is run, its packages included."""
+    """The place where Python would find a module; None where it would find none. No module is run, its packages included."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file = getattr(loaded, "__file__", None)
@@ -125,7 +125,7 @@ def _spec(module: str) -> Any:
 
 
 def _below(name: str, folders: list[str]) -> Any:
-    """Where a module of a package in these folders is."""
+    """The place of a module of a package in these folders."""
     try:
         return importlib.machinery.PathFinder.find_spec(name, folders)
     except KeyError:  # a namespace package, of which Python asks the package above it, which is not imported

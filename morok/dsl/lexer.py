@@ -131,7 +131,7 @@ _EXAMPLE_PART: Final = re.compile(r'[()\[\]{}]|~>|\n[ \t\r]*|#[^\n]*|"[^"\n]*"|[
 
 
 def _example_end(text: str, start: int, indent: int) -> tuple[int, bool]:
-    """Where the raw text of an `example` that begins at `start` ends, and whether it is whole.
+    """The end of the raw text of an `example` that begins at `start`, and the truth of it being whole.
 
     It ends with its line once the arrow and a right side have been seen and no bracket is open; until then it goes on in
     lines that are indented deeper than the one it began in.

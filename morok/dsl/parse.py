@@ -235,7 +235,7 @@ class _Parser:
         return replace(file, groups=tuple(groups), externs=externs)
 
     def _intact(self, piece: _Piece, errors: list[MorokError]) -> Any:
-        """What a piece says; None where it does not parse. A rule without a name below it is another mistake, not the piece's."""
+        """The tree of a piece; None where it does not parse. A rule without a name below it is a mistake of its own."""
         try:
             return self.piece(piece.tokens, piece.kind)
         except RuleError as e:

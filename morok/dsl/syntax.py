@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a piece of text stands; lines and columns count from 1, the end is exclusive."""
+    """The place of a piece of text; lines and columns count from 1, the end is exclusive."""
 
     file: str
     line: int

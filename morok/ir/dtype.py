@@ -19,7 +19,7 @@ _MOST_ELEMENTS: Final = (1 << 63) - 1
 
 
 class AddrSpace(enum.Enum):
-    """Where a pointer's memory lives."""
+    """The memory that a pointer points into."""
 
     GLOBAL = "global"
     LOCAL = "local"

@@ -1,4 +1,4 @@
-"""Which optimizations a kernel gets when nobody measures: rules from the shape of its loops and the strides of its accesses."""
+"""The optimizations that a kernel gets when nobody measures: rules from the shapes of loops and the strides of accesses."""
 
 from __future__ import annotations
 

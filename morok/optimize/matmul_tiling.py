@@ -114,7 +114,9 @@ def _overlap(total: Linear) -> bool:
 
 
 def transposed(accesses: Accesses, outputs: list[UOp], lanes: int) -> tuple[UOp, UOp] | None:
-    """Where memory is read along one range and written along another, those: a tile of both is whole vectors on either side."""
+    """The range that memory is read along and another one that it is written along, if there are such: a tile of both is whole
+    vectors on either side.
+    """
     for written in outputs:
         if all(s.terms.get(written) == 1 for s in accesses.stores) and 2 * length_of(written) >= lanes > 1:
             for read in outputs:

@@ -27,7 +27,7 @@ def stored_to(statement: UOp) -> UOp | None:
 
 
 def cut_points(store: UOp, r: UOp) -> list[int]:
-    """Where a comparison of `r` plus a number with a number changes its result, inside the range's length."""
+    """The places inside a range's length where a comparison of `r` plus a number with a number changes its result."""
     end = const_end(r)
     if end is None:
         return []
@@ -45,7 +45,7 @@ def cut_points(store: UOp, r: UOp) -> list[int]:
 
 @dataclass(slots=True)
 class CutStores:
-    """Which loops are cut around which stores.
+    """The loops that are cut, and around which stores.
 
     next    the first of the numbers that no range has
     wanted  (storage, number of a range): loops to cut, and the pieces of such
@@ -65,7 +65,7 @@ class CutStores:
         return found
 
     def plan(self, end: UOp) -> None:
-        """Which loops of a nest around a store to cut, while that does not make too many pieces.
+        """The loops to cut of a nest around a store, while that does not make too many pieces.
 
         Loops over reductions are left whole: a copy would double the work of compiling them. So are those that fill buffers
         inside: pieces would have these buffers, and the loops that fill them, in common.

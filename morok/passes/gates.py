@@ -1,4 +1,4 @@
-"""Which clauses of a condition belong into the gate of a load.
+"""The clauses of a condition that belong into the gate of a load.
 
 Helpers of `rules/index/invalid.rules`, with the contracts written there.
 """

@@ -1,4 +1,4 @@
-"""Which loops lie inside which: the order of nesting (stages 15 and 19), as rules/target/render.rules asks for it."""
+"""The order of nesting of loops (stages 15 and 19), as rules/target/render.rules asks for it."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def unused_id(body: UOp, ids: RangeIds) -> int:
 
 @dataclass(slots=True)
 class MergedRanges:
-    """Which neighbouring ranges become one, and its number: the same wherever the two are closed.
+    """The neighbouring ranges that become one, and its number: the same wherever the two are closed.
 
     next   the first of the numbers that no range has
     pairs  (outer, inner) ranges that count as one wherever they are used

@@ -81,7 +81,7 @@ def number_by_nesting(ast: UOp, target: Target) -> UOp:
 
 
 def cut_stores(ast: UOp, target: Target) -> CutStores | None:
-    """Which loops are cut: for a GPU none, its threads do not predict branches."""
+    """The loops that are cut: for a GPU none, its threads do not predict branches."""
     found = None if target.has_local else CutStores.of(ast)
     return found if found is not None and found.wanted else None
 

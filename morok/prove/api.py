@@ -69,7 +69,7 @@ class _Effort:
 
 @dataclass(slots=True)
 class _Ledgers:
-    """Which records are believed, and which are made: the arguments of `prove`, checked."""
+    """The records that are believed, and those that are made: the arguments of `prove`, checked."""
 
     use_cache: bool
     write: bool

@@ -42,7 +42,7 @@ class Site:
 
 
 def sites(name: str, rules: Sequence[CheckedRule]) -> list[Site]:
-    """Where rules call a helper."""
+    """The places where rules call a helper."""
     found = []
     for rule in rules:
         for at in S.walk(*rule.syntax.clauses, rule.syntax.target):

@@ -1,4 +1,4 @@
-"""Which rules are in a file, for the ledger: the own name of each, and the digest of its meaning.
+"""The rules of a file, for the ledger: the own name of each, and the digest of its meaning.
 
 It takes parsing to find out; so it is remembered on this machine, by the bytes of the file and all that digests depend on
 besides.

@@ -82,7 +82,7 @@ def choices(dialect: Dialect, info: OpInfo) -> list[dict[str, str]]:
 
 
 def meaning_mistakes(dialect: Dialect, theory: Any, info: OpInfo) -> Iterator[Mistake]:
-    """Where the evaluator and the solver function of an op disagree, or cannot be used: the first of each field."""
+    """The mistakes where an op's evaluator and solver function disagree, or cannot be used: the first of each field."""
     fields: set[str] = set()
     function: Callable[..., Term] | None = None
     try:

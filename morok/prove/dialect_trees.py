@@ -1,4 +1,4 @@
-"""What a dialect says of nodes over nodes: such a node has the value that its op gives the values of its operands.
+"""The statements of a dialect about nodes over nodes: such a node has the value that its op gives the values of its operands.
 
 A dialect whose `build` makes another node of the same value, as one that folds, is right; what is asked of is the value alone.
 """

@@ -1,4 +1,4 @@
-"""Which rules take long to prove: guessed from what the ledger says of their last proof, so that the longest come first.
+"""The rules that take long to prove: guessed from what the ledger says of their last proof, so that the longest come first.
 
 Verdicts and what they cost do not depend on the order; how long all of them take together does.
 """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay
 
 
 def machine_folder() -> Path | None:
-    """Where this machine remembers what it proved itself; None where it does not."""
+    """The folder where this machine remembers what it proved itself; None where there is none."""
     return cache_folder.part("proofs")
 
 

@@ -340,7 +340,7 @@ class Closure:
         return self._dumped[id(s)]
 
     def _elsewhere(self, at: Module, name: str, found: Found) -> list[tuple[str, str]]:
-        """Where a name comes from that the module does not bind itself."""
+        """The origin of a name that the module does not bind itself."""
         if name in at.imports:
             module, piece = at.imports[name]
             if piece and self.read(f"{module}.{piece}") is not None and not self._binds(module, piece):

@@ -91,7 +91,7 @@ def _text(rules: RuleSet, flags: frozenset[str], checked: bool) -> str:
 
 
 def _allowed(rules: RuleSet, flags: frozenset[str]) -> list[CheckedRule]:
-    """Those of the rules that assume nothing beyond `flags`."""
+    """The rules that assume nothing beyond `flags`."""
     return [r for r in rules.rules if flags.issuperset(r.syntax.assuming)]
 
 

@@ -6,5 +6,5 @@ from morok.disk_cache import DiskCache, cache_of
 
 
 def disk_cache() -> DiskCache | None:
-    """Where kernels are kept; None where they are not."""
+    """The cache of kernels; None where none are kept."""
     return cache_of("kernels")

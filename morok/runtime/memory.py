@@ -1,4 +1,4 @@
-"""Which intermediate buffers may share memory, and which kernels may run at the same time."""
+"""The intermediate buffers that may share memory, and the kernels that may run at the same time."""
 
 from __future__ import annotations
 

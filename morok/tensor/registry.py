@@ -1,4 +1,4 @@
-"""Who is alive: every tensor, and the memory behind every Buffer node. References to tensors are weak, nodes hold their memory.
+"""The tensors that are alive, and the memory behind every Buffer node. References to tensors are weak, nodes hold their memory.
 
 When a node becomes a buffer, every live tensor whose graph holds the node sees the buffer from then on.
 """

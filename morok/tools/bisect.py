@@ -151,7 +151,7 @@ def same(a: Any, b: Any, size: int) -> bool:
 
 
 def difference(ast: UOp, expected: Buffers | str, got: Buffers | str) -> str | None:
-    """Where two outcomes differ, in words. What was undefined may be anything."""
+    """The difference of two outcomes, in words. What was undefined may be anything."""
     if isinstance(expected, str):
         return None
     if isinstance(got, str):

@@ -1,4 +1,4 @@
-"""Where a program leaves what it is expected to compute: in which stage, before the first of them, or after the last.
+"""The stage in which a program leaves what it is expected to compute, before the first of them, or after the last.
 
 A realization is kept with the contents of its inputs. Then its kernels are run by the interpreter, as the scheduler made them and
 as each stage leaves them, one after the other on the same memory, and what the last of them stores is compared.

@@ -1,4 +1,4 @@
-"""Where a command's reports go: formats, each for standard output or a file."""
+"""The places that a command's reports go to: formats, each for standard output or a file."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from morok.dsl.check import check_text
 from morok.prove import least
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.obligations import prove_rule
+from morok.prove.replay import Firing
 
 
 def refuted(rule: str) -> dict[str, Any]:
@@ -93,3 +94,12 @@ def test_the_number_of_evaluations_is_bounded_whatever_they_say() -> None:
 def test_what_is_no_number_stays() -> None:
     values = {"x": "undefined", "y": 9}
     assert least.least(values, {"x": "i32", "y": "i32"}, lambda _: True) == {"x": "undefined", "y": 0}
+
+
+def test_a_counterexample_of_too_many_iterations_is_not_run() -> None:
+    """A model may have a loop of billions: what would show that the rule is false does not end in anybody's lifetime."""
+    text = "r: Reduce { src: x: i32, ranges: [Range(e: index)], op: Add } ~> x"
+    (rule,) = check_text(f'group g "one"\n\n{text}\n').rules()
+    firing = Firing(rule, rule.instances[0])
+    assert firing.differing({"x": 3, "e": 4}) == (12, 3)
+    assert firing.differing({"x": 3, "e": 1 << 40}) is None

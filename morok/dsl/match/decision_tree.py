@@ -134,8 +134,8 @@ class Builder:
 
 
 def _reach(candidates: Sequence[Candidate], c: Constraint) -> int:
-    """For how many of the candidates a test is made at once. About the root and its operands: up to the last one that makes it,
-    so that those in between are placed once for each outcome. Further down: while every candidate makes it.
+    """The number of candidates that a test is made for at once. About the root and its operands: up to the last one that makes
+    it, so that those in between are placed once for each outcome. Further down: while every candidate makes it.
     """
     if max(map(len, c.paths)) > NEAR:
         return next((i for i, other in enumerate(candidates) if c.key not in other.keys), len(candidates))

@@ -20,7 +20,7 @@ ANY: Final = "any"  # the element of a node whose dtype nothing looks at
 
 
 class DtypeConstraints:
-    """Which nodes of a clause share their element dtype, and their lanes, whatever graph is matched."""
+    """The nodes of a clause that share their element dtype, and their lanes, whatever graph is matched."""
 
     def __init__(self, rule: CheckedRule, clause: Clause, made: Clauses) -> None:
         self.rule = rule
@@ -149,7 +149,7 @@ class DtypeConstraints:
         return made
 
     def _joint(self) -> list[Constraint]:
-        """Where the admitted choices are not a product of the domains: a constraint on all dtype variables at once."""
+        """A constraint on all dtype variables at once, if the admitted choices are not a product of the domains."""
         free = [v for v in self.rule.domains if v in self.holders]
         if len(free) < 2:
             return []
@@ -187,7 +187,8 @@ class DtypeConstraints:
     # operands bound to one name
 
     def of_sequences(self) -> list[Constraint]:
-        """That every element of the clause's sequences has the dtype and the lanes of its name, as the proof takes for granted.
+        """The constraints by which every element of the clause's sequences has the dtype and the lanes of its name, as the proof
+        takes for granted.
 
         Asked once the single nodes are: an element is compared with what they say a variable is, and with other elements where no
         single node does.

@@ -1,4 +1,4 @@
-"""Where a program is cut into kernels: whether a value is stored, or computed wherever it is wanted.
+"""The cuts of a program into kernels: a value is stored, or computed wherever it is wanted.
 
 The question is asked of one value for all its consumers together, from the results down, so that it is known how often each of
 them computes it. A value is stored where that takes less time: to compute each element once, in a kernel of its own, to write it,

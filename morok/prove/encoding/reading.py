@@ -45,7 +45,7 @@ def kept_ops(rule: CheckedRule) -> frozenset[str]:
 
 
 def _roots(pattern: S.Syntax) -> list[S.Syntax]:
-    """What a pattern matches the node itself by: each of its alternatives, without the names."""
+    """The patterns that match the node itself: each alternative, without the names."""
     if isinstance(pattern, S.PBind):
         return _roots(pattern.inner)
     return [r for o in pattern.options for r in _roots(o)] if isinstance(pattern, S.PAlternatives) else [pattern]
