@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 # Graphs that are made for a rule which is proved at every size, and on how many that have a value it is to fire; then large ones.
 GRAPHS: Final = ((250, 24), (40, 8))
+LARGE: Final = 300  # graphs of large sizes, where nothing else refutes a rule or proves it at every size
 UNDEFINED = "undefined"
 INVALID = "Invalid"
 
@@ -136,7 +137,7 @@ def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bo
 def searched(rule: CheckedRule) -> Counterexample | None:
     """A graph on which the rule's own matcher and the interpreter show that it is false, whatever a model says.
 
-    None where a few hundred random graphs show nothing, which says nothing.
+    None where some hundred random graphs, small ones and large ones, show nothing, which says nothing.
     """
     if not built_in(rule.dialect):
         return None
@@ -144,6 +145,7 @@ def searched(rule: CheckedRule) -> Counterexample | None:
 
     try:
         found = sieve.counterexample(rule) or sieve.counterexample(rule, sieve.Trials(rule, rule.instances))
+        found = found or sieve.counterexample(rule, sieve.Trials(rule, rule.instances, worlds=2, large=True), LARGE)
     except (UnknownNameError, TypeError):  # there is only what its helpers promise
         return None
     return None if found is None else _told(rule, found)

@@ -58,6 +58,8 @@ def prove_rule(rule: CheckedRule, budget: int, keep: bool = False) -> Verdict:
         if progress.extents and progress.refuted is None and not progress.unknown:
             if progress.covered:
                 prove_beyond(rule, progress)
+                if progress.extents:
+                    progress.refuted = searched(rule)
             else:
                 rule_out_beyond(rule, progress)
     forgotten = asked.difference(ops_of(rule), implied_ops(rule))

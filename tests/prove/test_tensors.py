@@ -34,7 +34,6 @@ HERE = Path(__file__).parent
 # Beyond what graphs are tried at: nothing refutes these, and nothing may show them.
 BEYOND = frozenset(
     {
-        "views.first_axes",
         "views.not_six",
         "views.six_axes",
         "places.nowhere",

@@ -9,15 +9,19 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import DType
+from morok.ir.op import AxisType
 from morok.ir.uop import UOp
+from morok.prove.rule_syntax import names_in
 from morok.prove.trust.accesses import LaneMaker
+from morok.prove.trust.arranged import numbers_in, order, places, said
 from morok.prove.trust.launched import LaunchMaker
-from morok.prove.trust.structures import StructureMaker
+from morok.prove.trust.structures import ELEMENTS, StructureMaker
 from morok.prove.trust.tensors import TensorMaker
-from morok.prove.trust.unrolled import UnrolledMaker
+from morok.prove.trust.unrolled import Axes, UnrolledMaker
 
 MOST: Final = 64
 ENDS: Final = ((5, 5), (9, 9), (16, 16), (64, 64), (100, 100), (0, 7), (1, 1), (0, 0))  # least and greatest number of iterations
+FEW: Final = ((1, 1), (1, 1), (2, 2), (2, 2), (3, 3))  # of several loops within one another
 LENGTHS: Final = (
     (2, 3, 2, 1, 2),
     (1, 1, 5, 1, 1),
@@ -35,13 +39,15 @@ def size(rng: random.Random) -> int:
     return rng.choice((5, 6, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, rng.randint(5, MOST), rng.randint(5, MOST)))
 
 
-def lanes_of_many(rng: random.Random, vector: UOp, which: Any) -> UOp:
-    """Lanes taken from a vector: those that a pattern has places for, all in their order, in the other, or any."""
-    count = vector.dtype.count
-    some = [rng.randrange(count) for _ in range(size(rng))]
+def lanes_of_many(rng: random.Random, vector: UOp, which: Any, rule: S.Rule) -> UOp:
+    """Lanes taken from a vector: those that a pattern has places for, those that guards describe, or many."""
+    count, turns = vector.dtype.count, numbers_in(rule)
     if isinstance(which, S.EList):
-        return vector.gep(*some[: len(which.items)])
-    return vector.gep(*rng.choice((range(count), tuple(reversed(range(count))), tuple(some))))
+        return vector.gep(*[rng.randrange(count) for _ in which.items])
+    described = said(rule, which.name, count) if isinstance(which, S.PVar) and rng.random() < 0.5 else None
+    if described is not None and all(0 <= k < count for k in described):
+        return vector.gep(*described)
+    return vector.gep(*places(rng, rng.choice((count, count, size(rng))), count, turns))
 
 
 class LargeStructures(StructureMaker):
@@ -49,27 +55,61 @@ class LargeStructures(StructureMaker):
 
     ends: tuple[tuple[int, int], ...] = ENDS
 
+    def __init__(self, rule: CheckedRule, instance: Instance, rng: random.Random) -> None:
+        super().__init__(rule, instance, rng)
+        self.turns = numbers_in(rule.syntax)
+        self.many = self.size()
+
+    def size(self) -> int:
+        """More lanes than a small graph has: as many as the rule says something of, or any."""
+        return self.rng.choice(self.turns) if self.turns and self.rng.random() < 0.3 else size(self.rng)
+
+    def several(self) -> int:
+        """The number of items of a sequence: often as many as there are of others."""
+        return self.many if self.rng.random() < 0.7 else self.size()
+
+    def loops_of(self, p: Any, axis: AxisType) -> list[UOp]:
+        self.sequence = self.rng.choice((0, 1, 2, 5, 6))
+        if self.sequence > 1:
+            self.ends = FEW
+        return super().loops_of(p, axis)
+
+    def storage(self, d: DType, size: int = ELEMENTS) -> UOp:
+        return super().storage(d, size + MOST)
+
+    def op_load(self, parts: dict[str, Any]) -> UOp:
+        place = self.make(parts["index"])
+        if place.dtype.count == 1 and "alt" not in parts and self.rng.random() < 0.7:
+            return place.load(place.dtype.vec(self.several()))
+        return super().op_load(parts)
+
+    def stored(self, value: S.PVar, places: int) -> int:
+        return self.width(value) if places == 1 else places
+
+    def op_group(self, parts: dict[str, Any]) -> UOp:
+        self.sequence = self.rng.choice((1, 2, 5, 6, 8))
+        return super().op_group(parts)
+
     def width(self, node: S.Syntax) -> int:
         ty = self.rule.types.get(id(node))
         if ty is not None and isinstance(ty.lanes, str) and ty.lanes not in self.widths and self.rng.random() < 0.5:
-            self.widths[ty.lanes] = size(self.rng)
+            self.widths[ty.lanes] = self.several()
         return super().width(node)
 
     def items(self, lanes: int, most: int) -> int:
-        return size(self.rng) // lanes
+        return max(1, self.several() // lanes)
+
+    def several_of(self, d: DType, count: int) -> list[UOp]:
+        if d.is_index and self.limit and self.rng.random() < 0.4:
+            return [self.const(d, k) for k in places(self.rng, count, self.limit, self.turns)]
+        return super().several_of(d, count)
 
     def op_gep(self, parts: dict[str, Any]) -> UOp:
-        vector = self.vector(parts["vector"], size(self.rng) if self.lanes == 1 else self.lanes)
-        count = vector.dtype.count
+        vector = self.vector(parts["vector"], self.size() if self.lanes == 1 else self.lanes)
         which = parts["indices"]
         if isinstance(which, (S.EList, S.PList)):
-            return vector.gep(*self.static(which, range(count)))
-        form = self.rng.randrange(4)
-        if form < 2:
-            return vector.gep(*range(count))
-        if form == 2:
-            return vector.gep(*reversed(range(count)))
-        return vector.gep(*[self.rng.randrange(count) for _ in range(size(self.rng))])
+            return vector.gep(*self.static(which, range(vector.dtype.count)))
+        return lanes_of_many(self.rng, vector, which, self.rule.syntax)
 
 
 class LargeAxes(UnrolledMaker):
@@ -83,9 +123,18 @@ class LargeAxes(UnrolledMaker):
         self.there = tuple(enumerate(rng.choice(LENGTHS)))
         some, every = [rng.sample(self.there, rng.randrange(5)) for _ in range(4)], len(self.there)
         self.forms = ((), *map(tuple, some), *(tuple(rng.sample(self.there, every)) for _ in range(2)))
+        self.asks = self.asks or "Contract" in names_in(rule.syntax.pattern)  # what is collected may be unrolled below
+
+    def axes(self, p: Any) -> Axes:
+        """Axes of a name: often those of another one, behind the first few in another order."""
+        new = isinstance(p, S.PVar) and p.name not in self.fields
+        if new and self.fields and self.rng.random() < 0.4:
+            others = self.rng.choice(sorted(self.fields.values()))
+            self.fields[p.name] = tuple([others[k] for k in order(self.rng, len(others))])
+        return super().axes(p)
 
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
-        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"])
+        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax)
 
 
 class LargeLanes(LaneMaker):
@@ -94,8 +143,7 @@ class LargeLanes(LaneMaker):
     counts = (5, 6, 8, 9, 12, 16)
 
     def op_gep(self, parts: dict[str, Any], p: Any) -> UOp:
-        x = self.make(parts["vector"])
-        return lanes_of_many(self.rng, x, parts["indices"])
+        return lanes_of_many(self.rng, self.make(parts["vector"]), parts["indices"], self.rule.syntax)
 
     def several(self, p: Any, d: DType) -> tuple[UOp, ...]:
         items = p if isinstance(p, list) else [p]
@@ -122,3 +170,13 @@ class LargeTensors(TensorMaker):
         for k in self.rng.sample(range(len(found)), self.rng.choice((0, 1, 2, 3, 4))):
             found[k] = self.rng.choice((0, 2, 2, 2, 3))
         return tuple(found)
+
+    def order(self, rank: int) -> tuple[int, ...]:
+        return order(self.rng, rank)
+
+    def reversed(self, rank: int) -> tuple[bool, ...]:
+        kept = self.rng.choice((0, self.rng.randrange(rank + 1)))
+        return tuple([k >= kept and self.rng.random() < 0.5 for k in range(rank)])
+
+    def whole(self, rank: int) -> int:
+        return self.rng.choice((0, self.rng.randrange(rank + 1)))

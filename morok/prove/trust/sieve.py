@@ -214,7 +214,15 @@ def subject(rule: CheckedRule) -> str:
     """The subject of a rule: it says who makes graphs for its pattern."""
     asked = {"tensors": about_tensors_alone, "launches": about_launches, "axes": about_axes, "lanes": about_lanes}
     found = next((name for name, about in asked.items() if about(rule)), "structures")
-    return "values" if found == "structures" and (rule.pointwise or of_vector_constants(rule)) else found
+    by_lane = rule.pointwise or of_vector_constants(rule) or asks_for_lanes(rule)
+    return "values" if found == "structures" and by_lane else found
+
+
+@once_a_rule
+def asks_for_lanes(rule: CheckedRule) -> bool:
+    """True if a rule matches ops alone that work lane by lane, and asks for the lanes of its operands."""
+    structural = (n for n, info in rule.dialect.ops.items() if not info.params)
+    return names_in(rule.syntax.pattern).isdisjoint(structural) and any("lanes" in names_in(c) for c in rule.syntax.clauses)
 
 
 @once_a_rule
@@ -232,9 +240,9 @@ def graphs_at(
     each is of; Unmakeable if the pattern has no maker. `large`: of larger sizes.
     """
     rng = random.Random(crc32(rule.name.encode()))
-    vectors, about = of_vector_constants(rule), subject(rule)
+    vectors, of_lanes, about = of_vector_constants(rule), asks_for_lanes(rule), subject(rule)
     for _ in range(tries):
-        lanes = 3 if vectors or rng.random() < 0.1 else 1
+        lanes = rng.choice((1, 2, 3, 4)) if of_lanes else 3 if vectors or rng.random() < 0.1 else 1
         instance = rng.choice(instances)
         if large and about in ("values", "structures"):
             lanes = size(rng)

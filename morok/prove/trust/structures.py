@@ -73,6 +73,7 @@ class StructureMaker(Maker):
         self.statics: dict[str, Any] = {}
         self.widths: dict[str, int] = {}  # lanes by the name that the pattern has for them
         self.any = BY_NAME[rng.choice(ANY)]
+        self.sequence = 0  # how many loops, or statements, a name for several stands for; 0 for any
         self.in_any_order = folds_lanes(rule) or "reassoc" in rule.syntax.assuming
 
     def scalar(self, node: S.Syntax) -> DType:
@@ -194,7 +195,7 @@ class StructureMaker(Maker):
         found: list[UOp] = []
         for item in items:
             if isinstance(item, S.PSequence):
-                found += [self.op_range({}, axis, self.counter(item)) for _ in range(self.rng.randrange(2))]
+                found += [self.op_range({}, axis, self.counter(item)) for _ in range(self.sequence or self.rng.randrange(2))]
             else:
                 found.append(self.loop(item, axis))
         return found
@@ -289,12 +290,16 @@ class StructureMaker(Maker):
         if (ty := self.rule.types.get(id(value))) is not None and isinstance(ty.lanes, int):
             lanes = max(lanes, ty.lanes)
         if isinstance(value, S.PVar) and value.name not in self.nodes:
-            kept, self.lanes = self.lanes, lanes
+            kept, self.lanes = self.lanes, self.stored(value, lanes)
             made = self.bind(value, self.variable(place.dtype.scalar()))
             self.lanes = kept
         else:
             made = self.vector(value, lanes)
         return UOp.new(Op.Store, (place, made))
+
+    def stored(self, value: S.PVar, places: int) -> int:
+        """The number of lanes that are stored to so many places."""
+        return places
 
     def op_invalid(self, parts: dict[str, Any]) -> UOp:
         return UOp.invalid_at()
@@ -303,12 +308,24 @@ class StructureMaker(Maker):
         return UOp.new(Op.Noop, tuple([self.vector(p, 1) for p in parts.get("sources", ())]))
 
     def op_group(self, parts: dict[str, Any]) -> UOp:
-        return UOp.new(Op.Group, tuple([self.vector(p, 1) for p in parts["sources"]]))
+        found: list[UOp] = []
+        for p in parts["sources"]:
+            if isinstance(p, S.PSequence):
+                found += [self.effect() for _ in range(self.sequence or self.rng.randrange(1, 4))]
+            else:
+                found.append(self.vector(p, 1))
+        return UOp.new(Op.Group, tuple(found))
 
     def op_after(self, parts: dict[str, Any]) -> UOp:
         x, *rest = parts.values()
-        passed = self.bind(x, self.storage(self.any)) if isinstance(x, S.PVar) else self.make(x)
-        return UOp.new(Op.After, (passed, *[UOp.new(Op.Noop, ()) for deps in rest for _ in deps]))
+        passed = self.bind(x, self.storage(self.any)) if isinstance(x, S.PVar) and not self.is_number(x) else self.make(x)
+        waits = [self.make(d) if isinstance(d, (S.POp, S.PStruct)) else UOp.new(Op.Noop, ()) for deps in rest for d in deps]
+        return UOp.new(Op.After, (passed, *waits))
+
+    def is_number(self, p: S.Pattern) -> bool:
+        """Truth of a pattern saying of which dtype the numbers are that it matches."""
+        ty = self.rule.types.get(id(p))
+        return ty is not None and not ty.pointer and not ty.place and self.instance.element(ty) in BY_NAME
 
     def op_detach(self, parts: dict[str, Any]) -> UOp:
         return UOp.new(Op.Detach, (self.make(parts["src"]),))
@@ -348,11 +365,14 @@ class StructureMaker(Maker):
         for item in p if isinstance(p, list) else [p]:
             if isinstance(item, S.PSequence):
                 d, kept, self.lanes = self.scalar(item), self.lanes, lanes
-                found += [self.variable(d) for _ in range(self.items(lanes, most))]
+                found += self.several_of(d, self.items(lanes, most))
                 self.lanes = kept
             else:
                 found.append(self.vector(item, lanes))
         return [f if f.dtype.scalar() is found[0].dtype.scalar() else found[0] for f in found]
+
+    def several_of(self, d: DType, count: int) -> list[UOp]:
+        return [self.variable(d) for _ in range(count)]
 
     def items(self, lanes: int, most: int) -> int:
         """The number of items of a sequence, each of so many lanes."""

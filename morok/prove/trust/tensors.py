@@ -72,6 +72,18 @@ class TensorMaker(Maker):
             if math.prod(found) <= MOST and (0 not in found or self.rng.random() < 0.6):
                 return found
 
+    def order(self, rank: int) -> tuple[int, ...]:
+        """A permutation of so many axes."""
+        return tuple(self.rng.sample(range(rank), rank))
+
+    def reversed(self, rank: int) -> tuple[bool, ...]:
+        """Which of so many axes are reversed."""
+        return tuple(self.rng.random() < 0.5 for _ in range(rank))
+
+    def whole(self, rank: int) -> int:
+        """The number of axes that are cut nowhere, the first ones of so many."""
+        return 0
+
     # tensors of a given shape
 
     def tensor(self, p: Any, shape: Shape) -> UOp:
@@ -220,7 +232,7 @@ class TensorMaker(Maker):
         return [*found, total]
 
     def of_permute(self, parts: dict[str, Any], shape: Shape) -> UOp:
-        axes = self.field(parts["axes"], lambda: tuple(self.rng.sample(range(len(shape)), len(shape))))
+        axes = self.field(parts["axes"], lambda: self.order(len(shape)))
         if sorted(axes) != list(range(len(shape))):
             raise Misfit
         below = tuple(shape[axes.index(a)] for a in range(len(shape)))
@@ -233,9 +245,10 @@ class TensorMaker(Maker):
 
     def of_shrink(self, parts: dict[str, Any], shape: Shape) -> UOp:
         begins, ends = _edges(parts)
-        first = self.sizes(begins, [None] * len(shape))
+        whole = self.whole(len(shape))
+        first = self.sizes(begins, [0 if k < whole else None for k in range(len(shape))])
         last = self.sizes(ends, [number(b) + n for b, n in zip(first, shape, strict=True)])
-        below = tuple(number(e) + self.rng.choice((0, 0, 1, 2)) for e in last)
+        below = tuple(number(e) + (0 if k < whole else self.rng.choice((0, 0, 1, 2))) for k, e in enumerate(last))
         return UOp.new(Op.Shrink, (self.tensor(parts["src"], below), *first, *last))
 
     def of_pad(self, parts: dict[str, Any], shape: Shape) -> UOp:
@@ -254,7 +267,7 @@ class TensorMaker(Maker):
         return sizes, rest
 
     def of_flip(self, parts: dict[str, Any], shape: Shape) -> UOp:
-        flags = self.field(parts["axes"], lambda: tuple(self.rng.random() < 0.5 for _ in shape))
+        flags = self.field(parts["axes"], lambda: self.reversed(len(shape)))
         if len(flags) != len(shape):
             raise Misfit
         return UOp.new(Op.Flip, (self.tensor(parts["src"], shape),), tuple(map(bool, flags)))

@@ -1,0 +1,79 @@
+"""Lists as rules ask for them: in order, backwards or turned, and perhaps in another way behind the first few."""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from morok.dsl import syntax as S
+from morok.prove.forms import conjuncts
+
+_ARITHMETIC: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+}
+LARGEST: Final = 64  # of the numbers in a rule that lists are made with
+
+
+def numbers_in(rule: S.Rule) -> tuple[int, ...]:
+    """The numbers that a rule mentions, and those beside them: sizes at which something may change."""
+    named = {n.value for n in S.walk(rule) if isinstance(n, (S.ENumber, S.PLiteral)) and isinstance(n.value, int)}
+    return tuple(sorted({k + d for k in named for d in (-1, 0, 1, 2) if 1 < k + d <= LARGEST}))
+
+
+def places(rng: random.Random, count: int, below: int, turns: Sequence[int]) -> tuple[int, ...]:
+    """So many numbers, each below a number."""
+    turn = rng.choice((0, 0, *turns, *(-t for t in turns)))
+    forms = (lambda k: k, lambda k: k + turn, lambda k: count - 1 - k, lambda _: turn, lambda k: k * turn)
+    form = rng.choice(forms)
+    kept = rng.randrange(count + 1) if rng.random() < 0.5 else count
+    return tuple([(form(k) if k < kept else rng.randrange(below)) % below for k in range(count)])
+
+
+def order(rng: random.Random, count: int) -> tuple[int, ...]:
+    """All numbers below a number, the last ones in any order."""
+    kept = rng.choice((0, rng.randrange(count + 1)))
+    return (*range(kept), *rng.sample(range(kept, count), count - kept))
+
+
+def said(rule: S.Rule, name: str, count: int) -> tuple[int, ...] | None:
+    """The list of so many numbers that a guard describes: `all(name[k] == .. for k in 0..len(..))`; None where none does."""
+    lets = {c.names[0]: c.value for c in rule.clauses if isinstance(c, S.Let) and len(c.names) == 1}
+    for clause in rule.clauses:
+        for c in conjuncts(clause.condition) if isinstance(clause, S.If) else ():
+            match c:
+                case S.ECall(
+                    name="all",
+                    args=(
+                        S.EComprehension(
+                            body=S.ECompare(
+                                ops=("==",), operands=(S.EIndex(sequence=S.EName(name=of), index=S.EName(name=at)), e)
+                            ),
+                            names=(k,),
+                        ),
+                    ),
+                ) if of == name and at == k:
+                    try:
+                        return tuple([_number(e, {k: i}, lets, count) for i in range(count)])
+                    except (LookupError, ArithmeticError):
+                        return None
+    return None
+
+
+def _number(e: S.Expr, names: Mapping[str, int], lets: Mapping[str, S.Expr], count: int) -> int:
+    """The value of an expression where all lists have so many items; LookupError where that is not known."""
+    match e:
+        case S.ENumber(value=int(v)):
+            return v
+        case S.EName(name=name):
+            return names[name] if name in names else _number(lets[name], names, lets, count)
+        case S.EBinary(op=op, left=left, right=right):
+            return _ARITHMETIC[op](_number(left, names, lets, count), _number(right, names, lets, count))
+        case S.ECall(name="len" | "lanes"):
+            return count
+    raise LookupError("another expression")
