@@ -107,7 +107,8 @@ def kinds(law: Callable[..., Expr]) -> list[str]:
 
 
 LAWS = [
-    laws.small, laws.division, laws.quotient_of_sum, laws.quotient_below, laws.parts_below, laws.positive_product,
+    laws.small, laws.division, laws.quotient_of_sum, laws.quotient_below, laws.division_in_steps, laws.parts_below,
+    laws.positive_product,
     laws.positive_width,
     laws.block_in_range, laws.there_and_back, laws.back_and_there, laws.moved_wholly, laws.unmoved, laws.among_itself,
     laws.among_through, laws.apart_through, laws.sign_of_product, laws.single_width, laws.single_distinct,
@@ -117,7 +118,7 @@ NO_LAWS = {"width", "block", "moved", "integer", "within", "product_with"}
 OF_THEIR_OWN = {  # with models of their own, below
     "inside_its_part", "part_of_lane", "place_told", "part_begins", "next_begins", "ends_of_all", "behind_alike",
     "number_of_items", "items_at_most", "folded_in_any_order", "turned",
-    "sum_of_differences",
+    "sum_of_differences", "moved_in_turn", "in_another_order",
     "elements_in_parts", "place_in_parts", "one_shape",
 }  # fmt: skip
 
@@ -149,6 +150,58 @@ def test_a_law_of_lists_of_lists_holds(law: Callable[..., Expr]) -> None:
     instance = law((a, b), whole, e) if law is laws.joined_block else law((a, b), whole)
     for x, y, at in itertools.product(LISTS, LISTS, ITERATIONS):
         assert valued(instance, {a: x, b: y, whole: x + y, e: at}), (x, y, at)
+
+
+def test_axes_that_are_moved_at_once_are_moved_in_turn() -> None:
+    """Where no axis is in two lists: of axes that are, the one list would move back what the other has moved."""
+    smt.forget()
+    a, b, whole = (smt.Const(Symbol("fixed", n), laws.AXES) for n in ("a", "b", "whole"))
+    e = smt.Const(Symbol("fixed", "e"), laws.ITERATION)
+    k, i, j = (integer(smt.Int(Symbol("fixed", n))) for n in "kij")
+    instance = laws.moved_in_turn((a, b), whole, k, (i, j), e)
+    met = differ = 0
+    for x, y, at in itertools.product(LISTS, LISTS, ITERATIONS):
+        for first, second in itertools.product(range(width(x)), range(width(y))):
+            block_of_both = first * width(y) + second
+            given = {a: x, b: y, whole: x + y, e: at, k.term: block_of_both, i.term: first, j.term: second}
+            assert valued(instance, given), given
+            met += MEANINGS[laws.DISTINCT](x + y)
+            differ += moved(x + y, block_of_both, at) != moved(y, second, moved(x, first, at))
+    assert met > 100
+    assert differ > 100
+
+
+def test_folds_take_their_items_in_any_order() -> None:
+    """Where the law's exceptions are none at any of its places, what is folded is the same: tried at all maps of few items."""
+    smt.forget()
+    n, wide, its, early, one, late, two, unlike = (integer(smt.Int(Symbol("fixed", str(k)))) for k in range(8))
+    there = (smt.Const(Symbol("fixed", "a"), laws.VALUE), smt.Const(Symbol("fixed", "b"), laws.VALUE))
+    same = smt.Bool(Symbol("fixed", "same"))
+    instance = laws.in_another_order(n, (wide, its), ((early, one), (late, two)), unlike, there, same)
+    together = 0
+    for length in range(4):
+        for to in itertools.product(range(-1, length + 1), repeat=length):
+            for items in itertools.product(range(2), repeat=length):
+                others = [items[p] if 0 <= p < length else 7 for p in to]
+                others_wrong = [7, *others[1:]] if length else others
+                for folded in (others, others_wrong):
+                    alike = sorted(folded) == sorted(items)
+                    excused = any(
+                        valued(
+                            instance,
+                            {
+                                n.term: length,
+                                wide.term: i, its.term: to[i],
+                                early.term: j, one.term: to[j], late.term: k, two.term: to[k],
+                                unlike.term: i, there[0]: items[to[i]] if 0 <= to[i] < length else 7, there[1]: folded[i],
+                                same: False,
+                            },
+                        )
+                        for i, j, k in itertools.product(range(length), repeat=3)
+                    )  # fmt: skip
+                    assert alike or excused
+                    together += alike and not excused
+    assert together > 10
 
 
 def test_a_table_goes_by_rows_through_what_it_has_by_columns() -> None:

@@ -133,6 +133,8 @@ def _list(r: Reading, e: S.EList) -> Any:
 
 def comprehension(r: Reading, e: S.EComprehension) -> Any:
     """A value for every item of a sequence."""
+    if (loops_again := _loops_in_another_order(r, e)) is not None:
+        return loops_again
     over = value(r, e.sequence)
     if isinstance(over, Loops) and axis_conditions.without_axes(e):
         return replace(over, open=True)
@@ -163,6 +165,33 @@ def comprehension(r: Reading, e: S.EComprehension) -> Any:
     if not r.guarding and not r.probing:
         at(r.setting.probe("anywhere"))  # what it says at any place must be well-formed
     return Items(sequence.length, _quietly(r, at))
+
+
+def _loops_in_another_order(r: Reading, e: S.EComprehension) -> Loops | None:
+    """`[rs[f(k)] for k in 0..len(rs)]`: all loops of a name, each of them once, in which order means nothing."""
+    match e:
+        case S.EComprehension(
+            body=S.EIndex(sequence=S.EName(name=rs), index=at),
+            names=(k,),
+            sequence=S.ERange(start=S.ENumber(value=0), stop=S.ECall(name="len", args=(S.EName(name=same),)), inclusive=False),
+            condition=None,
+        ) if rs == same and isinstance(found := r.names.get(rs), Loops) and not found.open and not r.guarding:
+
+            def place(named: Integer) -> Integer:
+                before, r.names = r.names, {**r.names, k: named}
+                try:
+                    return number(value(r, at))
+                finally:
+                    r.names = before
+
+            s = r.setting
+            one, other = s.probe("loop"), s.probe("loop")
+            s.guard += [within(one, 0, found.length), within(other, 0, found.length)]
+            r.claim(within(place(one), 0, found.length))
+            r.claim(smt.Implies(place(one).term == place(other).term, one.term == other.term))
+            del s.guard[-2:]
+            return found
+    return None
 
 
 def _first(r: Reading, e: S.EComprehension) -> Any:

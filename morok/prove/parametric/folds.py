@@ -2,9 +2,9 @@
 
 The order in which a Reduce folds is open (docs/ops.md). So what a Reduce is rewritten to may fold the same lanes in any order and
 grouping; a target is such an order where that follows from the laws of commutative semigroups. These hold of the ops of integers
-that wrap, which have a value wherever their operands have one, and so are laws of what is folded; and of no float op. At other
-dtypes they are used only for rules whose pattern is one Reduce of lanes that no op computes: then whatever the laws show is an
-order of it.
+that wrap, and of the greatest and the least of floats, which have a value wherever their operands have one, and so are laws of
+what is folded; and of no float op that rounds. Elsewhere they are used for rules alone whose pattern is one Reduce of lanes that
+no op computes: then whatever the laws show is an order of it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
+from morok.ir.dtype import BY_NAME
 from morok.prove import smt
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
-from morok.prove.parametric.functions import exact, function
+from morok.prove.parametric.functions import function, wraps, zero_of
 from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.values import Fold, Lane, Loops, Vector
 from morok.prove.rule_syntax import ops_at
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 OF_TRUTHS: Final = {"Max": "Or", "Min": "And", "Add": "Or", "Mul": "And"}  # folds of bools, by the op of their lanes
+_NUMBERS: Final = frozenset(name for name, d in BY_NAME.items() if d.is_int or d.is_float)
 REGROUPING: Final = frozenset({"Add", "Mul", "Max", "Min"})
 
 
@@ -181,6 +183,10 @@ def combining(r: Reading, folding: str, dtype: str) -> Applicable:
     else:
         f = smt.Function(Symbol("op", "combine by", folding, dtype), laws.VALUE, laws.VALUE, laws.VALUE)
     r.setting.commutative.add(f)
+    if folding in ("Max", "Min"):
+        r.setting.idempotent.add(f)
+    elif folding == "Add" and wraps(r, dtype):
+        r.setting.neutral[f] = zero_of(dtype)
     return f
 
 
@@ -192,10 +198,11 @@ def _of_values(folding: str, dtype: str) -> str:
 def regroups(r: Reading, op: str, dtype: str) -> bool:
     """Truth of the order of a fold meaning nothing, or being left open by all that a rule's pattern is.
 
-    A fold of truths has no value where one of them has none, while And and Or may have one: it is no combination of these.
+    The greatest and the least of numbers are so in any order. A fold of truths has no value where one of them has none, while And
+    and Or may have one: it is no combination of these.
     """
-    integers = exact(r, dtype) and "bool" not in r.rule.domains.get(dtype, (dtype,))
-    return (op in REGROUPING and integers) or may_regroup(r)
+    compared = op in ("Max", "Min") and _NUMBERS.issuperset(r.rule.domains.get(dtype, (dtype,)))
+    return (op in REGROUPING and (wraps(r, dtype) or compared)) or may_regroup(r)
 
 
 def may_regroup(r: Reading) -> bool:

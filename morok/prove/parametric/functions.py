@@ -45,12 +45,22 @@ def exact(r: Reading, dtype: str) -> bool:
     return all(d == "bool" or (d[0] in "iu" and d[1:].isdigit()) for d in r.rule.domains.get(dtype, (dtype,)))
 
 
+def wraps(r: Reading, dtype: str) -> bool:
+    """Truth of a dtype having only integers that wrap."""
+    return exact(r, dtype) and "bool" not in r.rule.domains.get(dtype, (dtype,))
+
+
+def zero_of(dtype: str) -> Expr:
+    """The number 0 of a dtype."""
+    return smt.Const(Symbol("fixed", "zero", dtype), VALUE)
+
+
 def ring(r: Reading, dtype: str) -> tuple[Applicable, Expr] | None:
     """The product of a dtype, which distributes over its sum, and the zero of both; None where there is no such."""
-    if not exact(r, dtype) or "bool" in r.rule.domains.get(dtype, (dtype,)):
+    if not wraps(r, dtype):
         return None
     plus, times = (function(r, op, [dtype, dtype]) for op in ("Add", "Mul"))
-    nothing = smt.Const(Symbol("fixed", "zero", dtype), VALUE)
+    nothing = zero_of(dtype)
     r.setting.rings[times] = r.setting.sums[plus] = nothing
     return times, nothing
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric import fold_laws, kept_axes, laws
+from morok.prove.parametric import fold_laws, fold_orders, kept_axes, laws
 from morok.prove.parametric.integers import TIMES, Integer, integer, within
-from morok.prove.parametric.numbers import has_value, truth
+from morok.prove.parametric.numbers import decided, has_value
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting
 from morok.prove.semantics.term import Unsupported
@@ -36,6 +36,8 @@ def close(s: Setting) -> None:
     for round_ in range(ROUNDS):
         before = len(s.laws)
         _about_tables(s)
+        if round_ < COMPARING:
+            fold_orders.about(s)
         if round_ < COMPARING:
             fold_laws.about(s, said)
             _about_tuples(s)
@@ -93,8 +95,8 @@ def _about(s: Setting, t: Expr) -> None:
     if t.data in s.selections:
         condition, yes, no = t.args
         s.instance(
-            "A selection is one of its two, as its condition says.",
-            smt.Implies(has_value(s, condition), t == smt.If(truth(s, condition), yes, no)),
+            "A selection is one of its two, as its condition says; it has no value where that has none.",
+            t == smt.If(has_value(s, condition), smt.If(decided(s, condition), yes, no), laws.NONE),
         )
     if t.data is laws.SIZE and t.args[0] not in s.pieces:
         rank, size = s.sequences[t.args[0]]
@@ -429,11 +431,22 @@ def _about_axes(s: Setting, terms: list[Expr]) -> None:
             b, k, e = t.args
             number = s.polynomial(k)
             s.law(laws.there_and_back, b, number, e)
+            _about_turns(s, b, number, e)
             s.digits(number, _polynomial_width(s, b), DEEPEST)
     for b in lists:
         for e in s.iterations:
             s.law(laws.back_and_there, b, e, where=_is_list(s, b))
     _about_sets(s, terms)
+
+
+def _about_turns(s: Setting, a: Expr, k: Integer, e: Expr) -> None:
+    """The lists of a list of lists, moved one after the other."""
+    parts, digits, rest = s.joined.get(a, (a,)), [], k
+    if len(parts) > 1:
+        for p in reversed(parts[1:]):
+            rest, digit = s.divided(rest, laws.width(p))
+            digits.append(digit)
+        s.law(laws.moved_in_turn, parts, a, k, (rest, *reversed(digits)), e)
 
 
 def _is_list(s: Setting, a: Expr) -> Expr:

@@ -43,6 +43,8 @@ SIZE: Final = smt.Function(Symbol("function", "elements"), VALUE, INT)  # how ma
 ONLY: Final = smt.Function(Symbol("op", "sequence of one"), VALUE, VALUE)  # a sequence of one item, as a value
 INVALID: Final = smt.Const(Symbol("op", "Invalid"), VALUE)
 NOWHERE: Final = smt.Const(Symbol("fixed", "nowhere"), VALUE)  # the place at Invalid
+NONE: Final = smt.Const(Symbol("fixed", "no value"), VALUE)  # what a lane holds that has no value
+UNSAID: Final = smt.Const(Symbol("fixed", "unsaid"), VALUE)  # the place behind a gate without a value
 BEHIND: Final = smt.Function(Symbol("function", "elements behind"), VALUE, INT, VALUE)  # a place that so many come before
 OFFSET: Final = smt.Function(Symbol("function", "offset"), VALUE, INT)  # the index that a place was made of
 
@@ -86,6 +88,18 @@ def quotient_below(t: Integer, m: Integer, n: Integer) -> Expr:
     """0 <= t < m * n, n > 0: 0 <= t // n < m."""
     premise = smt.And(within(t, 0, m * n), n.term > 0)
     return smt.Implies(premise, within(integer(QUOTIENT(t.term, n.term)), 0, m))
+
+
+def division_in_steps(t: Integer, m: Integer, n: Integer) -> Expr:
+    """m > 0, n > 0: (t // n) // m = t // (m * n), (t // n) % m = t % (m * n) // n, and t % n = t % (m * n) % n."""
+    q, r, whole = QUOTIENT(t.term, n.term), REMAINDER(t.term, n.term), (m * n).term
+    rest = REMAINDER(t.term, whole)
+    same = smt.And(
+        QUOTIENT(q, m.term) == QUOTIENT(t.term, whole),
+        REMAINDER(q, m.term) == QUOTIENT(rest, n.term),
+        r == REMAINDER(rest, n.term),
+    )
+    return smt.Implies(smt.And(m.term > 0, n.term > 0), same)
 
 
 def parts_below(q: Integer, m: Integer, r: Integer, n: Integer) -> Expr:
@@ -177,6 +191,26 @@ def turned(rows: Integer, columns: Integer, place: Integer, one: Expr, other: Ex
     """A table is folded row by row, and so column by column; or at one place there is one item for another."""
     inside = within(place, 0, rows * columns)
     return smt.Implies(smt.And(rows.term > 0, columns.term > 0), smt.Or(smt.And(inside, smt.Not(one == other)), same))
+
+
+def in_another_order(
+    length: Integer,
+    wide: tuple[Integer, Integer],
+    twice: tuple[tuple[Integer, Integer], tuple[Integer, Integer]],
+    unlike: Integer,
+    there: tuple[Expr, Expr],
+    same: Expr,
+) -> Expr:
+    """Folds of as many items are one, where those of one are those of the other at other places, each of which is taken once.
+
+    wide, twice  a place and where it is in the other, outside of it; two places that are at one
+    unlike, there  a place at which the items are not one, and these
+    """
+    outside = smt.And(within(wide[0], 0, length), smt.Not(within(wide[1], 0, length)))
+    (early, its), (late, others) = twice
+    at_one = smt.And(within(early, 0, late), within(late, 0, length), its.term == others.term)
+    differ = smt.And(within(unlike, 0, length), smt.Not(there[0] == there[1]))
+    return smt.Or(outside, at_one, differ, same)
 
 
 # row-major order
@@ -272,6 +306,15 @@ def there_and_back(a: Expr, k: Integer, e: Expr) -> Expr:
 def back_and_there(a: Expr, e: Expr) -> Expr:
     """An iteration that is moved to its own block is where it was."""
     return smt.Implies(DISTINCT(a), moved(a, block(a, e), e) == e)
+
+
+def moved_in_turn(parts: tuple[Expr, ...], a: Expr, k: Integer, digits: tuple[Integer, ...], e: Expr) -> Expr:
+    """A list of different axes is moved where each of its lists is, to the digits of the block, the last one fastest."""
+    number, there, fitting = integer(0), e, []
+    for p, digit in zip(parts, digits, strict=True):
+        number, there = number * width(p) + digit, moved(p, digit, there)
+        fitting.append(within(digit, 0, width(p)))
+    return smt.Implies(smt.And(DISTINCT(a), k.term == number.term, *fitting), moved(a, k, e) == there)
 
 
 def moved_wholly(a: Expr, b: Expr, k: Integer, e: Expr, f: Expr) -> Expr:

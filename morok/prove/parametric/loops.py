@@ -27,8 +27,20 @@ def closed(r: Reading, part: Any) -> list[Loops]:
         return []
     items = list(part.items) if isinstance(part, (S.PList, S.EList)) else part
     if isinstance(items, list):
-        return [_loop(r, item, isinstance(item, S.PSequence)) for item in items]
+        found: list[Loops] = []
+        for item in items:
+            found += _waited_for(r, item) if _is_group(item) and r.built_in else [_loop(r, item, isinstance(item, S.PSequence))]
+        return found
     return [_loop(r, items, several=True)]
+
+
+def _is_group(item: Any) -> bool:
+    return "Group" in (getattr(item, "op", ""), getattr(item, "name", ""), *getattr(item, "ops", ()))
+
+
+def _waited_for(r: Reading, group: Any) -> list[Loops]:
+    """Whoever waits for a group waits for all its statements."""
+    return closed(r, r.parts("Group", group)["sources"])
 
 
 def _loop(r: Reading, item: Any, several: bool) -> Loops:

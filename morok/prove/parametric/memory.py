@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, numbers, registers, shared
+from morok.prove.parametric import laws, registers, shared
 from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
+from morok.prove.parametric.sequences import behind
 from morok.prove.parametric.setting import Setting, occurs
-from morok.prove.parametric.statements import listed, statement, within_loops
+from morok.prove.parametric.statements import behind_gates, listed, statement, within_loops
 from morok.prove.parametric.values import Branch, Items, Register, Shared, Statement, Vector, items, splat, vector, zero
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
@@ -43,10 +44,12 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if isinstance(found, Shared):
         return shared.cell(r, found, parts)
     buffer, gate = vector(found), r.optional(parts.get("gate"))
-    if gate is None or not r.gates_decide:
+    if gate is None or not r.built_in:
         return _indexed(r, parts, buffer, gate)
     place = _indexed(r, parts, buffer, None)
-    return lanewise(r, lambda g, p: smt.If(numbers.truth(r.setting, g), p, laws.NOWHERE), [gate, place], {0, 1})
+    if place.uniform and r.part == "pattern":
+        return place  # nowhere; of a gate without a value, which has none either, anything may be made
+    return lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, place], {0, 1})
 
 
 def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> Vector:
@@ -116,7 +119,7 @@ def _lanes_of_all(r: Reading, indices: Items) -> Integer:
 
 def step(s: Setting, place: Expr, k: Integer) -> Expr:
     """The place that so many elements come before."""
-    if k.known == 0 or place is laws.NOWHERE:
+    if k.known == 0 or place is laws.NOWHERE or place is laws.UNSAID:
         return place
     if place.head == "apply" and place.data in s.places:
         buffer, i, *gate = place.args
@@ -153,8 +156,19 @@ def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
         r.exists(smt.Or(place.count.term == 1, place.count.term == count.term))
     operands = [] if alt is None else [alt]
     f = smt.Function(Symbol("op", "Load"), *([VALUE] * (1 + len(operands))), VALUE)
+    nothing = zero(r.element(at)).at(r.setting.zero, integer(0)) if alt is None else None
+
+    def loaded(at: Expr, *otherwise: Expr) -> Expr:
+        if at is laws.NOWHERE:
+            return otherwise[0] if nothing is None else nothing
+        if at.head == "ite":
+            condition, yes, no = at.args
+            return smt.If(condition, loaded(yes, *otherwise), loaded(no, *otherwise))
+        found: Expr = f(at, *otherwise)
+        return found
+
     places = Vector(count, lambda e, lane: _place(r, place, count, e, lane))
-    return lanewise(r, f, [places, *operands], set())
+    return lanewise(r, loaded, [places, *operands], set())
 
 
 def _loaded(r: Reading, parts: Parts, at: Any) -> Integer | None:
@@ -217,20 +231,40 @@ def _without_wait(r: Reading, part: Any) -> tuple[Any, Statement | None]:
 def group(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
     """Statements without an order, but where one waits for the one before it."""
     sources = parts["sources"]
-    if isinstance(sources, list) and len(sources) == 1 and isinstance(sources[0], S.EComprehension):
-        return _group_of_any_length(r, items(r.value(sources[0])))
-    if not isinstance(sources, list) or any(
-        not isinstance(s, (S.Pattern, S.Expr)) or isinstance(s, S.PSequence) for s in sources
-    ):
-        raise Unsupported("a group of any number of statements")
-    given = [r.one_of_any_kind(s) for s in sources]
+    given = [_source(r, s) for s in (sources if isinstance(sources, list) else [sources])]
     if r.part != "pattern" and any(isinstance(s, Branch) for s in given):
         return listed(r, given)
     found = [statement(s) for s in given]
+    if not found:
+        raise Unsupported("a group of no statements")
     made = found[0]
     for s in found[1:]:
         made = _both(made, s)
     return made
+
+
+def _source(r: Reading, part: Any) -> Any:
+    """A statement of a group, or those of a sequence as one."""
+    match part:
+        case S.PVar(name=name) | S.PSequence(name=name) if isinstance(part, S.PSequence) or isinstance(r.names.get(name), Items):
+            return _side_by_side(r, _statements(r, name))
+        case S.ESpread(sequence=several) | (S.EComprehension() as several):
+            found = r.value(several)
+            return _side_by_side(r, behind(r.setting, found) if isinstance(found, list) else items(found))
+    return r.one_of_any_kind(part)
+
+
+def _statements(r: Reading, name: str) -> Items:
+    """A name for any number of statements of which nothing is known."""
+    if name not in r.names:
+        f = smt.Function(r.symbol(name), INT, laws.ITERATION, VALUE)
+        length = r.setting.count(r.setting.unknown(f"{name} length"))
+        r.setting.premise(length.term >= 0)
+        made = Items(length, lambda k: Statement(integer(1), lambda e, lane: (f(k.term, e),)))
+        if name.startswith("_"):
+            return made
+        r.names[name] = made
+    return items(r.names[name])
 
 
 def _both(first: Statement, second: Statement) -> Statement:
@@ -248,10 +282,15 @@ def _both(first: Statement, second: Statement) -> Statement:
     return Statement(first.count + second.count, effect, ordered=in_order, grouped=True)
 
 
-def _group_of_any_length(r: Reading, sequence: Items) -> Statement:
+def _side_by_side(r: Reading, sequence: Items) -> Statement:
+    """The statements of a sequence, as a group."""
     one = statement(sequence.at(r.setting.probe("anywhere")))
     if one.loops or one.behind is not None:
         raise Unsupported("loops side by side")
+    if one.count.known == 1:
+        return Statement(
+            r.setting.count(sequence.length), lambda e, k: statement(sequence.at(k)).effect(e, integer(0)), grouped=True
+        )
     count, part, start = r.setting.parts_of(sequence.length, lambda k: statement(sequence.at(k)).count, False)
 
     def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:

@@ -1,8 +1,9 @@
 """Values as numbers and truths: what the ops of indices, and of truths, make of them.
 
 An op has a value where its operands have one (a quotient where the divisor is not 0; of a choice only the branch that is taken
-need have one), and is Invalid where one of them is. Of anything else there is an unknown: the number or truth that it is, if it
-has a value. A number means something only where the value is valid: those who ask for it see to that.
+need have one, of And and Or only an operand that decides), and is Invalid where one of them is. Of anything else there is an
+unknown: the number or truth that it is, if it has a value. A number means something only where the value is valid: those who ask
+for it see to that.
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ _TRUTHS: Final[dict[Applicable, Callable[..., Expr]]] = {
     op("Or", "bool", "bool"): lambda a, b: smt.Or(a, b),
     op("Not", "bool"): smt.Not,
 }
+_OR: Final = op("Or", "bool", "bool")
+_DECIDING: Final = (op("And", "bool", "bool"), _OR)  # one of their operands may decide, whether the other has a value or not
 _WHERE: Final = op("Where", "bool", "index", "index")
 _NEG: Final = op("Neg", "index")
 
@@ -117,6 +120,14 @@ def truth(s: Setting, t: Expr) -> Expr:
     return TRUTH_OF(t)
 
 
+def decided(s: Setting, t: Expr) -> Expr:
+    """The truth that a value is, as far as it is read: of a comparison with what may be Invalid an unknown."""
+    try:
+        return truth(s, t)
+    except Unsupported:
+        return TRUTH_OF(t)
+
+
 def _is_false(t: Expr) -> bool:
     return t.head == "const" and t.data == Symbol("fixed", "zero", "bool")
 
@@ -134,6 +145,10 @@ def has_value(s: Setting, t: Expr) -> Expr:
         if t.data is _WHERE:
             condition, yes, no = t.args
             return smt.And(has_value(s, condition), smt.If(truth(s, condition), has_value(s, yes), has_value(s, no)))
+        if t.data in _DECIDING:
+            a, b = t.args
+            decides = [smt.And(has_value(s, x), truth(s, x) if t.data is _OR else smt.Not(truth(s, x))) for x in (a, b)]
+            return smt.Or(smt.And(has_value(s, a), has_value(s, b)), *decides)
         if t.data is _NEG or t.data in _NUMBERS or t.data in _COMPARED or t.data in _TRUTHS:
             every = [has_value(s, x) for x in t.args]
             if t.data in _DIVISIONS:

@@ -62,6 +62,8 @@ def made(r: Reading, op: str, parts: Parts, at: Any) -> Vector | Statement | Reg
     operands = [r.one(parts[o.name]) for o in info.operands]
     dtypes = [r.element(parts[o.name]) for o in info.operands]
     f = function(r, op, dtypes, r.element(at) if "dtype" in parts else None)
+    if op == "Where" and r.built_in:
+        r.setting.selections.add(f)
     scalars = {k for k, o in enumerate(info.operands) if o.holds == "condition"}
     node = lanewise(r, f, operands, scalars)
     return tensors.with_elements(r, op, dtypes[0], node, f, operands) if r.tensors else node
@@ -122,7 +124,8 @@ def _places(r: Reading, part: Any, x: Vector) -> Items:
         return made if part.ignored else r.bind(part.name, made)
     if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
         return sequences.listed([_named_place(r, i, x) for i in part.items])
-    return items(r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part)))
+    found = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
+    return sequences.behind(r.setting, found) if isinstance(found, list) else items(found)
 
 
 def _named_place(r: Reading, item: Any, x: Vector) -> Integer:

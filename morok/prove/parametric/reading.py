@@ -22,9 +22,8 @@ from morok.prove.parametric import (
     statements,
     tensor_rules,
     tensors,
-    threads,
 )
-from morok.prove.parametric.functions import ring
+from morok.prove.parametric.functions import ring, wraps, zero_of
 from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.lanes import Lanes
 from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
@@ -75,7 +74,6 @@ class Reading:
     one_lane   truth of every node having one lane, as elements of tensors have
     met_tensors  truth of the pattern having something that only tensors have
     about_axes  truth of the rule having something to do with axes, and `asks` of it asking nodes for these
-    gates_decide  truth of gates being the conditions under which something is stored, as those of branches are
     numbers    truth of the operands that are read being sizes of tensors, or indices, and not tensors
     probing    greater than 0 where something is read again, of which all claims are made
     """
@@ -97,7 +95,6 @@ class Reading:
         self.built_in = built_in(rule.dialect)
         self.lanes = Lanes(rule, self.setting, conditions, self.one_lane)
         self.about_axes = asks_for_axes(rule.syntax) or not {"Unroll", "Contract"}.isdisjoint(ops_of(rule))
-        self.gates_decide = self.built_in and ("If" in ops_of(rule) or threads.asked(rule.externs.values()))
         self.asks = axis_conditions.asked_of_nodes(rule.syntax)
         self.part: Literal["pattern", "clauses", "target"] = "pattern"
         self.fixed = {t.element for t in rule.types.values() if t.fixed}
@@ -273,6 +270,8 @@ class Reading:
     def literal(self, text: str, dtype: str) -> Expr:
         if dtype == "index":
             return laws.NUMBER(smt.IntVal(int(text, 0)))
+        if wraps(self, dtype) and int(text, 0) == 0:
+            return zero_of(dtype)
         return smt.Const(Symbol("fixed", "literal", text, dtype), VALUE)
 
     def constant(self, p: S.PConst) -> Vector:

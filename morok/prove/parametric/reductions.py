@@ -16,7 +16,7 @@ from morok.prove.kinds import Parts
 from morok.prove.parametric import folds, kept_axes, laws
 from morok.prove.parametric.functions import exact, ring
 from morok.prove.parametric.integers import INT, Integer, integer, within
-from morok.prove.parametric.sequences import chosen, listed
+from morok.prove.parametric.sequences import behind, chosen, listed
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.tensors import NOWHERE, each
 from morok.prove.parametric.values import Folded, Folding, Indices, Items, Remaining, Tensor, items
@@ -83,18 +83,8 @@ def _axes(r: Reading, part: Any) -> tuple[Items, list[Items]]:
         return made, [made]
     value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
     parts = [items(v) for v in value] if isinstance(value, list) else [items(value)]
-    starts, total = [], integer(0)
-    for p in parts:
-        starts.append(total)
-        total = total + p.length
-
-    def at(k: Integer) -> Integer:
-        found = _at(parts[-1], k - starts[-1])
-        for p, start in list(zip(parts, starts, strict=True))[-2::-1]:
-            found = chosen(k.term < (start + p.length).term, _at(p, k - start), found)
-        return found
-
-    return Items(total, at if len(parts) > 1 else parts[0].at), parts
+    together = behind(r.setting, parts)
+    return Items(together.length, lambda k: _at(together, k)), parts
 
 
 def _written(r: Reading, item: Any) -> Integer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from morok.prove import smt
@@ -60,6 +61,32 @@ def segments(found: Any) -> list[Items | Vector]:
     if isinstance(found, (Items, Vector)):
         return [found]
     raise Unsupported("operands of no known kind")
+
+
+def behind(s: Setting, found: Sequence[Any]) -> Items:
+    """Sequences, and single values, behind one another."""
+    parts = [p if isinstance(p, Items) else listed([p]) for p in found]
+    if not parts:
+        return listed([])
+    starts, total = [], integer(0)
+    for p in parts:
+        starts.append(total)
+        total = total + p.length
+
+    def at(k: Integer) -> Any:
+        for p, start in zip(parts, starts, strict=True):
+            end = start + p.length
+            if s.surely_below(k, end):
+                return p.at(k - start)
+            if not s.surely_from(k, end):
+                break
+        one = parts[-1].at(k - starts[-1])
+        for p, start in list(zip(parts, starts, strict=True))[-2::-1]:
+            if p.length.known != 0:
+                one = chosen(k.term < (start + p.length).term, p.at(k - start), one)
+        return one
+
+    return Items(total, at)
 
 
 def width(setting: Setting, of: AxisList) -> Integer:

@@ -106,6 +106,8 @@ class Setting:
     threads     the axes that are ranges which the hardware runs
     tables      the folds of folds, with how many there are, and of how many items; `turned`: of which it has been said that they
                 may go through these in another order
+    reordered   the folds of which it has been said that they may be one, in another order
+    idempotent  the functions that make of a value and itself that value; `neutral`: what others add nothing with
     widest      the lanes of places at several indices, by the number and the lanes of these
     over_axes   the folds over iterations of axes, by iteration and lane, as functions of the list of these
     folded      the folds over axes
@@ -169,6 +171,9 @@ class Setting:
         self.over_axes: dict[Expr, dict[tuple[Expr, Expr], Callable[[Expr], Expr]]] = {}
         self.tables: dict[Expr, tuple[Integer, Integer]] = {}
         self.turned: set[tuple[Expr, Expr]] = set()
+        self.reordered: set[tuple[Expr, Expr]] = set()
+        self.idempotent: set[Applicable] = set()
+        self.neutral: dict[Applicable, Expr] = {}
         self.widest: dict[tuple[Expr, Expr], Integer] = {}
         self.threads: list[Expr] = []
         self.numbers = {0, 1}
@@ -315,7 +320,18 @@ class Setting:
         self.law(laws.small, r, n)
         self.law(laws.division, r, n)
         self._of_a_remainder(r, n)
+        self._of_a_quotient(r, n)
         return q + integer(laws.QUOTIENT(r.term, n.term)), integer(laws.REMAINDER(r.term, n.term))
+
+    def _of_a_quotient(self, q: Integer, m: Integer) -> None:
+        """The division of a quotient by another number: one by their product; or of a number by such a quotient."""
+        atom = q.product
+        if atom is not None and len(atom) == 1 and atom[0].head == "apply" and atom[0].data is laws.QUOTIENT:
+            t, n = (self.polynomial(a) for a in atom[0].args)
+            self.law(laws.division_in_steps, t, m, n)
+        by = m.product
+        if by is not None and len(by) == 1 and by[0].head == "apply" and by[0].data is laws.QUOTIENT:
+            self.law(laws.quotient_below, q, self.polynomial(by[0].args[1]), m)
 
     def _of_a_remainder(self, r: Integer, n: Integer) -> None:
         """The division of a remainder that may be the number itself: as that number is divided, of which the parts are known."""
@@ -540,7 +556,7 @@ class Setting:
         self.claims = [claim]
         self.premises = [c for c in self.premises if others.isdisjoint(subterms([c]))]
         self.laws = {c: said for c, said in self.laws.items() if others.isdisjoint(subterms([c]))}
-        self.schemas = [s for s in self.schemas if s.at_items is None or s.only_if in mine]
+        self.schemas = [s for s in self.schemas if s.at_items is None or s.only_if is smt.TRUE or s.only_if in mine]
         self.lanes = [lane for lane in self.lanes if lane.term in mine]
 
     def compared(self, a: Integer, b: Integer) -> None:

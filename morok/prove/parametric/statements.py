@@ -15,6 +15,7 @@ from morok.prove.parametric.setting import AtItems, Setting
 from morok.prove.parametric.values import Branch, Loops, Statement, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
+from morok.prove.smt.graph import subterms
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -85,10 +86,15 @@ def _where(r: Reading, s: Statement, conditions: Sequence[Vector]) -> Statement:
 
     def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:
         place, value = s.effect(e, lane)
-        holds = smt.And(*(numbers.truth(r.setting, c.at(e, integer(0))) for c in conditions))
-        return smt.If(holds, place, laws.NOWHERE), value
+        return behind_gates(r.setting, [c.at(e, integer(0)) for c in conditions], place), value
 
     return replace(s, effect=effect)
+
+
+def behind_gates(s: Setting, gates: Sequence[Expr], place: Expr) -> Expr:
+    """A place where all its gates are true, and nowhere where one is false; of gates without a value it is not said where."""
+    holds = smt.And(*(numbers.decided(s, g) for g in gates))
+    return smt.If(smt.And(*(numbers.has_value(s, g) for g in gates)), smt.If(holds, place, laws.NOWHERE), laws.UNSAID)
 
 
 def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
@@ -113,6 +119,8 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
         threads.same(setting, here, pattern, target)
         return
     there = setting.iteration(smt.Const(Symbol("fixed", "there"), laws.ITERATION))
+    for e in (here, there):
+        _said(setting, pattern, e)
     if target.grouped and pattern.ordered and not pattern.loops and not target.loops:
         same_memory(setting, here, pattern, target)
         return
@@ -126,6 +134,7 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
         lane = setting.probe("lane")
         setting.guard.append(setting.below(lane, one.count))
         wanted = one.effect(e, lane)
+        setting.guard.append(_somewhere(wanted))
         found = []
         for at, k in _candidates(setting, lists, e, lane, pattern.count, back):
             if other.count.known == 0:
@@ -137,8 +146,21 @@ def same(setting: Setting, here: Expr, pattern: Statement, target: Statement) ->
             inside = setting.below(k, other.count)
             found.append(smt.And(inside, *places, *(a == b for a, b in zip(wanted, given, strict=True))))
         setting.claim(smt.Or(*found))
-        setting.guard.pop()
+        del setting.guard[-2:]
     setting.guard.pop()
+
+
+def _said(setting: Setting, s: Statement, e: Expr) -> None:
+    """The premise that the gates of a statement have values: where one has none, neither has the statement."""
+    with setting.anywhere() as lane:
+        gated = s.count.known != 0 and laws.UNSAID in set(subterms(s.effect(e, lane)[:1]))
+    if gated:
+        setting.for_all(s.count, lambda k: smt.Not(s.effect(e, k)[0] == laws.UNSAID), smt.TRUE, at_items=_items(s))
+
+
+def _somewhere(effect: tuple[Expr, ...]) -> Expr:
+    """The condition that an effect is one: what is stored nowhere is none."""
+    return smt.Not(effect[0] == laws.NOWHERE) if len(effect) == len(("place", "value")) else smt.TRUE
 
 
 def same_memory(setting: Setting, here: Expr, pattern: Statement, target: Statement) -> None:
@@ -152,6 +174,7 @@ def same_memory(setting: Setting, here: Expr, pattern: Statement, target: Statem
         setting.guard.append(setting.below(lane, one.count))
         setting.lanes.append(lane)
         place, value = one.effect(here, lane)
+        setting.guard.append(_somewhere((place, value)))
         if one.ordered:
             setting.guard.append(_last(setting, one, here, lane, place))
         missing = smt.Bool(setting.symbol("missing"))
@@ -160,7 +183,7 @@ def same_memory(setting: Setting, here: Expr, pattern: Statement, target: Statem
         setting.claim(smt.Not(missing))
         if one.ordered:
             setting.guard.pop()
-        setting.guard.pop()
+        del setting.guard[-2:]
 
 
 def _last(setting: Setting, s: Statement, here: Expr, lane: Integer, place: Expr) -> Expr:

@@ -185,6 +185,4 @@ def with_elements(r: Reading, op: str, dtype: str, of_lanes: Vector, f: Applicab
     """A node that an op makes lane by lane, as a tensor, too."""
     if op in ("Add", "Mul"):
         ring(r, dtype)
-    if op == "Where":
-        r.setting.selections.add(f)
     return replace(of_lanes, tensor=elementwise(r, f, operands))

@@ -7,7 +7,6 @@ iterations all that another does there, and nothing at the others, where those t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from morok.prove.parametric.reading import Reading
 
 WITHOUT_ITERATION: Final = ("op", "function", "fixed")  # the kinds of functions that are what they are at every iteration
-
-
-def asked(externs: Iterable[S.Extern]) -> bool:
-    """Truth of a helper promising that the hardware runs a range."""
-    return any(is_launched(e, p.name) for e in externs for p in e.results)
 
 
 def is_launched(extern: S.Extern, name: str) -> bool:
@@ -88,4 +82,4 @@ def same(s: Setting, here: Expr, pattern: Statement, target: Statement) -> None:
     s.guard.clear()
 
 
-__all__ = ["asked", "axis_of", "free", "is_launched", "launched", "same"]
+__all__ = ["axis_of", "free", "is_launched", "launched", "same"]

@@ -10,11 +10,12 @@ from morok.prove.parametric.integers import Integer, integer, within
 from morok.prove.parametric.numbers import has_value, is_valid, number
 from morok.prove.parametric.quantified import every
 from morok.prove.parametric.row_major import parts_of, several
+from morok.prove.parametric.sequences import behind
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.tensor_rules import always_read
 from morok.prove.parametric.tensors import NOWHERE, of, of_each
 from morok.prove.parametric.values import Items, Tensor, Vector, vector
-from morok.prove.parametric.views import behind, is_rank
+from morok.prove.parametric.views import is_rank
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -31,7 +32,7 @@ def index(r: Reading, op: str, given: Parts, at: Any) -> Vector:
     s = r.setting
     buffer = of(r.one(given["buffer"]))
     found = r.numbered(given["indices"])
-    sequence, parts = behind(r, found), parts_of(found)
+    sequence, parts = behind(s, found), parts_of(found)
     is_rank(r, sequence.length, buffer.rank)
     length = sequence.length
     premised = r.part == "pattern"

@@ -14,7 +14,7 @@ from morok.prove.parametric.integers import INT, Integer, integer, within
 from morok.prove.parametric.numbers import has_value, is_valid, number
 from morok.prove.parametric.quantified import every
 from morok.prove.parametric.reductions import reduced
-from morok.prove.parametric.sequences import chosen, listed
+from morok.prove.parametric.sequences import behind, chosen, listed
 from morok.prove.parametric.setting import DEEPEST, Setting
 from morok.prove.parametric.tensor_rules import MARKS, OPS
 from morok.prove.parametric.tensors import NOWHERE, alike, at_indices, each, of
@@ -29,35 +29,9 @@ if TYPE_CHECKING:
 # operands and fields
 
 
-def behind(r: Reading, found: Sequence[Items | Vector]) -> Items:
-    """Operands behind one another, each a value."""
-    parts = [p if isinstance(p, Items) else listed([p]) for p in found]
-    if not parts:
-        return listed([])
-    starts, total = [], integer(0)
-    for p in parts:
-        starts.append(total)
-        total = total + p.length
-
-    def at(k: Integer) -> Any:
-        for p, start in zip(parts, starts, strict=True):
-            end = start + p.length
-            if r.setting.surely_below(k, end):
-                return p.at(k - start)
-            if not r.setting.surely_from(k, end):
-                break
-        one = parts[-1].at(k - starts[-1])
-        for p, start in list(zip(parts, starts, strict=True))[-2::-1]:
-            if p.length.known != 0:
-                one = chosen(k.term < (start + p.length).term, p.at(k - start), one)
-        return one
-
-    return Items(total, at)
-
-
 def values(r: Reading, found: Sequence[Items | Vector]) -> tuple[Integer, Callable[[Integer], Expr]]:
     """Operands that are single numbers: how many, and the value of each."""
-    sequence = behind(r, found)
+    sequence = behind(r.setting, found)
 
     def at(k: Integer) -> Expr:
         found = sequence.at(k)
@@ -93,7 +67,7 @@ def field(r: Reading, part: Any, length: Integer, sort: smt.Sort) -> Items:
     if r.part == "pattern" and isinstance(part, (S.PList, S.EList)):
         return listed([_written(i) for i in part.items])
     value = r.value(S.EName(part.name) if isinstance(part, S.PVar) else getattr(part, "value", part))
-    found = behind(r, value) if isinstance(value, list) else items(value)
+    found = behind(r.setting, value) if isinstance(value, list) else items(value)
     return Items(found.length, lambda k: _of_sort(found.at(k), sort))
 
 
