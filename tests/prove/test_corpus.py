@@ -142,7 +142,6 @@ def test_rules_that_ask_more_than_contracts_promise_are_refused(rule: CheckedRul
 # those of `accumulated`), loops that lie around what is unrolled, conversions that only large values tell apart.
 NOT_SHOWN = {
     "registers_folded.of_other_lanes",
-    "unrolled_lanes.not_free",
     "unrolled_folds.stored_elsewhere",
     "unrolled_folds.loops_forgotten",
     "dtypes.narrower",
