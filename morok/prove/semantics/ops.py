@@ -454,7 +454,15 @@ def bitcast(w: W, d: D, a: Term, source: D) -> Term:
         return strict(smt.fpBVToFP(a.value, n.sort), a)
     if not source.is_float:
         return strict(a.value, a)
-    # any NaN pattern may come of a NaN; everything else has one pattern
-    pattern = w.fresh("pattern", n.sort)
-    w.assume(smt.fpBVToFP(pattern, s.sort) == a.value)
-    return Term(pattern, a.defined, FALSE, lambda v: smt.fpBVToFP(v, s.sort) == a.value)
+
+    def read() -> Term:
+        if a.value.args:  # nodes that are built alike are one node, which is not known here
+            w.exact = False
+        pattern = w.fresh("pattern", n.sort)
+        w.assume(smt.fpBVToFP(pattern, s.sort) == a.value)
+        return Term(pattern, a.defined, FALSE, lambda v: smt.fpBVToFP(v, s.sort) == a.value)
+
+    # Any NaN pattern may come of a NaN, and everything else has one. The bits of one node are the same in pattern and target, and
+    # those of nodes that are equal may differ, as NaN + 0 may from NaN: the operand counts, not its value.
+    term: Term = w.once(("bits", id(a), d.name, w.stage), read)
+    return term
