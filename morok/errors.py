@@ -303,6 +303,12 @@ class FieldError(IRError, AttributeError):
     code = "MRK405"
 
 
+class StepLimitError(MorokError, RuntimeError):
+    """A run of the interpreter would take more steps than it was given."""
+
+    code = "MRK406"
+
+
 # Tensors
 
 

@@ -5,10 +5,9 @@ For rules of values, folds of them and their lanes: others are tried on random g
 
 from __future__ import annotations
 
-import math
 import random
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from morok import config
@@ -25,7 +24,6 @@ from morok.rewrite.ruleset import RuleSet
 
 LANES: Final = 3
 LOOPS: Final = 100  # numbers of loops that the rule counts begin there
-MOST: Final = 1 << 12  # iterations of a graph that is run: those of a model may be billions
 UNDEFINED = "undefined"
 INVALID = "Invalid"
 
@@ -51,7 +49,7 @@ class Firing:
             with config.settings(fast_math=frozenset(self.rule.syntax.assuming)):
                 hit = self.rules.rewrite_node(before)
             at = World(maker.variables, {})
-            if hit is None or _iterations((before, hit[0]), at) > MOST:
+            if hit is None:
                 return None
             expected = value(before, at)
             if expected is None:
@@ -62,13 +60,6 @@ class Firing:
         if got is not None and "nsz" in self.rule.syntax.assuming:
             expected, got = unsigned(expected), unsigned(got)
         return None if got is not None and same(before.dtype, expected, got) else (expected, got)
-
-
-def _iterations(graphs: Sequence[UOp], at: World) -> int:
-    """The number of iterations of all loops that the folds of graphs close, were they within one another."""
-    loops = dict.fromkeys(r for g in graphs for n in g.toposort() if n.op is Op.Reduce for r in n.src[1:] if r.op is Op.Range)
-    ends = [value(r.src[0], at) for r in loops]
-    return math.prod(end for end in ends if isinstance(end, int) and end > 0)
 
 
 class _First(random.Random):

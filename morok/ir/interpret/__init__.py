@@ -18,27 +18,34 @@ from morok.errors import IRError
 from morok.ir.interpret.graph import Graph, execute_graph
 from morok.ir.interpret.instructions import run_listing
 from morok.ir.interpret.iteration import run_tasks
+from morok.ir.interpret.steps import Steps
 from morok.ir.interpret.storage import Buffers, Memory
 from morok.ir.interpret.tensors import value_of
 from morok.ir.interpret.values import INVALID, known
 from morok.ir.uop import UOp
 
 
-def evaluate(node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buffers | None = None) -> Any:
+def evaluate(
+    node: UOp, variables: Mapping[Any, Any] | None = None, buffers: Buffers | None = None, steps: int | None = None
+) -> Any:
     """The value of a scalar or vector expression: a Python value, or a tuple of lanes; INVALID where it is Invalid.
 
     variables  a value by name, or by node (a DefineVar, an open Range, a Special); of a vector its lanes, or one value for all
     buffers    a list of elements by storage node or slot
+    steps      at most so many lanes of nodes are computed, iterations counted too; StepLimitError beyond, without it no limit
     Raises UndefinedError where the expression has no value.
     """
-    graph = Graph([_node(node)], Memory(_given(buffers)), _values(variables))
+    graph = Graph([_node(node)], Memory(_given(buffers)), _values(variables), Steps(steps))
     lanes = tuple([known(v) for v in run_tasks(graph.value(node))[0]])
     return lanes[0] if node.dtype.count == 1 else lanes
 
 
-def run(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> None:
-    """Execute the statements below `root` (a Sink, a Kernel, an End, a Store, ..), storing into the lists of `buffers`."""
-    execute_graph(_node(root), _given(buffers), _values(variables))
+def run(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None, steps: int | None = None) -> None:
+    """Execute the statements below `root` (a Sink, a Kernel, an End, a Store, ..), storing into the lists of `buffers`.
+
+    `steps` as in `evaluate`.
+    """
+    execute_graph(_node(root), _given(buffers), _values(variables), Steps(steps))
 
 
 def run_instructions(instructions: Sequence[UOp], buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> None:
@@ -47,9 +54,11 @@ def run_instructions(instructions: Sequence[UOp], buffers: Buffers, variables: M
     run_listing(listed, Memory(_given(buffers)), _values(variables))
 
 
-def tensor(root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None) -> tuple[list[Any], tuple[int, ...]]:
-    """The elements, row-major, and the shape of a tensor-level graph; a scalar has shape ()."""
-    whole = run_tasks(value_of(_node(root), Graph([root], Memory(_given(buffers)), _values(variables))))
+def tensor(
+    root: UOp, buffers: Buffers, variables: Mapping[Any, Any] | None = None, steps: int | None = None
+) -> tuple[list[Any], tuple[int, ...]]:
+    """The elements, row-major, and the shape of a tensor-level graph; a scalar has shape (). `steps` as in `evaluate`."""
+    whole = run_tasks(value_of(_node(root), Graph([root], Memory(_given(buffers)), _values(variables), Steps(steps))))
     return [known(v) for v in whole.flat], whole.shape
 
 

@@ -16,6 +16,7 @@ from morok.errors import IRError
 from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.iteration import PerThread, Task, run_tasks
 from morok.ir.interpret.places import MOVEMENT, Places
+from morok.ir.interpret.steps import Steps
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
 from morok.ir.interpret.tensors import value_of
 from morok.ir.interpret.values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
@@ -235,7 +236,7 @@ class Graph(Places):
                 if element(wanted.dtype).scalar() is not element(s.dtype).scalar():
                     raise IRError(f"operand {len(inside)} of a kernel is {s.dtype}, and its parameter {wanted.dtype}")
                 inside[len(inside)] = pointer.storage.data if pointer.offset == 0 else View(pointer.storage.data, pointer.offset)
-        execute_graph(node.src[0], inside, variables)
+        execute_graph(node.src[0], inside, variables, self.steps)
 
     def _assign(self, node: UOp) -> Task:
         shape = yield self.shape(node.src[0])
@@ -276,9 +277,9 @@ def _carried(node: UOp) -> bool:
     return base.op is Op.After and any(d.op is Op.Range for d in base.src[1:])
 
 
-def execute_graph(root: UOp, buffers: Mapping[Any, list[Any]], variables: Mapping[Any, Any]) -> None:
+def execute_graph(root: UOp, buffers: Mapping[Any, list[Any]], variables: Mapping[Any, Any], steps: Steps) -> None:
     memory = Memory(buffers)
-    graph = Graph([root], memory, variables)
+    graph = Graph([root], memory, variables, steps)
     for _ in graph.workgroups():
         run_tasks(graph.execute(root))
     memory.check()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 from morok.errors import IRError
+from morok.ir.interpret.steps import Steps
 from morok.ir.interpret.storage import Memory
 from morok.ir.interpret.values import INVALID, Lanes, known
 from morok.ir.interpret.walk import operands, order
@@ -56,8 +57,9 @@ class Frame:
 class Loops(ABC):
     """The state of a run: the ranges that are bound, the threads that take part, the values computed."""
 
-    def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any]) -> None:
+    def __init__(self, roots: Sequence[UOp], memory: Memory, variables: Mapping[Any, Any], steps: Steps) -> None:
         self.memory = memory
+        self.steps = steps
         self.variables = variables
         self.depends: dict[UOp, frozenset[Binder]] = {}
         self.stores: dict[UOp, int] = {}
@@ -121,6 +123,7 @@ class Loops(ABC):
                 {**group, **{s: i for (s, _), i in zip(inner, t, strict=True)}} for t in itertools.product(*[e for _, e in inner])
             ]
             self.frames = [Frame(None, [True] * len(self.threads))]
+            self.steps.take(len(self.threads))
             self.memory.new_workgroup()
             yield
 
@@ -179,6 +182,7 @@ class Loops(ABC):
         memo = self._frame(node).memo
         found = memo.get(key)
         if found is None:
+            self.steps.take(node.dtype.count * len(self.threads))
             found = yield from compute(node)
             memo[key] = found
         return found
@@ -214,6 +218,7 @@ class Loops(ABC):
         frame = Frame(binder, active)
         self.frames.append(frame)
         for i in range(max([known(e) for e, a in zip(ends, active, strict=True) if a], default=0)):
+            self.steps.take(1)
             frame.at = i
             frame.active = [a and i < e for a, e in zip(active, ends, strict=True)]
             frame.memo = {}

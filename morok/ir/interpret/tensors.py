@@ -12,6 +12,7 @@ from morok.errors import IRError, ShapeError
 from morok.ir.interpret import values as V
 from morok.ir.interpret.iteration import Task
 from morok.ir.interpret.places import Places, dimension
+from morok.ir.interpret.steps import Steps
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.interpret.values import Poison, scalar_value, zero
 from morok.ir.interpret.walk import operands, order
@@ -43,10 +44,11 @@ def flatten(index: Index, shape: Index) -> int:
     return flat
 
 
-def indices(shape: Index) -> Iterator[Index]:
-    """The places of a tensor, row-major. IRError for one of more elements than are interpreted."""
+def indices(shape: Index, steps: Steps) -> Iterator[Index]:
+    """The places of a tensor, row-major, each a step. IRError for one of more elements than are interpreted."""
     if max([math.prod(shape), *shape]) > _MOST:
         raise IRError(f"a tensor of shape {shape} is interpreted", expected=f"at most {_MOST} elements")
+    steps.take(math.prod(shape))
     return itertools.product(*[range(n) for n in shape])
 
 
@@ -99,7 +101,7 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
         return (yield from _bufferize(node, graph))
     if op is Op.Iota:
         n = _number(src[0], values)
-        return Array([i for (i,) in indices((n,))], (n,))
+        return Array([i for (i,) in indices((n,), graph.steps)], (n,))
     below = values[src[0]] if src else None
     if below is None:
         if op in (Op.Multi, Op.MStack) and src:
@@ -116,9 +118,9 @@ def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
     if len(widths) > 1:
         raise IRError(f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices")
     if widths:
-        mapped = tuple([_one(node, [_device(values[s], i) for s in src], values) for i in range(widths.pop())])
+        mapped = tuple([_one(node, [_device(values[s], i) for s in src], values, graph.steps) for i in range(widths.pop())])
         return Array(mapped[0].flat, mapped[0].shape, mapped)
-    return _one(node, [values[s] for s in src], values)
+    return _one(node, [values[s] for s in src], values, graph.steps)
 
 
 def _device(a: Array | None, i: int) -> Array | None:
@@ -130,7 +132,7 @@ def _device(a: Array | None, i: int) -> Array | None:
     return a.devices[i]
 
 
-def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) -> Array:
+def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None], steps: Steps) -> Array:
     op, src = node.op, node.src
     x = below[0]
     assert x is not None
@@ -149,28 +151,27 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) 
         shape = tuple([_number(s, values) for s in src[1:]])
         if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
             raise ShapeError(f"Expand of {x.shape} to {shape}")
-        return _mapped(x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
+        return _mapped(steps, x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
     if op is Op.Permute:
         shape = tuple([x.shape[a] for a in node.arg])
         where = [node.arg.index(k) for k in range(len(shape))]
-        return _mapped(x, shape, lambda at: tuple([at[w] for w in where]))
+        return _mapped(steps, x, shape, lambda at: tuple([at[w] for w in where]))
     if op is Op.Flip:
         return _mapped(
-            x, x.shape, lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)])
+            steps, x, x.shape, lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)])
         )
     if op in (Op.Pad, Op.Shrink):
         pairs = [(_number(b, values), _number(e, values)) for b, e in edges(node)]
         if op is Op.Shrink:
             if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
                 raise ShapeError(f"Shrink of {x.shape} to {pairs}")
-            return _mapped(
-                x, tuple([e - b for b, e in pairs]), lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)])
-            )
+            kept = tuple([e - b for b, e in pairs])
+            return _mapped(steps, x, kept, lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)]))
         if min((n for pair in pairs for n in pair), default=0) < 0:
             raise ShapeError(f"Pad of {x.shape} by {pairs}")
-        return _padded(x, pairs, zero(node.dtype.scalar()))
+        return _padded(steps, x, pairs, zero(node.dtype.scalar()))
     if op is Op.ReduceAxis:
-        return _reduced(node, x)
+        return _reduced(steps, node, x)
     if op is Op.BufferView:
         offset, size = node.arg
         if offset + size > len(x.flat):
@@ -180,33 +181,33 @@ def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None]) 
         return x
     if op is Op.Concat:
         return _joined([b for b in below if b is not None], node.arg)
-    return _elementwise(node, [b for b in below if b is not None])
+    return _elementwise(steps, node, [b for b in below if b is not None])
 
 
-def _mapped(x: Array, shape: Index, to: Any) -> Array:
-    return Array([x.at(to(at)) for at in indices(shape)], shape)
+def _mapped(steps: Steps, x: Array, shape: Index, to: Any) -> Array:
+    return Array([x.at(to(at)) for at in indices(shape, steps)], shape)
 
 
-def _padded(x: Array, pairs: list[tuple[int, int]], fill: Any) -> Array:
+def _padded(steps: Steps, x: Array, pairs: list[tuple[int, int]], fill: Any) -> Array:
     shape = tuple([b + n + e for n, (b, e) in zip(x.shape, pairs, strict=True)])
     out = []
-    for at in indices(shape):
+    for at in indices(shape, steps):
         inner = tuple([i - b for i, (b, _) in zip(at, pairs, strict=True)])
         out.append(x.at(inner) if all(0 <= i < n for i, n in zip(inner, x.shape, strict=True)) else fill)
     return Array(out, shape)
 
 
-def _reduced(node: UOp, x: Array) -> Array:
+def _reduced(steps: Steps, node: UOp, x: Array) -> Array:
     op, axes = node.arg
     d = node.dtype.scalar()
     shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
     totals: dict[Index, Any] = {}
-    for at in indices(x.shape):
+    for at in indices(x.shape, steps):
         kept = tuple([i for k, i in enumerate(at) if k not in axes])
         v = x.at(at)
         totals[kept] = V.combine(op, d, totals[kept], v, node) if kept in totals else v
     nothing = None if totals else _nothing(op, node)
-    return Array([totals.get(at, nothing) for at in indices(shape)], shape)
+    return Array([totals.get(at, nothing) for at in indices(shape, steps)], shape)
 
 
 def _nothing(op: Op, node: UOp) -> Any:
@@ -214,7 +215,7 @@ def _nothing(op: Op, node: UOp) -> Any:
     return Poison("over no index", node) if d.is_index and op in (Op.Max, Op.Min) else identity(op, d)
 
 
-def _elementwise(node: UOp, operands: list[Array]) -> Array:
+def _elementwise(steps: Steps, node: UOp, operands: list[Array]) -> Array:
     """The elementwise value; operands have one shape, and an operand without one goes with every element."""
     if any(n.dtype.count != 1 or n.dtype.is_ptr for n in (node, *node.src)):
         raise IRError(f"elements of {node.op.name} are vectors or pointers")
@@ -223,6 +224,7 @@ def _elementwise(node: UOp, operands: list[Array]) -> Array:
         if a.shape and a.shape != shape:
             raise ShapeError(f"{node.op.name} of {', '.join(str(a.shape) for a in operands)}")
     out = []
+    steps.take(math.prod(shape))
     for i in range(math.prod(shape)):
         vs = [(a.flat[i if a.shape else 0],) for a in operands]
         out.append(scalar_value(node, vs)[0])
@@ -257,7 +259,7 @@ def _bufferize(node: UOp, graph: Places) -> Task:
     for r in node.src[1:]:
         shape.append(dimension((yield graph.value(r.src[0]))[0][0], r) if r.op is Op.Range else 1)
     out = []
-    for at in indices(tuple(shape)):
+    for at in indices(tuple(shape), graph.steps):
         place = (yield graph.locate(node, list(at), 0, node))[0]
         out.append(place if isinstance(place, Poison) else graph.memory.load(place, node, 0))
     return Array(out, tuple(shape))

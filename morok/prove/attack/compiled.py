@@ -50,7 +50,7 @@ def difference(before: UOp, after: UOp, rng: random.Random) -> sieve.Difference 
     worlds: list[tuple[sieve.World, Any]] = []
     for _ in range(TRIES):
         at = sieve.world(before, rng)
-        expected = None if at is None else sieve.value(before, at)
+        expected = None if at is None else sieve.value_in_time(before, at)
         if at is not None and expected is not None and len(worlds) < WORLDS:
             worlds.append((at, expected))
     variables = [n for n in before.toposort() if n.op is Op.DefineVar]

@@ -10,10 +10,11 @@ import math
 import random
 from typing import Any, Final
 
-from morok.errors import IRError, UndefinedError
+from morok.errors import IRError, StepLimitError
 from morok.ir.dtype import FLOAT_FORMAT, dtypes
 from morok.ir.interpret.graph import Graph
 from morok.ir.interpret.iteration import Task, run_tasks
+from morok.ir.interpret.steps import Steps
 from morok.ir.interpret.storage import Memory
 from morok.ir.interpret.values import NOTHING, combine, known
 from morok.ir.op import Op
@@ -21,6 +22,7 @@ from morok.ir.uop import UOp
 from morok.prove.trust import sieve
 
 TIMES: Final = 300
+STEPS: Final = 1 << 20  # of the interpreter, for all evaluations together
 FEW: Final = 5  # items of which so many evaluations try all trees, but for a chance that is none
 
 
@@ -68,12 +70,13 @@ def permitted(before: UOp, at: sieve.World, got: Any, rng: random.Random) -> boo
     """True if `got` may be the value of a graph, in one order of its folds or another; True, too, where that is not known."""
     seen: dict[str, Any] = {}
     most = 0
+    steps = Steps(STEPS)
     for _ in range(TIMES):
-        run = AnyOrder([before], Memory({k: list(v) for k, v in at.buffers.items()}), at.variables)
+        run = AnyOrder([before], Memory({k: list(v) for k, v in at.buffers.items()}), at.variables, steps)
         run.rng = rng
         try:
             lanes = tuple([known(v) for v in run_tasks(run.value(before))[0]])
-        except (IRError, UndefinedError):
+        except (IRError, StepLimitError):
             return True
         found = lanes[0] if before.dtype.count == 1 else lanes
         if sieve.alike(before, found, got):

@@ -13,7 +13,7 @@ from morok import config
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extents
-from morok.errors import IRError, MorokError
+from morok.errors import IRError, MorokError, StepLimitError
 from morok.ir.uop import UOp
 from morok.prove.attack import compiled, orders, tolerance
 from morok.prove.attack.launches import observed
@@ -166,6 +166,8 @@ def compared(
         seen = True
         try:
             got = sieve.value(after, at)
+        except StepLimitError:
+            continue
         except (IRError, ValueError) as why:
             return sieve.Difference(before, after, at, expected, None, f"has no meaning: {why}")
         if got is not None and "nsz" in assumed:
@@ -181,7 +183,7 @@ def holds(assumed: frozenset[str], graphs: Sequence[UOp], at: sieve.World) -> bo
     """True if what a rule assumes of floats is so of every node of both graphs, where it has a value."""
     for n in {n: None for g in graphs for n in g.toposort()}:
         if n.dtype.scalar().is_float and not n.dtype.is_ptr:
-            found = sieve.value(n, at)
+            found = sieve.value_in_time(n, at)
             for v in found if isinstance(found, tuple) else (found,):
                 if isinstance(v, float) and (("nnan" in assumed and v != v) or ("ninf" in assumed and math.isinf(v))):
                     return False
@@ -195,6 +197,6 @@ def worlds(graph: UOp, rng: random.Random) -> Iterator[tuple[sieve.World, Any]]:
         at = sieve.world(graph, rng)
         if at is not None and folded and rng.random() < 0.6:
             at = orders.coarse(at, rng)
-        expected = None if at is None else sieve.value(graph, at)
+        expected = None if at is None else sieve.value_in_time(graph, at)
         if at is not None and expected is not None:
             yield at, expected

@@ -18,7 +18,7 @@ from morok import config
 from morok.dsl.checked import CheckedRule, Instance
 from morok.dsl.compiled import helper_module
 from morok.dsl.extent import Extents, Limits
-from morok.errors import IRError, UndefinedError
+from morok.errors import IRError, StepLimitError, UndefinedError
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.interpret import INVALID, evaluate, run, tensor
@@ -47,6 +47,7 @@ NARROW: Final = frozenset({"i8", "u8", "f16", "bool", "index"})
 TRIES: Final = 400  # graphs made for a rule
 FURTHER: Final = 4 * TRIES  # where more depends on it
 ENVIRONMENTS: Final = 6  # choices of values for the variables of a graph on which it fired
+STEPS: Final = 1 << 14  # of the interpreter, for a value: what takes more says nothing
 
 
 def narrow(rule: CheckedRule) -> tuple[Instance, ...]:
@@ -176,6 +177,7 @@ def value(node: UOp, at: World) -> Any:
     """The value of a node, or of a statement what it leaves in storage; None where it is undefined.
 
     A loop that is open here and not in the graph that the world was made for is one that runs once: its counter is 0.
+    Raises StepLimitError where it takes more than STEPS.
     """
     buffers = {k: list(v) for k, v in at.buffers.items()}
     variables = at.variables | {r: 0 for r in node.ranges if r not in at.variables}
@@ -188,15 +190,23 @@ def value(node: UOp, at: World) -> Any:
             if parallel := sorted((r for r in node.ranges if launched(r)), key=lambda r: str(r.arg)):
                 node = node.end(*parallel)
             if node.op is not Op.Noop:
-                run(UOp.sink(node), buffers, variables)
+                run(UOp.sink(node), buffers, variables, STEPS)
             return tuple(x for v in buffers.values() for x in v)
         if node.dtype.is_ptr:
-            return tuple(evaluate(node.index(i), variables, buffers) for i in range(2))
+            return tuple(evaluate(node.index(i), variables, buffers, STEPS) for i in range(2))
         if is_tensor(node):
-            elements, shape = tensor(node, buffers, variables)
+            elements, shape = tensor(node, buffers, variables, STEPS)
             return Elements(shape, tuple(elements)) if shape else elements[0]
-        return evaluate(node, variables, buffers)
+        return evaluate(node, variables, buffers, STEPS)
     except UndefinedError:
+        return None
+
+
+def value_in_time(node: UOp, at: World) -> Any:
+    """The value of a node; None where it has none, or none within STEPS."""
+    try:
+        return value(node, at)
+    except StepLimitError:
         return None
 
 
@@ -310,7 +320,7 @@ class Trial:
         while self._tried < self._most:
             self._tried += 1
             at = world(self.graph, self._rng)
-            expected = None if at is None else value(self.graph, at)
+            expected = None if at is None else value_in_time(self.graph, at)
             if at is not None and expected is not None:
                 self._outcomes.append((at, expected))
                 yield at, expected
@@ -336,6 +346,8 @@ class Trial:
         for at, expected in self.outcomes():
             try:
                 got = value(after, at)
+            except StepLimitError:
+                continue
             except (IRError, ValueError, LookupError) as why:  # a place of too few indices, or outside, say
                 return Difference(before, after, at, expected, None, f"has no meaning: {why}")
             if got is not None and nsz:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from morok.errors import IRError
+from morok.errors import IRError, StepLimitError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove.least import least
-from morok.prove.trust.sieve import Difference, World, alike, unsigned, value
+from morok.prove.trust.sieve import Difference, World, alike, unsigned, value, value_in_time
 
 MOST: Final = 24  # values that are looked at
 
@@ -44,12 +44,12 @@ def smallest(found: Difference, nsz: bool = False) -> Difference:
             not isinstance(p, UOp) or not p.dtype.is_integral or p.vmin <= values[n] <= p.vmax for n, p in places.items()
         )
         world = there(values)
-        expected = value(found.before, world) if inside else None
+        expected = value_in_time(found.before, world) if inside else None
         if expected is None:
             return None
         try:
             got = value(after, world)
-        except (IRError, ValueError):
+        except (IRError, StepLimitError, ValueError):
             return None
         if nsz and got is not None:
             expected, got = unsigned(expected), unsigned(got)

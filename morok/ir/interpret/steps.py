@@ -1,0 +1,26 @@
+"""A limit of what one run of the interpreter computes."""
+
+from __future__ import annotations
+
+import math
+
+from morok.errors import StepLimitError
+
+
+class Steps:
+    """What a run may still compute, in steps: a lane of a node, an iteration of a loop, an element of a tensor are one each."""
+
+    __slots__ = ("_left", "_most")
+
+    def __init__(self, most: int | None = None) -> None:
+        """`most`: without it there is no limit."""
+        self._left = self._most = math.inf if most is None else most
+
+    def take(self, count: int) -> None:
+        """So many steps, taken; StepLimitError where fewer are left."""
+        self._left -= count
+        if self._left < 0:
+            raise StepLimitError(
+                f"the interpreter would take more than {self._most:,} steps",
+                hint="a smaller graph, or a greater `steps`, where that is given",
+            )
