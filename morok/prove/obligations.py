@@ -208,7 +208,7 @@ def prove_instance(rule: CheckedRule, instance: Instance, theory: Any, progress:
         if progress.refuted is not None or progress.refusal:
             stopped = True
             break
-        if not choices.advance():
+        if len(progress.unknown) >= ENOUGH_UNKNOWN or not choices.advance():
             break
     if not applicable and not stopped:
         progress.excluded.append(label(rule, instance))
