@@ -7,6 +7,7 @@ ranges.
 from __future__ import annotations
 
 import itertools
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
@@ -113,17 +114,17 @@ class Loops(ABC):
             end = known(run_tasks(self.value(s.src[0]))[0][0])
             if end is INVALID:
                 raise IRError(f"the end of {s.arg} is Invalid")
-            ends.append(range(end))
+            ends.append(end)
+        self.steps.take(math.prod(ends))
         local = [s.arg.startswith("lidx") for s in self.specials]
-        outer = [(s, e) for s, e, inside in zip(self.specials, ends, local, strict=True) if not inside]
-        inner = [(s, e) for s, e, inside in zip(self.specials, ends, local, strict=True) if inside]
+        outer = [(s, e) for s, e, inside in zip(self.specials, map(range, ends), local, strict=True) if not inside]
+        inner = [(s, e) for s, e, inside in zip(self.specials, map(range, ends), local, strict=True) if inside]
         for at in itertools.product(*[e for _, e in outer]):
             group = {s: i for (s, _), i in zip(outer, at, strict=True)}
             self.threads = [
                 {**group, **{s: i for (s, _), i in zip(inner, t, strict=True)}} for t in itertools.product(*[e for _, e in inner])
             ]
             self.frames = [Frame(None, [True] * len(self.threads))]
-            self.steps.take(len(self.threads))
             self.memory.new_workgroup()
             yield
 
