@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from morok.handed import hand_in
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would double the time of `import morok`
@@ -70,8 +72,6 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    import importlib  # lazy: a name of the package is found when it is asked for
-
     home = _HOME.get(name)
     if home is None:
         if name in _PACKAGES:

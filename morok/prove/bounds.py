@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from morok.ir.dtype import DType, dtypes, inf
 from morok.ir.op import TABLE, Op, OpDef
+from morok.ir.ops.loop import identity
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.intervals import Explorer, Symbol
@@ -233,8 +234,6 @@ def _counters(entry: OpDef, d: DType) -> Iterator[Case]:
 
 def _folds(entry: OpDef, d: DType, op: Op) -> Iterator[Case]:
     """A greatest or least value over a loop: one of the body's, or the identity where the loop does not run."""
-    from morok.ir.ops.loop import identity
-
     assert entry.bounds is not None
     bounds = entry.bounds
     loop = entry.op is Op.Reduce

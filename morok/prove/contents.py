@@ -26,10 +26,15 @@ class Entry(NamedTuple):
     digest: str
 
 
+def rule_digest(rule: CheckedRule) -> str:
+    """A name for exactly this meaning of a rule (morok.prove.digest)."""
+    from morok.prove import digest  # lazy: reads the sources of the prover
+
+    return digest.rule_digest(rule)
+
+
 def of(rules: Iterable[CheckedRule]) -> tuple[Entry, ...]:
     """The entries of these rules. UnprovedRuleError where one was measured in code that unproved rules make."""
-    from morok.prove.digest import rule_digest  # lazy: reads the sources of the prover
-
     return tuple(Entry(r.own, rule_digest(r)) for r in rules)
 
 

@@ -17,9 +17,10 @@ from morok.dsl.compiled import link
 from morok.dsl.functions import FUNCTIONS
 from morok.errors import HelperContractError
 from morok.marks import MARK, trust
-from morok.prove.calls import Arguments, sites
+from morok.prove.calls import sites
 from morok.prove.code import code_of
 from morok.prove.contract_state import Tested, digests_of
+from morok.prove.made_arguments import Arguments
 from morok.prove.trust.graphs import Unmakeable
 from morok.prove.trust.sieve import graphs_at
 from morok.rewrite.asserted_contracts import admissible, check_call

@@ -18,6 +18,7 @@ from morok.dsl.extent import Extent, Extents, Limits
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.prove import contents, seal, stamp
 from morok.prove import page as pages
+from morok.prove.contents import rule_digest
 from morok.prove.page import USABLE, Page, Record
 from morok.prove.page import read as read_page
 from morok.prove.page import write as write_page
@@ -25,6 +26,7 @@ from morok.rewrite import folders
 from morok.rewrite.folders import page_path
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
+    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
     from morok.prove.contents import Entry
 
@@ -32,13 +34,6 @@ if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay
 def machine_folder() -> Path | None:
     """The folder where this machine remembers what it proved itself; None where there is none."""
     return cache_folder.part("proofs")
-
-
-def rule_digest(rule: CheckedRule) -> str:
-    """A name for exactly this meaning of a rule (morok.prove.digest)."""
-    from morok.prove import digest  # lazy: reads the sources of the prover
-
-    return digest.rule_digest(rule)
 
 
 def keep_page(path: Path, page: Page) -> None:
@@ -252,9 +247,14 @@ def foreign_sources(content: bytes) -> str:
     others = [d for d in dialects.registered() if not dialects.built_in(d) and d.name.encode("utf-8", "replace") in content]
     if not others:
         return ""
+    return stamp.digest("".join(map(dialect_digest, others)))
+
+
+def dialect_digest(dialect: Dialect) -> str:
+    """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself."""
     from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
 
-    return stamp.digest("".join(sources.whole_digest(d) for d in others))
+    return sources.whole_digest(dialect)
 
 
 def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:

@@ -244,11 +244,9 @@ class Facts(Pointwise):
             raise Unsupported(f"a fold by {op}")
         if dtype == "index" and op in ("Max", "Min"):
             return Term(smt.IntVal(0), FALSE)
-        from morok.ir.dtype import BY_NAME  # lazy: another dialect's proofs load none of the IR
-        from morok.ir.op import Op
-        from morok.ir.ops.loop import identity
+        from morok.ir.ops.loop import identity_of  # lazy: another dialect's proofs load none of the IR
 
-        term: Term = self.world.constant(dtype, identity(Op[op], BY_NAME[dtype]))
+        term: Term = self.world.constant(dtype, identity_of(op, dtype))
         return term
 
     def call_eval(self, e: S.ECall) -> Constant:

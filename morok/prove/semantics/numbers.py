@@ -6,6 +6,7 @@ nothing wraps in either.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -255,8 +256,6 @@ class Arithmetic:
         if op == "gcd":
             x, y = n.known(a.value), n.known(b.value)
             if x is not None and y is not None:
-                import math
-
                 return Num(n.const(math.gcd(x, y)), exist)
             return Num(n.gcd(a.value, b.value), exist)
         raise Unsupported(f"the operator {op}")

@@ -98,6 +98,16 @@ def ref_of(sort: Sort) -> Any:
     return z3.DeclareSort(sort.text)
 
 
+def constant(name: str, sort: Sort) -> Any:
+    """The library's constant of that name and of a sort of ours."""
+    return z3.Const(name, ref_of(sort))
+
+
+def truth(value: bool) -> Any:
+    """The library's true or false."""
+    return z3.BoolVal(value)
+
+
 def taken(value: Any) -> Expr | None:
     """An expression of the library as a term; None of anything else."""
     return term_of(value) if isinstance(value, z3.ExprRef) else None
