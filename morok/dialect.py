@@ -1,7 +1,7 @@
 """Dialects: op sets that can be rewritten and proved.
 
 The engine (dsl, rewrite, prove) talks to nodes through a `Dialect` alone: it assumes no hash-consing, no bounds, no
-closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.dialect`); `examples/foreign.py`
+closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.morok_dialect`); `examples/foreign.py`
 declares another.
 """
 

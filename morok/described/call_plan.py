@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from morok.described.arguments import Arguments, Stands, rebuilt
+from morok.described.call_arguments import Arguments, Stands, rebuilt
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach

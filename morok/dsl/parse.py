@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 from lark.exceptions import UnexpectedToken
 
 from morok.dsl import syntax as S
-from morok.dsl.build import Mistake
+from morok.dsl.file_bytes import decode, read_bytes
 from morok.dsl.grammar import parser
 from morok.dsl.lexer import MAX_DEPTH, Comment, Tok, Vocabulary, check_text, tokenize
-from morok.dsl.reading import decode, read_bytes
+from morok.dsl.syntax_builder import Mistake
 from morok.errors import MorokError, Place, RuleError, RuleLimitError, RuleSyntaxError
 
 MAX_ERRORS: Final = 100

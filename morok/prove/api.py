@@ -11,10 +11,10 @@ from pathlib import Path
 from morok.arguments import flag, function, several, text, whole
 from morok.arguments import path as path_of
 from morok.dsl.checked import CheckedRule
-from morok.dsl.reading import read_bytes
+from morok.dsl.file_bytes import read_bytes
 from morok.errors import MorokError, UnprovedRuleError, UsageError
 from morok.marks import trusting
-from morok.memory import needs_memory
+from morok.out_of_memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.contract_state import Tested

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from morok.dialect import OpInfo
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import TABLE, Op
 from morok.prove import bounds, ledger, sources, stamp
 from morok.prove.answers import Answer

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from morok.dsl import syntax as S
 from morok.dsl.check import partly_checked
 from morok.dsl.checked import CheckedRule
+from morok.dsl.file_bytes import decode
 from morok.dsl.parse import MAX_ERRORS, recover
-from morok.dsl.reading import decode
 from morok.errors import DialectError, MorokError, RuleError
 from morok.prove.verdict import Verdict
 from morok.rewrite.files import RuleFile

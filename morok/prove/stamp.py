@@ -43,7 +43,7 @@ def source_files() -> list[Path]:
         ("dsl", "*.lark"),
     ):
         files += sorted((_PACKAGE / folder).glob(pattern))
-    return files + [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "dialect.py")] + [_PACKAGE / "dialect.py"]
+    return files + [_PACKAGE / "ir" / n for n in ("dtype.py", "op.py", "morok_dialect.py")] + [_PACKAGE / "dialect.py"]
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
-from morok.memory import needs_memory
+from morok.out_of_memory import needs_memory
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy, element_count

@@ -20,7 +20,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.runtime.device import device
-from morok.tensor.arguments import known
+from morok.tensor.argument_checks import known
 from morok.tensor.axis_reductions import HALVES, accumulator, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, as_dtype, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names

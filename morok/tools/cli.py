@@ -12,8 +12,8 @@ from typing import Final, NoReturn
 
 from morok import __version__
 from morok.errors import MorokError, UsageError
-from morok.memory import no_memory
 from morok.names import SHOWN, nearest
+from morok.out_of_memory import no_memory
 
 # name -> what it does; the module is morok.tools.NAME with `arguments(parser)` and `run(args) -> exit status`
 COMMANDS: Final = {

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from morok.accuracy import judgement, measurement, record
 from morok.accuracy.subject import subject
 from morok.dsl.check import check_bytes
-from morok.dsl.reading import read_bytes
+from morok.dsl.file_bytes import read_bytes
 from morok.errors import UsageError
 from morok.prove.api import packed_files
 from morok.rewrite.folders import rules_folder

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.rewrite.library import load_rules, rewrite, symbolic
 from morok.rewrite.trace import Trace
 from morok.tools.output import emit_json

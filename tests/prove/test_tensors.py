@@ -12,7 +12,7 @@ from morok.dsl import values
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.ir.dtype import dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.interpret import evaluate
 from morok.ir.op import Op
 from morok.ir.uop import UOp

@@ -14,7 +14,7 @@ from morok import UOp, dialect, dtypes
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import DialectError, UnprovedRuleError, UntrustedHelperError, UsageError
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
 from morok.marks import trust
 from morok.passes.pipeline import lower

@@ -9,7 +9,7 @@ from rule_text import rules
 
 from morok.errors import RuleTypeError
 from morok.ir.dtype import dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 

@@ -13,7 +13,7 @@ import pytest
 
 from morok.dsl import check, resolve, values
 from morok.dsl.match import dtype_constraints, extent_tests, literals, patterns, value_code
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.prove import foreign, obligations, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
 from morok.prove.encoding import reading

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import REDUCE_OPS, TABLE, Op, OpDef, Operand, Position
-from morok.ir.ops.memory import on_device, ranged
+from morok.ir.ops.memory_ops import on_device, ranged
 from morok.ir.shape import has_shape, shape_of
 
 if TYPE_CHECKING:

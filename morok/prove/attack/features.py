@@ -8,7 +8,7 @@ from typing import Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, SPECIAL, UNARY
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.prove.attack.terms import DOMAINS
 from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.parametric.ops import READ

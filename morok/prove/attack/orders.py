@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from morok.errors import IRError, UndefinedError
 from morok.ir.dtype import FLOAT_FORMAT, dtypes
-from morok.ir.interpret.graph import Graph
+from morok.ir.interpret.graph_interpreter import Graph
 from morok.ir.interpret.iteration import Task, run_tasks
+from morok.ir.interpret.lane_values import NOTHING, combine, known
 from morok.ir.interpret.storage import Memory
-from morok.ir.interpret.values import NOTHING, combine, known
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove.trust import sieve

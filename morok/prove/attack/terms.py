@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import BY_NAME, DType
+from morok.ir.morok_dialect import MOROK
 
 INTS: Final = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 FLOATS: Final = ("f16", "bf16", "f32", "f64")

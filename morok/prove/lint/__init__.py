@@ -16,7 +16,7 @@ from morok import errors
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedFile, CheckedGroup, CheckedRule
 from morok.dsl.parse import excerpt
-from morok.dsl.text import expr_text
+from morok.dsl.syntax_text import expr_text
 from morok.errors import (
     EndlessGroupError,
     IdleGuardError,

@@ -22,7 +22,7 @@ from morok.errors import IRError, UndefinedError
 from morok.ir import number
 from morok.ir.dtype import DType, PtrType, dtypes
 from morok.ir.interpret import INVALID, evaluate, run, tensor
-from morok.ir.interpret.places import MOVEMENT
+from morok.ir.interpret.memory_places import MOVEMENT
 from morok.ir.launch import launched
 from morok.ir.op import Op
 from morok.ir.ranges import open_axes

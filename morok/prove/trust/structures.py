@@ -12,7 +12,7 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType, dtypes
-from morok.ir.interpret.values import Lanes, combine
+from morok.ir.interpret.lane_values import Lanes, combine
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.encoding.folds import has_lanes_of_source

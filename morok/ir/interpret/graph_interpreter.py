@@ -15,10 +15,10 @@ from morok.arguments import real_or_none, shown
 from morok.errors import IRError
 from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.iteration import PerThread, Task, run_tasks
-from morok.ir.interpret.places import MOVEMENT, Places
+from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
+from morok.ir.interpret.memory_places import MOVEMENT, Places
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
-from morok.ir.interpret.tensors import value_of
-from morok.ir.interpret.values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
+from morok.ir.interpret.tensor_interpreter import value_of
 from morok.ir.interpret.walk import order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.ir.dtype import STORAGE_FLOATS, dtypes
 from morok.ir.op import TABLE, Op, OpDef, Operand, Position
-from morok.ir.ops.memory import first, wanted
+from morok.ir.ops.memory_ops import first, wanted
 from morok.ir.shape import differ, has_shape, shape_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from morok.caller import caller
-from morok.described.values import PLAIN, value_key
+from morok.described.value_keys import PLAIN, value_key
 from morok.errors import JitArgumentError
 from morok.ir.graph import substitute, toposort
 from morok.ir.number import to_bits

@@ -24,7 +24,7 @@ from morok.tensor import (
     registry,
     stored,
 )
-from morok.tensor.arguments import known
+from morok.tensor.argument_checks import known
 from morok.tensor.base import UNKNOWN_TO_NUMPY, AnyTensor, show
 from morok.tensor.describing import current
 

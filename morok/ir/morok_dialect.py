@@ -187,7 +187,7 @@ class _Morok:
     theory = "morok.prove.semantics:MorokTheory"
 
     def read(self, said: str) -> UOp:
-        from morok.ir.grammar import parse  # lazy: loads lark, and only examples are text
+        from morok.ir.expression_parser import parse  # lazy: loads lark, and only examples are text
 
         return parse(said)
 

@@ -12,7 +12,7 @@ from morok.ir import number
 from morok.ir.dtype import FLOAT_FORMAT, DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.tensor.arguments import MOST
+from morok.tensor.argument_checks import MOST
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, as_dtype
 from morok.tensor.casts import cast_to
 from morok.tensor.scalars import Number, constant

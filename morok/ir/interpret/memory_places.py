@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
 from morok.ir.interpret.iteration import Frame, Loops, Task
+from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, lane
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
-from morok.ir.interpret.values import INVALID, Pointer, Poison, known, lane
 from morok.ir.op import Op
 from morok.ir.shape import edges, has_shape
 from morok.ir.uop import UOp

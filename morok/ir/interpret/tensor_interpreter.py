@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from morok.errors import IRError, ShapeError
-from morok.ir.interpret import values as V
+from morok.ir.interpret import lane_values as V
 from morok.ir.interpret.iteration import Task
-from morok.ir.interpret.places import Places, dimension
+from morok.ir.interpret.lane_values import Poison, scalar_value, zero
+from morok.ir.interpret.memory_places import Places, dimension
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
-from morok.ir.interpret.values import Poison, scalar_value, zero
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
