@@ -27,7 +27,7 @@ from morok.optimize.matmul_tiling import (
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.optimize.packing import is_plain
 from morok.passes.nesting import nesting
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.passes.target import Target
 
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number

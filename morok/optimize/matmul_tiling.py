@@ -11,7 +11,7 @@ from morok.optimize import packing
 from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize, widest
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 
 LINE_BYTES: Final = 64  # of memory, which is read and written by lines
 PACK_ROWS: Final = 32  # rows that a copy must serve to be worth its time

@@ -20,7 +20,7 @@ from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
 from morok.optimize import groups, packing, padding, scans, strips, thread_loops
 from morok.passes.nesting import nesting
-from morok.passes.ranges import const_end, flatten_ranges, new_range
+from morok.passes.range_stages import const_end, flatten_ranges, new_range
 from morok.passes.rebuilding import next_range_id
 from morok.passes.target import KernelInfo, Target
 

@@ -19,7 +19,7 @@ from morok.ir.ops.loop import identity
 from morok.ir.ranges import CLOSES, replace_range
 from morok.ir.uop import UOp, vconst
 from morok.passes.affine import linear
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import next_range_id
 from morok.passes.running import reach
 

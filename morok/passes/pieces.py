@@ -18,7 +18,7 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.affine import linear
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 
 WHOLE_BYTES: Final = 1 << 22  # of a buffer: what no core's own cache keeps until the next kernel reads it
 PIECE_BYTES: Final = 1 << 20  # at most, of a piece: what it keeps

@@ -11,7 +11,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler, read, vectors
-from morok.passes import cutting, local, ranges, reduce, register_accumulators, running
+from morok.passes import cutting, local, range_stages, reduce, register_accumulators, running
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.access_widths import Widths
@@ -69,15 +69,15 @@ def range_ids(ast: UOp, target: Target) -> RangeIds:
 
 
 def merging(ast: UOp, target: Target) -> MergedRanges | None:
-    return ranges.merged_ranges(ast)
+    return range_stages.merged_ranges(ast)
 
 
 def flatten_ranges(ast: UOp, target: Target) -> UOp:
-    return ranges.flatten_ranges(ast)
+    return range_stages.flatten_ranges(ast)
 
 
 def number_by_nesting(ast: UOp, target: Target) -> UOp:
-    return ranges.number_by_nesting(ast)
+    return range_stages.number_by_nesting(ast)
 
 
 def cut_stores(ast: UOp, target: Target) -> CutStores | None:

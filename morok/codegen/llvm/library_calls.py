@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from morok.codegen.llvm.builder import Builder
-from morok.codegen.llvm.ops import emits, in_double
+from morok.codegen.llvm.op_instructions import emits, in_double
 from morok.codegen.llvm.types import type_of, vector
 from morok.ir.uop import UOp
 
