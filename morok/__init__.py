@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from morok.ir.dtype import dtypes as dtypes
     from morok.ir.uop import UOp as UOp
     from morok.marks import helper as helper
-    from morok.prove.attack.compiled import Machine
+    from morok.prove.attack.machine_code import Machine
     from morok.prove.measuring import Measuring
     from morok.rewrite.gate import Gate
 

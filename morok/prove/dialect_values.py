@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
 from morok.prove import smt
-from morok.prove.code import code_of
+from morok.prove.function_digest import code_of
 from morok.prove.symbol import Symbol
 
 EDGES: Final = (0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 10, 13, 31, 32, 63, 64, 99, 100, 101, -99, -100, -101)

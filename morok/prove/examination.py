@@ -18,8 +18,8 @@ from morok.dsl.functions import FUNCTIONS
 from morok.errors import HelperContractError
 from morok.marks import MARK, trust
 from morok.prove.calls import sites
-from morok.prove.code import code_of
 from morok.prove.contract_state import Tested, digests_of
+from morok.prove.function_digest import code_of
 from morok.prove.made_arguments import Arguments
 from morok.prove.trust.graphs import Unmakeable
 from morok.prove.trust.sieve import graphs_at

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
-from morok.prove.code import code_of, others
+from morok.prove.function_digest import code_of, others
 from morok.prove.stamp import digest
 from morok.prove.static import Closure, Found, Module
 

@@ -16,7 +16,7 @@ from morok.dialect import OpInfo
 from morok.prove import smt
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE, Expr
-from morok.prove.smt.simplify import rebuilt
+from morok.prove.smt.simplifier import rebuilt
 from morok.prove.smt.terms import translating
 from morok.prove.symbol import Symbol
 
@@ -64,7 +64,7 @@ def _in_terms(lane: Any) -> Any:
 
 def _of_expressions(function: Meaning, world: Any, dtype: Any, operands: Sequence[Any]) -> Any:
     """The result of a function of expressions that stand for its operands, with these put in."""
-    from morok.prove.smt.library import constant, taken, truth  # lazy: the library, which these functions alone need
+    from morok.prove.smt.z3_expressions import constant, taken, truth  # lazy: the library, which these functions alone need
 
     translating(taken)
     stands: dict[int, Expr] = {}

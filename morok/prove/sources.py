@@ -29,8 +29,8 @@ _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "witness.py",
                 "asked_of_rules.py", "digest.py", "rule_syntax.py", "forms.py", "encoding/*.py", "parametric/*.py", "meanings.py",
                 "smt/*.py", "counterexample.py", "graph_counterexample.py", "refutation.py",
-                *(f"trust/{name}.py" for name in ("accesses", "graphs", "large", "launched", "sieve", "structures", "tensors",
-                                                  "unrolled")),  # rules are fired on their graphs
+                *(f"trust/{name}.py" for name in ("accesses", "graphs", "large", "launched", "sieve", "structures",
+                                                  "tensor_graphs", "unrolled")),  # rules are fired on their graphs
                 "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
 _SEMANTICS: Final = "morok.prove.semantics"
 _FOLDS: Final = ("morok.ir.ops.loop", "identity_of")  # what folds begin with, for the evaluator and the solver alike

@@ -14,7 +14,7 @@ from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.semantics.term import is_true
 from morok.prove.smt import FALSE, TRUE, Expr
-from morok.prove.smt.graph import unknowns
+from morok.prove.smt.term_graphs import unknowns
 from morok.prove.symbol import Symbol
 
 # (number, flag): what every number and every condition of a rule is tried at

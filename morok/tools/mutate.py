@@ -15,7 +15,7 @@ import fnmatch
 from morok.dsl.check import check_file
 from morok.errors import UsageError
 from morok.prove.solve import DEFAULT_BUDGET
-from morok.prove.trust import mutate
+from morok.prove.trust import mutation
 from morok.prove.trust import mutation_record as records
 from morok.tools.output import at_least, emit_json
 from morok.tools.rule_paths import packed_files
@@ -46,12 +46,12 @@ def run(args: argparse.Namespace) -> int:
     record = records.read_record(path)
     accepted = records.read_accepted(records.accepted_path(), args.write)
     seed = args.seed if args.seed is not None else "".join(records.meaning(r) for r in rules)
-    planned = records.Plan(tuple(mutate.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
+    planned = records.Plan(tuple(mutation.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
     names = {r.name for r in rules}
     kept = record if args.only or args.paths else {n: e for n, e in record.items() if n in names}
     recorder = records.Recorder(path, kept, planned.changed)
     try:
-        outcomes = mutate.run(
+        outcomes = mutation.run(
             [*planned.changed, *planned.sample], DEFAULT_BUDGET // 4, args.jobs, recorder.add if args.write else None
         )
     finally:

@@ -15,7 +15,7 @@ from morok.dsl.check import check_text
 from morok.errors import CheckWarning
 from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
-from morok.prove import bounds, dialect_meanings, intervals, smt, solve, workers
+from morok.prove import bounds_proofs, dialect_meanings, intervals, smt, solve, workers
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.attack import trial
 from morok.prove.inside import check
@@ -156,7 +156,7 @@ def test_an_access_whose_place_is_lost_is_undecided() -> None:
 @pytest.mark.usefixtures("dying_models")
 def test_bounds_that_are_refuted_by_a_model_that_is_lost_are_refuted() -> None:
     wrong = dataclasses.replace(TABLE[Op.Max], bounds=lambda d, src, arg: (0, 0))
-    found = bounds.judge(next(bounds._pointwise(wrong, dtypes.index)))
+    found = bounds_proofs.judge(next(bounds_proofs._pointwise(wrong, dtypes.index)))
     assert found.answer is Answer.SAT
     assert "died" in found.counterexample
 

@@ -18,12 +18,12 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
-from morok.prove.parametric import laws, numbers
-from morok.prove.parametric.integers import TIMES
+from morok.prove.parametric import laws, number_ops
+from morok.prove.parametric.polynomials import TIMES
 from morok.prove.parametric.proof import parametric_proof
 from morok.prove.parametric.setting import Setting
 from morok.prove.progress import Progress
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 from morok.prove.trust import sieve
 from morok.prove.workers import judge
@@ -171,8 +171,8 @@ def test_proofs_and_the_interpreter_calculate_alike_with_indices(name: str) -> N
         if b <= 0 and name in ("Idiv", "Mod", "FloorDiv", "FloorMod"):
             continue  # of such divisors proofs know nothing
         s = Setting()
-        term = numbers.op(name, "index", "index")(laws.NUMBER(smt.Int(A)), laws.NUMBER(smt.Int(B)))
-        found = numbers.number(s, term).term
+        term = number_ops.op(name, "index", "index")(laws.NUMBER(smt.Int(A)), laws.NUMBER(smt.Int(B)))
+        found = number_ops.number(s, term).term
         products = [t for t in subterms([found, *s.laws]) if t.data is TIMES]
         given = [smt.Int(A) == a, smt.Int(B) == b, *s.laws, *(laws.product_with(b, *t.args) for t in products)]
         expected = evaluate(UOp.new(Op[name], (x, y)), {"x": a, "y": b})

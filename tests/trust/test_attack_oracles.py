@@ -10,8 +10,8 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
 from morok.ir.ops.transcendental import TOLERANCE
 from morok.ir.uop import UOp
-from morok.prove.attack import compiled, conjectures, laws, makers, orders, trial
-from morok.prove.attack.terms import Term
+from morok.prove.attack import conjectures, machine_code, makers, op_laws, orders, trial
+from morok.prove.attack.random_terms import Term
 from morok.prove.trust import sieve
 
 GREAT = 4096.0  # of f16: one more is lost in it
@@ -106,7 +106,7 @@ def test_a_target_that_is_no_node_is_a_difference() -> None:
 def test_machine_code_is_not_held_to_values_within_a_tolerance(op: Op) -> None:
     """A machine's Rsqrt was, and 1 / sqrt(x) is rounded twice."""
     x = UOp.var("x", dtypes.f64)
-    assert not compiled.compilable(UOp.new(op, (x,) * len(TABLE[op].operands)))
+    assert not machine_code.compilable(UOp.new(op, (x,) * len(TABLE[op].operands)))
 
 
 def test_graphs_for_rules_about_tensors_have_up_to_eight_axes() -> None:
@@ -127,7 +127,7 @@ def test_terms_are_evaluated_as_ops_are() -> None:
 
 def test_laws_are_told_apart_by_special_values_alone() -> None:
     """Among a few hundred some are true, and some false; none of them at ordinary values."""
-    found = {laws.law(random.Random(n)) for n in range(300)}
+    found = {op_laws.law(random.Random(n)) for n in range(300)}
     assert len(found) > 200
     assert any("-0.0" in one for one in found)
     assert any("inf" in one for one in found)

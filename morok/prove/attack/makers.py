@@ -24,7 +24,7 @@ from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.sieve import of_vector_constants, subject
 from morok.prove.trust.structures import ENDS as ENDS_OF_LOOPS
 from morok.prove.trust.structures import FOLDS, StructureMaker
-from morok.prove.trust.tensors import TensorMaker
+from morok.prove.trust.tensor_graphs import TensorMaker
 from morok.prove.trust.unrolled import FORMS, UnrolledMaker
 
 ENDS: Final = (-(1 << 15), -(1 << 7), 0, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31)  # where narrower dtypes end

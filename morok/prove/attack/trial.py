@@ -15,7 +15,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extents
 from morok.errors import IRError, MorokError
 from morok.ir.uop import UOp
-from morok.prove.attack import compiled, orders, tolerance
+from morok.prove.attack import machine_code, orders, tolerance
 from morok.prove.attack.launches import observed
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
@@ -87,7 +87,7 @@ def put(rule: CheckedRule, seed: str) -> Outcome:
 def by_machine(sample: tuple[UOp, UOp] | None, seed: str) -> sieve.Difference | None:
     """The difference between machine code after a firing and the meaning of the graph before it; None if none, or not tried."""
     rng = random.Random(f"{seed} machine")
-    return None if sample is None or rng.random() >= COMPILED else compiled.difference(*sample, rng)
+    return None if sample is None or rng.random() >= COMPILED else machine_code.difference(*sample, rng)
 
 
 def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
@@ -143,8 +143,8 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
             not assumed
             and after is not before
             and found.sample is None
-            and compiled.compilable(before)
-            and compiled.compilable(after)
+            and machine_code.compilable(before)
+            and machine_code.compilable(after)
         ):
             found.sample = before, after
         if isinstance(fared, sieve.Difference):

@@ -13,8 +13,8 @@ from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.encoding.places import Fold, Loop
 from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.encoding.structure_parts import Fold, Loop
 from morok.prove.kinds import Constant, Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation

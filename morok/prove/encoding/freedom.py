@@ -9,7 +9,7 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.encoder import Encoder
-from morok.prove.encoding.places import OPAQUE, Loop
+from morok.prove.encoding.structure_parts import OPAQUE, Loop
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node
 from morok.prove.rule_syntax import names_in

@@ -16,10 +16,10 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.folds import OF_TRUTHS, has_lanes_of_source
+from morok.prove.encoding.fold_induction import OF_TRUTHS, has_lanes_of_source
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.encoding.places import Loop
 from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.encoding.structure_parts import Loop
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false

@@ -8,13 +8,13 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import fold_laws, kept_axes, laws
-from morok.prove.parametric.integers import TIMES, Integer, integer, within
-from morok.prove.parametric.numbers import has_value, truth
+from morok.prove.parametric.number_ops import has_value, truth
+from morok.prove.parametric.polynomials import TIMES, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 
 CONDITION: Final = "A condition on all places holds at each."
 ROUNDS: Final = 6  # of looking for terms that instances brought

@@ -9,11 +9,11 @@ from typing import Any, Final, Literal
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
-from morok.prove.parametric.values import Folded, Indices, Items, Lane, Remaining, Vector
+from morok.prove.parametric.polynomials import INT, TIMES, Integer, integer, within
+from morok.prove.parametric.rule_values import Folded, Indices, Items, Lane, Remaining, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 MOST_INSTANCES: Final = 2500

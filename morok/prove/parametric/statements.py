@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, loops, numbers, threads
-from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric import laws, loops, number_ops, threads
+from morok.prove.parametric.polynomials import Integer, integer, within
+from morok.prove.parametric.rule_values import Branch, Loops, Statement, Vector
 from morok.prove.parametric.setting import AtItems, Setting
-from morok.prove.parametric.values import Branch, Loops, Statement, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -85,7 +85,7 @@ def _where(r: Reading, s: Statement, conditions: Sequence[Vector]) -> Statement:
 
     def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:
         place, value = s.effect(e, lane)
-        holds = smt.And(*(numbers.truth(r.setting, c.at(e, integer(0))) for c in conditions))
+        holds = smt.And(*(number_ops.truth(r.setting, c.at(e, integer(0))) for c in conditions))
         return smt.If(holds, place, laws.NOWHERE), value
 
     return replace(s, effect=effect)

@@ -13,7 +13,7 @@ from morok.ir.uop import UOp
 from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
-from morok.prove.trust.tensors import TensorMaker
+from morok.prove.trust.tensor_graphs import TensorMaker
 from morok.prove.trust.unrolled import UnrolledMaker
 
 MOST: Final = 64

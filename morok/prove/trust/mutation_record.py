@@ -18,7 +18,7 @@ from morok.errors import LedgerError, Place
 from morok.prove.rule_syntax import canonical
 from morok.prove.stamp import digest
 from morok.prove.trust.mutants import mutants
-from morok.prove.trust.mutate import KINDS, NOTICED, Outcome, Pair, every
+from morok.prove.trust.mutation import KINDS, NOTICED, Outcome, Pair, every
 from morok.rewrite import folders
 
 CHECK: Final = "check"

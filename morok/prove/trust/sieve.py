@@ -37,7 +37,7 @@ from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environ
 from morok.prove.trust.large import LargeAxes, LargeLanes, LargeLaunches, LargeStructures, LargeTensors, size
 from morok.prove.trust.launched import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
-from morok.prove.trust.tensors import TensorMaker, about_tensors_alone
+from morok.prove.trust.tensor_graphs import TensorMaker, about_tensors_alone
 from morok.prove.trust.unrolled import UnrolledMaker
 from morok.rewrite.parts import Listed, Standing
 from morok.rewrite.ruleset import RuleSet

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from morok.prove.attack.conjectures import NOTHING, becomes, constants, extremes, near, ordinary_values, value
-from morok.prove.attack.terms import FLOATS, INTS, TYPINGS, Printer, Term
+from morok.prove.attack.random_terms import FLOATS, INTS, TYPINGS, Printer, Term
 
 DTYPES: Final = ("f16", "f16", "f16", "bf16", "bf16", "f32", "f64", "i8", "i8", "u8", "i16", "u16", "i32", "index", "bool")
 CANDIDATES: Final = 60

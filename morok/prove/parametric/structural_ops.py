@@ -11,8 +11,8 @@ from morok.prove.kinds import Parts
 from morok.prove.parametric import (
     folds,
     laws,
+    loads_and_stores,
     loops,
-    memory,
     registers,
     sequences,
     shared,
@@ -21,11 +21,10 @@ from morok.prove.parametric import (
     view_places,
     views,
 )
-from morok.prove.parametric.functions import function
-from morok.prove.parametric.integers import INT, Integer, integer
 from morok.prove.parametric.lanewise import lanewise
-from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import (
+from morok.prove.parametric.op_functions import function
+from morok.prove.parametric.polynomials import INT, Integer, integer
+from morok.prove.parametric.rule_values import (
     Branch,
     Datum,
     Items,
@@ -39,6 +38,7 @@ from morok.prove.parametric.values import (
     number,
     vector,
 )
+from morok.prove.parametric.setting import occurs
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -397,18 +397,18 @@ _ROLES: Final[dict[str, Meaning]] = {
 _NAMED: Final[dict[str, Meaning]] = {
     "PtrCat": _join,
     "Bitcast": _bitcast,
-    "Index": memory.index,
-    "Load": memory.load,
+    "Index": loads_and_stores.index,
+    "Load": loads_and_stores.load,
     "After": _after,
-    "Invalid": memory.invalid,
+    "Invalid": loads_and_stores.invalid,
     "Range": _range,
     "Reduce": folds.reduce,
-    "Store": memory.store,
+    "Store": loads_and_stores.store,
     "End": statements.end,
     "Barrier": shared.barrier,
     "If": statements.branch,
     "EndIf": statements.end_of_branch,
-    "Group": memory.group,
+    "Group": loads_and_stores.group,
     "Noop": statements.nothing,
 }
 READ: Final = frozenset(_NAMED)  # ops besides those of tensors, those that work lane by lane, and those that have roles

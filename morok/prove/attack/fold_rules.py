@@ -6,8 +6,8 @@ import random
 import re
 from typing import Final
 
-from morok.prove.attack.templates import templates
-from morok.prove.attack.terms import DOMAINS, TYPINGS
+from morok.prove.attack.random_terms import DOMAINS, TYPINGS
+from morok.prove.attack.rule_templates import templates
 from morok.prove.attack.themes import place
 
 FLOATING: Final = ("f16", "f16", "bf16", "f32")

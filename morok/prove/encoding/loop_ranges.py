@@ -9,7 +9,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.fragments import Fragments
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.places import ELEMENT, NOTHING, OPAQUE, Loop, Loops
+from morok.prove.encoding.structure_parts import ELEMENT, NOTHING, OPAQUE, Loop, Loops
 from morok.prove.forms import conjuncts
 from morok.prove.kinds import Node, Truth
 from morok.prove.rule_syntax import names_in

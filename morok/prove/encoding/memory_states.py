@@ -10,11 +10,11 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.movement import Movement
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.places import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
+from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
 from morok.prove.kinds import Made, Node
 from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
 from morok.prove.smt import TRUE, Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 

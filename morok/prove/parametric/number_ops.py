@@ -12,7 +12,7 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import COMPARISONS, INT, Integer, integer
+from morok.prove.parametric.polynomials import COMPARISONS, INT, Integer, integer
 from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
 from morok.prove.semantics.term import Unsupported, both, is_true

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, numbers, registers, shared
-from morok.prove.parametric.integers import INT, Integer, integer
+from morok.prove.parametric import laws, number_ops, registers, shared
 from morok.prove.parametric.lanewise import lanewise
+from morok.prove.parametric.polynomials import INT, Integer, integer
+from morok.prove.parametric.rule_values import Branch, Items, Register, Shared, Statement, Vector, items, splat, vector, zero
 from morok.prove.parametric.setting import Setting, occurs
 from morok.prove.parametric.statements import listed, statement, within_loops
-from morok.prove.parametric.values import Branch, Items, Register, Shared, Statement, Vector, items, splat, vector, zero
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
@@ -46,7 +46,7 @@ def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
     if gate is None or not r.gates_decide:
         return _indexed(r, parts, buffer, gate)
     place = _indexed(r, parts, buffer, None)
-    return lanewise(r, lambda g, p: smt.If(numbers.truth(r.setting, g), p, laws.NOWHERE), [gate, place], {0, 1})
+    return lanewise(r, lambda g, p: smt.If(number_ops.truth(r.setting, g), p, laws.NOWHERE), [gate, place], {0, 1})
 
 
 def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> Vector:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from morok.prove import smt
-from morok.prove.parametric.integers import Integer, integer
 from morok.prove.parametric.laws import NUMBER, VALUE
+from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol

@@ -10,8 +10,8 @@ from morok.dsl import syntax as S
 from morok.dsl.functions import BINARY, COMPARISONS, UNARY, Function
 from morok.dsl.values import OutOfBudget
 from morok.prove import smt
+from morok.prove.encoding.encoder_state import Reading
 from morok.prove.encoding.obligation import Inapplicable, OutOfSteps
-from morok.prove.encoding.reading import Reading
 from morok.prove.kinds import Constant, DtypeName, FloatLiteral, Node, OpName, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Unsupported, both, either, is_false, is_true, negation

@@ -10,7 +10,7 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.answers import Answer
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.patterns import Patterns
+from morok.prove.encoding.pattern_bindings import Patterns
 from morok.prove.kinds import Node, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
-from morok.prove.smt import floats, shifts
+from morok.prove.smt import float_normal_forms, shifts
 from morok.prove.smt.fold import value_of
 from morok.prove.smt.sorts import BOOL, Sort
 from morok.prove.smt.terms import FALSE, TRUE, Applicable, Expr, at_forgetting, make, numeral
@@ -463,7 +463,7 @@ _RULES: Final[dict[str, Callable[[Expr, tuple[Expr, ...]], Expr | None]]] = {
     },
     **dict.fromkeys(("fp.lt", "fp.leq", "fp.gt", "fp.geq"), _order_of_floats),
     **shifts.RULES,
-    **floats.RULES,
+    **float_normal_forms.RULES,
     "extract": _cut,
     "zero_extend": _cut,
     "sign_extend": _cut,

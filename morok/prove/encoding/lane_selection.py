@@ -9,7 +9,7 @@ from morok.dsl import syntax as S
 from morok.prove.encoding.facts import MOST_LANES
 from morok.prove.encoding.obligation import Inapplicable
 from morok.prove.encoding.operands import Operands, called
-from morok.prove.encoding.places import OPAQUE, SOME, Buffer
+from morok.prove.encoding.structure_parts import OPAQUE, SOME, Buffer
 from morok.prove.kinds import Constant, Made, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from morok.prove.smt.build import Const
-from morok.prove.smt.simplify import rebuilt
+from morok.prove.smt.simplifier import rebuilt
 from morok.prove.smt.sorts import Kind
 from morok.prove.smt.terms import Applicable, Expr
 from morok.prove.symbol import Symbol

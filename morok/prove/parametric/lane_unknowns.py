@@ -8,7 +8,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort, Ty
 from morok.prove import smt
 from morok.prove.forms import conjuncts
-from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.setting import Setting
 from morok.prove.symbol import Symbol
 

@@ -10,8 +10,8 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.encoding.facts import REDUCTIONS
-from morok.prove.encoding.places import OPAQUE, Fold, Loop, Loops
-from morok.prove.encoding.ranges import Ranges
+from morok.prove.encoding.loop_ranges import Ranges
+from morok.prove.encoding.structure_parts import OPAQUE, Fold, Loop, Loops
 from morok.prove.kinds import ANY_FOLD, Node, OpName
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both, either

@@ -22,7 +22,7 @@ from morok.dsl.checked import CheckedRule
 from morok.errors import MorokError
 from morok.prove import ledger, smt
 from morok.prove.attack.outcome import STATES, Outcome
-from morok.prove.attack.templates import templates
+from morok.prove.attack.rule_templates import templates
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.plain import IntegerTheory
 from morok.prove.semantics.term import strict

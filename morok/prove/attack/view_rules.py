@@ -12,8 +12,8 @@ import re
 from typing import Final
 
 from morok.prove.attack.guards import holding
-from morok.prove.attack.templates import templates
-from morok.prove.attack.terms import DOMAINS
+from morok.prove.attack.random_terms import DOMAINS
+from morok.prove.attack.rule_templates import templates
 from morok.prove.attack.themes import parts, place
 
 WRONG: Final = 0.45  # the share of rules in which something else than the first is chosen

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @functools.cache
 def templates() -> Mapping[str, Sequence[str]]:
-    """The lines of each section of templates.txt."""
+    """The lines of each section of rule_templates.txt."""
     found: dict[str, list[str]] = {}
     section = ""
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():

@@ -7,9 +7,9 @@ from typing import Any
 from morok.dsl import syntax as S
 from morok.dsl.values import OutOfBudget
 from morok.prove import smt
+from morok.prove.encoding.compile_time import Values
+from morok.prove.encoding.encoder_state import MOST_STEPS
 from morok.prove.encoding.obligation import Inapplicable, OutOfSteps
-from morok.prove.encoding.reading import MOST_STEPS
-from morok.prove.encoding.values import Values
 from morok.prove.kinds import Sequence, Truth
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Unsupported, both, either, is_false, is_true, negation
