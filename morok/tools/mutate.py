@@ -1,11 +1,4 @@
-"""Change rules in one place each, and see that it is noticed: by evaluation at 8 bits, by the prover, by measuring.
-
-Without --all: every mutant of the rules that are not as proofs/mutants.json knows them, and a sample of the others', which must
-be as recorded. With --write what an interrupted run has found is kept.
-
-Exit status: 0 nothing to mend; 1 a guard that may be weaker and proofs/guards.json gives no reason, a mutant that the prover
-calls true and evaluation false, one that ended the prover, or a record that says something else; 2 usage, parse or type error.
-"""
+"""Change rules in one place each, and see that it is noticed."""
 
 from __future__ import annotations
 
@@ -17,23 +10,8 @@ from morok.errors import UsageError
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.trust import mutation
 from morok.prove.trust import mutation_record as records
-from morok.tools.output import at_least, emit_json
+from morok.tools.output import emit_json
 from morok.tools.rule_paths import packed_files
-
-SAMPLE = 120
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
-    parser.add_argument("--all", action="store_true", help="every mutant of every rule")
-    parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
-    parser.add_argument(
-        "--sample", type=at_least(0), default=SAMPLE, metavar="N", help=f"mutants of unchanged rules (default: {SAMPLE})"
-    )
-    parser.add_argument("--seed", metavar="TEXT", help="chooses the sample (default: the rules themselves)")
-    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
-    parser.add_argument("--write", action="store_true", help="record what became of the rules all of whose mutants were judged")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:

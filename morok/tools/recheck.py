@@ -1,11 +1,4 @@
-"""Put the ledger's obligations to a second solver: bitwuzla for bit vectors and floats, cvc5 for integers.
-
-They are made by proving the rules again, or read from a folder that `morok prove --smt2 DIR` has written, and compared with the
-digests that the ledger keeps.
-
-Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, or a rule's obligations are not those that the ledger
-has a digest of; 2 usage.
-"""
+"""Put the ledger's obligations to a second solver: bitwuzla for bit vectors and floats, cvc5 for integers."""
 
 from __future__ import annotations
 
@@ -17,16 +10,7 @@ from morok.errors import UsageError
 from morok.prove import obligation_store
 from morok.prove.trust import second
 from morok.rewrite.folders import rules_folder
-from morok.tools.output import at_least, emit_json
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sample", type=at_least(1), metavar="N", help="so many obligations only, chosen by --seed")
-    parser.add_argument("--seed", default="0", metavar="TEXT")
-    parser.add_argument("--limit", type=at_least(1), metavar="MS", help="milliseconds an obligation (default: 500)")
-    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
-    parser.add_argument("--smt2", metavar="DIR", help="the obligations, as `morok prove --smt2 DIR` wrote them")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+from morok.tools.output import emit_json
 
 
 def run(args: argparse.Namespace) -> int:
