@@ -103,8 +103,8 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
         _maps.put(key, found, NODE * sum(map(len, found)))
     given = {axis: i for axis, i in zip(found.axes, indices, strict=True) if axis is not ZERO}
     moved = [given.get(i, i) for i in (*found.indices, *found.gates)]
-    if made := {i for i, now in zip((*found.indices, *found.gates), moved, strict=True) if now is i and i.op is not _CONST}:
-        order = tuple(made)
+    pairs = zip((*found.indices, *found.gates), moved, strict=True)
+    if order := tuple(dict.fromkeys(i for i, now in pairs if now is i and i.op is not _CONST)):
         simple = simplified(substitute(order, given))
         done = dict(zip(order, simple, strict=True))
         moved = [done.get(i, i) for i in moved]
