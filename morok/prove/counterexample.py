@@ -39,11 +39,13 @@ class Counterexample:
 
 
 def plain(v: Any) -> Any:
-    """A value that JSON can say: as text all that is no finite number, truth or sequence of such, and -0.0."""
+    """A value that JSON can say: null for one that is not known, and as text all that is no finite number, truth or sequence of
+    such, and -0.0.
+    """
     if isinstance(v, (list, tuple)):
         return [plain(i) for i in v]
     number = isinstance(v, int) or (isinstance(v, float) and math.isfinite(v) and (v != 0 or math.copysign(1.0, v) > 0))
-    return v if number else show(v)
+    return v if number or v is None else show(v)
 
 
 def show(v: Any) -> str:
