@@ -355,7 +355,7 @@ class Plan:
         return self._released(call, leaves, given, tensors)
 
     def _released(self, call: Arguments, leaves: Leaves, given: list[Lazy], tensors: list[Lazy]) -> list[tuple[Lazy, UOp]]:
-        """As `_claim`, tensor by tensor."""
+        """The claims of `_claim`, tensor by tensor."""
         after: list[tuple[Lazy, UOp]] = []
         for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):
             own = call.nodes.get(id(t))

@@ -413,7 +413,7 @@ class _Cutter:
 
 
 def recover(text: str, file: str = "<text>") -> Parsed:
-    """As much of `text` as can be understood, and its mistakes. Raises RuleLimitError or RuleEncodingError where nothing can."""
+    """The part of `text` that can be understood, and its mistakes; RuleLimitError or RuleEncodingError where nothing can."""
     parsed = _Parser(text, file).parse()
     parsed.errors.sort(key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
     return parsed

@@ -208,7 +208,9 @@ class Patterns:
         return S.PType(type_, span=p.span)
 
     def _places(self, items: Sequence[S.Pattern]) -> None:
-        """That it is clear which operands the sequences of a list take: `[before.., p, q, rest..]` is as much as can be said."""
+        """A check that it is clear which operands the sequences of a list take: `[before.., p, q, rest..]` is as much as can be
+        said.
+        """
         at = [n for n, i in enumerate(items) if isinstance(i, S.PSequence)]
         if len(at) < 2:
             return

@@ -92,8 +92,9 @@ def scattered(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: lis
 
 
 def windows(s: Scheduler, accesses: Accesses, column: UOp, outputs: list[UOp], reduced: list[UOp]) -> Copied | None:
-    """As `scattered`, for a sum of products over overlapping windows along `column`, as in a convolution: vectors along the other
-    factor's columns are whole ones, while windows begin anywhere, and a row of them seldom is a number of whole vectors.
+    """The tiling of `scattered` for a sum of products over overlapping windows along `column`, as in a convolution: vectors along
+    the other factor's columns are whole ones, while windows begin anywhere, and a row of them seldom is a number of whole
+    vectors.
 
     None where rows of windows are whole vectors and sums too short to pay for storing across memory.
     """

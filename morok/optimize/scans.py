@@ -130,7 +130,7 @@ def _lanes(n: UOp, at: UOp, axes: tuple[tuple[int, int], ...]) -> UOp:
 
 
 def _prefixes(x: UOp, op: Op) -> UOp:
-    """In each lane the fold of the lanes of `x` up to it: of one, of two, of four .."""
+    """A vector that has in each lane the fold of the lanes of `x` up to it: of one, of two, of four .."""
     step = 1
     while step < x.dtype.count:
         x = UOp.new(op, (_shifted(x, step, op), x))

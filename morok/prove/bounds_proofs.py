@@ -70,7 +70,7 @@ class Case:
 
 
 def _ends(d: DType) -> list[tuple[bool, bool]]:
-    """Which of an interval's ends may be finite."""
+    """The ends of an interval that may be finite."""
     return [(x, y) for x in (True, False) for y in (True, False)] if d.is_index else [(not d.is_float, not d.is_float)]
 
 
@@ -158,7 +158,7 @@ def _where(name: str, kinds: Sequence[DType], result: DType, finite: Sequence[tu
 
 
 def _where_cases(entry: OpDef, d: DType) -> Iterator[Case]:
-    """Where with a branch that is Invalid throughout: its interval is empty, and its value is none."""
+    """A Where with a branch that is Invalid throughout: its interval is empty, and its value is none."""
     assert entry.bounds is not None
     bounds = entry.bounds
     for branch, finite in itertools.product((1, 2), _ends(d)):

@@ -10,7 +10,7 @@ from morok.dsl.checked import CheckedRule
 
 
 class UnmadeError(Exception):
-    """Why no arguments can be made up."""
+    """The reason that no arguments can be made up."""
 
 
 @dataclass(frozen=True, slots=True)

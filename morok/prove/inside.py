@@ -159,7 +159,7 @@ class Encoder:
         self.opaque: dict[UOp, tuple[Lane, ...]] = {}  # leaves, and what is not followed: unknowns
 
     def outside(self, access: Access, size: int) -> Any:
-        """Where some lane of the access is not inside `size` elements."""
+        """The condition that some lane of the access is not inside `size` elements."""
         at = self.encode(access.index)
         gates = [self._spread(self.encode(p), len(at)) for p in access.premises]
         inside = [smt.And(lane.value >= 0, lane.value <= size - access.reach) for lane in at]

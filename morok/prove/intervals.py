@@ -81,7 +81,7 @@ class Explorer:
         self.quotients[new.dividend.number, new.divisor.number] = new
 
     def decide(self, condition: Expr) -> bool:
-        """Which way this path goes here."""
+        """The way that this path goes here."""
         plain = smt.simplify(condition)
         if plain.head == "value":
             return bool(plain.data)

@@ -297,7 +297,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
 
 
 def in_few_words(reasons: Sequence[str]) -> list[str]:
-    """Why encodings failed, each reason once: with the encoding's name where only one had it."""
+    """The reasons why encodings failed, each once: with the encoding's name where only one had it."""
     named: dict[str, list[str]] = {}
     for reason in reasons:
         name, _, why = reason.partition(": ")

@@ -37,7 +37,7 @@ class Firing(NamedTuple):
     seconds: float
 
     def row(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """The firing as a JSON object."""
         return self._asdict()
 
 
@@ -60,7 +60,7 @@ class Trace:
         return self._ids.setdefault(id(node), (len(self._ids), node))[0]
 
     def write(self, path: Path) -> None:
-        """As JSON: `{"firings": [...]}`."""
+        """The firings as JSON: `{"firings": [...]}`."""
         path.write_text(json.dumps({"firings": [f.row() for f in self.firings]}, indent=1) + "\n", encoding="utf-8")
 
 

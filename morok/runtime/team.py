@@ -427,7 +427,7 @@ team = Team()
 
 
 def _forget() -> None:
-    """In a forked child there are no workers, and a caller that had them will never give them back."""
+    """The state of a forked child: there are no workers, and a caller that had them will never give them back."""
     global team
     team = Team()
 

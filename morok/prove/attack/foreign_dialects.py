@@ -216,7 +216,7 @@ def rule_of(text: str) -> CheckedRule:
 
 
 def verdict_of(rule: CheckedRule, budget: int) -> Verdict:
-    """As `morok prove` finds it, dialect and rule."""
+    """The verdict of `morok prove`, on the dialect and the rule."""
     return prove_all([rule], budget, 1, False)[0]
 
 

@@ -68,6 +68,6 @@ class ChosenEncoder(CountingEncoder):
         return number
 
     def is_among(self, chosen: Num, done: Num) -> Expr:
-        """That the iteration is one of the first so many."""
+        """The condition that the iteration is one of the first so many."""
         n = self.numbers
         return both(n.compare("<=", n.const(0), chosen)[1], n.compare("<", chosen, done)[1])

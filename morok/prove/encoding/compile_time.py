@@ -242,7 +242,7 @@ class Values(Reading):
         return isinstance(v, FloatLiteral) or self.world.is_float(v.dtype)
 
     def compare_floats(self, op: str, a: Any, b: Any) -> Truth:
-        """As Python compares floats: NaN with nothing, the zeros with each other."""
+        """The comparison of floats as Python makes it: NaN with nothing, the zeros with each other."""
         dtype = next((v.dtype for v in (a, b) if isinstance(v, Constant) and self.world.is_float(v.dtype)), None)
         if dtype is None:
             raise Unsupported("a comparison of literals")

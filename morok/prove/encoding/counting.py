@@ -131,7 +131,7 @@ class CountingEncoder(StructureEncoder):
         return out
 
     def holds(self, dtype: str, target: Term, value: Term) -> Expr:
-        """That the target is defined and is this value."""
+        """The condition that the target is defined and is this value."""
         equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.equal
         return both(target.defined, equal(dtype, target, value))
 

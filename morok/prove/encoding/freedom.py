@@ -1,4 +1,4 @@
-"""Which names depend on which loops: what a rule binds under a loop has one value an iteration."""
+"""The loops that each name depends on: what a rule binds under a loop has one value an iteration."""
 
 from __future__ import annotations
 

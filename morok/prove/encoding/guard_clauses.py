@@ -81,7 +81,7 @@ class Clauses(Patterns):
         return results
 
     def has_and_holds(self, condition: S.Expr) -> Expr:
-        """That a condition has a value, and the value is true."""
+        """The condition that another has a value, and the value is true."""
         truth, needed = self.reading(lambda: self.truth(condition))
         return both(needed, truth.exists, truth.value)
 

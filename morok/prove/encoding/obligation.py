@@ -67,7 +67,7 @@ MOST_CHOICES: Final = 1 << 13
 
 
 class Choices:
-    """Which option is taken at each place where the matcher may choose; `advance` moves to the next combination."""
+    """The option that is taken at each place where the matcher may choose; `advance` moves to the next combination."""
 
     def __init__(self) -> None:
         self.taken: list[int] = []

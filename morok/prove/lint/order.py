@@ -141,7 +141,7 @@ def _op(rule: CheckedRule, at: S.POp | S.ECall) -> str | None:
 
 
 def _position(rule: CheckedRule, op: str, field: str) -> int | None:
-    """Which operand a field is; None if it is static."""
+    """The number of the operand that a field is; None if it is static."""
     return next((n for n, o in enumerate(rule.dialect.ops[op].operands) if o.name == field), None)
 
 

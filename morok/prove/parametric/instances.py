@@ -322,7 +322,7 @@ def _about_differences(s: Setting, p: Joined, c: Callable[[Integer], Integer], l
 
 
 def _about_alike(s: Setting, p: Joined, each: Integer, lanes: list[Integer]) -> None:
-    """Where vectors begin, of which all but the last one may have so many lanes."""
+    """The places where vectors begin, of which all but the last one may have so many lanes."""
     last = p.length - 1
     s.law(laws.ends_of_all, p.length, p.total, p.begin(integer(0)), p.begin(p.length))
     s.law(laws.next_begins, last, p.length, p.count(last), p.begin(last), p.begin(p.length))

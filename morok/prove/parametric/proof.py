@@ -72,7 +72,7 @@ def never_met(rule: CheckedRule, ask: Asks) -> bool:
 
 
 def _shown(rule: CheckedRule, choices: Choices, ask: Asks) -> str:
-    """Why one choice among the alternatives is not shown to be right; nothing where it is."""
+    """The reason that one choice among the alternatives is not shown to be right; nothing where it is."""
     try:
         found = questions(rule, choices, ask)
     except NotShown:

@@ -213,7 +213,9 @@ def _kept(setting: Setting, of: Sequence[Loops], target: Statement) -> list[Loop
 def _candidates(
     setting: Setting, lists: list[Expr], e: Expr, lane: Integer, own: Integer, back: bool
 ) -> list[tuple[Expr, Integer]]:
-    """Where the same effect may be: at the same place, or where spreading lanes over axes, or collecting them, puts it."""
+    """The places where the same effect may be: at the same place, or where spreading lanes over axes, or collecting them, puts
+    it.
+    """
     found = [(e, lane)]
     for a in lists:
         if back:

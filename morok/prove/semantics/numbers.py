@@ -232,7 +232,7 @@ class Arithmetic:
         return Num(self.n.const(0), TRUE, TRUE if sign < 0 else FALSE, TRUE if sign > 0 else FALSE)
 
     def _exist(self, *operands: Num) -> Expr:
-        """That all operands have values, and finite ones: arithmetic on an unknown bound fails its clause."""
+        """The condition that all operands have values, and finite ones: arithmetic on an unknown bound fails its clause."""
         return both(*(o.exists for o in operands), *(o.finite for o in operands))
 
     def binary(self, op: str, a: Num, b: Num) -> Num:

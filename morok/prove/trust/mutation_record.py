@@ -172,7 +172,7 @@ def plan(rules: Sequence[CheckedRule], record: Mapping[str, Entry], sample: int,
 
 
 def contradictions(outcomes: Iterable[Outcome], record: Mapping[str, Entry]) -> list[str]:
-    """In what the record of these mutants is not what was found now. What was unknown may have become known."""
+    """The points in which the record of these mutants is not what was found now. What was unknown may have become known."""
     out = []
     for o in outcomes:
         said = next((k for k, changes in record[o.rule].listed.items() if o.change in changes), None)
