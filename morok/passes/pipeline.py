@@ -24,7 +24,7 @@ from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
 from morok.rewrite.engine import Known
 from morok.rewrite.files import forget_syntax
-from morok.rewrite.lines import line_rewrite
+from morok.rewrite.peephole import line_rewrite
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from morok.prove.function_digest import code_of
 from morok.prove.made_arguments import Arguments
 from morok.prove.trust.graphs import Unmakeable
 from morok.prove.trust.sieve import graphs_at
+from morok.rewrite.abbreviate import brief
 from morok.rewrite.asserted_contracts import admissible, check_call
-from morok.rewrite.brief import brief
 
 if TYPE_CHECKING:
     from morok.dialect import Dialect

@@ -17,7 +17,7 @@ from morok.dsl.concrete import Asked, compiled
 from morok.dsl.contract import COMPILE_TIME
 from morok.dsl.values import FAILURES, OutOfBudget, Steps, no_value
 from morok.errors import HelperContractError
-from morok.rewrite.brief import brief, op_name
+from morok.rewrite.abbreviate import brief, op_name
 
 SAMPLES: Final = 6
 STEPS: Final = 1 << 22  # in one condition: nested over some hundred lanes, contracts take more of them than rules may

@@ -16,9 +16,9 @@ from morok.dialect import Dialect, Nests, Node, Remembers, Traces
 from morok.interrupts import check
 from morok.locks import RULES
 from morok.rewrite import trace as traces
-from morok.rewrite.drive import Held, Job, Limits, Planned, drive, map_of
+from morok.rewrite.ac_chains import gather, unfold
+from morok.rewrite.fixpoint import Held, Job, Limits, Planned, drive, map_of
 from morok.rewrite.matcher import Matcher
-from morok.rewrite.nests import gather, unfold
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.specialize import specialize
 

@@ -19,7 +19,7 @@ from morok import config
 from morok.dialect import Dialect, Node
 from morok.errors import ConfigError
 from morok.locks import TRACES
-from morok.rewrite.brief import brief
+from morok.rewrite.abbreviate import brief
 
 
 class Firing(NamedTuple):

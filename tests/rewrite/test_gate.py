@@ -22,8 +22,8 @@ from morok.passes.target import Target
 from morok.rewrite import matchers
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.files import RuleFile
-from morok.rewrite.lines import line_rewrite
 from morok.rewrite.matchers import tried
+from morok.rewrite.peephole import line_rewrite
 from morok.rewrite.ruleset import RuleSet
 
 TRUE = 'group double "doubling"\n\nshift: Add(x: i32, x) ~> Shl(x, 1)\n'

@@ -12,7 +12,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.ir.verify import verify
 from morok.rewrite import library
-from morok.rewrite.lines import line_rewrite
+from morok.rewrite.peephole import line_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.trace import Trace
 

@@ -15,7 +15,7 @@ from morok.dialect import Node
 from morok.rewrite.matcher import Match
 
 if TYPE_CHECKING:
-    from morok.rewrite.drive import Job
+    from morok.rewrite.fixpoint import Job
     from morok.rewrite.specialize import operands, opkey, recall
 
 

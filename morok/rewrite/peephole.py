@@ -12,7 +12,7 @@ from typing import Any
 from morok.dialect import Instructions, Node, Traces
 from morok.errors import UsageError
 from morok.rewrite import trace as traces
-from morok.rewrite.drive import map_of
+from morok.rewrite.fixpoint import map_of
 from morok.rewrite.ruleset import RuleSet
 
 

@@ -12,7 +12,7 @@ from morok.dialect import Dialect, Node, Remembers
 from morok.errors import RewriteLimitError
 from morok.interrupts import check, waiting
 from morok.rewrite import trace as traces
-from morok.rewrite.brief import brief
+from morok.rewrite.abbreviate import brief
 from morok.rewrite.identity import IdentityMap
 from morok.rewrite.matcher import Match, Matcher
 from morok.rewrite.pending import PENDING
