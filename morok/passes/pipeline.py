@@ -22,7 +22,7 @@ from morok.passes import shown, steps
 from morok.passes.appended import admit, appended_to, joined
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import Known
+from morok.rewrite.engine import InitialSubstitution
 from morok.rewrite.files import forget_syntax
 from morok.rewrite.peephole import line_rewrite
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
@@ -56,7 +56,7 @@ class Stage:
     algorithm: Callable[[Any, Target], Any] | None = None
     adds: str = ""
     context: Callable[[UOp, Target], Any] | None = None
-    known: Callable[[UOp, Target], Known | None] | None = None
+    known: Callable[[UOp, Target], InitialSubstitution | None] | None = None
     first: tuple[str, ...] = ()
     finish: Callable[[UOp, Target], UOp] | None = None
 

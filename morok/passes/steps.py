@@ -23,7 +23,7 @@ from morok.passes.gpudims import Launch
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import Known, graph_rewrite
+from morok.rewrite.engine import InitialSubstitution, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
@@ -38,7 +38,7 @@ def rewrite(
     before: RuleSet | None = None,
     after: RuleSet | None = None,
     context: Any = None,
-    known: Known | None = None,
+    known: InitialSubstitution | None = None,
 ) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
@@ -148,10 +148,10 @@ def lower_names(ast: UOp, target: Target) -> UOp:
     return _lower_index.lower_names(ast)
 
 
-def images(ast: UOp, target: Target) -> Known | None:
+def images(ast: UOp, target: Target) -> InitialSubstitution | None:
     """The places of images, which stay places: nothing loads them. What their coordinates read is loaded."""
     forms: dict[UOp, UOp] = {}
-    known = Known(forms, {}, lambda rebuild: rebuild)
+    known = InitialSubstitution(forms, {}, lambda rebuild: rebuild)
     for place in ast.toposort():
         if place.op is Op.Index and place.dtype.kind == "image":
             storage, *coordinates = place.src
@@ -159,7 +159,7 @@ def images(ast: UOp, target: Target) -> Known | None:
     return known if forms else None
 
 
-def names(ast: UOp, target: Target) -> Known | None:
+def names(ast: UOp, target: Target) -> InitialSubstitution | None:
     return _lower_index.names(ast)
 
 

@@ -23,7 +23,7 @@ from morok.prove.function_digest import code_of
 from morok.prove.made_arguments import Arguments
 from morok.prove.trust.graphs import Unmakeable
 from morok.prove.trust.sieve import graphs_at
-from morok.rewrite.abbreviate import brief
+from morok.rewrite.abbreviate import abbreviate
 from morok.rewrite.asserted_contracts import admissible, check_call
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ class Examination:
 
     def text(self, a: Any) -> str:
         try:
-            return str(brief(self.dialect, a)) if self.is_node(a) else _shown(a)
+            return str(abbreviate(self.dialect, a)) if self.is_node(a) else _shown(a)
         except Exception:  # what a node of a foreign dialect is shown by is the dialect's
             return type(a).__name__
 

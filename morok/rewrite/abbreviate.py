@@ -17,7 +17,7 @@ def op_name(dialect: Dialect, key: Hashable) -> str:
     return found[1].get(key, str(key))
 
 
-def brief(dialect: Dialect, node: Node, depth: int = 4) -> str:
+def abbreviate(dialect: Dialect, node: Node, depth: int = 4) -> str:
     """`Add(Mul(x, 4), ..)`: cut off `depth` levels below the root, so the length is bounded in binary graphs."""
     value = dialect.const_value(node)
     if value is not NOT_CONST:
@@ -28,7 +28,7 @@ def brief(dialect: Dialect, node: Node, depth: int = 4) -> str:
         return _leaf(dialect, node, name)
     if depth == 0:
         return f"{name}(..)"
-    shown = [brief(dialect, o, depth - 1) for o in operands[:8]]
+    shown = [abbreviate(dialect, o, depth - 1) for o in operands[:8]]
     if len(operands) > 8:
         shown.append("..")
     return f"{name}({', '.join(shown)})"

@@ -1,7 +1,8 @@
-"""Nests: nodes of one op inside each other, a sum of sums. Rules of `morok.rewrite.tiers.WHOLE` see them as a whole.
+"""AC chains: nodes of one associative and commutative op inside each other, a sum of sums (in the code, nests). Rules of
+`morok.rewrite.tiers.WHOLE` see them as a whole.
 
-A nest is looked at when its terms are finished, which are the operands of its nodes that are none of its nodes. The nodes inside
-are not finished themselves: what the rules make of the nest takes their place. So a sum of many terms, whose order is not the
+A chain is looked at when its terms are finished, which are the operands of its nodes that are none of its nodes. The nodes inside
+are not finished themselves: what the rules make of the chain takes their place. So a sum of many terms, whose order is not the
 canonical one, is put in order once, and not at each of its additions.
 
 Written against a dialect's accessors: `morok.rewrite.specialize` puts its own in their place.
@@ -15,15 +16,15 @@ from morok.dialect import Node
 from morok.rewrite.matcher import Match
 
 if TYPE_CHECKING:
-    from morok.rewrite.fixpoint import Job
+    from morok.rewrite.fixpoint import RewriteState
     from morok.rewrite.specialize import operands, opkey, recall
 
 
-def unfold(job: Job, root: Node) -> list[Node]:
-    """The terms of a nest, the last one first, finished or not. What is inside two nests, or twice in one, is a term but for the
+def flatten(state: RewriteState, root: Node) -> list[Node]:
+    """The terms of a nest, the last one first, finished or not. What is inside two chains, or twice in one, is a term but for the
     first time: it will be finished once, and be a term that is known.
     """
-    lookup, inside, key = job.done.get, job.inside, job.memo_key
+    lookup, in_chain, key = state.done.get, state.in_chain, state.memo_key
     op = opkey(root)
     terms = []
     stack = [*operands(root)]
@@ -31,27 +32,29 @@ def unfold(job: Job, root: Node) -> list[Node]:
         term = stack.pop()
         if (
             opkey(term) is op
-            and term not in inside
+            and term not in in_chain
             and lookup(term) is None
             and (key is None or (kept := recall(term).get(key)) is None or (kept is not True and kept() is None))
         ):
-            inside[term] = True
+            in_chain[term] = True
             stack += operands(term)
         else:
             terms.append(term)
     return terms
 
 
-def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match, match: Match | None) -> tuple[Node, int] | None:
+def gather(
+    state: RewriteState, root: Node, terms: list[Node], written: bool, whole: Match, match: Match | None
+) -> tuple[Node, int] | None:
     """The result of a rule for whole nests, whose terms are finished, and the rule's number. The rule sees a sketch, which leans
     to the left.
 
     written  whether the nest stands as it was given: what a rule made is in order most often, which its nodes show one by one
     """
-    done, inside, key, context = job.done, job.inside, job.memo_key, job.context
+    done, in_chain, key, context = state.done, state.in_chain, state.memo_key, state.context
     lookup = done.get
-    silent = job.program.silent
-    sketch = job.program.sketch
+    inert_ops = state.program.inert_ops
+    sketch = state.program.sketch
     op = opkey(root)
     new = root
     hit = None
@@ -75,7 +78,7 @@ def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match,
             node = chain[-1]
             for s in operands(node):
                 if lookup(s) is not s:
-                    if opkey(s) in silent and not operands(s):
+                    if opkey(s) in inert_ops and not operands(s):
                         done[s] = s
                     else:
                         break
@@ -91,5 +94,5 @@ def gather(job: Job, root: Node, terms: list[Node], written: bool, whole: Match,
             break
         written = True
     for node in chain[1:]:  # these are finished one by one
-        inside[node] = True
+        in_chain[node] = True
     return None if new is root else hit

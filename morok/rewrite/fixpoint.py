@@ -12,7 +12,7 @@ from morok.dialect import Dialect, Node, Remembers
 from morok.errors import RewriteLimitError
 from morok.interrupts import check, waiting
 from morok.rewrite import trace as traces
-from morok.rewrite.abbreviate import brief
+from morok.rewrite.abbreviate import abbreviate
 from morok.rewrite.identity import IdentityMap
 from morok.rewrite.matcher import Match, Matcher
 from morok.rewrite.pending import PENDING
@@ -49,11 +49,11 @@ Planned = tuple["Match | None", "Held | None", "Match | None"]
 class Program(Protocol):
     """The state that calls with the same rules share.
 
-    plan     by op key, whatever it is: the match function, which operands are held, and the match function for whole nests
-    whole    the rules that see whole nests of one op
-    sketch   (node, operands): the node over other operands for these rules to look at, and nobody else
-    silent   the op keys whose nodes, if they have no operands, are final as they are
-    new_map  makes a map keyed by node identity
+    plan       by op key, whatever it is: the match function, the operands that are held, and the match function for whole chains
+    whole      the rules that see whole chains of one op
+    sketch     (node, operands): the node over other operands for these rules to look at, and nobody else
+    inert_ops  the op keys whose nodes, if they have no operands, are final as they are
+    new_map    makes a map keyed by node identity
     """
 
     @property
@@ -69,30 +69,31 @@ class Program(Protocol):
     @property
     def sketch(self) -> Callable[[Node, tuple[Node, ...]], Node]: ...
     @property
-    def unfold(self) -> Callable[..., list[Node]]: ...
+    def flatten(self) -> Callable[..., list[Node]]: ...
     @property
     def gather(self) -> Callable[..., tuple[Node, int] | None]: ...
     @property
     def plan(self) -> Mapping[Hashable, Planned]: ...
     @property
-    def silent(self) -> Container[Hashable]: ...
+    def inert_ops(self) -> Container[Hashable]: ...
     @property
     def new_map(self) -> Callable[[], Any]: ...
 
 
-class Job:
+class RewriteState:
     """One call's state.
 
-    done       the final form of every node that was finished, and PENDING for those that a rule has replaced, until it is known:
-               whoever needs his own final form comes by one of them
+    done       the final form of every node that is finished; PENDING: a rule has replaced this node and the replacement is
+               unfinished, so that meeting it again means the rules form a cycle
     held       the same for nodes in positions where no rule fires
     memo_key   under which finished nodes remember their final form; None where rules depend on a context
     fired      how many rules have fired
-    inside     nodes that were looked at as parts of a nest of their op, and not on their own
+    in_chain   nodes that were looked at as parts of a chain of their op, and not on their own
     """
 
     __slots__ = (
-        "program", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "inside", "size", "root", "stack",
+        "program", "context", "limits", "memo_key", "trace", "stage", "done", "held", "fired", "in_chain", "size", "root",
+        "stack",
     )  # fmt: skip
 
     def __init__(
@@ -113,10 +114,10 @@ class Job:
         new_map = program.new_map
         self.done = new_map()
         self.held = new_map()
-        self.inside = new_map()
+        self.in_chain = new_map()
         self.fired = 0
         self.size: int | None = None
-        self.root: Node = None  # `drive` says it
+        self.root: Node = None  # `rewrite_fixpoint` says it
         self.stack: list[Any] = []
 
     def rule_name(self, number: int) -> str:
@@ -179,7 +180,7 @@ class Job:
         at = trail[0] if trail else self.root
         return RewriteLimitError(
             f"{what}; the last rules to fire: {fired}",
-            excerpt=f"  at {brief(self.program.dialect, at)}",
+            excerpt=f"  at {abbreviate(self.program.dialect, at)}",
             hint="make each rule produce something simpler, or raise Limits",
         )
 
@@ -195,7 +196,7 @@ class Job:
         rules = " then ".join(names)
         return RewriteLimitError(
             f"rewriting goes in a circle: {rules} lead{'s' if len(names) == 1 else ''} back to the same node",
-            excerpt=f"  at {brief(self.program.dialect, again)}",
+            excerpt=f"  at {abbreviate(self.program.dialect, again)}",
             hint="two rules with opposite canonical forms; keep one, or guard both so that only one applies",
         )
 
@@ -223,7 +224,7 @@ def map_of(dialect: Dialect) -> Callable[[], Any]:
     return dict if getattr(dialect, "hash_consed", False) else IdentityMap
 
 
-def drive(job: Job, root: Node, rebuild: Any) -> Node:
+def rewrite_fixpoint(state: RewriteState, root: Node, rebuild: Any) -> Node:
     """The final form of `root`. Iterative: the depth of a graph is bounded by memory alone.
 
     The operands of a node are gone through one after the other, by an iterator. At one that is not finished the node's frame is
@@ -233,22 +234,22 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
 
     rebuild  (node, operands): the node over other operands
     """
-    done = job.done
+    done = state.done
     lookup = done.get
-    held = job.held
-    program = job.program
+    held = state.held
+    program = state.program
     plan = program.plan
-    silent = program.silent
+    inert_ops = program.inert_ops
     before = program.before
-    context = job.context
-    key = job.memo_key
+    context = state.context
+    key = state.memo_key
     ref = weakref.ref
-    tracing = job.trace is not None
-    longest = 2 * job.limits.per_node
-    fired = job.fired
-    allowed = job.limits.total
-    stack = job.stack
-    job.root = node = at = root
+    tracing = state.trace is not None
+    longest = 2 * state.limits.per_node
+    fired = state.fired
+    allowed = state.limits.total
+    stack = state.stack
+    state.root = node = at = root
     trail: Trail = ()
     fires = True
     original = before is not None
@@ -278,7 +279,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
             and ((opkey(kids[0]) is op and lookup(kids[0]) is None) or (opkey(kids[-1]) is op and lookup(kids[-1]) is None))
             and nests(at)
         ):  # its terms are finished first, whatever their depth
-            nest = program.unfold(job, at)
+            nest = program.flatten(state, at)
             holds = None
             pending = reversed(nest)
         elif holds is None or len(kids) <= holds[2]:
@@ -288,7 +289,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
             pending = _with_holds(kids, holds)
         while True:  # what is pending of the operands, and behind them `at` itself
             if holds is not None:
-                kid, below = job.waiting(pending)
+                kid, below = state.waiting(pending)
                 if kid is not None:
                     stack.append((node, at, trail, fires, pending, changed, None, kids, holds, match))
                     node = at = kid
@@ -302,7 +303,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                 if new is kid:
                     continue
                 if new is None:
-                    if not operands(kid) and opkey(kid) in silent:
+                    if not operands(kid) and opkey(kid) in inert_ops:
                         done[kid] = kid
                         continue
                     if key is not None and (facts := recall(kid)) and (kept := facts.get(key)) is not None:
@@ -319,14 +320,14 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                     if new is kid:
                         continue
                 if new is PENDING:
-                    raise job.circle(kid, trail)
+                    raise state.circle(kid, trail)
                 changed = True
             else:  # all are finished
                 if hit is not None:
                     pass
                 elif nest is not None:
                     if len(nest) > len(kids):
-                        hit = program.gather(job, at, nest, not trail, plan[opkey(at)][2], match)
+                        hit = program.gather(state, at, nest, not trail, plan[opkey(at)][2], match)
                     if hit is None:
                         nest = None
                         changed = False
@@ -335,10 +336,10 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                     hit = (hit[0], hit[1] + _WHOLE)
                 else:
                     if holds is not None:
-                        fresh = job.finals_of(kids, holds)
+                        fresh = state.finals_of(kids, holds)
                         for kid, new in zip(kids, fresh, strict=True):
                             if new is PENDING:
-                                raise job.circle(kid, trail)
+                                raise state.circle(kid, trail)
                             if new is not kid:
                                 changed = True
                     if changed:
@@ -362,7 +363,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                                     done[at] = done[known] = known
                         if known is not None:
                             if known is PENDING:
-                                raise job.circle(at, trail)
+                                raise state.circle(at, trail)
                             at = known
                             match = None
                         elif before is not None and fires:
@@ -389,15 +390,15 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                         check()
                     trail += (at, number)
                     if tracing:
-                        job.record(number, at, new)
+                        state.record(number, at, new)
                     if fired >= allowed:
-                        job.fired = fired
-                        allowed = job.allow(trail)
+                        state.fired = fired
+                        allowed = state.allow(trail)
                     if len(trail) > longest:
-                        raise job.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
+                        raise state.too_many(trail, f"one node was rewritten {len(trail) // 2:,} times")
                     known = lookup(new)
                     if known is None:
-                        if not operands(new) and opkey(new) in silent:
+                        if not operands(new) and opkey(new) in inert_ops:
                             known = new
                         elif key is not None and (facts := recall(new)) and (kept := facts.get(key)) is not None:
                             known = new if kept is True else kept()
@@ -409,7 +410,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                             break
                         done[new] = done[known] = known
                     elif known is PENDING:
-                        raise job.circle(new, trail)
+                        raise state.circle(new, trail)
                     at = known
                 if trail and fires:
                     done[node] = at
@@ -419,7 +420,7 @@ def drive(job: Job, root: Node, rebuild: Any) -> Node:
                     if key is not None:
                         recall(node)[key] = ref(at)
                 if not stack:
-                    job.fired = fired
+                    state.fired = fired
                     return at
                 moved = at is not node
                 node, at, trail, fires, pending, changed, nest, kids, holds, match = stack.pop()

@@ -19,7 +19,7 @@ from morok import config
 from morok.dialect import Dialect, Node
 from morok.errors import ConfigError
 from morok.locks import TRACES
-from morok.rewrite.abbreviate import brief
+from morok.rewrite.abbreviate import abbreviate
 
 
 class Firing(NamedTuple):
@@ -53,7 +53,7 @@ class Trace:
         seconds = time.perf_counter() - self._began
         with TRACES:
             b, a = self._id(before), self._id(after)
-            self.firings.append(Firing(stage, rule, brief(dialect, before), b, brief(dialect, after), a, seconds))
+            self.firings.append(Firing(stage, rule, abbreviate(dialect, before), b, abbreviate(dialect, after), a, seconds))
 
     def _id(self, node: Node) -> int:
         # the node is kept, so that its address names it for as long as the trace lives
