@@ -17,7 +17,7 @@ from morok.runtime.buffer import Block, Buffer
 from morok.runtime.cpu import CPUKernel
 from morok.runtime.kernel import Kernel, pack
 from morok.runtime.memory import assign
-from morok.runtime.team import WORDS, Job
+from morok.runtime.thread_pool import WORDS, Job
 
 SIDE_BY_SIDE: Final = 20_000  # instructions of a kernel that are worth another thread: several times what it costs to wake one
 

@@ -13,8 +13,8 @@ from morok.ir.graph import toposort
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.passes.appended import appended_key
-from morok.passes.pieces import Chain, chains, variable
-from morok.passes.pieces import Step as Link
+from morok.passes.depth_first_tiling import Chain, chains, variable
+from morok.passes.depth_first_tiling import Step as Link
 from morok.passes.pipeline import APPLY_OPTS, lower
 from morok.remembered import NODE, Remembered
 from morok.runtime.buffer import Buffer

@@ -8,7 +8,7 @@ from instruction_lists import Listing
 
 from morok import Tensor
 from morok.codegen.llvm import render
-from morok.codegen.llvm.columns import column, join
+from morok.codegen.llvm.transpose_shuffles import column, join
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp

@@ -7,7 +7,7 @@ import pytest
 from instruction_lists import Listing, c
 
 from morok.codegen.llvm import render
-from morok.codegen.llvm.streams import LEAST_BYTES, streamed
+from morok.codegen.llvm.nontemporal_stores import LEAST_BYTES, streamed
 from morok.codegen.memory_accesses import accesses
 from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp

@@ -22,7 +22,7 @@ from morok.codegen.rendered import WHOLE
 from morok.errors import ConfigError
 from morok.ir.dtype import dtypes
 from morok.optimize import thread_loops
-from morok.runtime import team
+from morok.runtime import thread_pool
 from morok.runtime.buffer import Buffer
 from morok.runtime.cpu import CPUKernel
 from morok.runtime.device import device
@@ -99,12 +99,12 @@ def test_small_kernels_stay_on_one_thread() -> None:
         small, large = (Tensor(A) + 1).prepare(), (Tensor(np.zeros(1 << 20, np.float32)) + 1).prepare()
     assert [k.kernel.rendered.parts for k in small.kernels] == [0]
     assert [k.kernel.rendered.parts > 0 for k in large.kernels] == [True]
-    before = team.team.shared
+    before = thread_pool.team.shared
     small.execute()
-    assert team.team.shared == before
+    assert thread_pool.team.shared == before
     large.execute()
     large.execute()
-    assert team.team.shared == before + 2
+    assert thread_pool.team.shared == before + 2
 
 
 def test_kernels_side_by_side() -> None:
@@ -119,9 +119,9 @@ def test_kernels_side_by_side() -> None:
     values = [int(b.numpy()[0]) for b in buffers]
     for b in buffers[:4]:
         b.numpy()[:] = 0
-    before = team.team.shared
+    before = thread_pool.team.shared
     plan.execute()
-    assert team.team.shared == before + 1
+    assert thread_pool.team.shared == before + 1
     assert [int(b.numpy()[0]) for b in buffers] == values
     times = {t.name: t for t in plan.profile()}
     assert list(times) == ["beside0", "small", "beside1", "beside2"]
@@ -132,12 +132,12 @@ def test_kernels_side_by_side() -> None:
 
 def test_workers_sleep_when_there_is_nothing_to_do(everything: None) -> None:
     computed("elementwise", 3)
-    workers = len(team.team.handles)
+    workers = len(thread_pool.team.handles)
     assert workers >= 2
     deadline = time.monotonic() + 30
-    while team.team.asleep != workers and time.monotonic() < deadline:
+    while thread_pool.team.asleep != workers and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert team.team.asleep == workers
+    assert thread_pool.team.asleep == workers
     assert computed("elementwise", 3)[0].tobytes() == computed("elementwise", 1)[0].tobytes()  # and wake
 
 
@@ -163,9 +163,9 @@ def test_many_callers(everything: None) -> None:
 
 
 def test_without_workers_the_caller_does_it_all(everything: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    alone = team.Team()
+    alone = thread_pool.Team()
     alone.refused = True  # as where the system lets nobody start a thread
-    monkeypatch.setattr(team, "team", alone)
+    monkeypatch.setattr(thread_pool, "team", alone)
     assert computed("matmul", 4)[0].tobytes() == computed("matmul", 1)[0].tobytes()
     assert alone.shared > 0
     assert not alone.handles
@@ -179,7 +179,7 @@ def test_a_forked_child_has_workers_of_its_own(everything: None) -> None:
         status = 1
         try:
             same = plan.execute().numpy().tobytes() == expected.tobytes()
-            status = 0 if same and len(team.team.handles) == 1 and team.team.shared == 1 else 1
+            status = 0 if same and len(thread_pool.team.handles) == 1 and thread_pool.team.shared == 1 else 1
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -234,14 +234,14 @@ def test_threads_that_ask_first_load_once(monkeypatch: pytest.MonkeyPatch) -> No
         time.sleep(0.02)
         return compile_text(text, name, optimize, None)
 
-    loaded = team._loaded
-    monkeypatch.setattr(team, "compile_text", slowly)
-    monkeypatch.setattr(team, "_loaded", functools.cache(loaded.__wrapped__))
+    loaded = thread_pool._loaded
+    monkeypatch.setattr(thread_pool, "compile_text", slowly)
+    monkeypatch.setattr(thread_pool, "_loaded", functools.cache(loaded.__wrapped__))
     start = threading.Barrier(4)
 
     def ask() -> None:
         start.wait()
-        team._code()
+        thread_pool._code()
 
     asking = [threading.Thread(target=ask) for _ in range(4)]
     for t in asking:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from morok.codegen.bounded import amount_fits, cannot_wrap, may_be_zero, may_overflow
 from morok.codegen.cuda.type_names import REGISTER, literal, unsigned
+from morok.codegen.overflow_flags import amount_fits, cannot_wrap, may_be_zero, may_overflow
 from morok.ir.dtype import DType, dtypes
 from morok.ir.uop import UOp
 

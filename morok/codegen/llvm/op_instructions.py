@@ -10,11 +10,11 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from morok.codegen.bounded import amount_fits, cannot_wrap, may_be_zero, may_overflow
 from morok.codegen.llvm import conversions
 from morok.codegen.llvm.builder import Builder
 from morok.codegen.llvm.conversions import WORK, narrow, widen
 from morok.codegen.llvm.types import type_of
+from morok.codegen.overflow_flags import amount_fits, cannot_wrap, may_be_zero, may_overflow
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
