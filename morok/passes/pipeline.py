@@ -273,7 +273,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
 
 def _check_accesses(ast: UOp, program: Program) -> None:
     """OutOfBoundsError if a place that the kernel reads or writes can be outside of its buffer; only here a solver is loaded."""
-    from morok.prove.inside import check  # lazy: loads the solver, under MOROK_CHECK alone
+    from morok.prove.bounds_check import check  # lazy: loads the solver, under MOROK_CHECK alone
 
     check(program, kernel_name(ast))
 

@@ -20,7 +20,7 @@ from morok.ir.ops.loop import identity
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
 from morok.prove.intervals import Explorer, Symbol
-from morok.prove.products import Quotient, lemmas, magnitude, sign_of_truncated
+from morok.prove.nonlinear_lemmas import Quotient, lemmas, magnitude, sign_of_truncated
 from morok.prove.semantics.term import Term, both, choose, either, is_true, negation
 from morok.prove.semantics.theory import MorokWorld
 from morok.prove.smt import FALSE, TRUE, Expr
@@ -399,7 +399,7 @@ def _example(case: Case, model: Any, lo: Any, hi: Any) -> str:
 
 
 def prove_lemmas(budget: int = BUDGET) -> list[Finding]:
-    """The findings about the lemmas on products and quotients in products.py, each from the definitions."""
+    """The findings about the lemmas on products and quotients in nonlinear_lemmas.py, each from the definitions."""
     found = []
     for name, premises, claim in lemmas():
         said = ask([*premises, negation(claim)], budget)

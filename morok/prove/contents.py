@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from morok.prove import stamp
+from morok.prove import fingerprints
 from morok.rewrite import store
 
 if TYPE_CHECKING:
@@ -61,4 +61,4 @@ def keep(content: bytes, sources: str, entries: Iterable[tuple[str, str]]) -> No
 
 
 def _key(content: bytes, sources: str) -> str:
-    return stamp.digest(f"contents {_GENERATION} {stamp.digest(content)} {sources}")
+    return fingerprints.digest(f"contents {_GENERATION} {fingerprints.digest(content)} {sources}")

@@ -21,8 +21,8 @@ from morok.prove.calls import sites
 from morok.prove.contract_state import Tested, digests_of
 from morok.prove.function_digest import code_of
 from morok.prove.made_arguments import Arguments
+from morok.prove.trust.differential import graphs_at
 from morok.prove.trust.graphs import Unmakeable
-from morok.prove.trust.sieve import graphs_at
 from morok.rewrite.abbreviate import abbreviate
 from morok.rewrite.asserted_contracts import admissible, check_call
 

@@ -11,7 +11,7 @@ from morok.prove.counterexample import UNDEFINED, Counterexample
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.least import least
 from morok.prove.replay import Firing
-from morok.prove.trust.sieve import Difference, Elements, Trials, counterexample, tried
+from morok.prove.trust.differential import Difference, Elements, Trials, counterexample, tried
 from morok.prove.trust.smallest import smallest
 
 BOUNDS: Final = ("vmin.", "vmax.")

@@ -16,7 +16,7 @@ from morok import atomic, cache_folder
 from morok import dialect as dialects
 from morok.dsl.extent import Extent, Extents, Limits
 from morok.errors import LedgerError, UnprovedRuleError
-from morok.prove import contents, seal, stamp
+from morok.prove import contents, fingerprints, seal
 from morok.prove import page as pages
 from morok.prove.contents import rule_digest
 from morok.prove.page import USABLE, Page, Record
@@ -86,7 +86,7 @@ def _known_pages(file: str | Path, trust_ledger: bool) -> Iterator[tuple[Path, P
 def machine_path(file: str | Path) -> Path | None:
     """The page of a rule file among this machine's own."""
     folder = machine_folder()
-    return None if folder is None else folder / f"{Path(file).stem}-{stamp.digest(str(Path(file).resolve()))[:16]}.json"
+    return None if folder is None else folder / f"{Path(file).stem}-{fingerprints.digest(str(Path(file).resolve()))[:16]}.json"
 
 
 def outdated(file: str | Path, trust_ledger: bool = False) -> list[str]:
@@ -149,7 +149,7 @@ def _sealed_page(file: str | Path, content: bytes) -> tuple[bytes, bool] | None:
 
 
 def _seal_line(content: bytes, page: bytes, limited: bool) -> str:
-    sources = stamp.digest(sources_of(content) + _beyond(folders.proofs_folder())[1] + limited * " limited")
+    sources = fingerprints.digest(sources_of(content) + _beyond(folders.proofs_folder())[1] + limited * " limited")
     return seal.line(content, page, sources)
 
 
@@ -161,7 +161,7 @@ def _beyond(folder: Path) -> tuple[frozenset[str], str]:
     """The names in the list of rules that fire at every size, and its digest; of a folder without, none."""
     text = b"".join([(folder / BEYOND).read_bytes()] if (folder / BEYOND).is_file() else [])
     lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
-    return frozenset(line for line in lines if line and not line.startswith("#")), stamp.digest(text)
+    return frozenset(line for line in lines if line and not line.startswith("#")), fingerprints.digest(text)
 
 
 def beyond() -> frozenset[str]:
@@ -235,11 +235,11 @@ def sources_of(content: bytes) -> str:
     """A digest of all that the meaning of rules in a file of these bytes depends on besides: of the foreign dialects whose names
     are in it; of the compiler too, where rules may be measured in the code that they become.
     """
-    found = stamp.source_bytes() + foreign_sources(content)
+    found = fingerprints.source_bytes() + foreign_sources(content)
     if b"within" in content:
         late = (folders.rules_folder() / "target" / "decompose.rules").read_bytes()
-        found += stamp.compiler_bytes() + stamp.digest(late)
-    return stamp.digest(found)
+        found += fingerprints.compiler_bytes() + fingerprints.digest(late)
+    return fingerprints.digest(found)
 
 
 def foreign_sources(content: bytes) -> str:
@@ -247,7 +247,7 @@ def foreign_sources(content: bytes) -> str:
     others = [d for d in dialects.registered() if not dialects.built_in(d) and d.name.encode("utf-8", "replace") in content]
     if not others:
         return ""
-    return stamp.digest("".join(map(dialect_digest, others)))
+    return fingerprints.digest("".join(map(dialect_digest, others)))
 
 
 def dialect_digest(dialect: Dialect) -> str:

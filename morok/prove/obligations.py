@@ -15,7 +15,7 @@ from morok.dsl.extent import plural, texts
 from morok.marks import trusted
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.counterexample import Counterexample
 from morok.prove.encoding.chosen import ChosenEncoder
 from morok.prove.encoding.counting import CountingEncoder

@@ -19,9 +19,9 @@ from morok.marks import built_in, trust, trusted, vouch
 from morok.names import data
 from morok.prove.confined import confined, possible
 from morok.prove.contract_state import Tested, digests_of, worst
+from morok.prove.fingerprints import answering_bytes
 from morok.prove.function_digest import code_of
 from morok.prove.rule_syntax import canonical, typing_of
-from morok.prove.stamp import answering_bytes
 from morok.rewrite import folders, store
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.pipeline import lower
-from morok.prove.inside import check
+from morok.prove.bounds_check import check
 from morok.tensor import schedule
 from tests.passes import kernels as K
 

@@ -11,7 +11,7 @@ import pytest
 from morok.ir import bounds as B
 from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
-from morok.prove import bounds_proofs, bounds_record, products
+from morok.prove import bounds_proofs, bounds_record, nonlinear_lemmas
 from morok.prove.answers import Answer
 
 
@@ -120,7 +120,7 @@ def test_lemmas_are_proved_and_no_premise_is_contradictory() -> None:
     from morok.prove.solve import ask
 
     assert {f.answer for f in bounds_proofs.prove_lemmas()} == {Answer.UNSAT}
-    for _, premises, _ in products.lemmas():
+    for _, premises, _ in nonlinear_lemmas.lemmas():
         assert ask(list(premises), bounds_proofs.BUDGET).answer is Answer.SAT
 
 

@@ -223,7 +223,7 @@ NEEDLESS = {
     "morok.ir.ops.loop.identity",  # in the digest, with what it calls
     "morok.prove.measuring",
     "morok.prove.sources",
-    "morok.prove.stamp.digest",
+    "morok.prove.fingerprints.digest",
     "morok.prove.verdict",
 }
 

@@ -18,9 +18,9 @@ from morok.ir.op import TABLE, Op
 from morok.prove import bounds_proofs, dialect_meanings, intervals, smt, solve, workers
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.attack import trial
-from morok.prove.inside import check
-from morok.prove.lint import order
-from morok.prove.lint.order import unordered
+from morok.prove.bounds_check import check
+from morok.prove.lint import termination
+from morok.prove.lint.termination import unordered
 from morok.prove.smt import Expr, session
 from morok.prove.smt.session import Died
 from morok.prove.solve import Asserted, Model, ask, best
@@ -136,7 +136,7 @@ def test_a_measure_that_is_lost_orders_nothing(monkeypatch: pytest.MonkeyPatch) 
             kill(model.over)
         return model
 
-    monkeypatch.setattr(order, "best", lost)
+    monkeypatch.setattr(termination, "best", lost)
     assert [r.name for r in unordered(rules)] == ["g.a"]
 
 

@@ -25,7 +25,7 @@ from morok.prove.parametric.setting import Setting
 from morok.prove.progress import Progress
 from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 from morok.prove.workers import judge
 from morok.rewrite.ruleset import RuleSet
 
@@ -81,9 +81,9 @@ def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of
 @pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
 def test_graphs_of_several_ranks_are_met_and_agree(of: CheckedRule) -> None:
     """A second opinion: the rule's own matcher and the interpreter."""
-    apply = sieve.Rewriter(of)
+    apply = differential.Rewriter(of)
     ranks, fired = set(), 0
-    for trial in sieve.Trials(of, of.instances, worlds=1).first(120):
+    for trial in differential.Trials(of, of.instances, worlds=1).first(120):
         made = apply(trial.graph)
         if made is not None:
             assert trial.differs(made) is None

@@ -12,14 +12,14 @@ from morok.ir.ops.transcendental import TOLERANCE
 from morok.ir.uop import UOp
 from morok.prove.attack import conjectures, machine_code, makers, op_laws, orders, trial
 from morok.prove.attack.random_terms import Term
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 
 GREAT = 4096.0  # of f16: one more is lost in it
 
 
-def total(*items: float) -> tuple[UOp, sieve.World]:
+def total(*items: float) -> tuple[UOp, differential.World]:
     x = UOp.var("x", dtypes.f16.vec(len(items)))
-    return UOp.new(Op.Reduce, (x,), Op.Add, dtypes.f16), sieve.World({x: items}, {})
+    return UOp.new(Op.Reduce, (x,), Op.Add, dtypes.f16), differential.World({x: items}, {})
 
 
 def test_a_sum_of_floats_may_be_what_any_order_makes_of_it() -> None:
@@ -33,7 +33,7 @@ def test_a_sum_of_floats_may_be_what_any_order_makes_of_it() -> None:
 def test_what_is_folded_is_rounded_before() -> None:
     x, y = UOp.var("x", dtypes.f16.vec(2)), UOp.var("y", dtypes.f16.vec(2))
     graph = UOp.new(Op.Reduce, (x + y,), Op.Add, dtypes.f16)
-    at = sieve.World({x: (GREAT, -GREAT), y: (1.0, 1.0)}, {})
+    at = differential.World({x: (GREAT, -GREAT), y: (1.0, 1.0)}, {})
     assert orders.permitted(graph, at, 0.0, random.Random(0))
     assert not orders.permitted(graph, at, 2.0, random.Random(0))  # the sums of x and of y, added
 
@@ -46,7 +46,7 @@ def test_integers_have_one_sum() -> None:
 @pytest.mark.parametrize(("assumed", "judged"), [("nsz", True), ("nnan", False), ("ninf", True)])
 def test_a_rule_answers_for_what_it_assumes_alone(assumed: str, judged: bool) -> None:
     x = UOp.var("x", dtypes.f16)
-    at = sieve.World({x: float("nan")}, {})
+    at = differential.World({x: float("nan")}, {})
     assert trial.holds(frozenset({assumed}), (x,), at) is judged
 
 

@@ -13,7 +13,7 @@ from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError
 from morok.prove import workers
-from morok.prove.trust import mutation, mutation_record, sieve
+from morok.prove.trust import differential, mutation, mutation_record
 from morok.prove.trust.mutants import MEASURED, Mutant, mutants
 from morok.prove.verdict import Verdict
 from morok.rewrite import folders
@@ -79,13 +79,13 @@ def test_a_wider_guard_is_found_at_the_numbers_that_the_rule_mentions() -> None:
 
 
 def test_evaluation_shows_what_is_false_by_values() -> None:
-    assert sieve.counterexample(rule("Mod(x: i8, @const(n)) if n > 0 ~> x")) is not None
-    assert sieve.counterexample(rule("Lt(Neg(x: i8), Neg(y)) ~> Lt(y, x)")) is not None
-    assert sieve.counterexample(rule("Add[x: f16, @zero] ~> x")) is not None
-    assert sieve.counterexample(rule("Where(c, x: index?, Invalid) ~> x")) is not None
-    assert sieve.counterexample(rule(IN_RANGE)) is None
-    assert sieve.counterexample(rule("Add[x: f16, @zero] ~> x assuming nsz")) is None
-    assert sieve.counterexample(rule("Add[x: f16, @zero] ~> Neg(x) assuming nsz")) is not None
+    assert differential.counterexample(rule("Mod(x: i8, @const(n)) if n > 0 ~> x")) is not None
+    assert differential.counterexample(rule("Lt(Neg(x: i8), Neg(y)) ~> Lt(y, x)")) is not None
+    assert differential.counterexample(rule("Add[x: f16, @zero] ~> x")) is not None
+    assert differential.counterexample(rule("Where(c, x: index?, Invalid) ~> x")) is not None
+    assert differential.counterexample(rule(IN_RANGE)) is None
+    assert differential.counterexample(rule("Add[x: f16, @zero] ~> x assuming nsz")) is None
+    assert differential.counterexample(rule("Add[x: f16, @zero] ~> Neg(x) assuming nsz")) is not None
 
 
 def credulous(rule: CheckedRule, *_: object) -> Verdict:

@@ -13,15 +13,15 @@ from morok.dsl.checked import CheckedRule
 from morok.prove import obligation_store
 from morok.prove.obligations import prove_rule
 from morok.prove.solve import DEFAULT_BUDGET
-from morok.prove.trust import second
+from morok.prove.trust import cross_check
 from morok.rewrite import folders
 from morok.tools.cli import main
 
 
-def recorded(text: str) -> list[second.Question]:
+def recorded(text: str) -> list[cross_check.Question]:
     """The obligations of a rule's proof, as the ledger would keep them."""
     rule = next(iter(check_text(f'group g "again"\n\nr: {text}\n    "a rule"\n').rules()))
-    return [second.Question("g.r", name, body) for name, body in prove_rule(rule, DEFAULT_BUDGET, True).obligations]
+    return [cross_check.Question("g.r", name, body) for name, body in prove_rule(rule, DEFAULT_BUDGET, True).obligations]
 
 
 @pytest.mark.parametrize(
@@ -37,28 +37,28 @@ def recorded(text: str) -> list[second.Question]:
 def test_each_fragment_has_its_solver(text: str, solver: str) -> None:
     asked = recorded(text)
     assert asked
-    assert {(r.solver, r.answer) for _, r in second.replies(asked, 1)} == {(solver, "unsat")}
+    assert {(r.solver, r.answer) for _, r in cross_check.replies(asked, 1)} == {(solver, "unsat")}
 
 
 def test_a_question_with_another_answer_is_a_disagreement() -> None:
     true, *_ = recorded("Add(x: i8, y) ~> Add(y, x)")
     other = true.text.replace("bvadd", "bvsub", 1)
     assert other.count("bvadd") == other.count("bvsub") == 1
-    false = second.Question(true.rule, true.name, other)
-    found = second.report(second.replies([true, false], 1))
+    false = cross_check.Question(true.rule, true.name, other)
+    found = cross_check.report(cross_check.replies([true, false], 1))
     assert found.counts == {("bitwuzla", "sat"): 1, ("bitwuzla", "unsat"): 1}
     assert len(found.disagreements) == 1
     assert "g.r" in found.disagreements[0]
     integers, *_ = recorded("Add(x: index, y) ~> Add(y, x)")
-    negated = second.Question("g.s", "g.s index", "(declare-fun x () Int)\n(assert (> x 3))\n(check-sat)\n")
-    found = second.report(second.replies([integers, negated], 1))
+    negated = cross_check.Question("g.s", "g.s index", "(declare-fun x () Int)\n(assert (> x 3))\n(check-sat)\n")
+    found = cross_check.report(cross_check.replies([integers, negated], 1))
     assert len(found.disagreements) == 1
     assert "g.s" in found.disagreements[0]
 
 
 def test_what_a_solver_does_not_understand_is_counted_and_no_agreement() -> None:
-    odd = second.Question("g.r", "g.r index", "(declare-fun x () Int)\n(assert (no_such_function x))\n(check-sat)\n")
-    found = second.report(second.replies([odd], 1))
+    odd = cross_check.Question("g.r", "g.r index", "(declare-fun x () Int)\n(assert (no_such_function x))\n(check-sat)\n")
+    found = cross_check.report(cross_check.replies([odd], 1))
     assert found.counts == {("cvc5", "unsupported"): 1}
     assert found.rules_checked == 0
     assert sum(found.reasons.values()) == 1
@@ -66,32 +66,32 @@ def test_what_a_solver_does_not_understand_is_counted_and_no_agreement() -> None
 
 @pytest.fixture(scope="module")
 def sample() -> list[CheckedRule]:
-    return random.Random(0).sample(second.rules_of(folders.rules_folder()), 40)
+    return random.Random(0).sample(cross_check.rules_of(folders.rules_folder()), 40)
 
 
 @pytest.fixture(scope="module")
 def made(sample: list[CheckedRule]) -> dict[str, tuple[tuple[str, str], ...]]:
-    return second.made(sample, 1)
+    return cross_check.made(sample, 1)
 
 
 @pytest.mark.long
 def test_a_sample_of_the_ledger_is_agreed_upon(made: dict[str, tuple[tuple[str, str], ...]]) -> None:
-    asked = [q for name, obligations in made.items() for q in second.questions(name, obligations)]
+    asked = [q for name, obligations in made.items() for q in cross_check.questions(name, obligations)]
     asked = random.Random(0).sample(asked, min(400, len(asked)))
-    found = second.report(second.replies(asked, 1))
+    found = cross_check.report(cross_check.replies(asked, 1))
     assert found.disagreements == ()
     assert sum(n for (_, answer), n in found.counts.items() if answer == "unsat") > 0.9 * len(asked)
 
 
 @pytest.mark.long
 def test_what_is_made_again_is_what_was_recorded(sample: list[CheckedRule], made: dict[str, tuple[tuple[str, str], ...]]) -> None:
-    recorded = second.recorded(sample)
+    recorded = cross_check.recorded(sample)
     assert {name: obligation_store.digest_of(asked) for name, asked in made.items()} == recorded
 
 
 @pytest.mark.long
 def test_every_record_names_its_obligations() -> None:
-    assert "" not in second.recorded(second.rules_of(folders.rules_folder())).values()
+    assert "" not in cross_check.recorded(cross_check.rules_of(folders.rules_folder())).values()
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
 from morok.ir.ops.transcendental import TOLERANCE
 from morok.ir.uop import UOp
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 
 MOST_NODES: Final = 60
 WORLDS: Final = 8  # choices of values
@@ -45,12 +45,12 @@ def _plain(n: UOp) -> bool:
     return n.op in (Op.Const, Op.DefineVar) or (TABLE.entries[n.op].pointwise and n.op not in TOLERANCE)
 
 
-def difference(before: UOp, after: UOp, rng: random.Random) -> sieve.Difference | None:
+def difference(before: UOp, after: UOp, rng: random.Random) -> differential.Difference | None:
     """A choice of values at which machine code makes something else of either graph than the first one means."""
-    worlds: list[tuple[sieve.World, Any]] = []
+    worlds: list[tuple[differential.World, Any]] = []
     for _ in range(TRIES):
-        at = sieve.world(before, rng)
-        expected = None if at is None else sieve.value(before, at)
+        at = differential.world(before, rng)
+        expected = None if at is None else differential.value(before, at)
         if at is not None and expected is not None and len(worlds) < WORLDS:
             worlds.append((at, expected))
     variables = [n for n in before.toposort() if n.op is Op.DefineVar]
@@ -59,6 +59,6 @@ def difference(before: UOp, after: UOp, rng: random.Random) -> sieve.Difference 
     for graph in (after, before):
         got = machine().values(graph, variables, [at.variables for at, _ in worlds])
         for (at, expected), found in zip(worlds, got, strict=True):
-            if not sieve.alike(before, expected, found):
-                return sieve.Difference(before, graph, at, expected, found, f"is {found} as machine code, at {at.text()}")
+            if not differential.alike(before, expected, found):
+                return differential.Difference(before, graph, at, expected, found, f"is {found} as machine code, at {at.text()}")
     return None

@@ -11,7 +11,7 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance, Ty
 from morok.dsl.functions import Function
 from morok.dsl.values import Steps
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.encoding.obligation import Choices, Obligation
 from morok.prove.kinds import Constant, Node, Sequence, Truth
 from morok.prove.semantics.numbers import Arithmetic, Num

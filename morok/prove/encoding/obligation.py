@@ -7,7 +7,7 @@ from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term

@@ -10,8 +10,8 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
-from morok.prove.trust.accesses import LaneMaker
-from morok.prove.trust.launched import LaunchMaker
+from morok.prove.trust.lane_memory_graphs import LaneMaker
+from morok.prove.trust.simt_graphs import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.tensor_graphs import TensorMaker
 from morok.prove.trust.unrolled import UnrolledMaker

@@ -19,7 +19,7 @@ from morok.dsl.checked import CheckedRule, Instance
 from morok.errors import RuleError
 from morok.prove import processes, workers
 from morok.prove.measuring import measuring
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 from morok.prove.trust.mutants import Mutant, mutants, recheck
 from morok.prove.verdict import Verdict
 
@@ -124,19 +124,19 @@ def sift(which: Iterable[tuple[int, CheckedRule, Mutant]]) -> _Answer:
     """The findings of evaluation about mutants of one rule."""
     known: dict[int, Outcome] = {}
     asked: dict[int, Shown] = {}
-    unchanged: sieve.Original | None = None
+    unchanged: differential.Original | None = None
     for i, original, mutant in which:
         try:
             rule = recheck(original, mutant.rule)
         except RuleError as why:
             known[i] = Outcome(original.name, mutant.change, "ill-typed", why.message)
             continue
-        unchanged = unchanged or sieve.Original(original)
+        unchanged = unchanged or differential.Original(original)
         if unchanged.serves(rule):
-            false, further = sieve.compared(rule, unchanged, mutant.guard)
+            false, further = differential.compared(rule, unchanged, mutant.guard)
             shown = Shown(_said(false), further)
         else:
-            shown = Shown(_said(sieve.counterexample(rule)))
+            shown = Shown(_said(differential.counterexample(rule)))
         if not shown.false or is_cross_checked(original.name, mutant.change):
             asked[i] = shown
         else:
@@ -144,7 +144,7 @@ def sift(which: Iterable[tuple[int, CheckedRule, Mutant]]) -> _Answer:
     return known, asked
 
 
-def _said(found: sieve.Difference | None) -> str | None:
+def _said(found: differential.Difference | None) -> str | None:
     return None if found is None else str(found)
 
 
@@ -161,7 +161,7 @@ def judge(original: CheckedRule, mutant: Mutant, shown: Shown, budget: int) -> O
     elif verdict.usable:
         kind, detail = ("wider", shown.further) if mutant.guard and shown.further else ("true", detail)
     elif kind == "unknown":
-        late = sieve.counterexample(rule, sieve.Trials(rule, rule.instances), sieve.FURTHER)
+        late = differential.counterexample(rule, differential.Trials(rule, rule.instances), differential.FURTHER)
         kind, detail = ("evaluated", str(late)) if late is not None else (kind, detail)
     return Outcome(original.name, mutant.change, kind, detail)
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 from morok import atomic
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, Place
+from morok.prove.fingerprints import digest
 from morok.prove.rule_syntax import canonical
-from morok.prove.stamp import digest
 from morok.prove.trust.mutants import mutants
 from morok.prove.trust.mutation import KINDS, NOTICED, Outcome, Pair, every
 from morok.rewrite import folders

@@ -29,13 +29,13 @@ from morok.ir.ranges import open_axes
 from morok.ir.shape import shape_of
 from morok.ir.uop import UOp
 from morok.marks import trusted
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.forms import VECTOR_AXES, about_axes, about_lanes, about_launches
 from morok.prove.rule_syntax import names_in
-from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.graphs import FLOATS, MISMADE, Maker, Unmakeable, environment
+from morok.prove.trust.lane_memory_graphs import LaneMaker
 from morok.prove.trust.large import LargeAxes, LargeLanes, LargeLaunches, LargeStructures, LargeTensors, size
-from morok.prove.trust.launched import LaunchMaker
+from morok.prove.trust.simt_graphs import LaunchMaker
 from morok.prove.trust.structures import StructureMaker
 from morok.prove.trust.tensor_graphs import TensorMaker, about_tensors_alone
 from morok.prove.trust.unrolled import UnrolledMaker
