@@ -25,7 +25,7 @@ from morok.prove.smt import Expr, session
 from morok.prove.smt.session import Died
 from morok.prove.solve import Asserted, Model, ask, best
 from morok.prove.symbol import Symbol
-from tests.passes.test_inside import copy
+from tests.passes.test_bounds_check import copy
 from tests.prove.test_mistaken_dialects import dialect, verify
 
 X, Y = (smt.Int(Symbol("variable", n)) for n in "xy")
