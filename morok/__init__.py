@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from morok.handed import hand_in
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing would double the time of `import morok`
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from morok.ir.dtype import dtypes as dtypes
     from morok.ir.uop import UOp as UOp
     from morok.marks import helper as helper
-    from morok.prove.attack.compiled import Machine
+    from morok.prove.attack.machine_code import Machine
     from morok.prove.measuring import Measuring
     from morok.rewrite.gate import Gate
 
@@ -32,7 +34,7 @@ _HOME = {
     "Op": "morok.ir.op",
     "AxisType": "morok.ir.op",
     "dtypes": "morok.ir.dtype",
-    "parse": "morok.ir.grammar",
+    "parse": "morok.ir.expression_parser",
     "simplify": "morok.rewrite.simplify",
     "load_rules": "morok.rewrite.library",
     "rewrite": "morok.rewrite.library",
@@ -58,7 +60,7 @@ hand_in(
         "text of nodes": "morok.ir.text:dump",
         "drawing of nodes": "morok.ir.drawing:draw",
         "pickled nodes": "morok.ir.pickling",
-        "dialect morok": "morok.ir.dialect:MOROK",
+        "dialect morok": "morok.ir.morok_dialect:MOROK",
         "verification": "morok.prove.verified:mistakes",
         "gate": "morok.prove.admission",
         "machine": "morok.accuracy.machine_values",
@@ -70,8 +72,6 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    import importlib  # lazy: a name of the package is found when it is asked for
-
     home = _HOME.get(name)
     if home is None:
         if name in _PACKAGES:

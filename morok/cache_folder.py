@@ -31,7 +31,7 @@ def part(name: str = "") -> Path | None:
 
 
 def refusal(folder: Path) -> str:
-    """Why a folder is not used, in words; "" for one that is, or that is not there."""
+    """The reason not to use a folder, in words; "" for one that is, or that is not there."""
     try:
         status = os.stat(folder)
     except OSError:

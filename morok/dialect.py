@@ -1,7 +1,7 @@
 """Dialects: op sets that can be rewritten and proved.
 
 The engine (dsl, rewrite, prove) talks to nodes through a `Dialect` alone: it assumes no hash-consing, no bounds, no
-closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.dialect`); `examples/foreign.py`
+closed set of dtypes and no `UOp`. Morok's own IR is the built-in one (`morok.ir.morok_dialect`); `examples/foreign.py`
 declares another.
 """
 
@@ -228,7 +228,7 @@ class Traces(Protocol):
 
 @runtime_checkable
 class Nests(Protocol):
-    """A dialect whose sums of sums, and their like, rules can see as a whole (morok.rewrite.nests).
+    """A dialect whose sums of sums, and their like, rules can see as a whole (morok.rewrite.ac_chains).
 
     nests   whether this node may be the root of one: of an op with `params`, at a type where it is associative
     sketch  a node over other operands that such rules look at, and nobody else: it need not be a node of a graph

@@ -1,4 +1,4 @@
-"""Which functions rule files may name, and whose modules this process may run.
+"""The functions that rule files may name, and the modules whose code this process may run.
 
 A rule file runs no code: it names functions that their own module marks, the mark is read from the module's text
 (morok.dsl.helpers), and the module is imported only where whoever runs Morok trusts it.

@@ -20,7 +20,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.pipeline import lower, unwatched
 from morok.passes.target import KernelInfo, Target
-from morok.prove.stamp import digest
+from morok.prove.fingerprints import digest
 from morok.rewrite.ruleset import RuleSet
 
 BUILDS: Final = ("contracted", "separate")

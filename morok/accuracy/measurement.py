@@ -15,7 +15,7 @@ from morok.accuracy.measured_code import BUILDS, code_digest, instructions, rend
 from morok.accuracy.record import Measurement, Worst
 from morok.accuracy.subject import Subject
 from morok.accuracy.ulp import CHUNK, Array
-from morok.codegen.machines import host, host_machine
+from morok.codegen.machines import host, host_machine, llvmlite
 from morok.ir.dtype import DType, dtypes
 from morok.ir.uop import UOp
 from morok.rewrite.ruleset import RuleSet
@@ -73,9 +73,7 @@ def available_builds() -> tuple[str, ...]:
 
 def compiler() -> str:
     """The compiler and the machine that it compiled for."""
-    import llvmlite  # lazy: loads LLVM
-
-    return f"LLVM {llvm_version()} (llvmlite {llvmlite.__version__}), {host_machine().cpu}"
+    return f"LLVM {llvm_version()} (llvmlite {llvmlite().__version__}), {host_machine().cpu}"
 
 
 def measure(

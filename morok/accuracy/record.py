@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok import atomic
 from morok.errors import LedgerError, Place
-from morok.prove import stamp
+from morok.prove import fingerprints
 from morok.rewrite import folders
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _measurement(row: dict[str, Any]) -> Measurement:
 
 
 def _check(row: dict[str, Any]) -> str:
-    return stamp.digest(json.dumps(row))[:16]
+    return fingerprints.digest(json.dumps(row))[:16]
 
 
 def _row(m: Measurement) -> dict[str, object]:

@@ -33,14 +33,19 @@ class Machine:
         return self.triple.startswith(("aarch64", "arm64"))
 
 
-def bindings() -> Any:
-    """LLVM's functions. CompileError where its library cannot be loaded."""
+def llvmlite() -> Any:
+    """The package that binds LLVM. CompileError where LLVM's library cannot be loaded."""
     try:
-        from llvmlite import binding  # lazy: loads LLVM
+        import llvmlite.binding  # lazy: loads LLVM
     except (OSError, ImportError) as problem:
         hint = "is llvmlite installed, and is there memory for its library? it takes some 200 MB of addresses"
         raise CompileError(f"LLVM cannot be loaded: {problem}", expected="the library of llvmlite", hint=hint) from None
-    return binding
+    return llvmlite
+
+
+def bindings() -> Any:
+    """LLVM's functions. CompileError where its library cannot be loaded."""
+    return llvmlite().binding
 
 
 def machine(cpu: str, features: str = "") -> Machine:

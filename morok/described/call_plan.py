@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from morok.described.arguments import Arguments, Stands, rebuilt
+from morok.described.call_arguments import Arguments, Stands, rebuilt
 from morok.described.description import Described, built, is_same_array
 from morok.described.overlaps import Spans
 from morok.described.reach import Reach
@@ -355,7 +355,7 @@ class Plan:
         return self._released(call, leaves, given, tensors)
 
     def _released(self, call: Arguments, leaves: Leaves, given: list[Lazy], tensors: list[Lazy]) -> list[tuple[Lazy, UOp]]:
-        """As `_claim`, tensor by tensor."""
+        """The claims of `_claim`, tensor by tensor."""
         after: list[tuple[Lazy, UOp]] = []
         for t, (tensor, number), holders in zip(tensors, self._in_place, self._held_by_plans(), strict=True):
             own = call.nodes.get(id(t))

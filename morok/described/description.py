@@ -11,9 +11,9 @@ import numpy as np
 
 from morok.arguments import shown
 from morok.caller import caller
-from morok.described.arguments import Stands, rebuilt
+from morok.described.call_arguments import Stands, rebuilt
 from morok.described.reach import Reach
-from morok.described.values import PLAIN, same, value_key
+from morok.described.value_keys import PLAIN, same, value_key
 from morok.errors import JitArgumentError, JitDifferenceError, JitEffectError
 from morok.ir.dtype import dtypes
 from morok.ir.graph import toposort

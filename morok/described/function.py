@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar, cast
 from morok.arguments import function as callable_
 from morok.caller import caller
 from morok.config import all_key
-from morok.described.arguments import Arguments, Stands
+from morok.described.call_arguments import Arguments, Stands
 from morok.described.call_plan import Plan
 from morok.described.description import Described, agree, described, lazies
 from morok.described.reach import Reach

@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from morok.arguments import shown
-from morok.described.values import PLAIN, same
+from morok.described.value_keys import PLAIN, same
 from morok.ir.dtype import DType
 from morok.ir.uop import UOp
 from morok.nn.module import Module

@@ -18,13 +18,13 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Binding, CheckedFile, CheckedGroup, CheckedRule, Instance, Ty
 from morok.dsl.contract import COMPILE_TIME, mistakes
 from morok.dsl.declared import dialect_mistakes
-from morok.dsl.expressions import Expressions
+from morok.dsl.file_bytes import decode, read_bytes
 from morok.dsl.functions import FUNCTIONS, SPECIAL
 from morok.dsl.helpers import Definition, Unreadable, definition, outline, several
 from morok.dsl.infer import Namer, T
+from morok.dsl.node_expressions import Expressions
 from morok.dsl.parse import excerpt, raise_all, recover, suggest
-from morok.dsl.patterns import Patterns
-from morok.dsl.reading import decode, read_bytes
+from morok.dsl.pattern_checks import Patterns
 from morok.dsl.resolve import Resolver, Stop
 from morok.dsl.scope import FLAGS
 from morok.dsl.templates import expand, ops_of

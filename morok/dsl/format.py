@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from morok.dsl import syntax as S
-from morok.dsl import text as X
+from morok.dsl import syntax_text as X
 from morok.dsl.lexer import Comment, Tok, tokenize
 from morok.dsl.parse import raise_all, recover, vocabulary
 

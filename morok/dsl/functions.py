@@ -10,9 +10,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import values
+
+if TYPE_CHECKING:
+    import ast
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,7 @@ class Function:
     value    its evaluation, which raises one of `values.FAILURES` where it has no value; of a fact about nodes or dtypes, the
              name of the dialect's function
     code     in generated code: an infix or prefix operator, the name of a function (`values.NAMES`, or one of Python's), or what
-             makes the text, given the generator of code and the call
+             makes the expression, given the generator of code and the call
     meaning  to the solver: given the prover's domain and the operands (of a fact: the expressions)
     partial  it has no value for some operands
     """
@@ -36,7 +39,7 @@ class Function:
     params: tuple[str, ...]
     result: str
     value: Callable[..., Any] | str
-    code: str | Callable[..., str]
+    code: str | Callable[..., ast.expr]
     meaning: Callable[..., Any]
     partial: bool = False
 
@@ -74,7 +77,7 @@ def _comparison(name: str, value: Callable[[Any, Any], Any]) -> Function:
 
 
 def _fact(
-    name: str, params: tuple[str, ...], result: str, code: Callable[..., str] | None = None, partial: bool = False
+    name: str, params: tuple[str, ...], result: str, code: Callable[..., ast.expr] | None = None, partial: bool = False
 ) -> Function:
     """A fact: the dialect's function, and the one that the solver's domain has by its name."""
     return Function(name, params, result, name, code or (lambda g, e: g.asked(e)), lambda d, *e: d.fact(name, e), partial)

@@ -14,8 +14,8 @@ from lark.grammar import Rule
 from lark.lexer import TerminalDef
 
 from morok.disk_cache import cache_of
-from morok.dsl.build import Builder
 from morok.dsl.lexer import TokenLexer, Vocabulary
+from morok.dsl.syntax_builder import Builder
 
 FOLDER: Final = "grammar"
 LIMIT: Final = 4 << 20  # bytes; tables take 0.1 MB

@@ -166,7 +166,7 @@ class Instance:
         return out
 
     def block(self, axes: Sequence[tuple[int, int]], at: Iteration) -> int:
-        """Which block of lanes belongs to an iteration: the last axis runs fastest."""
+        """The block of lanes of an iteration: the last axis runs fastest."""
         out = 0
         for axis, length in axes:
             out = out * length + at[self.places[axis]]

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from lark.lexer import Lexer
 
-from morok.dsl.reading import MAX_BYTES
+from morok.dsl.file_bytes import MAX_BYTES
 from morok.dsl.syntax import Span
 from morok.errors import Place, RuleEncodingError, RuleLimitError
 

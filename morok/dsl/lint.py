@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedFile, CheckedRule
 from morok.dsl.parse import excerpt
-from morok.dsl.text import expr_text
+from morok.dsl.syntax_text import expr_text
 from morok.errors import (
     IdleRuleError,
     LintError,

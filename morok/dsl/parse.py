@@ -13,9 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from lark.exceptions import UnexpectedToken
+
 from morok.dsl import syntax as S
+from morok.dsl.file_bytes import decode, read_bytes
+from morok.dsl.grammar import parser
 from morok.dsl.lexer import MAX_DEPTH, Comment, Tok, Vocabulary, check_text, tokenize
-from morok.dsl.reading import decode, read_bytes
+from morok.dsl.syntax_builder import Mistake
 from morok.errors import MorokError, Place, RuleError, RuleLimitError, RuleSyntaxError
 
 MAX_ERRORS: Final = 100
@@ -23,8 +27,6 @@ MAX_ERRORS: Final = 100
 
 def vocabulary() -> Vocabulary:
     """The words and signs of the grammar, for `lexer.tokenize`."""
-    from morok.dsl.grammar import parser  # lazy: who loads rules that are compiled reads none
-
     return parser()[1]
 
 
@@ -176,11 +178,6 @@ class _Parser:
 
     def piece(self, tokens: list[Tok], start: str) -> Any:
         """Parse tokens from one of the grammar's starts; raises RuleError."""
-        from lark.exceptions import UnexpectedToken
-
-        from morok.dsl.build import Mistake
-        from morok.dsl.grammar import parser
-
         made, _ = parser()
         try:
             return made.parse(tokens, start=start)
@@ -416,7 +413,7 @@ class _Cutter:
 
 
 def recover(text: str, file: str = "<text>") -> Parsed:
-    """As much of `text` as can be understood, and its mistakes. Raises RuleLimitError or RuleEncodingError where nothing can."""
+    """The part of `text` that can be understood, and its mistakes; RuleLimitError or RuleEncodingError where nothing can."""
     parsed = _Parser(text, file).parse()
     parsed.errors.sort(key=lambda e: (e.place.line, e.place.column) if e.place else (0, 0))
     return parsed

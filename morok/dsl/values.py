@@ -247,7 +247,7 @@ def step(axes: Sequence[tuple[int, int]], axis: int) -> int:
 
 
 def at(axes: Sequence[tuple[int, int]], axis: int, lane: int) -> int:
-    """Which iteration of an axis a lane belongs to; the first if it is none of these axes."""
+    """The iteration of an axis that a lane belongs to; the first if it is none of these axes."""
     lanes = 1
     for i, n in reversed(finite_axes(axes)):
         if i == axis:

@@ -1,4 +1,4 @@
-"""Which nodes surely have a value: no operation below them is partial, or bounds show that it is asked where it has one."""
+"""The nodes that surely have a value: no operation below them is partial, or bounds show that it is asked where it has one."""
 
 from __future__ import annotations
 

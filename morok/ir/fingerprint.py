@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.ir.dtype import DType
 from morok.ir.graph import toposort
 from morok.ir.op import Op
-from morok.ir.ops.arguments import PLAIN
+from morok.ir.ops.field_values import PLAIN
 
 if TYPE_CHECKING:
     from morok.ir.uop import UOp

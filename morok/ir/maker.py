@@ -1,4 +1,4 @@
-"""Who is making nodes: the user, whose line an origin keeps, or a rewriting."""
+"""The maker of nodes at present: the user, whose line an origin keeps, or a rewriting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which storage a place is in: through the indices into it, and the order edges around it."""
+"""The storage that a place is in: through the indices into it, and the order edges around it."""
 
 from __future__ import annotations
 

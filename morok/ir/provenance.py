@@ -1,4 +1,4 @@
-"""Where a node came from: the user's line, then each rule that rewrote it.
+"""The origin of a node: the user's line, then each rule that rewrote it.
 
 An origin holds code objects and names, never nodes, so that it keeps no graph alive. It takes no part in the identity of
 a node: of equal nodes the one made first is kept, with its origin.

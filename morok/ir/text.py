@@ -263,7 +263,7 @@ class _Printer:
         return parts
 
     def _bare(self, node: UOp, entry: OpDef, own: DType | None) -> list[bool]:
-        """Which operands are constants that their position gives the right dtype."""
+        """The operands that are constants whose position gives them the right dtype."""
         src = node.src
         is_const = [s.op is Op.Const for s in src]
         if True not in is_const:

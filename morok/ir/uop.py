@@ -25,7 +25,7 @@ from morok.ir.graph import substitute, toposort
 from morok.ir.maker import maker
 from morok.ir.op import AxisType, Op, OpDef
 from morok.ir.ops import TABLE
-from morok.ir.ops import arguments as _arguments
+from morok.ir.ops import field_values as _arguments
 from morok.ir.provenance import describe
 from morok.ir.ranges import open_ranges
 from morok.ir.shape import shape_of

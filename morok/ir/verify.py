@@ -20,7 +20,7 @@ from morok.ir.dtype import DType, PtrType
 from morok.ir.graph import toposort
 from morok.ir.interpret import INVALID, evaluate
 from morok.ir.op import NO_INSTRUCTION, AxisType, Op, Position
-from morok.ir.ops.arguments import check as check_fields
+from morok.ir.ops.field_values import check as check_fields
 from morok.ir.places import storage
 from morok.ir.positions import positions
 from morok.ir.typecheck import pointwise_type

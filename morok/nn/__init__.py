@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 TYPE_CHECKING = False  # as in morok/__init__.py
 
 if TYPE_CHECKING:
@@ -34,8 +36,6 @@ __all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    import importlib  # lazy: as in the package
-
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module 'morok.nn' has no attribute {name!r}")

@@ -7,7 +7,7 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.nn.linear import begin
 from morok.nn.module import Module
-from morok.tensor.arguments import each, tensor, whole
+from morok.tensor.argument_checks import each, tensor, whole
 from morok.tensor.convolution import Sizes
 from morok.tensor.tensor import Tensor
 

@@ -8,7 +8,7 @@ from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import DTypeError
 from morok.nn.module import Module
-from morok.tensor.arguments import fitting, tensor, whole
+from morok.tensor.argument_checks import fitting, tensor, whole
 from morok.tensor.tensor import Tensor
 
 

@@ -9,7 +9,7 @@ from morok.arguments import flag, real
 from morok.caller import caller
 from morok.errors import ShapeError
 from morok.nn.module import Module
-from morok.tensor.arguments import each, tensor, whole
+from morok.tensor.argument_checks import each, tensor, whole
 from morok.tensor.base import element_count, show
 from morok.tensor.describing import current
 from morok.tensor.tensor import Tensor

@@ -18,7 +18,7 @@ from morok.errors import OptError
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import Opt, OptOp, Scheduler
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.passes.target import KernelInfo, Target
 
 AT_ONCE: Final = 16  # candidates measured together: time may run out between them

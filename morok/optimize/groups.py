@@ -11,7 +11,7 @@ from morok.errors import OptError
 from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.passes.ranges import const_end, flatten_ranges, new_range
+from morok.passes.range_stages import const_end, flatten_ranges, new_range
 from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
 

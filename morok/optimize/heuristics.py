@@ -10,7 +10,7 @@ from morok import config
 from morok.errors import OptError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.optimize import scans, strips, thread_loops
+from morok.optimize import prefix_scan, strips, thread_loops
 from morok.optimize.loop_facts import Accesses, apply, length_of, native, unroll, upcast
 from morok.optimize.matmul_tiling import (
     COPY_ROWS,
@@ -27,7 +27,7 @@ from morok.optimize.matmul_tiling import (
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.optimize.packing import is_plain
 from morok.passes.nesting import nesting
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.passes.target import Target
 
 SUM_VECTORS: Final = 4  # vector accumulators of a reduction to one number
@@ -213,7 +213,7 @@ def _scan(s: Scheduler, accesses: Accesses, outputs: list[UOp], ordered: list[UO
     lanes = native(s)
     across = max(outputs, key=lambda r: (accesses.unit(r, stores=True), r.arg[0]), default=None)
     for r in ordered:
-        along = sum(accesses.unit(x, stores=True) for x in (r, *[n.src[1] for n in scans.folds(s.ast, r)]))
+        along = sum(accesses.unit(x, stores=True) for x in (r, *[n.src[1] for n in prefix_scan.folds(s.ast, r)]))
         if across is not None and accesses.unit(across, stores=True) > along:
             upcast(s, across, lanes, COLUMN_VECTORS)
             return

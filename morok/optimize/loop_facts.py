@@ -10,7 +10,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear, place_sums
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from morok.optimize import packing
 from morok.optimize.loop_facts import Accesses, apply, length_of, native, vectorize, widest
 from morok.optimize.opts import MAX_LANES, Opt, OptOp, Scheduler
 from morok.passes.affine import Linear
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 
 LINE_BYTES: Final = 64  # of memory, which is read and written by lines
 PACK_ROWS: Final = 32  # rows that a copy must serve to be worth its time
@@ -92,8 +92,9 @@ def scattered(s: Scheduler, accesses: Accesses, outputs: list[UOp], reduced: lis
 
 
 def windows(s: Scheduler, accesses: Accesses, column: UOp, outputs: list[UOp], reduced: list[UOp]) -> Copied | None:
-    """As `scattered`, for a sum of products over overlapping windows along `column`, as in a convolution: vectors along the other
-    factor's columns are whole ones, while windows begin anywhere, and a row of them seldom is a number of whole vectors.
+    """The tiling of `scattered` for a sum of products over overlapping windows along `column`, as in a convolution: vectors along
+    the other factor's columns are whole ones, while windows begin anywhere, and a row of them seldom is a number of whole
+    vectors.
 
     None where rows of windows are whole vectors and sums too short to pay for storing across memory.
     """

@@ -18,9 +18,9 @@ from morok.ir.graph import substitute
 from morok.ir.op import AxisType, Op
 from morok.ir.ranges import CLOSES
 from morok.ir.uop import UOp
-from morok.optimize import groups, packing, padding, scans, strips, thread_loops
+from morok.optimize import groups, packing, padding, prefix_scan, strips, thread_loops
 from morok.passes.nesting import nesting
-from morok.passes.ranges import const_end, flatten_ranges, new_range
+from morok.passes.range_stages import const_end, flatten_ranges, new_range
 from morok.passes.rebuilding import next_range_id
 from morok.passes.target import KernelInfo, Target
 
@@ -144,7 +144,7 @@ class Scheduler:
         self.target = target
         self.applied: list[Opt] = []
         self.use_locals = target.has_local
-        self.ast = _in_order(ast if target.has_local else scans.running(ast))
+        self.ast = _in_order(ast if target.has_local else prefix_scan.running(ast))
         self._nodes = self.ast.toposort()
         if target.has_local:
             self._make_global()
@@ -194,7 +194,7 @@ class Scheduler:
     @property
     def ordered_ranges(self) -> list[UOp]:
         """The reduced ranges that are loops over outputs, which run in order for a fold that continues in them."""
-        ordered = scans.ordered_loops(self.ast)
+        ordered = prefix_scan.ordered_loops(self.ast)
         return [r for r in self.reduced_ranges if r in ordered]
 
     def fills_within(self, r: UOp) -> bool:
@@ -248,11 +248,11 @@ class Scheduler:
             )
         if r in self.ordered_ranges:
             amount = self._amount(opt, r)
-            if amount > MAX_LANES or not scans.folds(self.ast, r) or any(n.op is Op.Contract for n in self.ast.toposort()):
+            if amount > MAX_LANES or not prefix_scan.folds(self.ast, r) or any(n.op is Op.Contract for n in self.ast.toposort()):
                 raise OptError(
                     f"{opt}: a loop that runs in order is in blocks already", expected=f"one of up to {MAX_LANES} lanes"
                 )
-            self.ast = flatten_ranges(scans.in_blocks(self.ast, r, amount))
+            self.ast = flatten_ranges(prefix_scan.in_blocks(self.ast, r, amount))
             return
         self._vectorize(opt, r, AxisType.Unroll)
 

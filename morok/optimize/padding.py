@@ -5,7 +5,7 @@ from __future__ import annotations
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
-from morok.passes.ranges import const_end, new_range
+from morok.passes.range_stages import const_end, new_range
 from morok.passes.rebuilding import rebuild
 
 

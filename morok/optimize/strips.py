@@ -18,7 +18,7 @@ from morok.ir.op import AxisType, Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.passes.nesting import nesting
-from morok.passes.ranges import const_end, new_range
+from morok.passes.range_stages import const_end, new_range
 from morok.passes.rebuilding import next_range_id
 from morok.passes.target import Target
 

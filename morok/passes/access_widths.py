@@ -121,21 +121,21 @@ def _offsets(i: UOp, w: Widths) -> tuple[UOp, Lanes] | None:
 
 
 @helper
-def scattered(i: UOp, w: Widths) -> int:
-    """1 if a vector of indices must be taken apart for its lanes to be compared, else 0."""
-    return int(i.op not in _IN_LANES and offsets(i, w) is None)
+def scattered(i: UOp, w: Widths) -> bool:
+    """True if a vector of indices must be taken apart for its lanes to be compared."""
+    return i.op not in _IN_LANES and offsets(i, w) is None
 
 
 @helper
-def gated(i: UOp, w: Widths) -> int:
-    """1 if some lanes of a vector of indices may be Invalid where others are not, else 0."""
-    return int(i.op is Op.Where and i.src[2].op is Op.Invalid and i.src[0].dtype.count > 1)
+def gated(i: UOp, w: Widths) -> bool:
+    """True if some lanes of a vector of indices may be Invalid where others are not."""
+    return i.op is Op.Where and i.src[2].op is Op.Invalid and i.src[0].dtype.count > 1
 
 
 @helper
-def in_lanes(x: UOp, w: Widths) -> int:
-    """1 if a vector is made of its lanes, so that they can be compared, else 0."""
-    return int(x.op in _IN_LANES)
+def in_lanes(x: UOp, w: Widths) -> bool:
+    """True if a vector is made of its lanes, so that they can be compared."""
+    return x.op in _IN_LANES
 
 
 @helper

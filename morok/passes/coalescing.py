@@ -163,7 +163,7 @@ class _Block:
 
     def values(self, node: UOp) -> list[Lanes]:
         """The lanes of a node of dtype index for each thread; places far apart where memory says where they are."""
-        from morok.ir.interpret.values import INVALID, scalar_value  # lazy: few kernels have places that are no sums
+        from morok.ir.interpret.lane_values import INVALID, scalar_value  # lazy: few kernels have places that are no sums
 
         done: dict[UOp, list[Lanes]] = {}
         for n in node.toposort():

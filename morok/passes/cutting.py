@@ -12,7 +12,7 @@ from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.marks import helper
 from morok.passes.affine import linear
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import next_range_id, rebuild
 
 MAX_PIECES: Final = 4  # a nest of loops is cut into at most so many,

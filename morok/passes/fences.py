@@ -16,7 +16,7 @@ from morok.ir.op import Op
 from morok.ir.places import storage
 from morok.ir.uop import UOp
 from morok.passes.affine import lane_offsets
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 
 HINT: Final = "schedule the program for the device that it is lowered for: kernels for a CPU fill local buffers in loops"
 

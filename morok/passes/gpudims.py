@@ -19,7 +19,7 @@ from morok.marks import helper
 from morok.passes.affine import lane_offsets
 from morok.passes.coalescing import thread_order
 from morok.passes.fences import check_fences
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.passes.target import Target
 
 SMALL: Final = Target("", grid_max=(4,) * 3, block_max=(4,) * 3, block_threads=64)  # where no machine is named

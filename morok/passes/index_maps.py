@@ -20,7 +20,7 @@ from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.remembered import NODE, Remembered
 from morok.rewrite import library
-from morok.rewrite.engine import Known, fire, rewrite_all
+from morok.rewrite.engine import InitialSubstitution, fire, rewrite_all
 from morok.rewrite.tiers import SYMBOLIC
 from morok.rewrite.trace import current
 
@@ -103,8 +103,8 @@ def through(node: UOp, indices: Indices) -> tuple[Indices, list[UOp]]:
         _maps.put(key, found, NODE * sum(map(len, found)))
     given = {axis: i for axis, i in zip(found.axes, indices, strict=True) if axis is not ZERO}
     moved = [given.get(i, i) for i in (*found.indices, *found.gates)]
-    if made := {i for i, now in zip((*found.indices, *found.gates), moved, strict=True) if now is i and i.op is not _CONST}:
-        order = tuple(made)
+    pairs = zip((*found.indices, *found.gates), moved, strict=True)
+    if order := tuple(dict.fromkeys(i for i, now in pairs if now is i and i.op is not _CONST)):
         simple = simplified(substitute(order, given))
         done = dict(zip(order, simple, strict=True))
         moved = [done.get(i, i) for i in moved]
@@ -148,7 +148,7 @@ def _axis(k: int, size: int | UOp) -> UOp:
 def simplified(nodes: Sequence[UOp]) -> list[UOp]:
     """Indices and conditions by the symbolic rules. Loops stay as they are, also where an end could be said otherwise."""
     loops = {r: r for n in nodes for r in n.ranges if r.src[0].op is not _CONST}
-    known = Known(loops, {}, lambda rebuild: rebuild) if loops else None
+    known = InitialSubstitution(loops, {}, lambda rebuild: rebuild) if loops else None
     return rewrite_all(nodes, library.groups(*SYMBOLIC), stage=STAGE, known=known)
 
 

@@ -8,7 +8,7 @@ from morok.errors import LoweringError
 from morok.ir.dtype import AddrSpace
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.passes.rebuilding import rebuild
 
 

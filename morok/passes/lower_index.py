@@ -15,7 +15,7 @@ from morok.ir.maker import maker
 from morok.ir.op import TABLE, Op, Position
 from morok.ir.positions import positions
 from morok.ir.uop import UOp
-from morok.rewrite.engine import Known, Rebuild
+from morok.rewrite.engine import InitialSubstitution, Rebuild
 
 _NAMED: Final = frozenset({Op.Range, Op.Special, Op.DefineVar})
 _OPERANDS: Final = frozenset({Position.BINDER, Position.ORDER})  # a loop as such, not the number it counts
@@ -45,7 +45,7 @@ def _is_plain(node: UOp) -> bool:
     return all(s.op is Op.Const for s in node.src)
 
 
-def names(root: UOp) -> Known | None:
+def names(root: UOp) -> InitialSubstitution | None:
     """The results of `lower_names` for loops, variables and hardware indices that depend on numbers only, for the rules to begin
     with; None where there are none at dtype index.
     """
@@ -73,7 +73,7 @@ def names(root: UOp) -> Known | None:
 
         return rebuilt
 
-    return Known(forms, made, naming)
+    return InitialSubstitution(forms, made, naming)
 
 
 def lower_names(root: UOp) -> UOp:

@@ -22,9 +22,9 @@ from morok.passes import shown, steps
 from morok.passes.appended import admit, appended_to, joined
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import Known
+from morok.rewrite.engine import InitialSubstitution
 from morok.rewrite.files import forget_syntax
-from morok.rewrite.lines import line_rewrite
+from morok.rewrite.peephole import line_rewrite
 from morok.rewrite.tiers import SYM, SYMBOLIC, SYMBOLIC_SIMPLE
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Stage:
     algorithm: Callable[[Any, Target], Any] | None = None
     adds: str = ""
     context: Callable[[UOp, Target], Any] | None = None
-    known: Callable[[UOp, Target], Known | None] | None = None
+    known: Callable[[UOp, Target], InitialSubstitution | None] | None = None
     first: tuple[str, ...] = ()
     finish: Callable[[UOp, Target], UOp] | None = None
 
@@ -273,7 +273,7 @@ def _lower(ast: UOp, target: Target, observer: Observer | None, trial: RuleSet |
 
 def _check_accesses(ast: UOp, program: Program) -> None:
     """OutOfBoundsError if a place that the kernel reads or writes can be outside of its buffer; only here a solver is loaded."""
-    from morok.prove.inside import check  # lazy: loads the solver, under MOROK_CHECK alone
+    from morok.prove.bounds_check import check  # lazy: loads the solver, under MOROK_CHECK alone
 
     check(program, kernel_name(ast))
 

@@ -2,7 +2,7 @@
 
 `Reduce(x(j), j)` over a range j of length k + 1, inside the loop over k, starts at the identity before that loop, and each of its
 iterations adds x(k); over a range of length k it is what the register holds before that. The loop is one that runs in order,
-nothing between it and the statement that it is for: morok/optimize/scans.py makes such reductions.
+nothing between it and the statement that it is for: morok/optimize/prefix_scan.py makes such reductions.
 """
 
 from __future__ import annotations

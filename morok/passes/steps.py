@@ -11,7 +11,7 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.optimize import heuristics
 from morok.optimize.opts import Opt, Scheduler, read, vectors
-from morok.passes import cutting, local, ranges, reduce, register_accumulators, running
+from morok.passes import cutting, local, range_stages, reduce, register_accumulators, running
 from morok.passes import linearize as _linearize
 from morok.passes import lower_index as _lower_index
 from morok.passes.access_widths import Widths
@@ -23,7 +23,7 @@ from morok.passes.gpudims import Launch
 from morok.passes.range_rules import MergedRanges, RangeIds
 from morok.passes.target import KernelInfo, Target
 from morok.rewrite import library
-from morok.rewrite.engine import Known, graph_rewrite
+from morok.rewrite.engine import InitialSubstitution, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
@@ -38,7 +38,7 @@ def rewrite(
     before: RuleSet | None = None,
     after: RuleSet | None = None,
     context: Any = None,
-    known: Known | None = None,
+    known: InitialSubstitution | None = None,
 ) -> UOp:
     """`x` by the rules of these built-in groups, applied until none fires. UnprovedRuleError if one of them is not proved.
 
@@ -69,15 +69,15 @@ def range_ids(ast: UOp, target: Target) -> RangeIds:
 
 
 def merging(ast: UOp, target: Target) -> MergedRanges | None:
-    return ranges.merged_ranges(ast)
+    return range_stages.merged_ranges(ast)
 
 
 def flatten_ranges(ast: UOp, target: Target) -> UOp:
-    return ranges.flatten_ranges(ast)
+    return range_stages.flatten_ranges(ast)
 
 
 def number_by_nesting(ast: UOp, target: Target) -> UOp:
-    return ranges.number_by_nesting(ast)
+    return range_stages.number_by_nesting(ast)
 
 
 def cut_stores(ast: UOp, target: Target) -> CutStores | None:
@@ -148,10 +148,10 @@ def lower_names(ast: UOp, target: Target) -> UOp:
     return _lower_index.lower_names(ast)
 
 
-def images(ast: UOp, target: Target) -> Known | None:
+def images(ast: UOp, target: Target) -> InitialSubstitution | None:
     """The places of images, which stay places: nothing loads them. What their coordinates read is loaded."""
     forms: dict[UOp, UOp] = {}
-    known = Known(forms, {}, lambda rebuild: rebuild)
+    known = InitialSubstitution(forms, {}, lambda rebuild: rebuild)
     for place in ast.toposort():
         if place.op is Op.Index and place.dtype.kind == "image":
             storage, *coordinates = place.src
@@ -159,7 +159,7 @@ def images(ast: UOp, target: Target) -> Known | None:
     return known if forms else None
 
 
-def names(ast: UOp, target: Target) -> Known | None:
+def names(ast: UOp, target: Target) -> InitialSubstitution | None:
     return _lower_index.names(ast)
 
 

@@ -85,9 +85,7 @@ def verdicts(file: RuleFile) -> Mapping[str, str]:
 
 def dialect_digest(dialect: Dialect) -> str:
     """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself."""
-    from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
-
-    return sources.whole_digest(dialect)
+    return ledger.dialect_digest(dialect)
 
 
 def records_of(rules: Iterable[CheckedRule], *, prove: bool = False, trust_ledger: bool = False) -> dict[str, Record]:

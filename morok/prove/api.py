@@ -10,12 +10,11 @@ from pathlib import Path
 
 from morok.arguments import flag, function, several, text, whole
 from morok.arguments import path as path_of
-from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.dsl.reading import decode, read_bytes
-from morok.errors import DialectError, MorokError, RuleError, UnprovedRuleError, UsageError
+from morok.dsl.file_bytes import read_bytes
+from morok.errors import MorokError, UnprovedRuleError, UsageError
 from morok.marks import trusting
-from morok.memory import needs_memory
+from morok.out_of_memory import needs_memory
 from morok.prove import found_earlier, ledger, obligation_store, promises
 from morok.prove.answers import DEFAULT_BUDGET
 from morok.prove.contract_state import Tested
@@ -160,11 +159,13 @@ class _Proving:
 
     def _read_rules(self, file: RuleFile) -> None:
         """Take a file's rules, and what is wrong with it."""
+        from morok.prove.parsed_files import misdeclared, rules_of  # lazy: a file that the ledger knows is not parsed
+
         mistakes, notes = self.hearers.mistakes, self.hearers.notes
-        mine, wrong = _rules_of(file, mistakes is not None)
+        mine, wrong = rules_of(file, mistakes is not None)
         self.pending += mine
         if mistakes is None and wrong:
-            named = ((v, v.name.removeprefix(f"{file.pack}.")) for v in _misdeclared(file, wrong))
+            named = ((v, v.name.removeprefix(f"{file.pack}.")) for v in misdeclared(file, wrong))
             self.verdicts += [v for v, own in named if _wanted(self.only, v.name, own)]
         if notes is not None and self.ledgers.use_cache:
             for line in ledger.outdated(file.path, self.ledgers.trust_ledger or self.ledgers.write):
@@ -318,39 +319,6 @@ def prove(
     proving.judge()
     proving.record()
     return proving.in_order()
-
-
-def _rules_of(file: RuleFile, partly: bool) -> tuple[list[CheckedRule], list[MorokError]]:
-    """The rules of a file, and its mistakes; unless `partly`, these are raised, but for those of its dialect."""
-    from morok.dsl import check, parse  # lazy: a file that the ledger knows is not parsed
-
-    try:
-        _ = file.index  # kept, so that nothing is parsed the next time
-        return list(file.checked.rules()), []
-    except RuleError as refused:
-        if not partly and not all(isinstance(e, DialectError) for e in refused.errors):
-            raise
-    try:
-        checked, errors = check.partly_checked(decode(file.content, str(file.path)), str(file.path), pack=file.pack)
-    except RuleError as refused:
-        checked, errors = None, list(refused.errors)
-    return ([] if checked is None else list(checked.rules())), errors[: parse.MAX_ERRORS]
-
-
-def _misdeclared(file: RuleFile, wrong: Sequence[MorokError]) -> list[Verdict]:
-    """The verdicts on the rules of a file that use what its dialect declares wrongly."""
-    from morok.dsl.parse import recover  # lazy, as above
-
-    found = []
-    for g in recover(decode(file.content, str(file.path)), str(file.path)).file.groups:
-        for rule in (r for item in g.items for r in (item.rules if isinstance(item, S.Template) else (item,))):
-            first, last = rule.span.line, rule.span.end_line
-            mine = [e for e in wrong if e.place is None or e.place.line == 1 or first <= e.place.line <= last]
-            if mine:
-                name = ".".join(filter(None, (file.pack, g.name, rule.name)))
-                message = "\n".join(dict.fromkeys(f"{e.code}: {e.message}" for e in mine))
-                found.append(Verdict(name, str(file.path), first, "broken", message=message, final=False))
-    return found
 
 
 def _items(what: Source | CheckedRule | Sequence[Source | CheckedRule]) -> list[CheckedRule | Path]:

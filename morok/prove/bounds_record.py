@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from morok.dialect import OpInfo
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import TABLE, Op
-from morok.prove import bounds, ledger, sources, stamp
+from morok.prove import bounds_proofs, fingerprints, ledger, sources
 from morok.prove.answers import Answer
 from morok.prove.ledger import Page, Record
 from morok.prove.solve import version
@@ -26,7 +26,7 @@ from morok.prove.verdict import Verdict
 from morok.rewrite import folders
 
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
-_PROVER: Final = ("bounds.py", "intervals.py", "products.py", "solve.py", "answers.py", "semantics/term.py",
+_PROVER: Final = ("bounds_proofs.py", "intervals.py", "nonlinear_lemmas.py", "solve.py", "answers.py", "semantics/term.py",
                   "semantics/theory.py", "semantics/integers.py", "semantics/bits.py")  # fmt: skip
 # By definition: a constant's bounds are its value, a variable's are its own, and Invalid has no value.
 GIVEN: Final = frozenset({Op.Const, Op.VConst, Op.DefineVar, Op.Invalid})
@@ -54,20 +54,20 @@ def names() -> dict[str, str]:
         assert function is not None
         info: OpInfo = MOROK.ops[op.name]
         called = known.of([(function.__module__, function.__name__)], (), modules)
-        found[f"bounds.{op.name}"] = stamp.digest(f"{prover} {called.said()} {sources.op_digest(info)}")
+        found[f"bounds.{op.name}"] = fingerprints.digest(f"{prover} {called.said()} {sources.op_digest(info)}")
     return found
 
 
 def _prover_digest() -> str:
     folder = _PACKAGE / "prove"
     texts = [without_docstrings(ast.parse((folder / n).read_text(encoding="utf-8"))) for n in _PROVER]
-    return stamp.digest("\n".join(texts))
+    return fingerprints.digest("\n".join(texts))
 
 
 def _place(name: str) -> tuple[str, int]:
     """The file and line of a transfer function, or of the lemmas."""
     if name == LEMMAS:
-        return str(_PACKAGE / "prove" / "products.py"), 1
+        return str(_PACKAGE / "prove" / "nonlinear_lemmas.py"), 1
     function = TABLE[Op[name.partition(".")[2]]].bounds
     assert function is not None
     return inspect.getfile(function), function.__code__.co_firstlineno
@@ -101,8 +101,8 @@ def _judge_all(which: Sequence[str], jobs: int, budget: int | None) -> list[Verd
 def judge(name: str, budget: int | None = None) -> Verdict:
     """Prove one transfer function, or the lemmas."""
     began = time.perf_counter()
-    limit = budget or bounds.BUDGET
-    found = bounds.prove_lemmas(limit) if name == LEMMAS else bounds.prove_bounds(Op[name.partition(".")[2]], limit)
+    limit = budget or bounds_proofs.BUDGET
+    found = bounds_proofs.prove_lemmas(limit) if name == LEMMAS else bounds_proofs.prove_bounds(Op[name.partition(".")[2]], limit)
     last = found[-1]
     verdict = {Answer.UNSAT: "proved", Answer.SAT: "refuted", Answer.UNKNOWN: "unknown"}[last.answer]
     message = "" if verdict == "proved" else f"{last.where}: {last.counterexample or 'the budget is spent'}"

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from morok.prove import stamp
+from morok.prove import fingerprints
 from morok.rewrite import store
 
 if TYPE_CHECKING:
@@ -26,10 +26,15 @@ class Entry(NamedTuple):
     digest: str
 
 
+def rule_digest(rule: CheckedRule) -> str:
+    """A name for exactly this meaning of a rule (morok.prove.digest)."""
+    from morok.prove import digest  # lazy: reads the sources of the prover
+
+    return digest.rule_digest(rule)
+
+
 def of(rules: Iterable[CheckedRule]) -> tuple[Entry, ...]:
     """The entries of these rules. UnprovedRuleError where one was measured in code that unproved rules make."""
-    from morok.prove.digest import rule_digest  # lazy: reads the sources of the prover
-
     return tuple(Entry(r.own, rule_digest(r)) for r in rules)
 
 
@@ -56,4 +61,4 @@ def keep(content: bytes, sources: str, entries: Iterable[tuple[str, str]]) -> No
 
 
 def _key(content: bytes, sources: str) -> str:
-    return stamp.digest(f"contents {_GENERATION} {stamp.digest(content)} {sources}")
+    return fingerprints.digest(f"contents {_GENERATION} {fingerprints.digest(content)} {sources}")

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
-from morok.prove.code import code_of
+from morok.prove import smt
+from morok.prove.function_digest import code_of
+from morok.prove.symbol import Symbol
 
 EDGES: Final = (0, 1, -1, 2, -2, 3, -3, 5, 7, -7, 8, 10, 13, 31, 32, 63, 64, 99, 100, 101, -99, -100, -101)
 FLOATS: Final = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, math.inf, -math.inf, math.nan, 65504.0, 2.0**31, -128.5, 255.5)
@@ -62,16 +64,11 @@ def candidates(world: Any, name: str, more: Sequence[int], rng: random.Random) -
 
 
 def _closed(world: Any, name: str, value: Any) -> Any:
-    from morok.prove import smt
-
     return smt.simplify(smt.term(world.constant(name, value).value))
 
 
 def has(world: Any, name: str, value: Any) -> bool:
     """True if a value is one of the dtype's: its constant is it, and satisfies what is assumed of a variable."""
-    from morok.prove import smt
-    from morok.prove.symbol import Symbol
-
     try:
         if not same_number(world.read(name, _closed(world, name, value)), value):
             return False

@@ -6,9 +6,9 @@ import dataclasses
 
 from morok.dsl.checked import CheckedRule
 from morok.prove import sources
+from morok.prove.fingerprints import digest
 from morok.prove.measuring import measuring
 from morok.prove.rule_syntax import canonical, implied_ops, names_of, ops_of, typing_of
-from morok.prove.stamp import digest
 
 
 def rule_digest(rule: CheckedRule) -> str:

@@ -17,13 +17,14 @@ from morok.dsl.compiled import link
 from morok.dsl.functions import FUNCTIONS
 from morok.errors import HelperContractError
 from morok.marks import MARK, trust
-from morok.prove.calls import Arguments, sites
-from morok.prove.code import code_of
+from morok.prove.calls import sites
 from morok.prove.contract_state import Tested, digests_of
+from morok.prove.function_digest import code_of
+from morok.prove.made_arguments import Arguments
+from morok.prove.trust.differential import graphs_at
 from morok.prove.trust.graphs import Unmakeable
-from morok.prove.trust.sieve import graphs_at
+from morok.rewrite.abbreviate import abbreviate
 from morok.rewrite.asserted_contracts import admissible, check_call
-from morok.rewrite.brief import brief
 
 if TYPE_CHECKING:
     from morok.dialect import Dialect
@@ -327,7 +328,7 @@ class Examination:
 
     def text(self, a: Any) -> str:
         try:
-            return str(brief(self.dialect, a)) if self.is_node(a) else _shown(a)
+            return str(abbreviate(self.dialect, a)) if self.is_node(a) else _shown(a)
         except Exception:  # what a node of a foreign dialect is shown by is the dialect's
             return type(a).__name__
 

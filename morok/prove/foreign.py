@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from morok.dialect import Dialect, OpInfo
-from morok.prove.code import code_of, others
-from morok.prove.stamp import digest
+from morok.prove.fingerprints import digest
+from morok.prove.function_digest import code_of, others
 from morok.prove.static import Closure, Found, Module
 
 # The standard library and the solver, of which a version is as good as its text; Morok's own part is digested as such.

@@ -7,7 +7,7 @@ from typing import Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.rule_syntax import names_in, ops_of
 
 OF_AXES: Final = frozenset({"Unroll", "Contract"})

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extent
-from morok.prove.stamp import answering_bytes, digest
+from morok.prove.fingerprints import answering_bytes, digest
 from morok.prove.verdict import Verdict
 from morok.rewrite import store
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from morok.prove import smt
-from morok.prove.products import Product, Quotient
+from morok.prove.nonlinear_lemmas import Product, Quotient
 from morok.prove.smt import Expr
 from morok.prove.solve import Asserted
 from morok.prove.symbol import Symbol as Unknown
@@ -27,7 +27,7 @@ class Explorer:
 
     width      0: unknowns are mathematical integers; else signed bit vectors of this many bits, too wide for anything to wrap
     premises   what holds of the unknowns
-    facts      of the present path: the conditions taken, and what the lemmas (products.py) say of products and quotients
+    facts      of the present path: the conditions taken, and what the lemmas (nonlinear_lemmas.py) say of products and quotients
     exact      the definitions of those products and quotients: multiplication of unknowns, which solvers find hard
     solver     knows the premises and the first `told` facts of the path
     """
@@ -81,7 +81,7 @@ class Explorer:
         self.quotients[new.dividend.number, new.divisor.number] = new
 
     def decide(self, condition: Expr) -> bool:
-        """Which way this path goes here."""
+        """The way that this path goes here."""
         plain = smt.simplify(condition)
         if plain.head == "value":
             return bool(plain.data)

@@ -10,9 +10,9 @@ from typing import Any, Final
 from morok.dsl.checked import CheckedRule
 from morok.prove import smt
 from morok.prove.answers import Answer
-from morok.prove.counterexample import searched
 from morok.prove.encoding.obligation import Obligation
 from morok.prove.progress import Progress
+from morok.prove.refutation import searched
 from morok.prove.semantics.term import is_false, is_true, negation
 from morok.prove.smt import FALSE, TRUE
 from morok.prove.smt.propagate import refuted

@@ -16,8 +16,9 @@ from morok import atomic, cache_folder
 from morok import dialect as dialects
 from morok.dsl.extent import Extent, Extents, Limits
 from morok.errors import LedgerError, UnprovedRuleError
-from morok.prove import contents, seal, stamp
+from morok.prove import contents, fingerprints, seal
 from morok.prove import page as pages
+from morok.prove.contents import rule_digest
 from morok.prove.page import USABLE, Page, Record
 from morok.prove.page import read as read_page
 from morok.prove.page import write as write_page
@@ -25,6 +26,7 @@ from morok.rewrite import folders
 from morok.rewrite.folders import page_path
 
 if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay for nothing else
+    from morok.dialect import Dialect
     from morok.dsl.checked import CheckedRule
     from morok.prove.contents import Entry
 
@@ -32,13 +34,6 @@ if TYPE_CHECKING:  # a fresh process asks for a verdict by bytes, and should pay
 def machine_folder() -> Path | None:
     """The folder where this machine remembers what it proved itself; None where there is none."""
     return cache_folder.part("proofs")
-
-
-def rule_digest(rule: CheckedRule) -> str:
-    """A name for exactly this meaning of a rule (morok.prove.digest)."""
-    from morok.prove import digest  # lazy: reads the sources of the prover
-
-    return digest.rule_digest(rule)
 
 
 def keep_page(path: Path, page: Page) -> None:
@@ -91,7 +86,7 @@ def _known_pages(file: str | Path, trust_ledger: bool) -> Iterator[tuple[Path, P
 def machine_path(file: str | Path) -> Path | None:
     """The page of a rule file among this machine's own."""
     folder = machine_folder()
-    return None if folder is None else folder / f"{Path(file).stem}-{stamp.digest(str(Path(file).resolve()))[:16]}.json"
+    return None if folder is None else folder / f"{Path(file).stem}-{fingerprints.digest(str(Path(file).resolve()))[:16]}.json"
 
 
 def outdated(file: str | Path, trust_ledger: bool = False) -> list[str]:
@@ -154,7 +149,7 @@ def _sealed_page(file: str | Path, content: bytes) -> tuple[bytes, bool] | None:
 
 
 def _seal_line(content: bytes, page: bytes, limited: bool) -> str:
-    sources = stamp.digest(sources_of(content) + _beyond(folders.proofs_folder())[1] + limited * " limited")
+    sources = fingerprints.digest(sources_of(content) + _beyond(folders.proofs_folder())[1] + limited * " limited")
     return seal.line(content, page, sources)
 
 
@@ -166,7 +161,7 @@ def _beyond(folder: Path) -> tuple[frozenset[str], str]:
     """The names in the list of rules that fire at every size, and its digest; of a folder without, none."""
     text = b"".join([(folder / BEYOND).read_bytes()] if (folder / BEYOND).is_file() else [])
     lines = (line.strip() for line in text.decode("utf-8", "replace").splitlines())
-    return frozenset(line for line in lines if line and not line.startswith("#")), stamp.digest(text)
+    return frozenset(line for line in lines if line and not line.startswith("#")), fingerprints.digest(text)
 
 
 def beyond() -> frozenset[str]:
@@ -240,11 +235,11 @@ def sources_of(content: bytes) -> str:
     """A digest of all that the meaning of rules in a file of these bytes depends on besides: of the foreign dialects whose names
     are in it; of the compiler too, where rules may be measured in the code that they become.
     """
-    found = stamp.source_bytes() + foreign_sources(content)
+    found = fingerprints.source_bytes() + foreign_sources(content)
     if b"within" in content:
         late = (folders.rules_folder() / "target" / "decompose.rules").read_bytes()
-        found += stamp.compiler_bytes() + stamp.digest(late)
-    return stamp.digest(found)
+        found += fingerprints.compiler_bytes() + fingerprints.digest(late)
+    return fingerprints.digest(found)
 
 
 def foreign_sources(content: bytes) -> str:
@@ -252,9 +247,14 @@ def foreign_sources(content: bytes) -> str:
     others = [d for d in dialects.registered() if not dialects.built_in(d) and d.name.encode("utf-8", "replace") in content]
     if not others:
         return ""
+    return fingerprints.digest("".join(map(dialect_digest, others)))
+
+
+def dialect_digest(dialect: Dialect) -> str:
+    """A digest of all that proofs about a foreign dialect may depend on, and of what it says of itself."""
     from morok.prove import sources  # lazy: rules of the built-in dialect are loaded without it
 
-    return stamp.digest("".join(sources.whole_digest(d) for d in others))
+    return sources.whole_digest(dialect)
 
 
 def recorded(rule: CheckedRule, trust_ledger: bool = False) -> Record | None:

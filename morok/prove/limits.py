@@ -23,7 +23,7 @@ class Limits:
         return Limits(rule or WALL_LIMIT, inf if every is None else time.monotonic() + every, every or inf)
 
     def reached(self, since: float) -> str:
-        """Why work that began at `since` ends now; "" while it may go on."""
+        """The reason that work which began at `since` ends now; "" while it may go on."""
         now = time.monotonic()
         if now >= self.end:
             return f"no answer when the time of all rules was over, {self.all:g} s (--time-limit)"

@@ -16,7 +16,7 @@ from morok.dialect import OpInfo
 from morok.prove import smt
 from morok.prove.semantics.term import Term, Unsupported
 from morok.prove.smt import FALSE, TRUE, Expr
-from morok.prove.smt.simplify import rebuilt
+from morok.prove.smt.simplifier import rebuilt
 from morok.prove.smt.terms import translating
 from morok.prove.symbol import Symbol
 
@@ -64,19 +64,17 @@ def _in_terms(lane: Any) -> Any:
 
 def _of_expressions(function: Meaning, world: Any, dtype: Any, operands: Sequence[Any]) -> Any:
     """The result of a function of expressions that stand for its operands, with these put in."""
-    import z3  # lazy: the library, which these functions alone need
-
-    from morok.prove.smt.library import ref_of, taken
+    from morok.prove.smt.z3_expressions import constant, taken, truth  # lazy: the library, which these functions alone need
 
     translating(taken)
     stands: dict[int, Expr] = {}
 
     def standing(operand: Expr) -> Any:
         if operand is TRUE or operand is FALSE:
-            return z3.BoolVal(operand is TRUE)
+            return truth(operand is TRUE)
         name = f"operand {len(stands)}"
         stands[id(smt.Const(Symbol("library", name), operand.sort))] = operand
-        return z3.Const(name, ref_of(operand.sort))
+        return constant(name, operand.sort)
 
     def given(o: Any) -> Any:
         if not isinstance(o, Term):

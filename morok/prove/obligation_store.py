@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from morok.errors import UsageError
-from morok.prove.stamp import digest
+from morok.prove.fingerprints import digest
 from morok.prove.verdict import Verdict
 
 _NAMED: Final = re.compile(r"(?m)^; (.*)\n\(reset\)\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,10 +15,14 @@ from morok.dsl.extent import plural, texts
 from morok.marks import trusted
 from morok.prove import smt
 from morok.prove.answers import Answer, Result
-from morok.prove.asked_of_rules import once_a_rule
-from morok.prove.counterexample import Counterexample, evaluated, read, searched
+from morok.prove.cached_per_rule import once_a_rule
+from morok.prove.counterexample import Counterexample
+from morok.prove.encoding.chosen import ChosenEncoder
+from morok.prove.encoding.counting import CountingEncoder
 from morok.prove.encoding.encoder import Encoder
 from morok.prove.encoding.obligation import Choices, Inapplicable, Obligation, OutOfSteps, reads_lanes
+from morok.prove.encoding.reindexing import ReindexingEncoder
+from morok.prove.encoding.structure import StructureEncoder
 from morok.prove.forms import about_axes, about_launches, folds_lanes
 from morok.prove.judging import judge, probe
 from morok.prove.meanings import asked
@@ -25,6 +30,7 @@ from morok.prove.parametric.lane_by_lane import covered, lane_by_lane
 from morok.prove.parametric.proof import never_met, parametric_proof
 from morok.prove.parametric.tensor_rules import about_tensors
 from morok.prove.progress import Progress
+from morok.prove.refutation import evaluated, read, searched
 from morok.prove.rule_syntax import implied_ops, names_in, ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.solve import version
@@ -35,8 +41,6 @@ ENOUGH_UNKNOWN: Final = 12  # instances of which nothing is known: no proof come
 
 def theory_of(rule: CheckedRule) -> Any:
     """The solver theory of the rule's dialect."""
-    import importlib
-
     module, _, name = rule.dialect.theory.partition(":")
     return getattr(importlib.import_module(module), name)()
 
@@ -295,7 +299,7 @@ def prove_choice(rule: CheckedRule, instance: Instance, attempts: Sequence[Any],
 
 
 def in_few_words(reasons: Sequence[str]) -> list[str]:
-    """Why encodings failed, each reason once: with the encoding's name where only one had it."""
+    """The reasons why encodings failed, each once: with the encoding's name where only one had it."""
     named: dict[str, list[str]] = {}
     for reason in reasons:
         name, _, why = reason.partition(": ")
@@ -343,8 +347,6 @@ def by_induction(
     progress: Progress,
 ) -> Obligation:
     """A rule about folds: true of no iterations (a lemma), and of one more where it is true of some (what is returned)."""
-    from morok.prove.encoding.structure import StructureEncoder
-
     apart = attempt.world()
     apart.part = "base"  # what it introduces is not what `world` does, though one question is about both
     choices.restart()
@@ -364,8 +366,6 @@ def by_induction(
 def encoder_for(rule: CheckedRule, instance: Instance, world: Any, choices: Choices) -> Encoder:
     if lanewise(rule):
         return Encoder(rule, instance, world, choices)
-    from morok.prove.encoding.structure import StructureEncoder
-
     return StructureEncoder(rule, instance, world, choices)
 
 
@@ -375,13 +375,8 @@ def readings(rule: CheckedRule) -> list[Callable[..., Any]]:
     found: list[Callable[..., Any]] = [encoder_for]
     ops = set(ops_of(rule))
     if "Range" in ops and "subst" in names_in(rule.syntax.target):
-        from morok.prove.encoding.reindexing import ReindexingEncoder
-
         found.append(ReindexingEncoder)
     if {"Reduce", "Range"} <= ops:
-        from morok.prove.encoding.chosen import ChosenEncoder
-        from morok.prove.encoding.counting import CountingEncoder
-
         found += [ChosenEncoder, CountingEncoder] if "subst" in names_in(rule.syntax.target) else [CountingEncoder]
     return found
 

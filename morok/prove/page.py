@@ -16,7 +16,7 @@ from typing import Any, Final
 from morok import atomic
 from morok.dsl.extent import Extent, Extents
 from morok.errors import LedgerError, Place
-from morok.prove import stamp
+from morok.prove import fingerprints
 
 FORMAT: Final = 3
 MAX_BYTES: Final = 16 << 20
@@ -73,7 +73,7 @@ class Record:
 
 def _check(row: Mapping[str, Any]) -> str:
     """A checksum: records are changed by proving, not by hand or by chance."""
-    return stamp.digest(json.dumps([row[name] for name in _FIELDS]))[:16]
+    return fingerprints.digest(json.dumps([row[name] for name in _FIELDS]))[:16]
 
 
 def _text(most: int) -> Callable[[Any], bool]:

@@ -8,8 +8,8 @@ from typing import Any
 from morok.dsl.extent import Extent, merged
 from morok.prove.answers import Answer
 from morok.prove.counterexample import Counterexample
+from morok.prove.precondition_models import Witnesses
 from morok.prove.solve import Answers, ask, obligation
-from morok.prove.witness import Witnesses
 
 
 @dataclass(slots=True)

@@ -13,13 +13,15 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from morok.dsl.compiled import helper_module
 from morok.errors import Place, UnprovedRuleError, UntrustedHelperError
 from morok.marks import built_in, trust, trusted, vouch
 from morok.names import data
-from morok.prove.code import code_of
+from morok.prove.confined import confined, possible
 from morok.prove.contract_state import Tested, digests_of, worst
+from morok.prove.fingerprints import answering_bytes
+from morok.prove.function_digest import code_of
 from morok.prove.rule_syntax import canonical, typing_of
-from morok.prove.stamp import answering_bytes
 from morok.rewrite import folders, store
 
 if TYPE_CHECKING:
@@ -55,12 +57,11 @@ def of_helper(extern: S.Extern, rules: Sequence[CheckedRule], trust_helpers: boo
 
 
 def _tested(extern: S.Extern, module: str, rules: Sequence[CheckedRule]) -> Tested:
-    from morok.prove import confined  # lazy: starts processes
     from morok.prove.examination import examined  # lazy: loads what fires rules
 
-    if not confined.possible():
+    if not possible():
         return Tested("untested", message=f"{extern.name} is tested in a forked process, which this system does not have")
-    answer, died, doing = confined.confined(lambda step: examined(extern, module, rules, step))
+    answer, died, doing = confined(lambda step: examined(extern, module, rules, step))
     if died:
         return Tested("false", message=f"{extern.name} {died}" + (f", at {doing}" if doing else ""))
     found = Tested(*answer)
@@ -134,8 +135,6 @@ def admit(rules: Iterable[CheckedRule], trust_helpers: bool = False) -> None:
 
 def _use(rule: CheckedRule, beside: Sequence[CheckedRule]) -> None:
     """Trust the module of a rule's helpers, as far as these are the code that was tested."""
-    from morok.dsl.compiled import helper_module  # lazy: loads what links matchers
-
     module = str(rule.helpers)
     trust(module)
     if built_in(module):

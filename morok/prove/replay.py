@@ -1,6 +1,6 @@
 """A counterexample run: the graph that a model describes, rewritten by the rule's own matcher, and both run by the interpreter.
 
-For rules of values, folds of them and their lanes: others are tried on random graphs (morok.prove.trust.sieve).
+For rules of values, folds of them and their lanes: others are tried on random graphs (morok.prove.trust.differential).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from morok.ir.dtype import DType, dtypes
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove.rule_syntax import names_in
+from morok.prove.trust.differential import World, same, unsigned, value
 from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, parts_of
-from morok.prove.trust.sieve import World, same, unsigned, value
 from morok.rewrite.ruleset import RuleSet
 
 LANES: Final = 3

@@ -8,7 +8,7 @@ from typing import Any, Final
 from morok.dialect import built_in
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
-from morok.prove.asked_of_rules import once_a_rule, once_a_tree
+from morok.prove.cached_per_rule import once_a_rule, once_a_tree
 
 
 def canonical(tree: S.Syntax) -> str:

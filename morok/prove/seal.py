@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from morok import atomic
-from morok.prove import stamp
+from morok.prove import fingerprints
 
 NAME: Final = "seal"
 _MOST: Final = 1 << 20
@@ -20,7 +20,7 @@ _MOST: Final = 1 << 20
 
 def line(content: bytes, page: bytes, sources: str) -> str:
     """The line that vouches for a rule file of these bytes."""
-    return stamp.digest(f"{stamp.digest(content)} {stamp.digest(page)} {sources}")
+    return fingerprints.digest(f"{fingerprints.digest(content)} {fingerprints.digest(page)} {sources}")
 
 
 def holds(folder: Path, file: str, wanted: str) -> bool:

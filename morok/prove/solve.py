@@ -11,14 +11,13 @@ from typing import Final
 
 from morok.prove.answers import DEFAULT_BUDGET as DEFAULT_BUDGET
 from morok.prove.answers import Answer, Result
-from morok.prove.smt import TRUE, BoolVal, Const, Expr, FPVal, numeral, simplify
-from morok.prove.smt import text as smtlib
-from morok.prove.smt.graph import kinds, unknowns, without_arithmetic
+from morok.prove.smt import TRUE, BoolVal, Const, Expr, FPVal, numeral, simplify, smtlib
 from morok.prove.smt.propagate import refuted
 from morok.prove.smt.ring import refuted_as_polynomials
 from morok.prove.smt.session import Died, Session, session
-from morok.prove.smt.simplify import rebuilt
+from morok.prove.smt.simplifier import rebuilt
 from morok.prove.smt.sorts import BOOL
+from morok.prove.smt.term_graphs import kinds, unknowns, without_arithmetic
 from morok.prove.symbol import Symbol
 
 QUICK_BUDGET: Final = 100_000

@@ -16,7 +16,7 @@ from typing import Final
 
 from morok.dialect import Dialect, OpInfo, built_in
 from morok.prove import foreign
-from morok.prove.stamp import digest
+from morok.prove.fingerprints import digest
 from morok.prove.static import Closure, Found, mentions, modules_in, read_module, without_docstrings
 from morok.rewrite import store
 
@@ -26,14 +26,14 @@ _BESIDE: Final = ("dsl/concrete.py", "dsl/extent.py", "dsl/functions.py", "dsl/v
 PROVER_VERSION: Final = 1
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 # What every proof depends on besides the ops in its rule: how rules become obligations, and how these are judged.
-_CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "witness.py",
-                "asked_of_rules.py", "digest.py", "rule_syntax.py", "forms.py", "encoding/*.py", "parametric/*.py", "meanings.py",
-                "smt/*.py", "counterexample.py",
-                *(f"trust/{name}.py" for name in ("accesses", "arranged", "graphs", "large", "launched", "sieve", "structures",
-                                                  "tensors", "unrolled")),  # rules are fired on their graphs
+_CORE: Final = ("kinds.py", "obligations.py", "judging.py", "progress.py", "solve.py", "answers.py", "precondition_models.py",
+                "cached_per_rule.py", "digest.py", "rule_syntax.py", "forms.py", "meanings.py", "encoding/*.py",
+                "parametric/*.py", "smt/*.py", "counterexample.py", "graph_counterexample.py", "refutation.py",
+                *(f"trust/{name}.py" for name in ("arranged", "differential", "graphs", "lane_memory_graphs", "large",
+                                                  "simt_graphs", "structures", "tensor_graphs", "unrolled")),  # of what is fired
                 "symbol.py", "semantics/term.py", "semantics/theory.py", "semantics/numbers.py")  # fmt: skip
 _SEMANTICS: Final = "morok.prove.semantics"
-_FOLDS: Final = ("morok.ir.ops.loop", "identity")  # what folds begin with, for the evaluator and the solver alike
+_FOLDS: Final = ("morok.ir.ops.loop", "identity_of")  # what folds begin with, for the evaluator and the solver alike
 
 
 def core_files() -> tuple[Path, ...]:

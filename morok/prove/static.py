@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from morok.prove.code import DYNAMIC
+from morok.prove.function_digest import DYNAMIC
 
 _LOOKS: Final = frozenset(("get", "pop", "values", "items", "setdefault", "__getitem__"))
 _BUILTINS: Final = frozenset(dir(builtins))

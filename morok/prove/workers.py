@@ -16,7 +16,9 @@ from morok.prove.effort import efforts
 from morok.prove.limits import UNLIMITED, Limits
 from morok.prove.measuring import measuring
 from morok.prove.obligation_store import digest_of
+from morok.prove.obligations import prove_rule, theory_of
 from morok.prove.processes import DIED, in_processes
+from morok.prove.smt.session import Died, start
 from morok.prove.verdict import Verdict
 
 
@@ -31,14 +33,10 @@ def judge(rule: CheckedRule, budget: int, keep: bool) -> Verdict:
     keep    return what a record needs: the obligations with their digest, and that of the meaning where it takes long
             (of compiled code)
     """
-    from morok.prove.smt.session import Died  # lazy: so is all that asks the solver
-
     try:
         if is_measured(rule):
             verdict = measuring().judge(rule)
             return replace(verdict, digest=ledger.rule_digest(rule)) if keep else verdict
-        from morok.prove.obligations import prove_rule, theory_of  # lazy: loads the solver
-
         if not built_in(rule.dialect) and (wrong := list(verified.literal_mistakes(rule, theory_of(rule)))):
             return failure(rule, "broken", verified.message(rule.dialect.name, wrong))
         verdict = prove_rule(rule, budget, keep)
@@ -91,10 +89,7 @@ def prove_all(
 
 
 def load_solver(rules: Iterable[CheckedRule]) -> None:
-    """Load the solver, the theories and ops of these rules, and what reads them: once, before processes are forked."""
-    import morok.prove.obligations  # noqa: F401
-    from morok.prove.smt.session import start  # lazy: starts the solver
-
+    """Start the solver, and load the theories and ops of these rules: once, before processes are forked."""
     start()
     dialects = {r.dialect.name: r.dialect for r in rules}
     for dialect in dialects.values():
@@ -102,6 +97,3 @@ def load_solver(rules: Iterable[CheckedRule]) -> None:
             module, _, name = place.partition(":")
             with contextlib.suppress(*(() if built_in(dialect) else (Exception,))):  # its verification says what is wrong
                 getattr(importlib.import_module(module), name)
-    own = any(map(built_in, dialects.values()))  # other dialects have no use for what is about our nodes
-    for name in ("structure", *(("reindexing", "chosen", "counting") if own else ())):
-        importlib.import_module(f"morok.prove.encoding.{name}")

@@ -17,7 +17,7 @@ from morok.dsl.concrete import Asked, compiled
 from morok.dsl.contract import COMPILE_TIME
 from morok.dsl.values import FAILURES, OutOfBudget, Steps, no_value
 from morok.errors import HelperContractError
-from morok.rewrite.brief import brief, op_name
+from morok.rewrite.abbreviate import abbreviate, op_name
 
 SAMPLES: Final = 6
 STEPS: Final = 1 << 22  # in one condition: nested over some hundred lanes, contracts take more of them than rules may
@@ -227,7 +227,7 @@ def knows_nothing_of(dialect: Dialect, x: Node, y: Node) -> bool:
 
 def _call(extern: S.Extern, dialect: Dialect, objects: Mapping[str, Any]) -> str:
     kinds = {p.name: p.type for p in (*extern.params, *extern.results)}
-    shown = [f"{k} = {brief(dialect, v) if _is_node(kinds[k], v) else v}" for k, v in objects.items()]
+    shown = [f"{k} = {abbreviate(dialect, v) if _is_node(kinds[k], v) else v}" for k, v in objects.items()]
     return "  " + ", ".join(shown)
 
 

@@ -16,9 +16,9 @@ from morok.dialect import Dialect, Nests, Node, Remembers, Traces
 from morok.interrupts import check
 from morok.locks import RULES
 from morok.rewrite import trace as traces
-from morok.rewrite.drive import Held, Job, Limits, Planned, drive, map_of
+from morok.rewrite.ac_chains import flatten, gather
+from morok.rewrite.fixpoint import Held, Limits, Planned, RewriteState, map_of, rewrite_fixpoint
 from morok.rewrite.matcher import Matcher
-from morok.rewrite.nests import gather, unfold
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.specialize import specialize
 
@@ -86,11 +86,11 @@ class _Program:
         # rules that see nodes as they were given see those inside a nest too
         seen = whole if whole is not None and before is None and isinstance(dialect, Nests) else _NO_RULES
         self.plan = _Plan(after, seen, _positions(dialect, fires), [info.key for info in dialect.ops.values()])
-        self.silent = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
+        self.inert_ops = frozenset(k for k, (match, *_) in self.plan.items() if match is None and before is None)
         self.memo_key = _memo_key(_what(after, before, whole, fires))
-        self.drive = _for(drive, dialect)
+        self.rewrite_fixpoint = _for(rewrite_fixpoint, dialect)
         self.sketch: Any = getattr(dialect, "sketch", None)
-        self.unfold = _for(unfold, dialect)
+        self.flatten = _for(flatten, dialect)
         self.gather = _for(gather, dialect)
         unproved = any(m is not None and m.unproved for m in (after, before, whole))
         self.memory = dialect if isinstance(dialect, Remembers) and not unproved else None
@@ -98,12 +98,12 @@ class _Program:
         self.history = dialect if isinstance(dialect, Traces) else None
 
 
-class Known(NamedTuple):
+class InitialSubstitution(NamedTuple):
     """The initial substitution: nodes already mapped to their replacements, which the rules see in their places.
 
     forms    where rules fire
     held     where none does
-    rebuild  given what puts a node over other operands: what is to do so, where operands in some positions are others yet
+    rebuild  wraps `rebuild` for stages that replace a node differently in value and in binder position
     """
 
     forms: Mapping[Node, Node]
@@ -147,7 +147,7 @@ def graph_rewrite(
     bottom_up: bool = False,
     before: RuleSet | None = None,
     positions: frozenset[str] | None = None,
-    known: Known | None = None,
+    known: InitialSubstitution | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
@@ -159,7 +159,7 @@ def graph_rewrite(
     context    what rules of `@context` groups get as their helpers' last argument
     positions  in which operand positions rules fire ("value", "place", "order", "binder"; default: in those that the rules say);
                operands below are always reached
-    known      what stands for some nodes from the outset
+    known      initial substitution: nodes already mapped to their replacements
     limits     RewriteLimitError beyond them, and where rules lead in a circle; both name the rules
     trace      where firings are recorded (default: the current trace, see morok.rewrite.trace)
     stage      what traces and provenance call this rewriting
@@ -186,7 +186,7 @@ def rewrite_all(
     bottom_up: bool = False,
     before: RuleSet | None = None,
     positions: frozenset[str] | None = None,
-    known: Known | None = None,
+    known: InitialSubstitution | None = None,
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
@@ -223,17 +223,17 @@ def rewrite_all(
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
     own = contextual or known is not None or trace is not None
-    job = Job(program, context, limits, None if own or program.memory is None else program.memo_key, trace, stage)
+    state = RewriteState(program, context, limits, None if own or program.memory is None else program.memo_key, trace, stage)
     rebuild: Rebuild = dialect.rebuild
     if known is not None:
         for node, form in known.forms.items():
-            job.done[node] = form
+            state.done[node] = form
         for node, form in known.held.items():
-            job.held[node] = form
+            state.held[node] = form
         rebuild = known.rebuild(rebuild)
     history = program.history
     if history is None:
-        return [_finish(program, job, root, rebuild) for root in roots]
+        return [_finish(program, state, root, rebuild) for root in roots]
     maker = history.maker
     origin, maker_stage = maker.origin, maker.stage
     try:
@@ -242,7 +242,7 @@ def rewrite_all(
         out = []
         for root in roots:
             maker.origin = history.origin(root)
-            out.append(_finish(program, job, root, rebuild))
+            out.append(_finish(program, state, root, rebuild))
         return out
     finally:
         maker.origin = origin
@@ -269,9 +269,9 @@ def fire(node: Node, rules: RuleSet, *, stage: str = "") -> Node | None:
     return None if hit is None else hit[0]
 
 
-def _finish(program: _Program, job: Job, root: Node, rebuild: Rebuild) -> Node:
-    known = job.recall(root)
-    return program.drive(job, root, rebuild) if known is None else known
+def _finish(program: _Program, state: RewriteState, root: Node, rebuild: Rebuild) -> Node:
+    known = state.recall(root)
+    return program.rewrite_fixpoint(state, root, rebuild) if known is None else known
 
 
-__all__ = ["DEFAULT_LIMITS", "Known", "Limits", "RuleSet", "fire", "graph_rewrite", "rewrite_all"]
+__all__ = ["DEFAULT_LIMITS", "InitialSubstitution", "Limits", "RuleSet", "fire", "graph_rewrite", "rewrite_all"]

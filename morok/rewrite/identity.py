@@ -6,7 +6,7 @@ from typing import Any
 
 
 class IdentityMap:
-    """As much of a dict as the engine needs. Keys are kept alive, so that an address is never reused."""
+    """The part of a dict that the engine needs. Keys are kept alive, so that an address is never reused."""
 
     __slots__ = ("_items",)
 

@@ -12,11 +12,11 @@ from morok.arguments import choice, flag, instance, text
 from morok.arguments import path as path_of
 from morok.caller import caller
 from morok.dialect import Node
-from morok.dsl.reading import read_bytes
+from morok.dsl.file_bytes import read_bytes
 from morok.errors import DuplicateRuleError, Place, RuleError, UnknownNameError, UnprovedRuleError, UsageError
 from morok.locks import RULES
-from morok.memory import needs_memory
 from morok.names import nearest, readable
+from morok.out_of_memory import needs_memory
 from morok.rewrite import engine, folders, gate
 from morok.rewrite.files import GroupPart, RuleFile
 from morok.rewrite.parts import Part

@@ -41,7 +41,8 @@ def matcher_for(rules: RuleSet, flags: frozenset[str], checked: bool) -> Matcher
         made = _generate(rules, flags, checked)
         if key is not None:
             _save(key, made)
-    made = made._replace(source=lambda: _text(rules, flags, checked))  # which asks the rules again: nobody keeps their syntax
+    # the text is made of the rules anew: nobody keeps their syntax
+    made = made._replace(source=lambda: _generate(rules, flags, checked).source())
     found = link(made, rules.dialect, wrap)
     table = {rules.dialect.ops[op].key: f for op, f in found.items() if op}
     return Matcher(table, found.get(""), made.names, made.source, serial_of((rules.identity, flags, checked)), rules.unproved)
@@ -82,12 +83,6 @@ def _generate(rules: RuleSet, flags: frozenset[str], checked: bool, counting: bo
     from morok.dsl.compile import compile_rules  # lazy: matchers are kept on disk
 
     return compile_rules(_allowed(rules, flags), rules.dialect, counting=counting, limits=_limits(rules, checked))
-
-
-def _text(rules: RuleSet, flags: frozenset[str], checked: bool) -> str:
-    from morok.dsl.compile import text_of  # lazy: who asks for it reads it
-
-    return text_of(_allowed(rules, flags), rules.dialect, limits=_limits(rules, checked))
 
 
 def _allowed(rules: RuleSet, flags: frozenset[str]) -> list[CheckedRule]:

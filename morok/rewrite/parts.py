@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Standing(enum.Enum):
-    """Why rules may fire (morok.rewrite.gate)."""
+    """The reason that rules may fire (morok.rewrite.gate)."""
 
     ASK = "the ledger is asked when they become a matcher"
     ADMITTED = "the gate has let them pass"

@@ -54,7 +54,7 @@ class RuleSet:
     """Rules in priority order: of those that apply to a node the first one fires. `a + b` puts a's rules before b's.
 
     blocks  the same rules as smaller sets, where some of these are large: each has a matcher of its own, which others share
-    whole   rules that see nests of one op as a whole, before its nodes are finished (morok.rewrite.nests)
+    whole   rules that see nests of one op as a whole, before its nodes are finished (morok.rewrite.ac_chains)
     fires   in which operand positions they fire: of rules put together, where all of them may
     unproved  some are unproved by their maker's word: see `of`
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from morok.memory import needs_memory
+from morok.out_of_memory import needs_memory
 from morok.rewrite import engine
 from morok.rewrite.library import symbolic
 from morok.rewrite.ruleset import check_node

@@ -46,7 +46,7 @@ SYMBOLIC: Final = (*SYMBOLIC_SIMPLE, "gep_pushing", "recollect", "gep_through_in
 # Stage 8: conditions of loads become gates, after everything about the conditions is known, and gates simplify what they guard.
 SYM: Final = (*SYMBOLIC, "move_where_on_load", "validity")
 
-# With the rules of which groups nests of one op are seen as a whole first (morok.rewrite.nests), and by those of which.
+# With the rules of which groups nests of one op are seen as a whole first (morok.rewrite.ac_chains), and by those of which.
 WHOLE: Final = {"commutative_canonicalization": "whole_sums"}
 
 # In which operand positions rules fire: all but binders, but for those of some groups. What is read becomes a Load, what

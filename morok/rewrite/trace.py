@@ -19,7 +19,7 @@ from morok import config
 from morok.dialect import Dialect, Node
 from morok.errors import ConfigError
 from morok.locks import TRACES
-from morok.rewrite.brief import brief
+from morok.rewrite.abbreviate import abbreviate
 
 
 class Firing(NamedTuple):
@@ -37,7 +37,7 @@ class Firing(NamedTuple):
     seconds: float
 
     def row(self) -> dict[str, Any]:
-        """As a JSON object."""
+        """The firing as a JSON object."""
         return self._asdict()
 
 
@@ -53,14 +53,14 @@ class Trace:
         seconds = time.perf_counter() - self._began
         with TRACES:
             b, a = self._id(before), self._id(after)
-            self.firings.append(Firing(stage, rule, brief(dialect, before), b, brief(dialect, after), a, seconds))
+            self.firings.append(Firing(stage, rule, abbreviate(dialect, before), b, abbreviate(dialect, after), a, seconds))
 
     def _id(self, node: Node) -> int:
         # the node is kept, so that its address names it for as long as the trace lives
         return self._ids.setdefault(id(node), (len(self._ids), node))[0]
 
     def write(self, path: Path) -> None:
-        """As JSON: `{"firings": [...]}`."""
+        """The firings as JSON: `{"firings": [...]}`."""
         path.write_text(json.dumps({"firings": [f.row() for f in self.firings]}, indent=1) + "\n", encoding="utf-8")
 
 

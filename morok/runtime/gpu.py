@@ -39,10 +39,17 @@ class Status:
     hint: str = ""
 
 
+def _imported() -> Any:
+    """CuPy; ImportError where it is not installed."""
+    import cupy  # lazy: loads CUDA
+
+    return cupy
+
+
 def status() -> Status:
     """Ask CuPy for a GPU; never raises."""
     try:
-        import cupy  # lazy: loads CUDA
+        cupy = _imported()
     except ImportError as problem:
         wheels = "pip install 'morok[cuda12]' or 'morok[cuda13]', after the driver's CUDA version"
         return Status(False, f"CUDA cannot be used: CuPy is not installed ({problem})", wheels)
@@ -67,9 +74,7 @@ def _cupy() -> Any:
     found = status()
     if not found.usable:
         raise DeviceError(found.message, hint=found.hint)
-    import cupy  # lazy: loads CUDA
-
-    return cupy
+    return _imported()
 
 
 def dimension(end: UOp, values: Vars) -> int:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from morok.codegen.llvm import half, short_loops
-from morok.codegen.machines import Machine, host_machine
+from morok.codegen.machines import Machine, host_machine, llvmlite
 from morok.codegen.rendered import Effort
 from morok.disk_cache import DiskCache
 from morok.errors import CompileError
@@ -88,9 +88,7 @@ def llvm_version() -> str:
 
 @functools.cache
 def _versions() -> str:
-    import llvmlite  # lazy: loads LLVM
-
-    return f"{_GENERATION}/{llvmlite.__version__}/{llvm_version()}"
+    return f"{_GENERATION}/{llvmlite().__version__}/{llvm_version()}"
 
 
 def digest(text: str, m: Machine, effort: Effort) -> str:

@@ -15,7 +15,7 @@ from morok.codegen.machines import bindings
 from morok.errors import CompileError
 from morok.estate import Estate, Heir
 from morok.locks import COMPILER
-from morok.memory import no_memory
+from morok.out_of_memory import no_memory
 
 _LIBRARIES: Final = 32  # of one loader: making one takes a millisecond, a library 0.15
 _ROOM: Final = 8 << 20  # bytes that LLVM has at hand for anything it does; more by what it is given

@@ -17,7 +17,7 @@ from morok.runtime.buffer import Block, Buffer
 from morok.runtime.cpu import CPUKernel
 from morok.runtime.kernel import Kernel, pack
 from morok.runtime.memory import assign
-from morok.runtime.team import WORDS, Job
+from morok.runtime.thread_pool import WORDS, Job
 
 SIDE_BY_SIDE: Final = 20_000  # instructions of a kernel that are worth another thread: several times what it costs to wake one
 
@@ -85,7 +85,7 @@ class ExecutionPlan:
         self._use(buffer_idx, buffer)
 
     def _use(self, buffer_idx: int, buffer: Buffer) -> None:
-        """As rebind, of a buffer that is known to be like the old one."""
+        """A rebinding to a buffer that is known to be like the old one."""
         self.buffers[buffer_idx] = buffer
         if self._records is not None:
             self._records.bind(buffer_idx, buffer)
@@ -102,7 +102,7 @@ class ExecutionPlan:
         return self.output
 
     def _run(self, values: Mapping[str, Any], as_before: bool = False) -> None:
-        """As execute, of values that are known to be a mapping, and to be those of the last execution if they are `as_before`."""
+        """An execution with values that are a mapping for sure, and those of the last execution if they are `as_before`."""
         if self._records is not None:
             self._records.set_vars({} if as_before else values)
             self._records.run()

@@ -156,19 +156,18 @@ class Bench:
 def _progress(name: str) -> Iterator[Callable[[beam.Progress], None]]:
     """A line on the terminal that says how far a search is; nothing where nobody looks."""
     if not sys.stderr.isatty():
-        yield lambda progress: None
+        yield lambda so_far: None
         return
-    from rich import console  # lazy: drawn on terminals alone
-    from rich import progress as drawn
+    from rich import console, progress  # lazy: drawn on terminals alone
 
-    columns = (drawn.SpinnerColumn(), drawn.TextColumn("{task.description}"), drawn.TimeElapsedColumn())
-    with drawn.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
+    columns = (progress.SpinnerColumn(), progress.TextColumn("{task.description}"), progress.TimeElapsedColumn())
+    with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task(f"{name}: searching")
 
-        def report(progress: beam.Progress) -> None:
+        def report(so_far: beam.Progress) -> None:
             bar.update(
                 task,
-                description=f"{name}: round {progress.rounds + 1}, {progress.timed} timed, best {progress.best * 1e6:.1f} us",
+                description=f"{name}: round {so_far.rounds + 1}, {so_far.timed} timed, best {so_far.best * 1e6:.1f} us",
             )
 
         yield report

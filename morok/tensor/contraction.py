@@ -15,7 +15,7 @@ from morok.caller import caller
 from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
-from morok.tensor.arguments import MOST, known, only_tensors, whole
+from morok.tensor.argument_checks import MOST, known, only_tensors, whole
 from morok.tensor.axis_reductions import HALVES, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, show
 from morok.tensor.elementwise_operands import as_operand, rounded_to, wide_float

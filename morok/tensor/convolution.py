@@ -14,7 +14,7 @@ from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.ops.loop import identity
-from morok.tensor.arguments import each, known, only_tensors, whole
+from morok.tensor.argument_checks import each, known, only_tensors, whole
 from morok.tensor.axis_reductions import HALVES, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, show
 from morok.tensor.elementwise_operands import rounded_to, wide_float

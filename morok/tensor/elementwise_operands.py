@@ -74,7 +74,7 @@ def unary(x: AnyTensor, op: Op) -> AnyTensor:
 
 
 def wide_float(x: AnyTensor) -> AnyTensor:
-    """As floats, halves as f32: for functions of several steps, rounded once at their end."""
+    """The operands as floats, halves as f32: for functions of several steps, rounded once at their end."""
     return x._like(x.uop.cast(dtypes.f32) if x.dtype.bits <= 16 and x.dtype.is_float else float_node(x))
 
 

@@ -22,7 +22,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.tensor import creation
-from morok.tensor.arguments import known, whole
+from morok.tensor.argument_checks import known, whole
 from morok.tensor.axis_reductions import reduce_axes
 from morok.tensor.base import AnyTensor, Lazy, dim_node, show
 from morok.tensor.elementwise_operands import as_operand

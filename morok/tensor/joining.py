@@ -12,7 +12,7 @@ from morok.ir.dtype import promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor import creation
-from morok.tensor.arguments import each, known, only_tensors, whole
+from morok.tensor.argument_checks import each, known, only_tensors, whole
 from morok.tensor.base import AnyTensor, Lazy, namesakes, show
 from morok.tensor.keywords import Along, AlongOrFlat, Over, other_names
 from morok.tensor.view_methods import axis_of, pick

@@ -9,7 +9,7 @@ from morok.errors import ShapeError
 from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.tensor.arguments import MOST, only_tensors, whole
+from morok.tensor.argument_checks import MOST, only_tensors, whole
 from morok.tensor.axis_reductions import HALVES, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, namesakes, show
 from morok.tensor.elementwise_operands import as_operand

@@ -9,7 +9,7 @@ from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
 from morok.ir.uop import UOp
-from morok.tensor.arguments import MOST, known, only_tensors, whole
+from morok.tensor.argument_checks import MOST, known, only_tensors, whole
 from morok.tensor.axis_reductions import positions_along
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.elementwise_operands import as_operand, rounded_to, wide_float

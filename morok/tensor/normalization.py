@@ -12,7 +12,7 @@ from morok.arguments import flag
 from morok.caller import caller
 from morok.errors import DTypeError, ShapeError
 from morok.ir.dtype import dtypes
-from morok.tensor.arguments import known, only_tensors, whole
+from morok.tensor.argument_checks import known, only_tensors, whole
 from morok.tensor.axis_reductions import positions_along
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.elementwise_operands import rounded_to, wide_float

@@ -13,9 +13,9 @@ from morok.ir.graph import toposort
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.passes.appended import appended_key
-from morok.passes.pieces import Chain, chains, variable
-from morok.passes.pieces import Step as Link
-from morok.passes.pipeline import lower
+from morok.passes.depth_first_tiling import Chain, chains, variable
+from morok.passes.depth_first_tiling import Step as Link
+from morok.passes.pipeline import APPLY_OPTS, lower
 from morok.remembered import NODE, Remembered
 from morok.runtime.buffer import Buffer
 from morok.runtime.memory import in_place
@@ -24,10 +24,9 @@ from morok.runtime.progress_bar import shown
 from morok.tensor.scheduling import COUNTERS, Prepared, Schedule
 
 if TYPE_CHECKING:
-    from morok.passes.pipeline import Observer
+    from morok.passes.pipeline import Observer, Program
     from morok.runtime.abstract_device import Device
     from morok.runtime.kernel import Kernel
-    from morok.runtime.plan import ExecutionPlan, PreparedKernel
 
 _kernels: Final[Remembered[Kernel]] = Remembered()
 
@@ -79,6 +78,22 @@ def lowered(ast: UOp, device: Device, observer: Observer | None = None) -> list[
         ast = tuned(ast, device)
     with KERNELS:
         return lower(ast, device.target, observer)
+
+
+def lowered_with_opts(ast: UOp, device: Device) -> tuple[list[UOp], tuple[str, ...]]:
+    """A kernel's instructions, and the optimizations that stage 7 applied to it."""
+    opts: list[str] = []
+
+    def look(number: int, name: str, before: Program, after: Program) -> None:
+        if number == APPLY_OPTS and isinstance(after, UOp):
+            opts.extend(map(str, after.arg.opts or ()))
+
+    return lowered(ast, device, look), tuple(opts)
+
+
+def of_memory(memory: Sequence[Buffer]) -> ExecutionPlan:
+    """A plan that computes nothing: these buffers have their values."""
+    return ExecutionPlan([], [], list(memory))
 
 
 def planned(prepared: Prepared, kept: Collection[int] = ()) -> ExecutionPlan:

@@ -27,7 +27,7 @@ from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.locks import NUMBERS
 from morok.tensor import creation
-from morok.tensor.arguments import new_shape, whole
+from morok.tensor.argument_checks import new_shape, whole
 from morok.tensor.base import DEFAULT_FLOAT, DEFAULT_INT, AnyTensor, as_dtype, dim_node, element_count
 from morok.tensor.describing import current
 from morok.tensor.elementwise_operands import float_node

@@ -20,7 +20,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
-from morok.memory import needs_memory
+from morok.out_of_memory import needs_memory
 from morok.runtime.device import device as find_device
 from morok.tensor import registry
 from morok.tensor.base import Lazy, element_count
@@ -31,7 +31,6 @@ from morok.tensor.stored import by_device, constant, content, is_empty, memory_o
 from morok.tensor.view_methods import reshaped
 
 if TYPE_CHECKING:
-    from morok.passes.pipeline import Program
     from morok.runtime.buffer import Buffer
     from morok.runtime.plan import ExecutionPlan
 
@@ -150,7 +149,6 @@ def prepare(tensors: Sequence[Lazy]) -> ExecutionPlan:
 
 
 def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
-    from morok.runtime.plan import ExecutionPlan  # lazy, as plans are
     from morok.tensor import plans  # lazy: loads what lowers and runs kernels
 
     devices = list(by_device(tensors))
@@ -165,7 +163,7 @@ def _prepared(tensors: Sequence[Lazy]) -> ExecutionPlan:
     if roots:
         return _that_returns(tensors[0], plans.planned(with_memory(roots, devices[0])))
     realize(tensors)
-    return ExecutionPlan([], [], [m for t in tensors if (m := memory_of(t.uop, t.device)) is not None])
+    return plans.of_memory([m for t in tensors if (m := memory_of(t.uop, t.device)) is not None])
 
 
 def _that_returns(first: Lazy, plan: ExecutionPlan) -> ExecutionPlan:
@@ -199,7 +197,6 @@ def kernels(tensor: Lazy, device: str | None = None) -> list[KernelCode]:
 
 
 def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
-    from morok.passes.pipeline import APPLY_OPTS  # lazy, as plans are
     from morok.tensor import plans  # lazy: loads what lowers and runs kernels
 
     where = tensor.device if device is None else device_name(device)
@@ -215,14 +212,9 @@ def _kernels_of(tensor: Lazy, device: str | None) -> list[KernelCode]:
     out: list[KernelCode] = []
     own = {k: ast for chain in plans.chains_of(schedule, target) for k, ast in zip(chain.steps, chain.asts, strict=True)}
     for k, step in enumerate(schedule.steps):
-        opts: list[str] = []
-
-        def look(number: int, name: str, before: Program, after: Program, opts: list[str] = opts) -> None:
-            if number == APPLY_OPTS and isinstance(after, UOp):
-                opts += map(str, after.arg.opts or ())
-
-        rendered = target.render(plans.lowered(own.get(k, step.ast), target, look), step.ast.arg.name)
-        out.append(KernelCode(rendered.name, target.target.name, rendered.text, tuple(opts)))
+        instructions, opts = plans.lowered_with_opts(own.get(k, step.ast), target)
+        rendered = target.render(instructions, step.ast.arg.name)
+        out.append(KernelCode(rendered.name, target.target.name, rendered.text, opts))
     return out
 
 

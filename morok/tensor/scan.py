@@ -1,9 +1,9 @@
 """Scans: at each element the sum (product, greatest, least) of those up to it.
 
 A scan is one reduction: element i adds those at places up to i. On a CPU the loop over a long axis continues from one element to
-the next (morok/optimize/scans.py), in one pass over memory. Many threads want many beginnings: on a GPU a long axis is cut into
-blocks, scanned likewise, and each block continues from a scan of the blocks' totals. Either way the work grows with the axis and
-not with its square.
+the next (morok/optimize/prefix_scan.py), in one pass over memory. Many threads want many beginnings: on a GPU a long axis is cut
+into blocks, scanned likewise, and each block continues from a scan of the blocks' totals. Either way the work grows with the axis
+and not with its square.
 
 The results have the operand's shape. Over no elements there is nothing to scan.
 """
@@ -20,7 +20,7 @@ from morok.ir.op import Op
 from morok.ir.ops.loop import identity
 from morok.ir.uop import UOp
 from morok.runtime.device import device
-from morok.tensor.arguments import known
+from morok.tensor.argument_checks import known
 from morok.tensor.axis_reductions import HALVES, accumulator, positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, arithmetic, as_dtype, show
 from morok.tensor.keywords import Along, AlongOrFlat, other_names

@@ -144,7 +144,7 @@ def decided(
 
     observe = None
     if observed and config.DEBUG.value == "ir":
-        from morok.passes.sections import printed  # lazy: for MOROK_DEBUG alone
+        from morok.passes.stage_printer import printed  # lazy: for MOROK_DEBUG alone
 
         observe = printed()
     roots: Sequence[UOp] = normal.roots

@@ -16,7 +16,7 @@ from morok.ir.dtype import dtypes, promote
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.tensor import creation
-from morok.tensor.arguments import known
+from morok.tensor.argument_checks import known
 from morok.tensor.axis_reductions import positions_along
 from morok.tensor.base import AnyTensor, dim_node, show
 from morok.tensor.elementwise_operands import as_operand, converted

@@ -15,7 +15,7 @@ from morok.errors import ShapeError
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.tensor.arguments import known, whole
+from morok.tensor.argument_checks import known, whole
 from morok.tensor.axis_reductions import positions_along, reduce_axes
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.keywords import Along, other_names

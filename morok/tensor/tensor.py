@@ -19,13 +19,15 @@ from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import (
     activation,
-    arguments,
+    argument_checks,
     axis_reductions,
     casts,
     contraction,
     convolution,
     creation,
-    functions,
+    elements,
+    elementwise,
+    evenly_spaced,
     indexing,
     joining,
     linalg,
@@ -37,14 +39,12 @@ from morok.tensor import (
     scan,
     searching,
     selection,
-    sequences,
     sorting,
     stored,
-    values,
     view_methods,
 )
 from morok.tensor import realize as realization
-from morok.tensor.arguments import new_shape, only_tensors
+from morok.tensor.argument_checks import new_shape, only_tensors
 from morok.tensor.base import Lazy, as_dtype, show
 from morok.tensor.creation import dlpack_array
 from morok.tensor.describing import current
@@ -317,7 +317,7 @@ class Tensor(Lazy):
         ([0, 1, 2, 3, 4], [4, 2])
         """
         name = creation.default_device(device)
-        return cls._make(sequences.arange(start, stop, step, dtype, name), name)
+        return cls._make(evenly_spaced.arange(start, stop, step, dtype, name), name)
 
     @classmethod
     def linspace(
@@ -330,9 +330,9 @@ class Tensor(Lazy):
         >>> Tensor.linspace(0, 1, 5).tolist()
         [0.0, 0.25, 0.5, 0.75, 1.0]
         """
-        count = arguments.whole(num, "num", 0)
+        count = argument_checks.whole(num, "num", 0)
         ends = flag(endpoint, "endpoint")
-        return cls._make(sequences.linspace(start, stop, count, ends, dtype), creation.default_device(device))
+        return cls._make(evenly_spaced.linspace(start, stop, count, ends, dtype), creation.default_device(device))
 
     @classmethod
     def eye(cls, n_rows: int, n_cols: int | None = None, dtype: Any = None, device: str | None = None) -> Self:
@@ -343,8 +343,8 @@ class Tensor(Lazy):
         >>> Tensor.eye(2).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        rows = arguments.whole(n_rows, "n_rows", 0)
-        columns = rows if n_cols is None else arguments.whole(n_cols, "n_cols", 0)
+        rows = argument_checks.whole(n_rows, "n_rows", 0)
+        columns = rows if n_cols is None else argument_checks.whole(n_cols, "n_cols", 0)
         return cls._make(creation.eye(rows, columns, dtype), creation.default_device(device))
 
     @classmethod
@@ -622,11 +622,11 @@ class Tensor(Lazy):
     # Functions of a tensor, by theme.
 
     # Values.
-    numpy, to_ndarray, item, tolist, to_vec = values.numpy, values.to_ndarray, values.item, values.tolist, values.to_vec
-    __repr__, __format__, __round__ = values.representation, values.formatted, values.rounded
-    __bool__, __float__, __int__, __index__ = values.truth, values.as_float, values.as_int, values.as_index
-    __len__, __iter__, __array__, __reduce__ = values.length, values.elements, values.array, values.pickled
-    __dlpack__, __dlpack_device__ = values.dlpack, values.dlpack_device
+    numpy, to_ndarray, item, tolist, to_vec = elements.numpy, elements.to_ndarray, elements.item, elements.tolist, elements.to_vec
+    __repr__, __format__, __round__ = elements.representation, elements.formatted, elements.rounded
+    __bool__, __float__, __int__, __index__ = elements.truth, elements.as_float, elements.as_int, elements.as_index
+    __len__, __iter__, __array__, __reduce__ = elements.length, elements.elements, elements.array, elements.pickled
+    __dlpack__, __dlpack_device__ = elements.dlpack, elements.dlpack_device
 
     # Views.
     reshape, permute, transpose, flip = view_methods.reshape, view_methods.permute, view_methods.transpose, view_methods.flip
@@ -675,17 +675,17 @@ class Tensor(Lazy):
     float, int, bool = casts.float, casts.int, casts.bool
 
     # Exponentials, logarithms, circular functions, roots, rounding.
-    exp, exp2, expm1, logaddexp = functions.exp, functions.exp2, functions.expm1, functions.logaddexp
-    log, log2, log10, log1p = functions.log, functions.log2, functions.log10, functions.log1p
-    sin, cos, tan, tanh, erf = functions.sin, functions.cos, functions.tan, functions.tanh, functions.erf
-    sqrt, rsqrt, reciprocal, square = functions.sqrt, functions.rsqrt, functions.reciprocal, functions.square
-    floor, ceil, trunc, round = functions.floor, functions.ceil, functions.trunc, functions.round
-    isnan, isinf, isfinite = functions.isnan, functions.isinf, functions.isfinite
-    sign, signbit, copysign = functions.sign, functions.signbit, functions.copysign
+    exp, exp2, expm1, logaddexp = elementwise.exp, elementwise.exp2, elementwise.expm1, elementwise.logaddexp
+    log, log2, log10, log1p = elementwise.log, elementwise.log2, elementwise.log10, elementwise.log1p
+    sin, cos, tan, tanh, erf = elementwise.sin, elementwise.cos, elementwise.tan, elementwise.tanh, elementwise.erf
+    sqrt, rsqrt, reciprocal, square = elementwise.sqrt, elementwise.rsqrt, elementwise.reciprocal, elementwise.square
+    floor, ceil, trunc, round = elementwise.floor, elementwise.ceil, elementwise.trunc, elementwise.round
+    isnan, isinf, isfinite = elementwise.isnan, elementwise.isinf, elementwise.isfinite
+    sign, signbit, copysign = elementwise.sign, elementwise.signbit, elementwise.copysign
 
     # Inverse circular and hyperbolic functions.
-    asin, acos, atan, atan2, hypot = functions.asin, functions.acos, functions.atan, functions.atan2, functions.hypot
-    sinh, cosh, asinh, acosh, atanh = functions.sinh, functions.cosh, functions.asinh, functions.acosh, functions.atanh
+    asin, acos, atan, atan2, hypot = elementwise.asin, elementwise.acos, elementwise.atan, elementwise.atan2, elementwise.hypot
+    sinh, cosh, asinh, acosh, atanh = elementwise.sinh, elementwise.cosh, elementwise.asinh, elementwise.acosh, elementwise.atanh
 
     # Activations of neural networks.
     relu, relu6, leaky_relu = activation.relu, activation.relu6, activation.leaky_relu

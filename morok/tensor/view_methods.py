@@ -18,7 +18,7 @@ from morok.ir.op import Op
 from morok.ir.shape import Shape, shape_of
 from morok.ir.uop import UOp
 from morok.rewrite.simplify import simplify
-from morok.tensor.arguments import axis_in, fitting, shape_argument, whole
+from morok.tensor.argument_checks import axis_in, fitting, shape_argument, whole
 from morok.tensor.base import AnyTensor, dim_node, element_count, namesakes, show
 from morok.tensor.keywords import Along, AnyAxes, AsAxes, AsAxis, other_names
 from morok.tensor.variable import Variable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from morok.caller import caller
 from morok.errors import ShapeError
-from morok.tensor.arguments import known
+from morok.tensor.argument_checks import known
 from morok.tensor.base import AnyTensor, show
 from morok.tensor.view_methods import pad_zero
 

@@ -21,7 +21,7 @@ from morok.ir.shape import Shape
 from morok.ir.uop import UOp
 from morok.passes.rangeify.state import MOVEMENT
 from morok.tensor import creation, registry
-from morok.tensor.arguments import known
+from morok.tensor.argument_checks import known
 from morok.tensor.base import AnyTensor, Lazy, dim_node, element_count, show
 from morok.tensor.elementwise_operands import as_operand, converted
 from morok.tensor.indexing import as_rows, check_mask, flat_places, is_array, is_mask, known_place, positions_shape, split_index

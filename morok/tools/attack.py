@@ -1,47 +1,25 @@
-"""Try to break the promise that what fires is true: random rules, judged by the prover, fired by their matcher, and evaluated.
-
-Equal seeds give equal rules and equal findings. A finding is a rule that the prover calls usable and that changes a value: it is
-made as small as it can be, and printed as rules are written, with a graph and values that show it. Ctrl-C ends with the summary.
-
-Exit status: 0 no finding; 1 findings, or with --quotas something that rules are too seldom about; 2 usage error.
-"""
+"""Try to break the promise that what fires is true: random rules, judged by the prover, fired by their matcher, and evaluated."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from morok.prove.api import default_jobs
 from morok.prove.attack import campaign, corpus
 from morok.prove.attack.features import KINDS
 from morok.prove.attack.outcome import STATES
-from morok.tools.output import at_least, emit_json
+from morok.tools.options import ATTACK_RULES
+from morok.tools.output import emit_json
 
 if TYPE_CHECKING:
     from morok.prove.attack.campaign import Report
 
-RULES = 1000
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="chooses the rules (default: 0)")
-    parser.add_argument("--rules", type=at_least(1), metavar="N", help=f"rules to try (default: {RULES}, without --time)")
-    parser.add_argument("--time", type=at_least(1), metavar="SECONDS", help="begin no more rules after so long")
-    parser.add_argument("--jobs", type=at_least(1), metavar="N", help="worker processes (default: one a core)")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="add the findings to a .rules file of rules that must not fire")
-    parser.add_argument(
-        "--quotas",
-        action="store_true",
-        help="an op, function, dtype or class in fewer rules than 100 in 100,000 fails the command",
-    )
-
 
 def run(args: argparse.Namespace) -> int:
-    rules = args.rules if args.rules is not None or args.time is not None else RULES
+    rules = args.rules if args.rules is not None or args.time is not None else ATTACK_RULES
     report = campaign.run(args.seed, rules, args.time, args.jobs or default_jobs(), _progress(rules))
     if args.keep is not None and report.findings:
         left = len(report.findings) - corpus.keep(args.keep, report)

@@ -1,14 +1,4 @@
-"""Find the first stage after which a kernel's value changes, and the rule or algorithm that changed it.
-
-The program runs as usual; then each of its kernels is interpreted before the first stage and after every one, on the same
-numbers, and what it stores is compared: integers and bools exactly, floats as far as the order of sums may matter. Where no
-stage changes anything, the machine runs the kernel on these numbers too: code generation can be wrong as well.
-
-With --expect REF.npy the program's own numbers are used: the last result with as many elements is compared with the array in that
-file, as the scheduler's kernels compute it, as they do after each stage, and as the machine did.
-
-Exit status: 0 no kernel's value changes; 1 one does; 2 usage.
-"""
+"""Find the first stage after which a kernel's value changes, and the rule or algorithm that changed it."""
 
 from __future__ import annotations
 
@@ -35,24 +25,13 @@ from morok.runtime.device import device
 from morok.tensor.plans import forget_kernels
 from morok.tensor.realize import watching
 from morok.tools import expected, machine
-from morok.tools.output import at_least, emit_json
+from morok.tools.output import emit_json
 from morok.tools.run import execute, printing
 
-LIMIT: Final = 20_000
 TOLERANCE: Final = {1: 0.2, 2: 0.02, 4: 1e-4, 8: 1e-10}  # relative, by bytes of a float
 TRIALS: Final = 20  # values tried for what a rule replaced
 
 Buffers = dict[Any, list[Any]]
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--limit", type=at_least(1), default=LIMIT, metavar="N", help=f"pass over kernels of more iterations (default: {LIMIT})"
-    )
-    parser.add_argument("--expect", metavar="REF.npy", help="what the program should compute; may stand behind FILE.py as well")
-    parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
-    parser.add_argument("file", metavar="FILE.py")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
 
 
 @dataclass(slots=True)

@@ -1,12 +1,4 @@
-"""Parse, type-check and lint rule files, and run their examples, without a solver.
-
-With --strict a solver also looks for guards that decide nothing, rules that never apply, and groups that may not come to an end;
-what it found is remembered for as long as the file stays the same.
-
-A mistake costs only its own rule: the others of its file are linted, and their examples run.
-
-Exit status: 0 fine; 2 a mistake in a rule file; 1 lint findings, with --strict.
-"""
+"""Parse, type-check and lint rule files, and run their examples, without a solver."""
 
 from __future__ import annotations
 
@@ -21,13 +13,6 @@ from morok.marks import trust
 from morok.rewrite.examples import run_examples
 from morok.tools.output import emit_json
 from morok.tools.rule_paths import packed_files
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
-    parser.add_argument("--strict", action="store_true", help="ask the solver too; lint findings are errors")
-    parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers that examples call")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:

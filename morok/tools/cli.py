@@ -1,4 +1,4 @@
-"""The `morok` command: finds the subcommand, loads only its module, and turns errors into messages and exit statuses."""
+"""The `morok` command: parses a subcommand's options, loads its module to run it, and turns errors into messages and statuses."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Final, NoReturn
 
 from morok import __version__
 from morok.errors import MorokError, UsageError
-from morok.memory import no_memory
 from morok.names import SHOWN, nearest
+from morok.out_of_memory import no_memory
 
-# name -> what it does; the module is morok.tools.NAME with `arguments(parser)` and `run(args) -> exit status`
+# name -> what it does; its options are morok.tools.options.NAME, and morok.tools.NAME has `run(args) -> exit status`
 COMMANDS: Final = {
     "prove": "prove rule files (default: the built-in rules)",
     "measure": "how exact the rules `within N ulp` are, measured by compiled code",
@@ -62,6 +62,17 @@ def _open_streams() -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
 
 
+def _parser(command: str) -> _Parser:
+    """The parser of a command's options, made without loading the command."""
+    from morok.tools import options  # lazy: `morok --help` needs none of it
+
+    describe = getattr(options, command)
+    about = "\n".join(line.removeprefix("    ") for line in (describe.__doc__ or "").rstrip().splitlines())
+    parser = _Parser(prog=f"morok {command}", description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    describe(parser)
+    return parser
+
+
 def _report(problem: MorokError | OSError, as_json: bool) -> None:
     """Print an error, ours or the system's; to a program that asked for JSON, as the one document on stdout too."""
     from morok.tools import output  # lazy: `morok --help` needs none of it
@@ -92,12 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     as_json = "--json" in args and name not in PROGRAMS
     try:
-        module = importlib.import_module(f"morok.tools.{name}")
-        parser = _Parser(prog=f"morok {name}", description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-        module.arguments(parser)
-        options = parser.parse_args(args[1:])
+        options = _parser(name).parse_args(args[1:])
         as_json = getattr(options, "json", False)
-        status = module.run(options)
+        status = importlib.import_module(f"morok.tools.{name}").run(options)
         sys.stdout.flush()
         return int(status)
     except MorokError as problem:

@@ -8,10 +8,6 @@ from morok import config
 from morok.tools.output import emit_json, emit_table
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
 def _show(value: object) -> str:
     if isinstance(value, frozenset):
         return ",".join(sorted(value))

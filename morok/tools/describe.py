@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Sort
-from morok.dsl.text import expr_text
+from morok.dsl.syntax_text import expr_text
 from morok.passes.pipeline import STAGES
 from morok.rewrite.tiers import TIERS
 

@@ -1,11 +1,4 @@
-"""Write the book of rules: a folder of pages with each rule's text, meaning, verdict, source, and an example of it firing.
-
-morok docs                         # the built-in rules, into the folder `book`
-morok docs my.rules --out pages    # rules of yours; what is not proved yet is marked so
-morok docs --guide docs            # the generated parts of the guide's pages: the stages, the ops, a real trace
-
-Open index.html in a browser. The pages need no network, and the same rules make the same bytes.
-"""
+"""Write the book of rules: a folder of pages with each rule's text, meaning, verdict, source, and an example of it firing."""
 
 from __future__ import annotations
 
@@ -25,13 +18,6 @@ from morok.tools.book.guide import refresh
 from morok.tools.catalogue import entries
 from morok.tools.output import emit_json
 from morok.tools.rule_paths import packed_files
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
-    parser.add_argument("--out", default="book", metavar="DIR", help="the folder to write into (default: book)")
-    parser.add_argument("--guide", metavar="DIR", help="write the generated parts of the guide in this folder anew, and no book")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _verdict(rule: CheckedRule) -> tuple[str, Sequence[str]]:

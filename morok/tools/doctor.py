@@ -18,10 +18,6 @@ from morok.runtime.device import status
 from morok.tools.output import emit_json, emit_table
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
 def _version(package: str) -> str:
     try:
         return importlib.metadata.version(package)

@@ -1,13 +1,4 @@
-"""Explain a rule: its text, what it says, its verdict and for which sizes it holds, what its proof takes for granted, by which
-laws it holds at every size and from what, and where it runs; or an error code.
-
-morok explain add_zero
-morok explain movement.permute --smt2
-morok explain shifts.halve --rules shifts.rules
-morok explain MRK201
-
-Exit status: 0; 2 where there is no such rule or code.
-"""
+"""Explain a rule: its text, what it says, its verdict with its grounds, and where it runs; or an error code."""
 
 from __future__ import annotations
 
@@ -39,14 +30,6 @@ from morok.tools.rule_paths import packed_files
 
 if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", metavar="RULE|CODE", help="group.rule, a rule's own name, or a code such as MRK201")
-    parser.add_argument("--rules", nargs="+", default=[], metavar="PATH", help="where the rule is (default: the built-in rules)")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--smt2", action="store_true", help="print what the solver was asked to prove it, as SMT-LIB")
-    form.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _codes() -> dict[str, type[MorokError]]:

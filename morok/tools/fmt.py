@@ -1,7 +1,4 @@
-"""Rewrite rule files in the canonical layout. With --check, only say which would change.
-
-Exit status: 0 nothing to change (or changed); 1 with --check, something would change; 2 a file does not parse.
-"""
+"""Rewrite rule files in the canonical layout."""
 
 from __future__ import annotations
 
@@ -12,12 +9,6 @@ from morok.dsl.format import format_text
 from morok.dsl.parse import read
 from morok.tools.output import emit_json
 from morok.tools.rule_paths import rule_files
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="+", metavar="PATH", help=".rules files or folders")
-    parser.add_argument("--check", action="store_true", help="change nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:

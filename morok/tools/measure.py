@@ -1,11 +1,4 @@
-"""Measure the rules `within N ulp` (default: the built-in ones): compile what they make, run it, compare with exact values.
-
-Without --all a stated sample is measured: all operands of 16 bits, every 4093rd of f32 and more where most programs' operands
-lie, thousands of f64. With it every f32 operand is, which takes minutes a rule, and more of f64. The result is compared with
-what the rule promises, and with the record of its present code.
-
-Exit status: 0 every rule keeps its promise; 1 some do not, or differ from their record; 2 usage, parse or type error.
-"""
+"""Measure the rules `within N ulp` (default: the built-in ones): compile what they make, run it, compare with exact values."""
 
 from __future__ import annotations
 
@@ -19,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from morok.accuracy import judgement, measurement, record
 from morok.accuracy.subject import subject
 from morok.dsl.check import check_bytes
-from morok.dsl.reading import read_bytes
+from morok.dsl.file_bytes import read_bytes
 from morok.errors import UsageError
 from morok.prove.api import packed_files
 from morok.rewrite.folders import rules_folder
@@ -31,15 +24,6 @@ if TYPE_CHECKING:
     from morok.dsl.checked import CheckedRule
 
 FLOATS: Final = ("f16", "bf16", "f32", "f64")
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
-    parser.add_argument("--only", metavar="GLOB", default="*", help="only rules whose name matches")
-    parser.add_argument("--dtype", metavar="D", help="only this dtype")
-    parser.add_argument("--all", action="store_true", help="every operand, not a sample")
-    parser.add_argument("--write", action="store_true", help="record what was measured beside the ledger")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _files(paths: list[str]) -> list[tuple[Path, str]]:

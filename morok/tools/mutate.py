@@ -1,11 +1,4 @@
-"""Change rules in one place each, and see that it is noticed: by evaluation at 8 bits, by the prover, by measuring.
-
-Without --all: every mutant of the rules that are not as proofs/mutants.json knows them, and a sample of the others', which must
-be as recorded. With --write what an interrupted run has found is kept.
-
-Exit status: 0 nothing to mend; 1 a guard that may be weaker and proofs/guards.json gives no reason, a mutant that the prover
-calls true and evaluation false, one that ended the prover, or a record that says something else; 2 usage, parse or type error.
-"""
+"""Change rules in one place each, and see that it is noticed."""
 
 from __future__ import annotations
 
@@ -15,25 +8,10 @@ import fnmatch
 from morok.dsl.check import check_file
 from morok.errors import UsageError
 from morok.prove.solve import DEFAULT_BUDGET
-from morok.prove.trust import mutate
+from morok.prove.trust import mutation
 from morok.prove.trust import mutation_record as records
-from morok.tools.output import at_least, emit_json
+from morok.tools.output import emit_json
 from morok.tools.rule_paths import packed_files
-
-SAMPLE = 120
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
-    parser.add_argument("--all", action="store_true", help="every mutant of every rule")
-    parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
-    parser.add_argument(
-        "--sample", type=at_least(0), default=SAMPLE, metavar="N", help=f"mutants of unchanged rules (default: {SAMPLE})"
-    )
-    parser.add_argument("--seed", metavar="TEXT", help="chooses the sample (default: the rules themselves)")
-    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
-    parser.add_argument("--write", action="store_true", help="record what became of the rules all of whose mutants were judged")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,12 +24,12 @@ def run(args: argparse.Namespace) -> int:
     record = records.read_record(path)
     accepted = records.read_accepted(records.accepted_path(), args.write)
     seed = args.seed if args.seed is not None else "".join(records.meaning(r) for r in rules)
-    planned = records.Plan(tuple(mutate.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
+    planned = records.Plan(tuple(mutation.every(rules)), ()) if args.all else records.plan(rules, record, args.sample, seed)
     names = {r.name for r in rules}
     kept = record if args.only or args.paths else {n: e for n, e in record.items() if n in names}
     recorder = records.Recorder(path, kept, planned.changed)
     try:
-        outcomes = mutate.run(
+        outcomes = mutation.run(
             [*planned.changed, *planned.sample], DEFAULT_BUDGET // 4, args.jobs, recorder.add if args.write else None
         )
     finally:

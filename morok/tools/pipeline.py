@@ -8,10 +8,6 @@ from morok.passes.pipeline import STAGES
 from morok.tools.output import emit_json, emit_table
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
 def run(args: argparse.Namespace) -> int:
     if args.json:
         emit_json(

@@ -1,12 +1,4 @@
-"""Prove rule files or folders of them (default: the built-in rules).
-
-Exit status: 0 every rule is usable; 1 some rule is refuted, can never fire, or relies on a contract that is false; 2 usage, parse
-or type error; 3 none of these, but some verdict is unknown, or contracts are untested; 4 an internal error. With --compare also 1
-where a verdict, its scope, the resources that it took or its obligations are not what the ledger says.
-
-A mistake in a rule file costs only its own rules their verdicts. Every format has the mistakes too, with line and column, and
-every file that was read; `jsonl` has a line for each rule as it is decided, and a last one with the summary.
-"""
+"""Prove rule files or folders of them (default: the built-in rules)."""
 
 from __future__ import annotations
 
@@ -18,39 +10,12 @@ from typing import Any
 
 from morok.errors import MorokError, RuleError, UsageError
 from morok.prove.api import default_jobs, exit_status, packed_files, prove
-from morok.prove.report import FORMATS
 from morok.prove.verdict import Verdict
 from morok.rewrite.folders import rules_folder
 from morok.rewrite.library import proofs_dir, rules_dir
 from morok.tools import catalogue
-from morok.tools.output import access_error, at_least, more_than_none
+from morok.tools.output import access_error
 from morok.tools.reports import Reports, forms
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("paths", nargs="*", metavar="PATH", help=".rules files or folders (default: the built-in rules)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document; the same as --format json")
-    parser.add_argument(
-        "--format",
-        action="append",
-        default=[],
-        metavar="F[=FILE]",
-        help=f"{', '.join(FORMATS)}; with =FILE into a file; repeatable",
-    )
-    parser.add_argument("--jobs", type=at_least(1), metavar="N", help="worker processes (default: one a core)")
-    parser.add_argument("--budget", type=at_least(1), metavar="UNITS", help="solver resource units an obligation; deterministic")
-    parser.add_argument("--no-cache", action="store_true", help="prove everything anew")
-    parser.add_argument("--write", action="store_true", help="record the verdicts in the ledger")
-    parser.add_argument(
-        "--compare", action="store_true", help="prove everything anew; exit 1 where the ledger says other than what was found"
-    )
-    parser.add_argument("--frozen", action="store_true", help="ask no solver: exit 3 where the ledger has no record of a rule")
-    parser.add_argument("--rule-limit", type=more_than_none, metavar="S", help="seconds a rule: `unknown` beyond, not recorded")
-    parser.add_argument("--time-limit", type=more_than_none, metavar="S", help="seconds for all rules: what is left is `unknown`")
-    parser.add_argument("--smt2", metavar="DIR", help="write the obligations as SMT-LIB, one file a rule")
-    parser.add_argument("--bounds", action="store_true", help="instead of rules: the transfer functions of the ops' bounds")
-    parser.add_argument("--trust-helpers", action="store_true", help="run the Python helpers of packs to test their contracts")
-    parser.add_argument("--only", metavar="GLOB", help="only rules whose name matches")
 
 
 class _Progress:

@@ -1,11 +1,4 @@
-"""Put the ledger's obligations to a second solver: bitwuzla for bit vectors and floats, cvc5 for integers.
-
-They are made by proving the rules again, or read from a folder that `morok prove --smt2 DIR` has written, and compared with the
-digests that the ledger keeps.
-
-Exit status: 0 no solver disagrees; 1 some obligation has a counterexample, or a rule's obligations are not those that the ledger
-has a digest of; 2 usage.
-"""
+"""Put the ledger's obligations to a second solver: bitwuzla for bit vectors and floats, cvc5 for integers."""
 
 from __future__ import annotations
 
@@ -15,36 +8,27 @@ from pathlib import Path
 
 from morok.errors import UsageError
 from morok.prove import obligation_store
-from morok.prove.trust import second
+from morok.prove.trust import cross_check
 from morok.rewrite.folders import rules_folder
-from morok.tools.output import at_least, emit_json
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sample", type=at_least(1), metavar="N", help="so many obligations only, chosen by --seed")
-    parser.add_argument("--seed", default="0", metavar="TEXT")
-    parser.add_argument("--limit", type=at_least(1), metavar="MS", help="milliseconds an obligation (default: 500)")
-    parser.add_argument("--jobs", type=at_least(1), default=1, metavar="N", help="worker processes")
-    parser.add_argument("--smt2", metavar="DIR", help="the obligations, as `morok prove --smt2 DIR` wrote them")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+from morok.tools.output import emit_json
 
 
 def run(args: argparse.Namespace) -> int:
-    if missing := second.missing_solvers():
+    if missing := cross_check.missing_solvers():
         raise UsageError(f"{' and '.join(missing)} is not installed", hint="pip install 'morok[dev]'")
     chance = random.Random(args.seed)
-    rules = second.rules_of(rules_folder())
+    rules = cross_check.rules_of(rules_folder())
     if args.sample is not None and args.sample < len(rules):  # each leaves an obligation, or more
         rules = chance.sample(rules, args.sample)
     given = None if args.smt2 is None else obligation_store.read(Path(args.smt2))
-    made = second.made(rules, args.jobs) if given is None else {r.name: given.get(r.name, ()) for r in rules}
-    recorded = second.recorded(rules)
+    made = cross_check.made(rules, args.jobs) if given is None else {r.name: given.get(r.name, ()) for r in rules}
+    recorded = cross_check.recorded(rules)
     silent = [name for name, digest in recorded.items() if not digest]
     other = [n for n, digest in recorded.items() if digest and digest != obligation_store.digest_of(made[n])]
-    asked = [q for name, obligations in made.items() for q in second.questions(name, obligations)]
+    asked = [q for name, obligations in made.items() for q in cross_check.questions(name, obligations)]
     if args.sample is not None and args.sample < len(asked):
         asked = chance.sample(asked, args.sample)
-    found = second.report(second.replies(asked, args.jobs, args.limit or second.LIMIT_MS))
+    found = cross_check.report(cross_check.replies(asked, args.jobs, args.limit or cross_check.LIMIT_MS))
     if args.json:
         emit_json(
             {

@@ -10,13 +10,6 @@ from morok.rewrite.library import catalogue, group
 from morok.tools.output import emit_json, emit_table
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("glob", nargs="?", default="*", help="only rules whose name matches")
-    parser.add_argument("--count", action="store_true", help="print how many rules there are, by verdict")
-    parser.add_argument("--show-code", metavar="NAME", help="print the generated matcher of a rule")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
 def run(args: argparse.Namespace) -> int:
     if args.show_code:
         wanted = args.show_code

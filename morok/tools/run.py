@@ -1,7 +1,4 @@
-"""Run a program, with its own arguments, as `python FILE.py` would.
-
-With --json one document says which kernels ran, and what the program prints goes to stderr.
-"""
+"""Run a program, with its own arguments, as `python FILE.py` would."""
 
 from __future__ import annotations
 
@@ -21,12 +18,6 @@ from morok.tools.output import emit_json, existing_file
 
 if TYPE_CHECKING:
     from morok.runtime.buffer import Buffer
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON document; what the program prints goes to stderr")
-    parser.add_argument("file", metavar="FILE.py")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
 
 
 def _show(main: str, kind: type[BaseException], problem: BaseException, frames: TracebackType | None) -> None:

@@ -1,24 +1,13 @@
-"""Rewrite one expression with the symbolic rules, or with rule files of yours, and print it.
-
-morok simplify 'Idiv(Add(Mul(x: index[0..=31], 4), 3), 4)'
-"""
+"""Rewrite one expression with the symbolic rules, or with rule files of yours, and print it."""
 
 from __future__ import annotations
 
 import argparse
 
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.rewrite.library import load_rules, rewrite, symbolic
 from morok.rewrite.trace import Trace
 from morok.tools.output import emit_json
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("expression", metavar="EXPR", help="in the notation of rules")
-    parser.add_argument("--rules", nargs="+", metavar="PATH", help="rewrite with these files instead (proved first)")
-    parser.add_argument("--trust-helpers", action="store_true", help="test the Python helpers of these files, and use them")
-    parser.add_argument("--trace", action="store_true", help="print every rule that fires")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,9 +1,4 @@
-"""Run a program and print what each of the 22 stages did to each kernel, and how many firings were of proved rules; with --save,
-write every rule that fired as JSON.
-
-What the program itself prints goes to stderr: what the stages did is alone on stdout. With --json it is one document: of each
-kernel the program after each stage, and the number of firings for each verdict.
-"""
+"""Run a program and print what each of the 22 stages did to each kernel, and how many firings were of proved rules."""
 
 from __future__ import annotations
 
@@ -24,13 +19,6 @@ from morok.tensor.plans import forget_kernels
 from morok.tools import firings
 from morok.tools.output import emit_json
 from morok.tools.run import execute, printing
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--save", metavar="FILE.json", help="also write every rule that fired")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("file", metavar="FILE.py")
-    parser.add_argument("args", nargs=argparse.REMAINDER, help="passed to the program")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,10 +1,4 @@
-"""Show a trace as a page: which rules fired in which stage, and what each made of what.
-
-MOROK_TRACE=out.json python program.py    # or `morok trace --save out.json program.py`
-morok viz out.json                        # writes out.html, one file that needs no network
-
-Exit status: 0; 2 where the file is no trace.
-"""
+"""Show a trace as a page."""
 
 from __future__ import annotations
 
@@ -23,12 +17,6 @@ from morok.tools.output import emit_json, existing_file
 
 FIELDS: Final = ("stage", "rule", "before", "before_id", "after", "after_id", "seconds")
 _ASSETS: Final = Path(__file__).with_name("book") / "assets"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trace", metavar="TRACE.json")
-    parser.add_argument("--out", metavar="FILE.html", help="the page to write (default: beside the trace)")
-    parser.add_argument("--json", action="store_true", help="print one JSON document: what fired how often")
 
 
 def read(path: Path) -> list[Mapping[str, Any]]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from morok.codegen.cuda.ops import OPS as CUDA_OPS
+from morok.codegen.cuda.c_expressions import OPS as CUDA_OPS
 from morok.codegen.cuda.renderer import Renderer as CUDARenderer
-from morok.codegen.llvm.ops import OPS as LLVM_OPS
+from morok.codegen.llvm.op_instructions import OPS as LLVM_OPS
 from morok.codegen.llvm.render import Renderer as LLVMRenderer
 from morok.ir.op import TABLE, OpDef
 

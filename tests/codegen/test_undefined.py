@@ -16,9 +16,9 @@ import pytest
 from cuda_runner import build, launch
 from instruction_lists import Listing
 
-from morok.codegen.bounded import bounded
 from morok.codegen.cuda import render as render_cuda
 from morok.codegen.llvm import render
+from morok.codegen.overflow_flags import bounded
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp

@@ -241,7 +241,7 @@ r: Neg(x: index) let y = f(x) ~> y
 
 def test_another_dialect(monkeypatch: pytest.MonkeyPatch) -> None:
     from morok import dialect
-    from morok.ir.dialect import MOROK
+    from morok.ir.morok_dialect import MOROK
 
     class Other(type(MOROK)):  # type: ignore[misc]
         name = "other"

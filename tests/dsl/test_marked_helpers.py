@@ -219,7 +219,7 @@ def test_examples_and_firing_ask_for_trust(folder: Path) -> None:
     assert error.code == "MRK107"
     assert "asked, Python code that nobody said to trust" in error.message
     assert "--trust-helpers" in error.hint
-    from morok.ir.grammar import parse
+    from morok.ir.expression_parser import parse
 
     with pytest.raises(UntrustedHelperError, match="nobody said to trust"):
         RuleSet.of(list(checked.rules()), unproved=True).rewrite_node(parse("Mul(x: index, 6)"))

@@ -6,8 +6,8 @@ from typing import Any
 
 from morok import dialect
 from morok.dialect import NOT_CONST
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import dtype, dtypes
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
 

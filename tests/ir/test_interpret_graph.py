@@ -8,7 +8,7 @@ import pytest
 
 from morok.errors import IRError, ShapeError, UndefinedError
 from morok.ir.dtype import AddrSpace, dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.interpret import INVALID, evaluate, run, tensor
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp

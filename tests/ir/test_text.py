@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import morok
 from morok.errors import MorokError, ParseError
 from morok.ir.dtype import FLOATS, INTS, SCALARS, AddrSpace, dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.op import REDUCE_OPS, TABLE, AxisType, Op
 from morok.ir.text import dump
 from morok.ir.uop import UOp

@@ -14,7 +14,7 @@ import morok.ir
 from morok.errors import IRTypeError
 from morok.ir import provenance
 from morok.ir.dtype import dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.interpret import evaluate
 from morok.ir.maker import maker
 from morok.ir.op import TABLE, AxisType, Op

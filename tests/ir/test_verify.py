@@ -9,7 +9,7 @@ import pytest
 
 from morok.errors import VerifyError
 from morok.ir.dtype import AddrSpace, dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, intern
 from morok.ir.verify import excludes_zero, verify

@@ -9,8 +9,8 @@ import pytest
 from morok.dsl import parse
 from morok.errors import HelperContractError
 from morok.ir import interpret
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import dtypes
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
 from morok.ir.uop import UOp, vconst
 from morok.passes import access_widths as A

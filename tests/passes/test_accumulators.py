@@ -8,8 +8,8 @@ import morok
 from morok import config
 from morok.dsl import parse
 from morok.errors import LoweringError
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import dtypes
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.accumulators import Accumulators, accumulator, partial_results, register_lanes, results_at_once

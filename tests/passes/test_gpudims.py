@@ -12,9 +12,9 @@ from morok import config
 from morok.dsl import parse
 from morok.errors import HelperContractError, LoweringError
 from morok.ir import interpret
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import AddrSpace, dtypes
 from morok.ir.launch import counts
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.gpudims import Launch, coordinate, dimension, idle

@@ -8,9 +8,9 @@ from morok import config
 from morok.dsl import parse
 from morok.errors import HelperContractError, LoweringError
 from morok.ir import interpret
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import PtrType
 from morok.ir.launch import renames, told_apart
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.passes.axes import AxisOrder, shared

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from morok import Tensor, config
-from morok.passes import pieces
+from morok.passes import depth_first_tiling
 from morok.tensor import plans, stored
 
 rng = np.random.default_rng(0)
@@ -19,9 +19,9 @@ HEAD = 16 * 16 * 4  # bytes
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Caches of a thousandth of the size, for one thread."""
-    monkeypatch.setattr(pieces, "WHOLE_BYTES", 8 * HEAD)
-    monkeypatch.setattr(pieces, "PIECE_BYTES", HEAD)
-    monkeypatch.setattr(pieces, "LEAST_BYTES", HEAD)
+    monkeypatch.setattr(depth_first_tiling, "WHOLE_BYTES", 8 * HEAD)
+    monkeypatch.setattr(depth_first_tiling, "PIECE_BYTES", HEAD)
+    monkeypatch.setattr(depth_first_tiling, "LEAST_BYTES", HEAD)
     with config.settings(threads=1):
         yield
 
@@ -112,8 +112,8 @@ def test_probabilities_lie_where_the_scores_did(small: None) -> None:
 
 def test_each_kernel_of_a_long_schedule_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[object] = []
-    store = pieces._store
-    monkeypatch.setattr(pieces, "_store", lambda ast: (looked.append(ast), store(ast))[1])
+    store = depth_first_tiling._store
+    monkeypatch.setattr(depth_first_tiling, "_store", lambda ast: (looked.append(ast), store(ast))[1])
     t = Tensor(A)
     for k in range(12):
         t = (t.flip(k % 4) * 2 + k).contiguous()
@@ -129,7 +129,7 @@ def doubled(times: int) -> Tensor:
 
 
 def test_a_long_program_is_several_chains(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces, "LONGEST", 8)
+    monkeypatch.setattr(depth_first_tiling, "LONGEST", 8)
     plan = doubled(20).prepare()
     assert len(plan.kernels) == 20 * 12
     at = [k.fixedvars for k in plan.kernels]
@@ -140,14 +140,14 @@ def test_a_long_program_is_several_chains(small: None, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("times", [40, 80])
 def test_what_is_no_chain_is_looked_at_a_few_times(small: None, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """However long the program is: each kernel turns the order of the heads, so none passes on whole pieces."""
-    looked: list[pieces.Step] = []
-    cut = pieces._cut
+    looked: list[depth_first_tiling.Step] = []
+    cut = depth_first_tiling._cut
 
-    def counted(step: pieces.Step, between: Collection[int], lengths: Sequence[int]) -> object:
+    def counted(step: depth_first_tiling.Step, between: Collection[int], lengths: Sequence[int]) -> object:
         looked.append(step)
         return cut(step, between, lengths)
 
-    monkeypatch.setattr(pieces, "_cut", counted)
+    monkeypatch.setattr(depth_first_tiling, "_cut", counted)
     x = Tensor(A)
     for _ in range(times):
         x = (x.flip(0) * 2.0).contiguous()

@@ -12,7 +12,7 @@ from morok.ir import interpret
 from morok.ir.dtype import DType, dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
-from morok.optimize import scans, thread_loops
+from morok.optimize import prefix_scan, thread_loops
 from morok.optimize.opts import Opt, OptOp, Scheduler
 from morok.passes.pipeline import STAGES, lower, run
 from tests.passes import kernels as K
@@ -120,11 +120,11 @@ def masked(condition: UOp, value: UOp, j: UOp, k: UOp, n: int, other: float = -0
 def test_which_loops_continue_a_fold() -> None:
     n = 18
     k, j, x = K.loop(n, 0), K.fold(n, 1), K.buffer(1, n + 1)
-    assert scans.ordered_loops(scans.running(masked(j.le(k), x.index(j), j, k, n)))
-    assert scans.ordered_loops(scans.running(masked(k.ge(j), x.index(j), j, k, n)))
-    assert scans.ordered_loops(scans.running(masked((j - 1).lt(k), x.index(j), j, k, n)))
+    assert prefix_scan.ordered_loops(prefix_scan.running(masked(j.le(k), x.index(j), j, k, n)))
+    assert prefix_scan.ordered_loops(prefix_scan.running(masked(k.ge(j), x.index(j), j, k, n)))
+    assert prefix_scan.ordered_loops(prefix_scan.running(masked((j - 1).lt(k), x.index(j), j, k, n)))
     short = masked(K.fold(3, 1).le(K.loop(3, 0)), x.index(K.fold(3, 1)), K.fold(3, 1), K.loop(3, 0), 3)
-    assert scans.ordered_loops(scans.running(short))
+    assert prefix_scan.ordered_loops(prefix_scan.running(short))
     check(short, K.AVX2)
     one = masked(K.fold(1, 1).le(K.loop(1, 0)), x.index(K.fold(1, 1)), K.fold(1, 1), K.loop(1, 0), 1)
     longer = K.loop(n + 2, 0)
@@ -141,7 +141,7 @@ def test_which_loops_continue_a_fold() -> None:
         masked(j.le(longer), x.index(j), j, longer, n + 2),  # beyond what is there
         K.kernel(K.buffer(0, 4 * n).index(i * n + k).store(beside).end(i, k)),  # again for every i
     ):
-        assert scans.running(ast) is ast
+        assert prefix_scan.running(ast) is ast
         check(ast, K.AVX2)
 
 

@@ -20,7 +20,7 @@ from morok.passes.gpudims import limit_dims
 from morok.passes.linearize import PRIORITY, linearize, order_loops
 from morok.passes.magic import magic
 from morok.passes.pipeline import STAGES, listing, lower, section
-from morok.passes.ranges import const_end
+from morok.passes.range_stages import const_end
 from morok.rewrite import library, matchers
 from morok.rewrite.matcher import Matcher
 from morok.rewrite.ruleset import RuleSet

@@ -11,13 +11,13 @@ import pytest
 from morok.ir import bounds as B
 from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
-from morok.prove import bounds, bounds_record, products
+from morok.prove import bounds_proofs, bounds_record, nonlinear_lemmas
 from morok.prove.answers import Answer
 
 
-def findings(op: Op, transfer: Callable[..., Any], dtype: Any) -> list[bounds.Finding]:
+def findings(op: Op, transfer: Callable[..., Any], dtype: Any) -> list[bounds_proofs.Finding]:
     entry = dataclasses.replace(TABLE[op], bounds=transfer)
-    return [bounds.judge(case) for case in bounds._pointwise(entry, dtype)]
+    return [bounds_proofs.judge(case) for case in bounds_proofs._pointwise(entry, dtype)]
 
 
 def test_the_ledger_is_of_the_present_functions() -> None:
@@ -27,7 +27,7 @@ def test_the_ledger_is_of_the_present_functions() -> None:
 
 def test_every_function_is_covered() -> None:
     for op in bounds_record.bounded_ops():
-        assert next(bounds.cases(op), None) is not None, op
+        assert next(bounds_proofs.cases(op), None) is not None, op
 
 
 def no_overflow(d: Any, src: Any, arg: Any) -> Any:
@@ -112,16 +112,16 @@ def test_a_wrong_function_is_refuted(op: Op, transfer: Callable[..., Any], dtype
     ("op", "dtype"), [(Op.Add, dtypes.i32), (Op.Xor, dtypes.u8), (Op.FloorMod, dtypes.i8), (Op.Max, dtypes.index)]
 )
 def test_the_real_ones_are_proved(op: Op, dtype: Any) -> None:
-    found = [bounds.judge(case) for case in bounds._pointwise(TABLE[op], dtype)]
+    found = [bounds_proofs.judge(case) for case in bounds_proofs._pointwise(TABLE[op], dtype)]
     assert {f.answer for f in found} == {Answer.UNSAT}
 
 
 def test_lemmas_are_proved_and_no_premise_is_contradictory() -> None:
     from morok.prove.solve import ask
 
-    assert {f.answer for f in bounds.prove_lemmas()} == {Answer.UNSAT}
-    for _, premises, _ in products.lemmas():
-        assert ask(list(premises), bounds.BUDGET).answer is Answer.SAT
+    assert {f.answer for f in bounds_proofs.prove_lemmas()} == {Answer.UNSAT}
+    for _, premises, _ in nonlinear_lemmas.lemmas():
+        assert ask(list(premises), bounds_proofs.BUDGET).answer is Answer.SAT
 
 
 def test_a_division_of_int_min_alone_has_the_bounds_of_its_dtype() -> None:

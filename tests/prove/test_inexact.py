@@ -9,7 +9,7 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.ir.ops.transcendental import TOLERANCE
-from morok.prove.encoding.reading import kept_ops
+from morok.prove.encoding.encoder_state import kept_ops
 from morok.prove.semantics import ops as semantics
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.workers import judge

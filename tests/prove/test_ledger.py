@@ -18,7 +18,7 @@ import pytest
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, UnprovedRuleError
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.prove import admission, api, ledger, obligation_store, sources
 from morok.prove.rule_syntax import implied_ops, ops_of
 from morok.prove.static import mentions, read_module
@@ -223,7 +223,7 @@ NEEDLESS = {
     "morok.ir.ops.loop.identity",  # in the digest, with what it calls
     "morok.prove.measuring",
     "morok.prove.sources",
-    "morok.prove.stamp.digest",
+    "morok.prove.fingerprints.digest",
     "morok.prove.verdict",
 }
 
@@ -233,8 +233,8 @@ FIRED_WITH = {
     "morok.dsl.compiled",
     "morok.errors",
     "morok.ir.interpret",
-    "morok.ir.interpret.places",
-    "morok.ir.interpret.values",
+    "morok.ir.interpret.memory_places",
+    "morok.ir.interpret.lane_values",
     "morok.ir.launch",
     "morok.ir.number",
     "morok.ir.op",

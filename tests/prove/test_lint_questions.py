@@ -11,7 +11,7 @@ import pytest
 from morok.dsl.check import check_text
 from morok.errors import MorokError
 from morok.prove.lint import findings
-from morok.prove.lint.order import unordered
+from morok.prove.lint.termination import unordered
 
 
 @pytest.fixture(autouse=True)

@@ -15,17 +15,17 @@ from morok.dsl.check import check_text
 from morok.errors import CheckWarning
 from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
-from morok.prove import bounds, dialect_meanings, intervals, smt, solve, workers
+from morok.prove import bounds_proofs, dialect_meanings, intervals, smt, solve, workers
 from morok.prove.answers import DEFAULT_BUDGET, Answer
 from morok.prove.attack import trial
-from morok.prove.inside import check
-from morok.prove.lint import order
-from morok.prove.lint.order import unordered
+from morok.prove.bounds_check import check
+from morok.prove.lint import termination
+from morok.prove.lint.termination import unordered
 from morok.prove.smt import Expr, session
 from morok.prove.smt.session import Died
 from morok.prove.solve import Asserted, Model, ask, best
 from morok.prove.symbol import Symbol
-from tests.passes.test_inside import copy
+from tests.passes.test_bounds_check import copy
 from tests.prove.test_mistaken_dialects import dialect, verify
 
 X, Y = (smt.Int(Symbol("variable", n)) for n in "xy")
@@ -136,7 +136,7 @@ def test_a_measure_that_is_lost_orders_nothing(monkeypatch: pytest.MonkeyPatch) 
             kill(model.over)
         return model
 
-    monkeypatch.setattr(order, "best", lost)
+    monkeypatch.setattr(termination, "best", lost)
     assert [r.name for r in unordered(rules)] == ["g.a"]
 
 
@@ -156,7 +156,7 @@ def test_an_access_whose_place_is_lost_is_undecided() -> None:
 @pytest.mark.usefixtures("dying_models")
 def test_bounds_that_are_refuted_by_a_model_that_is_lost_are_refuted() -> None:
     wrong = dataclasses.replace(TABLE[Op.Max], bounds=lambda d, src, arg: (0, 0))
-    found = bounds.judge(next(bounds._pointwise(wrong, dtypes.index)))
+    found = bounds_proofs.judge(next(bounds_proofs._pointwise(wrong, dtypes.index)))
     assert found.answer is Answer.SAT
     assert "died" in found.counterexample
 

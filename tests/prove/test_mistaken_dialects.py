@@ -19,7 +19,7 @@ from morok.dialect import NOT_CONST, OperandInfo, verify
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import DialectError, MorokError, RuleError
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.prove.api import prove
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.library import load_rules, rewrite

@@ -16,7 +16,7 @@ from morok import UOp, dtypes
 from morok.dsl.check import check_file
 from morok.errors import LedgerError, UnprovedRuleError
 from morok.ir import op
-from morok.prove import api, digest, ledger, page, seal, sources, stamp, static
+from morok.prove import api, digest, fingerprints, ledger, page, seal, sources, static
 from morok.prove.page import Page, Record
 from morok.rewrite import folders, library
 
@@ -240,7 +240,7 @@ def test_the_seal_is_of_the_present_rules_pages_and_sources() -> None:
 
 
 def test_the_sources_that_the_seal_covers_are_all_that_digests_are_made_from() -> None:
-    covered = set(stamp.source_files())
+    covered = set(fingerprints.source_files())
     package = Path(sources.__file__).parents[1]
     assert set(sources.core_files()) <= covered
     assert set((package / "prove" / "semantics").glob("*.py")) <= covered
@@ -278,7 +278,7 @@ def test_the_seal_breaks_with_the_file_the_page_and_the_sources(copied: Path, mo
     assert ledger.sealed(copied, content) is None
     seal_now(copied)
     assert ledger.sealed(copied, content) is not None
-    monkeypatch.setattr("morok.prove.stamp.source_bytes", lambda: "0" * 32)
+    monkeypatch.setattr("morok.prove.fingerprints.source_bytes", lambda: "0" * 32)
     assert ledger.sealed(copied, content) is None
 
 

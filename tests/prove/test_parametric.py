@@ -16,8 +16,8 @@ from morok.prove import smt
 from morok.prove.encoding.obligation import Choices
 from morok.prove.obligations import prove_instances, theory_of
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import INT, TIMES, Integer, integer
 from morok.prove.parametric.lane_by_lane import lane_by_lane
+from morok.prove.parametric.polynomials import INT, TIMES, Integer, integer
 from morok.prove.parametric.proof import question
 from morok.prove.parametric.setting import TooMany
 from morok.prove.progress import Progress

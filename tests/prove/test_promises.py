@@ -289,7 +289,7 @@ def test_a_tested_contract_is_remembered_until_its_code_changes(
     assert main(["prove", "--trust-helpers", str(rules)]) == 0
     assert "contracts: tested (1,000 calls)" in capsys.readouterr().out
     assert main(["prove", str(rules)]) == 0, "the files are those that were tested"
-    monkeypatch.setattr(confined, "confined", None)  # nothing is tested again
+    monkeypatch.setattr(promises, "confined", None)  # nothing is tested again
     loaded = morok.load_rules(rules, trust_helpers=True)
     x = UOp.var("x", dtypes.index, 0, 9)
     assert loaded["g.r"].apply(x * 6) is UOp.new(Op.Mul, (x * 2, UOp.const(3)))

@@ -14,8 +14,8 @@ import pytest
 from morok.dsl import values
 from morok.prove import smt
 from morok.prove.parametric import kept_axes
-from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.values import Remaining
+from morok.prove.parametric.polynomials import Integer, integer
+from morok.prove.parametric.rule_values import Remaining
 
 Element = int | None  # one without a value is None
 OPS: dict[str, tuple[Callable[[int, int], int], int]] = {

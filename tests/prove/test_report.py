@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from morok.dsl.check import check_text
 from morok.prove import report
+from morok.prove.counterexample import Counterexample
 from morok.prove.solve import DEFAULT_BUDGET
 from morok.prove.verdict import Verdict, exit_status
 from morok.prove.workers import judge
@@ -80,3 +82,14 @@ def test_a_counterexample_in_which_an_index_is_invalid_is_reported(form: str) ->
     assert found.counterexample is not None
     assert found.counterexample["lhs"] == "Invalid"
     assert "the pattern is Invalid" in report.render([found], form)
+
+
+def test_what_no_evaluation_gave_is_null_in_json_and_not_a_word() -> None:
+    found = Counterexample("i8", {"x": math.nan, "y": [1, None]}, None, -0.0, False)
+    assert found.json() | {"dtype": ""} == {
+        "dtype": "",
+        "bindings": {"x": "nan", "y": [1, None]},
+        "lhs": None,
+        "rhs": "-0.0",
+        "confirmed": False,
+    }

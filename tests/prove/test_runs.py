@@ -15,7 +15,7 @@ import pytest
 
 from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
-from morok.prove import api, found_earlier, ledger, stamp, workers
+from morok.prove import api, fingerprints, found_earlier, ledger, workers
 from morok.prove.limits import Limits
 from morok.prove.verdict import Verdict
 from morok.tools.cli import main
@@ -77,12 +77,12 @@ def test_an_answer_is_one_of_a_budget_and_a_meaning(pack: Path, asked: list[str]
 )
 def test_an_answer_is_one_of_what_has_a_part_in_it(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = tmp_path / "morok"
-    shutil.copytree(stamp._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(stamp, "_PACKAGE", copy)
+    shutil.copytree(fingerprints._PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(fingerprints, "_PACKAGE", copy)
 
     def bytes_now() -> str:
-        stamp.answering_bytes.cache_clear()
-        return stamp.answering_bytes()
+        fingerprints.answering_bytes.cache_clear()
+        return fingerprints.answering_bytes()
 
     before = bytes_now()
     (copy / part).write_text((copy / part).read_text() + "\n# another\n")

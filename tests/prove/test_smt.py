@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from morok.prove import smt
 from morok.prove.semantics.floats import FORMATS
 from morok.prove.semantics.term import World, both, either, negation
-from morok.prove.smt import FALSE, TRUE, Expr, Sort, text
+from morok.prove.smt import FALSE, TRUE, Expr, Sort, smtlib
 from morok.prove.smt.fold import _FUNCTIONS, form_of, value_of
-from morok.prove.smt.library import term_of
 from morok.prove.smt.ring import Polynomials, refuted_as_polynomials
 from morok.prove.smt.session import session
 from morok.prove.smt.terms import make
+from morok.prove.smt.z3_expressions import term_of
 from morok.prove.symbol import Symbol
 
 BOOL, INT, REAL = smt.BoolSort(), smt.IntSort(), smt.RealSort()
@@ -133,12 +133,12 @@ def test_every_function_is_computed_as_the_solver_computes_it(head: str) -> None
     over = session()
     wrong = []
     for e in asked:
-        (said,) = text.Script().conditions([e])[1]
+        (said,) = smtlib.Script().conditions([e])[1]
         mine = value_of(e, tuple(a.data for a in e.args))
         if mine is None:  # SMT-LIB leaves it open
             assert head in ("div", "mod", "/", "fp.to_sbv", "fp.to_ubv", "fp.to_real")
             continue
-        theirs = text.value(over.send(f"(simplify {said})"), e.sort)
+        theirs = smtlib.value(over.send(f"(simplify {said})"), e.sort)
         if mine != theirs:
             wrong.append((said, mine, theirs))
     over.close()
@@ -157,7 +157,7 @@ def grown(rng: random.Random, sort: Sort, depth: int) -> Expr:
 
 
 def at_random(rng: random.Random, terms: Sequence[Expr]) -> list[tuple[Expr, Expr]]:
-    from morok.prove.smt.graph import constants
+    from morok.prove.smt.term_graphs import constants
 
     return [(c, number(rng, c.sort)) for c in constants(terms)]
 
@@ -260,14 +260,14 @@ def test_the_solver_reads_every_term_and_agrees_about_its_value(seed: int) -> No
     e = grown(rng, rng.choice([BOOL, INT, bits(8), FLOATS[0]]), 3)
     there = at_random(rng, [e])
     value = smt.Substitution(there)(e)
-    script = text.Script()
+    script = smtlib.Script()
     before, (said, *equations) = script.conditions([e, *(c == v for c, v in there)])
     over = session()
     printed = over.send("\n".join([*before, *(f"(assert {q})" for q in equations), f"(check-sat)(eval {said} :completion true)"]))
     over.close()
     assert "error" not in printed, printed
     if value.head == "value":
-        assert text.value(printed.partition("\n")[2], e.sort) == value.data
+        assert smtlib.value(printed.partition("\n")[2], e.sort) == value.data
 
 
 @pytest.mark.parametrize("sort", [BOOL, INT, REAL, bits(1), bits(64), *FLOATS], ids=str)
@@ -275,13 +275,13 @@ def test_numerals_are_read_as_they_are_printed(sort: Sort) -> None:
     rng = random.Random(str(sort))
     for _ in range(50):
         n = number(rng, sort)
-        assert text.value(text.number(n), sort) == n.data
+        assert smtlib.value(smtlib.number(n), sort) == n.data
 
 
 def test_values_that_nobody_can_read_are_named() -> None:
     for said in ("(", "(- )", "(fp)", "what", "#q", ""):
-        with pytest.raises(text.Unreadable):
-            text.value(said, INT)
+        with pytest.raises(smtlib.Unreadable):
+            smtlib.value(said, INT)
 
 
 def test_a_term_is_one_object_until_terms_are_forgotten() -> None:
@@ -330,10 +330,10 @@ def test_what_stands_twice_is_written_once_and_names_do_not_matter() -> None:
             x = x * x
         return x == 0
 
-    said = text.question([chain("x")])[0]
+    said = smtlib.question([chain("x")])[0]
     assert len(said) < 20_000
-    assert said == text.question([chain("and then |")])[0]
-    assert "; %0 variable(x)" in text.legend(text.question([chain("x")])[1])
+    assert said == smtlib.question([chain("and then |")])[0]
+    assert "; %0 variable(x)" in smtlib.legend(smtlib.question([chain("x")])[1])
 
 
 def test_connectives_leave_out_what_is_plain() -> None:
@@ -350,7 +350,7 @@ def test_deep_terms_are_walked_without_recursion() -> None:
     x = smt.Int(named("x"))
     for i in range(20 * sys.getrecursionlimit()):
         x = smt.If(smt.Bool(named(f"b{i % 7}")), x, smt.IntVal(i))
-    assert text.question([x == 0])[0]
+    assert smtlib.question([x == 0])[0]
     assert smt.simplify(x).sort is INT
     assert smt.Substitution([(smt.Bool(named("b0")), FALSE)])(x).sort is INT
 

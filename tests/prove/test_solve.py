@@ -18,9 +18,9 @@ from morok.prove import smt, solve
 from morok.prove.answers import Answer, Result
 from morok.prove.obligations import prove_rule
 from morok.prove.semantics.floats import FORMATS
-from morok.prove.smt import Expr, process, session, text
-from morok.prove.smt.graph import constants, kinds, without_arithmetic
+from morok.prove.smt import Expr, process, session, smtlib
 from morok.prove.smt.propagate import refuted
+from morok.prove.smt.term_graphs import constants, kinds, without_arithmetic
 from morok.prove.solve import Answers, Asserted, ask, obligation
 from morok.prove.symbol import Symbol
 
@@ -79,7 +79,7 @@ def test_the_same_question_is_asked_once_within_one_budget() -> None:
     assert (first.answer, again.answer) == (Answer.UNSAT, Answer.UNSAT)
     assert first.resources > 0
     assert again.resources == 0
-    assert set(earlier) == {(text.question(CIRCLE)[0], 100_000)}
+    assert set(earlier) == {(smtlib.question(CIRCLE)[0], 100_000)}
     assert ask(CIRCLE, 200_000, earlier).resources == first.resources
 
 
@@ -134,9 +134,9 @@ def test_arithmetic_is_forgotten_and_congruence_kept() -> None:
 
 def test_questions_that_differ_in_names_alone_are_one_and_cost_the_same() -> None:
     p, q, r = (smt.Int(name(n)) for n in ("x#0", "y.1", "and then"))
-    assert text.question([X > Y, F(Y) > Z])[0] == text.question([p > q, F(q) > r])[0]
-    assert text.question([X > Y, F(Y) > Z])[0] != text.question([X > Y, F(Y) > X])[0]
-    assert text.question([X > 3])[0] != text.question([X > 4])[0]
+    assert smtlib.question([X > Y, F(Y) > Z])[0] == smtlib.question([p > q, F(q) > r])[0]
+    assert smtlib.question([X > Y, F(Y) > Z])[0] != smtlib.question([X > Y, F(Y) > X])[0]
+    assert smtlib.question([X > 3])[0] != smtlib.question([X > 4])[0]
     assert ask([p > q, q > r, r > p], 100_000).resources == ask(CIRCLE, 100_000).resources
     assert "; %1 variable(y.1)" in obligation([p > q])
 
@@ -184,7 +184,7 @@ def heard(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     questions: list[str] = []
     put = solve._put
 
-    def listening(question: str, script: text.Script, command: str, budget: int) -> Result:
+    def listening(question: str, script: smtlib.Script, command: str, budget: int) -> Result:
         questions.append(question)
         return put(question, script, command, budget)
 

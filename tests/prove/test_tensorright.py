@@ -14,7 +14,7 @@ from morok.dsl.format import format_rule
 from morok.errors import RuleError
 from morok.ir.op import Op
 from morok.prove.answers import DEFAULT_BUDGET
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 from morok.prove.trust.mutants import mutants, recheck
 from morok.prove.workers import judge
 
@@ -84,9 +84,9 @@ def near(rule: CheckedRule) -> Iterator[CheckedRule]:
 
 @pytest.mark.parametrize("rule", OPEN, ids=lambda r: r.name)
 def test_what_is_not_proved_holds_of_graphs_of_several_sizes(rule: CheckedRule) -> None:
-    apply = sieve.Rewriter(rule)
+    apply = differential.Rewriter(rule)
     shapes = set()
-    for trial in sieve.Trials(rule, rule.instances, worlds=1).first(200):
+    for trial in differential.Trials(rule, rule.instances, worlds=1).first(200):
         made = apply(trial.graph)
         if made is not None:
             assert trial.differs(made) is None

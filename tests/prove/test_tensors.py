@@ -12,20 +12,20 @@ from morok.dsl import values
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.ir.dtype import dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.interpret import evaluate
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove import smt
 from morok.prove.answers import DEFAULT_BUDGET, Answer
-from morok.prove.parametric import laws, numbers
-from morok.prove.parametric.integers import TIMES
+from morok.prove.parametric import laws, number_ops
+from morok.prove.parametric.polynomials import TIMES
 from morok.prove.parametric.proof import parametric_proof
 from morok.prove.parametric.setting import Setting
 from morok.prove.progress import Progress
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 from morok.prove.workers import judge
 from morok.rewrite.ruleset import RuleSet
 
@@ -80,9 +80,9 @@ def test_what_is_false_is_not_shown_and_a_graph_refutes_it_where_one_is_small(of
 @pytest.mark.parametrize("of", rules("true"), ids=lambda r: r.name)
 def test_graphs_of_several_ranks_are_met_and_agree(of: CheckedRule) -> None:
     """A second opinion: the rule's own matcher and the interpreter."""
-    apply = sieve.Rewriter(of)
+    apply = differential.Rewriter(of)
     ranks, fired = set(), 0
-    for trial in sieve.Trials(of, of.instances, worlds=1).first(120):
+    for trial in differential.Trials(of, of.instances, worlds=1).first(120):
         made = apply(trial.graph)
         if made is not None:
             assert trial.differs(made) is None
@@ -170,8 +170,8 @@ def test_proofs_and_the_interpreter_calculate_alike_with_indices(name: str) -> N
         if b <= 0 and name in ("Idiv", "Mod", "FloorDiv", "FloorMod"):
             continue  # of such divisors proofs know nothing
         s = Setting()
-        term = numbers.op(name, "index", "index")(laws.NUMBER(smt.Int(A)), laws.NUMBER(smt.Int(B)))
-        found = numbers.number(s, term).term
+        term = number_ops.op(name, "index", "index")(laws.NUMBER(smt.Int(A)), laws.NUMBER(smt.Int(B)))
+        found = number_ops.number(s, term).term
         products = [t for t in subterms([found, *s.laws]) if t.data is TIMES]
         given = [smt.Int(A) == a, smt.Int(B) == b, *s.laws, *(laws.product_with(b, *t.args) for t in products)]
         expected = evaluate(UOp.new(Op[name], (x, y)), {"x": a, "y": b})

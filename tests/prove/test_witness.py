@@ -6,8 +6,8 @@ from typing import Any
 
 from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
+from morok.prove.precondition_models import Witnesses
 from morok.prove.symbol import Symbol
-from morok.prove.witness import Witnesses
 
 
 def name(of: str) -> Symbol:

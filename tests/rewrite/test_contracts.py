@@ -7,8 +7,8 @@ from rule_text import rules
 
 import morok
 from morok.errors import HelperContractError, RuleError, UnknownNameError
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import AddrSpace, dtypes
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, vconst
 from morok.rewrite import asserted_contracts

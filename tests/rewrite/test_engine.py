@@ -15,7 +15,7 @@ from morok.errors import RewriteLimitError
 from morok.ir.dtype import dtypes
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp, live
-from morok.rewrite.engine import Known, Limits, Rebuild, graph_rewrite, rewrite_all
+from morok.rewrite.engine import InitialSubstitution, Limits, Rebuild, graph_rewrite, rewrite_all
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.trace import Trace
 
@@ -51,7 +51,7 @@ def test_what_is_known_stands_for_a_node_where_rules_fire_and_where_none_does():
     r = UOp.range(10, 0)
     value, name = index("value"), UOp.range(10, 1)
     root = UOp.sink(UOp.new(Op.Noop, ((r + 0) * 1 + index(),)).end(r))
-    given = Known({r: value}, {r: name}, lambda rebuild: rebuild)
+    given = InitialSubstitution({r: value}, {r: name}, lambda rebuild: rebuild)
     got = graph_rewrite(root, rules(FOLD), known=given)
     assert got is UOp.sink(UOp.new(Op.Noop, (value + index(),)).end(name))
     assert graph_rewrite(root, rules(FOLD)) is UOp.sink(UOp.new(Op.Noop, (r + index(),)).end(r))
@@ -64,7 +64,7 @@ def test_who_knows_forms_may_rebuild_nodes_over_others():
     def rebuilding(rebuild: Rebuild) -> Rebuild:
         return lambda node, src: rebuild(node, (src[0], name) if node.op is Op.After else src)
 
-    got = graph_rewrite((r * 1 + 0) * x.after(r), rules(FOLD), known=Known({r: number}, {}, rebuilding))
+    got = graph_rewrite((r * 1 + 0) * x.after(r), rules(FOLD), known=InitialSubstitution({r: number}, {}, rebuilding))
     assert got is number * x.after(name)
 
 

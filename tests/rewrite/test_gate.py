@@ -14,7 +14,7 @@ from morok import UOp, dialect, dtypes
 from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import DialectError, UnprovedRuleError, UntrustedHelperError, UsageError
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import Op
 from morok.marks import trust
 from morok.passes.pipeline import lower
@@ -22,8 +22,8 @@ from morok.passes.target import Target
 from morok.rewrite import matchers
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.files import RuleFile
-from morok.rewrite.lines import line_rewrite
 from morok.rewrite.matchers import tried
+from morok.rewrite.peephole import line_rewrite
 from morok.rewrite.ruleset import RuleSet
 
 TRUE = 'group double "doubling"\n\nshift: Add(x: i32, x) ~> Shl(x, 1)\n'

@@ -8,8 +8,8 @@ from morok import settings
 from morok.dsl.check import check_file
 from morok.dsl.instance import Checks, Finding, judged
 from morok.errors import FalseFiringError
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import DType, dtypes
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
 from morok.prove import ledger

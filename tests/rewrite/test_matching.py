@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import math
 
 import pytest
 from rule_text import rules
 
+from morok.dsl.check import check_file
+from morok.dsl.compile import module_of
 from morok.errors import RuleTypeError
 from morok.ir.dtype import dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.op import AxisType, Op
 from morok.ir.uop import UOp
+from morok.rewrite.folders import rules_folder
 
 HELPERS = 'helpers "rewrite_helpers"\nextern half(n: const) -> (h: const)?\n'
 X = UOp.var("x", dtypes.index, 0, 10)
@@ -410,6 +414,18 @@ def test_generated_code_is_shown_in_tracebacks():
         group.rewrite_node(X + 1)
     shown = "".join(traceback.format_exception(caught.value))
     assert "_broken(" in shown
+
+
+@pytest.mark.parametrize("file", ["algebra/select.rules", "loops/reduce.rules", "vector/expand.rules"])
+def test_statements_of_generated_code_stand_on_the_lines_of_its_text(file: str) -> None:
+    """Those of the functions that handle errors, and `elif` and `else`, among them."""
+    checked = list(check_file(rules_folder() / file).rules())
+    tree = module_of(checked, checked[0].dialect, False, {})
+    kinds = (ast.stmt, ast.ExceptHandler)
+    made, read = (
+        [(type(s), s.lineno) for s in ast.walk(t) if isinstance(s, kinds)] for t in (tree, ast.parse(ast.unparse(tree)))
+    )
+    assert made == read
 
 
 def test_code_of_one_rule():

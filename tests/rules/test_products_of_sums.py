@@ -13,7 +13,7 @@ from random_expressions import NAMES, op, random_expression
 from rulesets import ruleset, rw
 
 from morok.dialect import Dialect
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.op import Op
 from morok.ir.structural_order import precedes
 from morok.ir.uop import UOp

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from rulesets import rw
 
 from morok.ir.dtype import dtypes
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 

@@ -13,9 +13,9 @@ from morok import settings
 from morok.dsl import parse
 from morok.errors import MorokError
 from morok.ir import bitcasts
-from morok.ir.dialect import MOROK
 from morok.ir.dtype import DType, dtypes
 from morok.ir.interpret import evaluate
+from morok.ir.morok_dialect import MOROK
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp, vconst
 from morok.rewrite.asserted_contracts import check_call

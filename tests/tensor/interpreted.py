@@ -11,7 +11,7 @@ from morok import Tensor
 from morok.ir import interpret
 from morok.tensor import schedule, stored
 from morok.tensor.base import numpy_name
-from morok.tensor.values import sizes_of
+from morok.tensor.elements import sizes_of
 
 
 def run(*tensors: Tensor) -> list[np.ndarray[Any, Any]]:

@@ -91,6 +91,18 @@ def test_indices_that_are_expressions_are_simplified() -> None:
     assert not gates, "the padding is never read"
 
 
+@pytest.mark.parametrize("sizes", [(2, 3, 5, 7, 11, 13), (13, 11, 7, 5, 3, 2), (4, 9, 3, 8, 5, 6, 7, 10)])
+def test_indices_are_simplified_in_the_order_of_their_axes(sizes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[UOp]] = []
+    simplified = index_maps.simplified
+    monkeypatch.setattr(index_maps, "simplified", lambda nodes: asked.append(list(nodes)) or simplified(nodes))
+    seen = tuple(a * b for a, b in zip(sizes[::2], sizes[1::2], strict=True))
+    places = tuple(UOp.var(f"i{k}", dtypes.index, 0, n - 1) for k, n in enumerate(seen))
+    index_maps.through(reshaped(memory(*sizes), *seen), places)
+    wanted = [x for k, i in enumerate(places) for x in (i.idiv(sizes[2 * k + 1]), i.mod(sizes[2 * k + 1]))]
+    assert asked[-1] == wanted
+
+
 def test_a_reshape_of_sizes_that_are_no_numbers() -> None:
     n = UOp.var("n", dtypes.index, 1, 9)
     i, j = UOp.var("i", dtypes.index, 0, 8), UOp.var("j", dtypes.index, 0, 3)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from morok.dsl.check import check_text
-from morok.ir.grammar import parse
+from morok.ir.expression_parser import parse
 from morok.rewrite.library import catalogue, rules_dir
 from morok.rewrite.ruleset import RuleSet
 from morok.tools.book.pages import coloured

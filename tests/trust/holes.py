@@ -13,14 +13,14 @@ import pytest
 
 from morok.dsl import check, resolve, values
 from morok.dsl.match import dtype_constraints, extent_tests, literals, patterns, value_code
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 from morok.prove import foreign, obligations, promises, smt, symbol, verified
 from morok.prove.contract_state import Tested
-from morok.prove.encoding import reading
-from morok.prove.parametric import expressions, folds, functions
-from morok.prove.parametric import ops as parametric_ops
+from morok.prove.encoding import encoder_state
+from morok.prove.parametric import expressions, folds, op_functions
+from morok.prove.parametric import structural_ops as parametric_ops
 from morok.prove.parametric.reading import Reading
-from morok.prove.parametric.values import AxisList
+from morok.prove.parametric.rule_values import AxisList
 from morok.prove.semantics import ops
 from morok.prove.semantics.bits import Bits
 from morok.prove.semantics.floats import Floats
@@ -60,7 +60,7 @@ def ragged_pairs(patch: pytest.MonkeyPatch) -> None:
 
 def exact_targets(patch: pytest.MonkeyPatch) -> None:
     """The prover takes the powers that a target makes for exact ones."""
-    patch.setattr(reading, "kept_ops", lambda rule: frozenset())
+    patch.setattr(encoder_state, "kept_ops", lambda rule: frozenset())
 
 
 def extents_ignored(patch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def branches_ahead(patch: pytest.MonkeyPatch) -> None:
 
 def dtypes_forgotten(patch: pytest.MonkeyPatch) -> None:
     """At every size a conversion to one dtype is the conversion to any; and no graph is tried beside the proof."""
-    patch.setattr(parametric_ops, "function", lambda r, op, dtypes, to=None: functions.function(r, op, ["any"] * len(dtypes)))
+    patch.setattr(parametric_ops, "function", lambda r, op, dtypes, to=None: op_functions.function(r, op, ["any"] * len(dtypes)))
     patch.setattr(obligations, "evaluated", lambda rule: (None, True))
 
 

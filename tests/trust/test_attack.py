@@ -16,7 +16,7 @@ from morok.errors import RuleError
 from morok.ir.dtype import dtypes
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.prove.attack import campaign, compiled, corpus, features, minimize, promised, themes, trial
+from morok.prove.attack import campaign, corpus, features, machine_code, minimize, promised, themes, trial
 from morok.prove.attack.candidates import SCHEDULE, candidate
 from morok.tools import cli
 
@@ -106,11 +106,11 @@ def test_helpers_that_keep_their_contracts_are_called_and_no_others() -> None:
 def test_machine_code_computes_what_a_graph_means() -> None:
     """A graph is compared with itself, and with one that differs at some values."""
     x, y = UOp.var("x", dtypes.i8), UOp.var("y", dtypes.i8)
-    assert compiled.compilable(x * y)
-    assert compiled.difference(x * y, y * x, random.Random(0)) is None
-    assert compiled.difference(x * y, x + y, random.Random(0)) is not None
-    assert not compiled.compilable(UOp.var("i", dtypes.index) + 1)
-    assert not compiled.compilable(UOp.new(Op.Exp2, (UOp.var("f", dtypes.f32),)))
+    assert machine_code.compilable(x * y)
+    assert machine_code.difference(x * y, y * x, random.Random(0)) is None
+    assert machine_code.difference(x * y, x + y, random.Random(0)) is not None
+    assert not machine_code.compilable(UOp.var("i", dtypes.index) + 1)
+    assert not machine_code.compilable(UOp.new(Op.Exp2, (UOp.var("f", dtypes.f32),)))
 
 
 def test_a_finding_is_made_small_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

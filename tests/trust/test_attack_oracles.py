@@ -10,16 +10,16 @@ from morok.ir.dtype import dtypes
 from morok.ir.op import TABLE, Op
 from morok.ir.ops.transcendental import TOLERANCE
 from morok.ir.uop import UOp
-from morok.prove.attack import compiled, conjectures, laws, makers, orders, trial
-from morok.prove.attack.terms import Term
-from morok.prove.trust import sieve
+from morok.prove.attack import conjectures, machine_code, makers, op_laws, orders, trial
+from morok.prove.attack.random_terms import Term
+from morok.prove.trust import differential
 
 GREAT = 4096.0  # of f16: one more is lost in it
 
 
-def total(*items: float) -> tuple[UOp, sieve.World]:
+def total(*items: float) -> tuple[UOp, differential.World]:
     x = UOp.var("x", dtypes.f16.vec(len(items)))
-    return UOp.new(Op.Reduce, (x,), Op.Add, dtypes.f16), sieve.World({x: items}, {})
+    return UOp.new(Op.Reduce, (x,), Op.Add, dtypes.f16), differential.World({x: items}, {})
 
 
 def test_a_sum_of_floats_may_be_what_any_order_makes_of_it() -> None:
@@ -33,7 +33,7 @@ def test_a_sum_of_floats_may_be_what_any_order_makes_of_it() -> None:
 def test_what_is_folded_is_rounded_before() -> None:
     x, y = UOp.var("x", dtypes.f16.vec(2)), UOp.var("y", dtypes.f16.vec(2))
     graph = UOp.new(Op.Reduce, (x + y,), Op.Add, dtypes.f16)
-    at = sieve.World({x: (GREAT, -GREAT), y: (1.0, 1.0)}, {})
+    at = differential.World({x: (GREAT, -GREAT), y: (1.0, 1.0)}, {})
     assert orders.permitted(graph, at, 0.0, random.Random(0))
     assert not orders.permitted(graph, at, 2.0, random.Random(0))  # the sums of x and of y, added
 
@@ -46,7 +46,7 @@ def test_integers_have_one_sum() -> None:
 @pytest.mark.parametrize(("assumed", "judged"), [("nsz", True), ("nnan", False), ("ninf", True)])
 def test_a_rule_answers_for_what_it_assumes_alone(assumed: str, judged: bool) -> None:
     x = UOp.var("x", dtypes.f16)
-    at = sieve.World({x: float("nan")}, {})
+    at = differential.World({x: float("nan")}, {})
     assert trial.holds(frozenset({assumed}), (x,), at) is judged
 
 
@@ -106,7 +106,7 @@ def test_a_target_that_is_no_node_is_a_difference() -> None:
 def test_machine_code_is_not_held_to_values_within_a_tolerance(op: Op) -> None:
     """A machine's Rsqrt was, and 1 / sqrt(x) is rounded twice."""
     x = UOp.var("x", dtypes.f64)
-    assert not compiled.compilable(UOp.new(op, (x,) * len(TABLE[op].operands)))
+    assert not machine_code.compilable(UOp.new(op, (x,) * len(TABLE[op].operands)))
 
 
 def test_graphs_for_rules_about_tensors_have_up_to_eight_axes() -> None:
@@ -127,7 +127,7 @@ def test_terms_are_evaluated_as_ops_are() -> None:
 
 def test_laws_are_told_apart_by_special_values_alone() -> None:
     """Among a few hundred some are true, and some false; none of them at ordinary values."""
-    found = {laws.law(random.Random(n)) for n in range(300)}
+    found = {op_laws.law(random.Random(n)) for n in range(300)}
     assert len(found) > 200
     assert any("-0.0" in one for one in found)
     assert any("inf" in one for one in found)

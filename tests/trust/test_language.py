@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from morok.dsl import values
 from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, UNARY
 from morok.errors import RuleLimitError
-from morok.ir.dialect import MOROK
+from morok.ir.morok_dialect import MOROK
 
 BOUNDS = [(-5, 7), (0, 3), (2, 2), (-4, -4), (-math.inf, math.inf), (0, math.inf), (-math.inf, 9), (-1, 2**70)]
 NUMBERS = [0, 1, -1, 2, 3, 4, 7, 8, -3, 64, 4096, -(2**31), 2**66]

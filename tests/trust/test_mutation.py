@@ -13,7 +13,7 @@ from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError
 from morok.prove import workers
-from morok.prove.trust import mutate, mutation_record, sieve
+from morok.prove.trust import differential, mutation, mutation_record
 from morok.prove.trust.mutants import MEASURED, Mutant, mutants
 from morok.prove.verdict import Verdict
 from morok.rewrite import folders
@@ -28,9 +28,9 @@ def rule(text: str) -> CheckedRule:
     return next(iter(check_text(f'group g "mutated"\n\nr: {text}\n    "a rule"\n').rules()))
 
 
-def outcomes(checked: CheckedRule, *changes: str) -> dict[str, mutate.Outcome]:
-    pairs = [(r, m) for r, m in mutate.every([checked]) if not changes or m.change in changes]
-    return {o.change: o for o in mutate.run(pairs, BUDGET)}
+def outcomes(checked: CheckedRule, *changes: str) -> dict[str, mutation.Outcome]:
+    pairs = [(r, m) for r, m in mutation.every([checked]) if not changes or m.change in changes]
+    return {o.change: o for o in mutation.run(pairs, BUDGET)}
 
 
 def test_mutants_differ_from_the_rule_and_from_each_other() -> None:
@@ -79,13 +79,13 @@ def test_a_wider_guard_is_found_at_the_numbers_that_the_rule_mentions() -> None:
 
 
 def test_evaluation_shows_what_is_false_by_values() -> None:
-    assert sieve.counterexample(rule("Mod(x: i8, @const(n)) if n > 0 ~> x")) is not None
-    assert sieve.counterexample(rule("Lt(Neg(x: i8), Neg(y)) ~> Lt(y, x)")) is not None
-    assert sieve.counterexample(rule("Add[x: f16, @zero] ~> x")) is not None
-    assert sieve.counterexample(rule("Where(c, x: index?, Invalid) ~> x")) is not None
-    assert sieve.counterexample(rule(IN_RANGE)) is None
-    assert sieve.counterexample(rule("Add[x: f16, @zero] ~> x assuming nsz")) is None
-    assert sieve.counterexample(rule("Add[x: f16, @zero] ~> Neg(x) assuming nsz")) is not None
+    assert differential.counterexample(rule("Mod(x: i8, @const(n)) if n > 0 ~> x")) is not None
+    assert differential.counterexample(rule("Lt(Neg(x: i8), Neg(y)) ~> Lt(y, x)")) is not None
+    assert differential.counterexample(rule("Add[x: f16, @zero] ~> x")) is not None
+    assert differential.counterexample(rule("Where(c, x: index?, Invalid) ~> x")) is not None
+    assert differential.counterexample(rule(IN_RANGE)) is None
+    assert differential.counterexample(rule("Add[x: f16, @zero] ~> x assuming nsz")) is None
+    assert differential.counterexample(rule("Add[x: f16, @zero] ~> Neg(x) assuming nsz")) is not None
 
 
 def credulous(rule: CheckedRule, *_: object) -> Verdict:
@@ -94,9 +94,9 @@ def credulous(rule: CheckedRule, *_: object) -> Verdict:
 
 def test_a_prover_that_calls_a_false_rule_true_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "judge", credulous)
-    monkeypatch.setattr(mutate, "CROSS_CHECK", 1)
+    monkeypatch.setattr(mutation, "CROSS_CHECK", 1)
     checked = rule(IN_RANGE)
-    found = mutate.run(mutate.every([checked]), BUDGET)
+    found = mutation.run(mutation.every([checked]), BUDGET)
     assert {o.kind for o in found} == {"disputed", "ill-typed"} or {o.kind for o in found} == {"disputed"}
     assert "the prover says it is true" in mutation_record.findings(found, {})[0]
 
@@ -120,29 +120,29 @@ def test_one_refutation_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(workers, "judge", judge)
     checked = rule("And(x: (bool | int), x) ~> x")
-    assert mutate.in_stages(checked, BUDGET).verdict == "refuted"
+    assert mutation.in_stages(checked, BUDGET).verdict == "refuted"
     assert asked == [("bool",), ("i8", "u8")]
     asked.clear()
     said["bool"] = "unknown"
-    assert mutate.in_stages(checked, BUDGET).verdict == "unknown"
+    assert mutation.in_stages(checked, BUDGET).verdict == "unknown"
     assert asked == [("bool",), ("i8",)], "what is unknown at two kinds is left"
     asked.clear()
     said.update(dict.fromkeys(("bool", "u8", "i16", "i32", "i64", "u16", "u32", "u64"), "proved"))
-    assert mutate.in_stages(checked, BUDGET).usable
+    assert mutation.in_stages(checked, BUDGET).usable
     assert sorted(d for dtypes in asked for d in dtypes) == sorted(i.dtypes[v] for i in checked.instances for v in i.dtypes)
 
 
 def test_a_changed_rule_is_mutated_whole_and_the_others_by_a_sample(tmp_path: Path) -> None:
     rules = list(check_file(TRUE).rules())[:6]
     entries = {r.name: mutation_record.entry(r, []) for r in rules}
-    entries[rules[0].name] = mutation_record.entry(rules[0], [mutate.Outcome(rules[0].name, "guard 1 dropped", "unknown")])
+    entries[rules[0].name] = mutation_record.entry(rules[0], [mutation.Outcome(rules[0].name, "guard 1 dropped", "unknown")])
     mutation_record.write_record(tmp_path / "mutants.json", entries)
     record = mutation_record.read_record(tmp_path / "mutants.json")
     assert record == entries
     assert mutation_record.plan(rules, record, 0, "seed") == mutation_record.Plan((), ())
     record[rules[2].name] = replace(record[rules[2].name], digest="another")
     planned = mutation_record.plan(rules, record, 5, "seed")
-    assert planned.changed == tuple(mutate.every([rules[2]]))
+    assert planned.changed == tuple(mutation.every([rules[2]]))
     assert len(planned.sample) == 5
     assert rules[2].name not in {r.name for r, _ in planned.sample}
     assert planned == mutation_record.plan(rules, record, 5, "seed")
@@ -152,27 +152,27 @@ def test_a_changed_rule_is_mutated_whole_and_the_others_by_a_sample(tmp_path: Pa
 def test_a_run_that_is_interrupted_goes_on_where_it_ended(tmp_path: Path) -> None:
     rules = [rule("Add(x: i32, @zero) ~> x"), replace(rule("Mul(x: i32, @one) ~> x"), name="g.s")]
     path = tmp_path / "mutants.json"
-    recorder = mutation_record.Recorder(path, {}, mutate.every(rules))
+    recorder = mutation_record.Recorder(path, {}, mutation.every(rules))
 
-    def stop(outcome: mutate.Outcome) -> None:
+    def stop(outcome: mutation.Outcome) -> None:
         recorder.add(outcome)
         if recorder.entries:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        mutate.run(mutate.every(rules), BUDGET, 1, stop)
+        mutation.run(mutation.every(rules), BUDGET, 1, stop)
     recorder.save()
     record = mutation_record.read_record(path)
     assert set(record) == {"g.r"}
-    assert sum(record["g.r"].counts.values()) == len(mutate.every(rules[:1]))
+    assert sum(record["g.r"].counts.values()) == len(mutation.every(rules[:1]))
     assert {r.name for r, _ in mutation_record.plan(rules, record, 0, "").changed} == {"g.s"}
 
 
 def test_what_ended_in_an_error_is_not_recorded(tmp_path: Path) -> None:
-    pairs = mutate.every([rule("Add(x: i32, @zero) ~> x")])
+    pairs = mutation.every([rule("Add(x: i32, @zero) ~> x")])
     recorder = mutation_record.Recorder(tmp_path / "mutants.json", {}, pairs)
     for r, m in pairs:
-        recorder.add(mutate.Outcome(r.name, m.change, "error"))
+        recorder.add(mutation.Outcome(r.name, m.change, "error"))
     assert recorder.entries == {}
 
 
@@ -180,7 +180,7 @@ def test_a_lie_in_the_record_is_noticed() -> None:
     said = {"g.r": mutation_record.Entry("", {"true": 1}, {"true": ["a"], "wider": ["b"], "unknown": ["d"]})}
 
     def lies(change: str, kind: str) -> list[str]:
-        return mutation_record.contradictions([mutate.Outcome("g.r", change, kind)], said)
+        return mutation_record.contradictions([mutation.Outcome("g.r", change, kind)], said)
 
     assert lies("a", "true") == lies("b", "wider") == lies("c", "refuted") == lies("c", "evaluated") == []
     assert lies("a", "refuted") == ["g.r: a: refuted, and recorded as true"]
@@ -274,7 +274,7 @@ def test_rules_that_are_measured_are_mutated_too() -> None:
     made = mutants(checked.syntax, checked.dialect)
     assert len(made) == sum(MEASURED)
     assert [m.change for m in made] == [m.change for m in mutants(checked.syntax, checked.dialect)]
-    found = mutate.run([(checked, m) for m in made[:2]], BUDGET)
+    found = mutation.run([(checked, m) for m in made[:2]], BUDGET)
     assert {o.kind for o in found} <= {"refuted", "true"}
 
 
@@ -288,7 +288,7 @@ def test_a_sample_of_the_corpus_is_noticed_or_true() -> None:
     names = {"scalar.in_range", "scalar.offset", "scalar.exact", "scalar.where", "scalar.min_max"}
     rules = [r for r in check_file(TRUE).rules() if r.name in names]
     pairs: tuple[tuple[CheckedRule, Mutant], ...] = mutation_record.plan(rules, {}, 0, "").changed[::2]
-    found = mutate.run(pairs, BUDGET)
+    found = mutation.run(pairs, BUDGET)
     assert [(o.rule, o.change) for o in found] == [(r.name, m.change) for r, m in pairs]
     assert sum(o.kind in ("evaluated", "refuted") for o in found) >= 15
     assert not [o for o in found if o.kind in ("error", "disputed")]
@@ -298,7 +298,7 @@ def test_a_sample_of_the_corpus_is_noticed_or_true() -> None:
 def test_every_recorded_finding_is_accepted_and_every_reason_is_of_one() -> None:
     record = mutation_record.read_record(mutation_record.record_path())
     accepted = mutation_record.read_accepted(mutation_record.accepted_path())
-    wider = [mutate.Outcome(name, change, "wider") for name, e in record.items() for change in e.listed.get("wider", ())]
+    wider = [mutation.Outcome(name, change, "wider") for name, e in record.items() for change in e.listed.get("wider", ())]
     assert len(record) > 400
     assert [(o.rule, o.change) for o in wider if not mutation_record.is_accepted(o, accepted)] == []
     assert [name for name, e in record.items() if {"disputed", "error"} & set(e.counts)] == []

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from morok.codegen.cuda import prelude
-from morok.codegen.cuda.ops import OPS, Emit
+from morok.codegen.cuda.c_expressions import OPS, Emit
 from morok.codegen.cuda.type_names import REGISTER, WIDE, from_memory, from_wide, literal, memory, to_wide
 from morok.codegen.machines import CUDA
 from morok.codegen.memory_accesses import accesses

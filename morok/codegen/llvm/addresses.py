@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from morok.codegen.bounded import cannot_wrap
+from morok.codegen.overflow_flags import cannot_wrap
 from morok.codegen.scopes import PURE
 from morok.ir.op import Op
 from morok.ir.places import passed

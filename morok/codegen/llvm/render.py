@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from morok.codegen.inplace import overwritable
-from morok.codegen.llvm import functions as functions  # fills OPS
+from morok.codegen.llvm import library_calls as library_calls  # fills OPS
 from morok.codegen.llvm import short_loops
 from morok.codegen.llvm.addresses import addresses
 from morok.codegen.llvm.builder import Builder
-from morok.codegen.llvm.columns import columns, join
 from morok.codegen.llvm.cost_model import parts_of, work_of
-from morok.codegen.llvm.folded import folded_loops
-from morok.codegen.llvm.memory import ALIGNMENT, Memory, element_of
-from morok.codegen.llvm.ops import OPS, Emit
+from morok.codegen.llvm.kernel_memory import ALIGNMENT, Memory, element_of
+from morok.codegen.llvm.nontemporal_stores import Streams, streamed
+from morok.codegen.llvm.op_instructions import OPS, Emit
 from morok.codegen.llvm.prefetch import loads_ahead
-from morok.codegen.llvm.streams import Streams, streamed
+from morok.codegen.llvm.transpose_shuffles import columns, join
 from morok.codegen.llvm.types import constant, literal, type_of
+from morok.codegen.llvm.vectorizer_workarounds import folded_loops
 from morok.codegen.memory_accesses import accesses
 from morok.codegen.register_memory import Slot, analyze, runs
 from morok.codegen.rendered import CONTRACT, Rendered, symbol

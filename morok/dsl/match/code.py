@@ -23,6 +23,8 @@ BINARY: Final[Mapping[str, ast.operator]] = {
 }  # fmt: skip
 UNARY: Final[Mapping[str, ast.unaryop]] = {"-": ast.USub(), "~": ast.Invert(), "not": ast.Not()}
 _CALLS: Final = (ast.Call, ast.ListComp, ast.SetComp)
+VALUES: Final = frozenset(("test", "iter", "value"))  # the fields of statements whose expressions stand on their first line
+BLOCKS: Final = ("body", "handlers", "orelse")  # those with statements, in the order in which they are printed
 _AND: Final = ast.And()
 _OR: Final = ast.Or()
 
@@ -234,19 +236,15 @@ def lines_of(body: Sequence[ast.stmt]) -> int:
     lines = 0
     for s in body:
         lines += 1
-        match s:
-            case ast.If():
-                lines += lines_of(s.body) + lines_of(s.orelse) + _else_line(s)
-            case ast.For():
-                lines += lines_of(s.body)
-            case ast.Try():
-                lines += lines_of(s.body) + 1 + lines_of(s.handlers[0].body) + lines_of(s.orelse) + bool(s.orelse)
+        for name in BLOCKS:
+            if block := getattr(s, name, None):
+                lines += lines_of(block) + _else_line(s, name)
     return lines
 
 
-def _else_line(s: ast.If) -> int:
-    """1 if `else` has a line of its own, 0 where there is none and for `elif`."""
-    return bool(s.orelse) and not (len(s.orelse) == 1 and isinstance(s.orelse[0], ast.If))
+def _else_line(s: ast.stmt, name: str) -> int:
+    """1 if a block begins with a line of its own, `else:`; that of an `elif` does not."""
+    return name == "orelse" and not (isinstance(s, ast.If) and len(s.orelse) == 1 and isinstance(s.orelse[0], ast.If))
 
 
 class Located:
@@ -259,45 +257,23 @@ class Located:
         self.line = 1
         self.module = ast.Module(self.block(body), [])
 
-    def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    def block(self, body: Sequence[ast.AST]) -> list[Any]:
         return list(map(self.statement, body))
 
-    def statement(self, given: ast.stmt) -> Any:
+    def statement(self, given: ast.AST) -> Any:
+        """The statement, or the handler of a `try`, on this line and those behind it."""
         s: Any = _copy(given) if "lineno" in given.__dict__ else given
         if isinstance(s, ast.FunctionDef):
             self.line += self.line > 1  # an empty one stands before it
         _place(s, self.line)
-        match s:
-            case ast.If():
-                s.test = self.expression(s.test)
-                self.line += 1
-                s.body = self.block(s.body)
-                self.line += _else_line(s)
-                s.orelse = self.block(s.orelse)
-                return s
-            case ast.For():
-                s.iter = self.expression(s.iter)
-            case ast.Try():
-                self.line += 1
-                s.body = self.block(s.body)
-                handler = _copy(s.handlers[0])
-                _place(handler, self.line)
-                self.line += 1
-                handler.body = self.block(handler.body)
-                self.line += bool(s.orelse)
-                s.handlers, s.orelse = [handler], self.block(s.orelse)
-                return s
-            case ast.FunctionDef():
-                pass
-            case ast.Pass():
-                self.line += 1
-                return s
-            case _:
-                s.value = self.expression(s.value)
-                self.line += 1
-                return s
+        fields = s.__dict__
+        for name in VALUES & fields.keys():
+            fields[name] = self.expression(fields[name])
         self.line += 1
-        s.body = self.block(s.body)
+        for name in BLOCKS:
+            if block := fields.get(name):
+                self.line += _else_line(s, name)
+                fields[name] = self.block(block)
         return s
 
     def expression(self, e: Any) -> Any:

@@ -255,7 +255,7 @@ class DtypeConstraints:
         return self.made.constraint(condition, *(s.path for s in sequences), ends=max(s.ends for s in sequences))
 
     def _joint_with(self, name: str, s: Several) -> list[Constraint]:
-        """As `_joint`, for a dtype variable that only the elements of sequences have."""
+        """The constraints of `_joint` for a dtype variable that only the elements of sequences have."""
         free = [v for v in self.rule.domains if self.holders.get(v)]
         combinations = {(*(i.dtypes[v] for v in free), i.dtypes[name]) for i in self.rule.instances}
         if len(combinations) == len({c[:-1] for c in combinations}) * len({c[-1] for c in combinations}):

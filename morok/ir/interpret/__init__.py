@@ -15,13 +15,13 @@ from typing import Any
 
 from morok.arguments import instance, mapping, several
 from morok.errors import IRError
-from morok.ir.interpret.graph import Graph, execute_graph
+from morok.ir.interpret.graph_interpreter import Graph, execute_graph
 from morok.ir.interpret.instructions import run_listing
 from morok.ir.interpret.iteration import run_tasks
+from morok.ir.interpret.lane_values import INVALID, known
 from morok.ir.interpret.steps import Steps
 from morok.ir.interpret.storage import Buffers, Memory
-from morok.ir.interpret.tensors import value_of
-from morok.ir.interpret.values import INVALID, known
+from morok.ir.interpret.tensor_interpreter import value_of
 from morok.ir.uop import UOp
 
 

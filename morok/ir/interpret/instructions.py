@@ -7,8 +7,8 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Any, Final
 
 from morok.errors import IRError
+from morok.ir.interpret.lane_values import INVALID, Lanes, Pointer, Poison, known, scalar_value
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Memory, consecutive, element
-from morok.ir.interpret.values import INVALID, Lanes, Pointer, Poison, known, scalar_value
 from morok.ir.op import NO_INSTRUCTION, Op
 from morok.ir.uop import UOp
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.arguments import shown
 from morok.errors import IRError
 from morok.ir.dtype import AddrSpace, DType, PtrType
-from morok.ir.interpret.values import INVALID, Pointer, Poison, known, zero
+from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, zero
 from morok.ir.op import Op
 
 if TYPE_CHECKING:
-    from morok.ir.interpret.values import Lanes
+    from morok.ir.interpret.lane_values import Lanes
     from morok.ir.uop import UOp
 
 Buffers = dict[Any, list[Any]]  # by storage node or slot number

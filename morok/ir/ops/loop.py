@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from morok.ir.dtype import DType, dtypes
+from morok.ir.dtype import BY_NAME, DType, dtypes
 from morok.ir.op import REDUCE_OPS, TABLE, Op, OpDef, Operand, Position
-from morok.ir.ops.memory import on_device, ranged
+from morok.ir.ops.memory_ops import on_device, ranged
 from morok.ir.shape import has_shape, shape_of
 
 if TYPE_CHECKING:
@@ -90,6 +90,11 @@ def reduce_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
 
 def special_bounds(d: DType, src: Operands, arg: Any) -> Bounds:
     return 0, max(src[0].vmax - 1, 0)
+
+
+def identity_of(op: str, dtype: str) -> Any:
+    """The identity of an op at a dtype, by their names."""
+    return identity(Op[op], BY_NAME[dtype])
 
 
 def identity(op: Op, d: DType) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.ir.dtype import DType, dtypes
 from morok.ir.number import from_bits, to_bits
 from morok.ir.op import TABLE, Op, OpDef, Operand, Position, Undefined
-from morok.ir.ops.memory import wanted
+from morok.ir.ops.memory_ops import wanted
 
 if TYPE_CHECKING:
     from morok.ir.op import Bounds, Operands

@@ -17,9 +17,9 @@ from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.passes.rangeify.assign_ranges import assign_ranges
 from morok.passes.rangeify.cleanup import drop_dead_axes, fold_buffers, remove_buffers, simplify_reductions
+from morok.passes.rangeify.demand_values import core
 from morok.passes.rangeify.early import early_rewrites, split_large
 from morok.passes.rangeify.state import State
-from morok.passes.rangeify.values import core
 
 PASSES: Final[tuple[tuple[str, Callable[[State], None]], ...]] = (
     ("early rewrites", early_rewrites),

@@ -10,8 +10,8 @@ from morok.ir.dtype import FLOAT_FORMAT
 from morok.ir.graph import substitute
 from morok.ir.op import Op
 from morok.ir.uop import UOp
+from morok.passes.rangeify.demand_values import read
 from morok.passes.rangeify.state import COSTLY, State, otherwise
-from morok.passes.rangeify.values import read
 
 _WORTH_STORING: Final = frozenset({Op.Index, Op.Reduce, *COSTLY})
 _LONG: Final = 256  # nodes of a value that is not worth computing anew

@@ -113,7 +113,7 @@ class Cuts:
         return quotient and bool(flags & SPREAD) and not d.folds and not d.filling
 
     def _always(self, node: UOp, demands: Sequence[Demand], heavy: bool, runs: int, size: int) -> str:
-        """Why a node is stored whatever that takes; nothing where its cost decides."""
+        """The reason to store a node whatever that takes; nothing where its cost decides."""
         if node.op is Op.Pad:
             return ""
         if heavy and (len(demands) > 1 or demands[0].repeated or 2 * runs >= 3 * size):

@@ -12,7 +12,7 @@ from typing import Any, Final
 from morok.dsl.checked import CheckedRule
 from morok.errors import RuleError
 from morok.prove import processes, workers
-from morok.prove.attack import foreign, promised
+from morok.prove.attack import foreign_dialects, promised
 from morok.prove.attack.candidates import candidate, library, written
 from morok.prove.attack.features import KINDS, features
 from morok.prove.attack.minimize import minimized
@@ -22,7 +22,7 @@ from morok.prove.attack.trial import checked, put
 CHUNK: Final = 20  # candidates that share a process, so that no candidate depends on how many are tried at once
 HUNDRED_THOUSAND: Final = 100_000
 # The themes whose rules come with more than their text, and how these are put to trial.
-OWN_TRIALS: Final[Mapping[str, Callable[[str, str], Outcome]]] = {"foreign": foreign.put, "promised": promised.put}
+OWN_TRIALS: Final[Mapping[str, Callable[[str, str], Outcome]]] = {"foreign": foreign_dialects.put, "promised": promised.put}
 WANTED: Final = 100  # of each op, function, dtype and class, in so many
 
 

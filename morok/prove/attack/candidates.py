@@ -14,13 +14,13 @@ from morok.dsl.check import check_file, check_text
 from morok.dsl.checked import CheckedRule
 from morok.dsl.format import format_file
 from morok.errors import RuleError
-from morok.prove.attack import conjectures, laws, themes
-from morok.prove.attack.folds import folds
-from morok.prove.attack.foreign import foreign
+from morok.prove.attack import conjectures, op_laws, themes
+from morok.prove.attack.fold_rules import folds
+from morok.prove.attack.foreign_dialects import foreign
 from morok.prove.attack.guards import clauses_of, holding
 from morok.prove.attack.promised import promised
-from morok.prove.attack.tensors import tensors
-from morok.prove.attack.terms import FLOATS
+from morok.prove.attack.random_terms import FLOATS
+from morok.prove.attack.view_rules import tensors
 from morok.prove.rule_syntax import ops_of
 from morok.prove.trust.mutants import mutants
 from morok.rewrite.library import rules_dir
@@ -113,7 +113,7 @@ def _library() -> Mapping[str, Sequence[CheckedRule]]:
 def assumed(rng: random.Random) -> str:
     """A rule that holds of floats, or does not, as a rule that assumes something of them."""
     while True:
-        made = rng.choice((themes.algebra, laws.law, conjectures.conjecture))(rng)
+        made = rng.choice((themes.algebra, op_laws.law, conjectures.conjecture))(rng)
         if any(d in made for d in FLOATS):
             return _text(f"{made} assuming {', '.join(rng.choice(ASSUMED))}")
 

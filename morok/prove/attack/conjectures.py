@@ -13,7 +13,7 @@ from morok.ir import number
 from morok.ir.dtype import DType
 from morok.ir.op import TABLE, Op, Undefined
 from morok.prove.attack.guards import Clauses
-from morok.prove.attack.terms import FLOATS, TYPINGS, Printer, Term, Terms, Typing, dtype, walk
+from morok.prove.attack.random_terms import FLOATS, TYPINGS, Printer, Term, Terms, Typing, dtype, walk
 
 POOL: Final = 90  # terms among which two are looked for
 POOLS: Final = 4  # of which one is taken that has two

@@ -13,7 +13,7 @@ from typing import Final
 
 from morok.prove.attack import identities
 from morok.prove.attack.guards import Clauses
-from morok.prove.attack.terms import FLOATS, INTS, TYPINGS, Printer, Term, Terms, dtype, substituted, walk
+from morok.prove.attack.random_terms import FLOATS, INTS, TYPINGS, Printer, Term, Terms, dtype, substituted, walk
 
 NARROW: Final = ("i8", "u8", "i16", "index", "bool", "i32", "f16")
 CONVERSIONS: Final = ("Cast", "Bitcast")

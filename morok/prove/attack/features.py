@@ -8,10 +8,10 @@ from typing import Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.functions import BINARY, COMPARISONS, FUNCTIONS, SPECIAL, UNARY
-from morok.ir.dialect import MOROK
-from morok.prove.attack.terms import DOMAINS
+from morok.ir.morok_dialect import MOROK
+from morok.prove.attack.random_terms import DOMAINS
 from morok.prove.encoding.structure import StructureEncoder
-from morok.prove.parametric.ops import READ
+from morok.prove.parametric.structural_ops import READ
 from morok.prove.parametric.tensor_rules import OPS as TENSORS
 from morok.prove.rule_syntax import ops_of
 

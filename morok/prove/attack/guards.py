@@ -16,7 +16,7 @@ from morok.dsl.check import check_text
 from morok.dsl.concrete import compiled
 from morok.dsl.values import FAILURES, Steps
 from morok.errors import RuleError
-from morok.prove.attack.terms import INTS, TYPINGS
+from morok.prove.attack.random_terms import INTS, TYPINGS
 
 LARGE: Final = (2**31, -(2**63), 2**64 - 1, 4096, 4097, 65)
 COMPARED: Final = ("<", "<=", ">", ">=", "==", "!=")

@@ -10,8 +10,8 @@ import random
 import re
 from typing import Final, NamedTuple
 
-from morok.prove.attack.templates import templates
-from morok.prove.attack.terms import DOMAINS, TYPINGS, Term, substituted
+from morok.prove.attack.random_terms import DOMAINS, TYPINGS, Term, substituted
+from morok.prove.attack.rule_templates import templates
 
 
 class Identity(NamedTuple):

@@ -17,14 +17,14 @@ from morok.prove.encoding.facts import REDUCTIONS
 from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
 from morok.prove.trust import large
-from morok.prove.trust.accesses import LaneMaker
+from morok.prove.trust.differential import of_vector_constants, subject
 from morok.prove.trust.graphs import MISMADE, Maker, Unmakeable, numbers
+from morok.prove.trust.lane_memory_graphs import LaneMaker
 from morok.prove.trust.large import MOST, size
-from morok.prove.trust.launched import LaunchMaker
-from morok.prove.trust.sieve import of_vector_constants, subject
+from morok.prove.trust.simt_graphs import LaunchMaker
 from morok.prove.trust.structures import ENDS as ENDS_OF_LOOPS
 from morok.prove.trust.structures import FOLDS, StructureMaker
-from morok.prove.trust.tensors import TensorMaker
+from morok.prove.trust.tensor_graphs import TensorMaker
 from morok.prove.trust.unrolled import FORMS, UnrolledMaker
 
 ENDS: Final = (-(1 << 15), -(1 << 7), 0, 1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31)  # where narrower dtypes end

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from morok.errors import IRError, StepLimitError
 from morok.ir.dtype import FLOAT_FORMAT, dtypes
-from morok.ir.interpret.graph import Graph
+from morok.ir.interpret.graph_interpreter import Graph
 from morok.ir.interpret.iteration import Task, run_tasks
+from morok.ir.interpret.lane_values import NOTHING, combine, known
 from morok.ir.interpret.steps import Steps
 from morok.ir.interpret.storage import Memory
-from morok.ir.interpret.values import NOTHING, combine, known
 from morok.ir.op import Op
 from morok.ir.uop import UOp
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 
 TIMES: Final = 300
 STEPS: Final = 1 << 20  # of the interpreter, for all evaluations together
@@ -66,7 +66,7 @@ def free(graph: UOp) -> bool:
     )
 
 
-def permitted(before: UOp, at: sieve.World, got: Any, rng: random.Random) -> bool:
+def permitted(before: UOp, at: differential.World, got: Any, rng: random.Random) -> bool:
     """True if `got` may be the value of a graph, in one order of its folds or another; True, too, where that is not known."""
     seen: dict[str, Any] = {}
     most = 0
@@ -79,7 +79,7 @@ def permitted(before: UOp, at: sieve.World, got: Any, rng: random.Random) -> boo
         except (IRError, StepLimitError):
             return True
         found = lanes[0] if before.dtype.count == 1 else lanes
-        if sieve.alike(before, found, got):
+        if differential.alike(before, found, got):
             return True
         seen[repr(found)] = found
         most = max(most, run.most)
@@ -88,7 +88,7 @@ def permitted(before: UOp, at: sieve.World, got: Any, rng: random.Random) -> boo
     return False
 
 
-def coarse(at: sieve.World, rng: random.Random) -> sieve.World:
+def coarse(at: differential.World, rng: random.Random) -> differential.World:
     """Values of float variables of which some orders make the same and others do not: of two magnitudes, the lesser lost in sums
     with the greater; or such that those of two variables, lane by lane, add up to one.
     """
@@ -109,4 +109,4 @@ def coarse(at: sieve.World, rng: random.Random) -> sieve.World:
             lanes = [rng.choice((1.0, -1.0)) * rng.choice(sizes) for _ in range(n.dtype.count)]
             last = n
         found[n] = tuple(lanes) if n.dtype.count > 1 else lanes[0]
-    return sieve.World(found, at.buffers)
+    return differential.World(found, at.buffers)

@@ -23,8 +23,8 @@ from morok.prove import promises
 from morok.prove.attack import trial
 from morok.prove.attack.features import features
 from morok.prove.attack.outcome import STATES, Outcome
-from morok.prove.attack.templates import templates
-from morok.prove.attack.terms import INTS
+from morok.prove.attack.random_terms import INTS
+from morok.prove.attack.rule_templates import templates
 
 COMMENT: Final = "# | "
 PREFIX: Final = "attacked_helper_"

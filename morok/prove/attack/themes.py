@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
-from morok.prove.attack import conjectures, expansions, identities, laws
+from morok.prove.attack import conjectures, expansions, identities, op_laws
 from morok.prove.attack.features import KINDS
 from morok.prove.attack.guards import Clauses, Rephrased, holding
-from morok.prove.attack.templates import templates
-from morok.prove.attack.terms import DOMAINS, FLOATS, INTS, TYPINGS, Printer, Term, Terms, substituted, walk
+from morok.prove.attack.random_terms import DOMAINS, FLOATS, INTS, TYPINGS, Printer, Term, Terms, substituted, walk
+from morok.prove.attack.rule_templates import templates
 
 
 def _guarded(rng: random.Random, terms: Terms, seen: set[str], chance: float) -> str:
@@ -333,8 +333,8 @@ THEMES: Final[Mapping[str, Callable[[random.Random], str]]] = {
     "conditional": conditional,
     "nearly": nearly,
     "conjecture": conjectures.conjecture,
-    "law": laws.law,
-    "dropped": laws.dropped,
+    "law": op_laws.law,
+    "dropped": op_laws.dropped,
     "lanes": lanes,
     "alike": alike,
     "anything": anything,

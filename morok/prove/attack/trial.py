@@ -15,7 +15,7 @@ from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extents
 from morok.errors import IRError, MorokError, StepLimitError
 from morok.ir.uop import UOp
-from morok.prove.attack import compiled, orders, tolerance
+from morok.prove.attack import machine_code, orders, tolerance
 from morok.prove.attack.launches import observed
 from morok.prove.attack.makers import Graphs
 from morok.prove.attack.outcome import STATES, Outcome
@@ -25,7 +25,7 @@ from morok.prove.parametric.tensor_rules import about_tensors
 from morok.prove.progress import Progress
 from morok.prove.rule_syntax import canonical
 from morok.prove.smt.session import Died
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 from morok.prove.verdict import Verdict
 from morok.prove.workers import failure
 
@@ -48,7 +48,7 @@ class Fired:
     times: int = 0
     large: int = 0
     changed: bool = False
-    different: sieve.Difference | None = None
+    different: differential.Difference | None = None
     sample: tuple[UOp, UOp] | None = None
 
 
@@ -84,10 +84,10 @@ def put(rule: CheckedRule, seed: str) -> Outcome:
     return Outcome(state, found.times, found.large, found.changed, str(found.different or ""), "; ".join(verdict.scope))
 
 
-def by_machine(sample: tuple[UOp, UOp] | None, seed: str) -> sieve.Difference | None:
+def by_machine(sample: tuple[UOp, UOp] | None, seed: str) -> differential.Difference | None:
     """The difference between machine code after a firing and the meaning of the graph before it; None if none, or not tried."""
     rng = random.Random(f"{seed} machine")
-    return None if sample is None or rng.random() >= COMPILED else compiled.difference(*sample, rng)
+    return None if sample is None or rng.random() >= COMPILED else machine_code.difference(*sample, rng)
 
 
 def verdict_of(rule: CheckedRule, budget: int = BUDGET) -> Verdict:
@@ -115,7 +115,7 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
     """
     rng = random.Random(seed)
     found = Fired()
-    apply = sieve.Rewriter(rule, extents)
+    apply = differential.Rewriter(rule, extents)
     off = frozenset() if is_definition(rule.syntax) else tolerance.made(rule)
     assumed = frozenset(rule.syntax.assuming)
     for before, large in Graphs(rule, rule.instances[0], rng).first(graphs):
@@ -126,7 +126,7 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
             if next(worlds(before, rng), None) is None:
                 continue
             found.times, found.changed = found.times + 1, True
-            found.different = sieve.Difference(before, None, why=f"becomes what is no node: {why.message}")
+            found.different = differential.Difference(before, None, why=f"becomes what is no node: {why.message}")
             return found
         except MorokError:  # a helper of the library's, where its contract excludes the call
             continue
@@ -143,11 +143,11 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
             not assumed
             and after is not before
             and found.sample is None
-            and compiled.compilable(before)
-            and compiled.compilable(after)
+            and machine_code.compilable(before)
+            and machine_code.compilable(after)
         ):
             found.sample = before, after
-        if isinstance(fared, sieve.Difference):
+        if isinstance(fared, differential.Difference):
             found.different = fared
             return found
     return found
@@ -155,48 +155,48 @@ def fire(rule: CheckedRule, seed: str, graphs: int, extents: Extents = ()) -> Fi
 
 def compared(
     before: UOp, after: UOp, rng: random.Random, assumed: frozenset[str] = frozenset()
-) -> sieve.Difference | bool | None:
+) -> differential.Difference | bool | None:
     """A difference of two graphs, True where some values show none; None where the first has no value."""
     if after.dtype is not before.dtype:
-        return sieve.Difference(before, after)
+        return differential.Difference(before, after)
     seen: bool | None = None
     for at, expected in worlds(before, rng):
         if assumed and not holds(assumed, (before, after), at):
             continue
         seen = True
         try:
-            got = sieve.value(after, at)
+            got = differential.value(after, at)
         except StepLimitError:
             continue
         except (IRError, ValueError) as why:
-            return sieve.Difference(before, after, at, expected, None, f"has no meaning: {why}")
+            return differential.Difference(before, after, at, expected, None, f"has no meaning: {why}")
         if got is not None and "nsz" in assumed:
-            expected, got = sieve.unsigned(expected), sieve.unsigned(got)
-        if got is None or not sieve.alike(before, expected, got):
+            expected, got = differential.unsigned(expected), differential.unsigned(got)
+        if got is None or not differential.alike(before, expected, got):
             if got is not None and orders.free(before) and orders.permitted(before, at, got, rng):
                 continue
-            return sieve.Difference(before, after, at, expected, got)
+            return differential.Difference(before, after, at, expected, got)
     return seen
 
 
-def holds(assumed: frozenset[str], graphs: Sequence[UOp], at: sieve.World) -> bool:
+def holds(assumed: frozenset[str], graphs: Sequence[UOp], at: differential.World) -> bool:
     """True if what a rule assumes of floats is so of every node of both graphs, where it has a value."""
     for n in {n: None for g in graphs for n in g.toposort()}:
         if n.dtype.scalar().is_float and not n.dtype.is_ptr:
-            found = sieve.value_in_time(n, at)
+            found = differential.value_in_time(n, at)
             for v in found if isinstance(found, tuple) else (found,):
                 if isinstance(v, float) and (("nnan" in assumed and v != v) or ("ninf" in assumed and math.isinf(v))):
                     return False
     return True
 
 
-def worlds(graph: UOp, rng: random.Random) -> Iterator[tuple[sieve.World, Any]]:
+def worlds(graph: UOp, rng: random.Random) -> Iterator[tuple[differential.World, Any]]:
     """Values of the graph's variables where it has a value, and that."""
     folded = orders.free(graph)
     for _ in range(WORLDS):
-        at = sieve.world(graph, rng)
+        at = differential.world(graph, rng)
         if at is not None and folded and rng.random() < 0.6:
             at = orders.coarse(at, rng)
-        expected = None if at is None else sieve.value_in_time(graph, at)
+        expected = None if at is None else differential.value_in_time(graph, at)
         if at is not None and expected is not None:
             yield at, expected

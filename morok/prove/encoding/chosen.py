@@ -9,7 +9,7 @@ from __future__ import annotations
 from morok.dsl import syntax as S
 from morok.prove.encoding.counting import CountingEncoder
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.encoding.places import Fold, Loop
+from morok.prove.encoding.structure_parts import Fold, Loop
 from morok.prove.kinds import Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.numbers import Num
@@ -68,6 +68,6 @@ class ChosenEncoder(CountingEncoder):
         return number
 
     def is_among(self, chosen: Num, done: Num) -> Expr:
-        """That the iteration is one of the first so many."""
+        """The condition that the iteration is one of the first so many."""
         n = self.numbers
         return both(n.compare("<=", n.const(0), chosen)[1], n.compare("<", chosen, done)[1])

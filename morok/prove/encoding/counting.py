@@ -13,8 +13,8 @@ from morok.dialect import OpInfo
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.encoding.places import Fold, Loop
 from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.encoding.structure_parts import Fold, Loop
 from morok.prove.kinds import Constant, Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false, negation
@@ -131,7 +131,7 @@ class CountingEncoder(StructureEncoder):
         return out
 
     def holds(self, dtype: str, target: Term, value: Term) -> Expr:
-        """That the target is defined and is this value."""
+        """The condition that the target is defined and is this value."""
         equal = self.world.equal_but_zero_signs if "nsz" in self.flags else self.equal
         return both(target.defined, equal(dtype, target, value))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.clauses import Clauses
+from morok.prove.encoding.guard_clauses import Clauses
 from morok.prove.encoding.obligation import Inapplicable, Obligation
 from morok.prove.semantics.term import Unsupported, both, is_false
 

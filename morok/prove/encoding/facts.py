@@ -46,7 +46,7 @@ class Facts(Pointwise):
         return function.meaning(self, *operands)
 
     def there(self, v: Any) -> Iterator[Expr]:
-        """That an operand has a value, and is no infinite bound, if it is a number."""
+        """The condition that an operand has a value, and is no infinite bound, if it is a number."""
         if isinstance(v, Num):
             yield from (v.exists, v.finite)
         elif isinstance(v, Truth):
@@ -100,8 +100,8 @@ class Facts(Pointwise):
         raise Unsupported("a fact about what is no node")
 
     def call_no_overflow(self, x: S.Expr) -> Truth:
-        """That it holds says: the exact result of the op on the operands' values fits the dtype, wherever these are defined.
-        That it does not says nothing, as it is decided by bounds.
+        """A fact that says, where it holds: the exact result of the op on the operands' values fits the dtype, wherever these are
+        defined. That it does not says nothing, as it is decided by bounds.
         """
         node = self.fact_node(x)
         if not self.world.is_int(node.dtype):  # bounds of floats say nothing: that it does not hold neither
@@ -117,8 +117,8 @@ class Facts(Pointwise):
         return self.only_if(("no_overflow", *self.key_of(node)), both(*fits))
 
     def call_defined(self, x: S.Expr) -> Truth:
-        """That it holds says: the node has a value, which is not Invalid, also where the pattern asks for none, as in a loop that
-        does not run. That it does not says nothing, as it is decided by bounds.
+        """A fact that says, where it holds: the node has a value, which is not Invalid, also where the pattern asks for none, as
+        in a loop that does not run. That it does not says nothing, as it is decided by bounds.
         """
         node = self.fact_node(x)
         has_value = (both(t.defined, negation(t.invalid)) for t in node.lanes)
@@ -244,11 +244,9 @@ class Facts(Pointwise):
             raise Unsupported(f"a fold by {op}")
         if dtype == "index" and op in ("Max", "Min"):
             return Term(smt.IntVal(0), FALSE)
-        from morok.ir.dtype import BY_NAME  # lazy: another dialect's proofs load none of the IR
-        from morok.ir.op import Op
-        from morok.ir.ops.loop import identity
+        from morok.ir.ops.loop import identity_of  # lazy: another dialect's proofs load none of the IR
 
-        term: Term = self.world.constant(dtype, identity(Op[op], BY_NAME[dtype]))
+        term: Term = self.world.constant(dtype, identity_of(op, dtype))
         return term
 
     def call_eval(self, e: S.ECall) -> Constant:

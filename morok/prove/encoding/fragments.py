@@ -6,7 +6,7 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.memory import Memory
+from morok.prove.encoding.memory_states import Memory
 from morok.prove.kinds import Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both

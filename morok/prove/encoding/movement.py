@@ -6,9 +6,9 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.lanes import Lanes
+from morok.prove.encoding.lane_selection import Lanes
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.places import OPAQUE, RANKS, Buffer, Place, View
+from morok.prove.encoding.structure_parts import OPAQUE, RANKS, Buffer, Place, View
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Unsupported, both, either, negation
 from morok.prove.smt import TRUE, Expr

@@ -7,7 +7,7 @@ from typing import Final
 
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.cached_per_rule import once_a_rule
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term
@@ -67,7 +67,7 @@ MOST_CHOICES: Final = 1 << 13
 
 
 class Choices:
-    """Which option is taken at each place where the matcher may choose; `advance` moves to the next combination."""
+    """The option that is taken at each place where the matcher may choose; `advance` moves to the next combination."""
 
     def __init__(self) -> None:
         self.taken: list[int] = []

@@ -10,10 +10,10 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import Ty
 from morok.prove import smt
 from morok.prove.encoding.facts import MOST_LANES
-from morok.prove.encoding.freedom import Freedom
+from morok.prove.encoding.loop_dependence import Freedom
 from morok.prove.encoding.obligation import Inapplicable, reads_lanes
-from morok.prove.encoding.places import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
 from morok.prove.encoding.sizes import Sizes
+from morok.prove.encoding.structure_parts import ELEMENT, LANES, LENGTHS, OPAQUE, Buffer, Fold, Loop, Loops, Place, View
 from morok.prove.forms import mentions_maybe_invalid
 from morok.prove.kinds import Node, Parts, Sequence
 from morok.prove.rule_syntax import ops_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from morok.dialect import OpInfo
 from morok.prove.encoding.obligation import Inapplicable
-from morok.prove.encoding.sequences import Sequences
+from morok.prove.encoding.sequence_values import Sequences
 from morok.prove.kinds import Made, Node
 from morok.prove.meanings import solver_function
 from morok.prove.semantics.term import Term, Unsupported, both, either, negation

@@ -16,10 +16,10 @@ from typing import Any
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.encoding.folds import OF_TRUTHS, has_lanes_of_source
+from morok.prove.encoding.fold_induction import OF_TRUTHS, has_lanes_of_source
 from morok.prove.encoding.obligation import Obligation
-from morok.prove.encoding.places import Loop
 from morok.prove.encoding.structure import StructureEncoder
+from morok.prove.encoding.structure_parts import Loop
 from morok.prove.kinds import Node
 from morok.prove.semantics.numbers import Num
 from morok.prove.semantics.term import Term, Unsupported, both, either, is_false
@@ -190,7 +190,7 @@ class ReindexingEncoder(StructureEncoder):
         return any(self.said_free(n, other) for n in names)
 
     def moves(self, read: S.Expr, body: str) -> dict[str, S.Expr]:
-        """Which expression stands for each range in the body."""
+        """The expression that stands for each range in the body."""
         found: dict[str, S.Expr] = {}
         while isinstance(read, S.ECall) and read.name == "subst":
             read, bound, to = read.args
@@ -261,7 +261,7 @@ class ReindexingEncoder(StructureEncoder):
         return out
 
     def begins(self, pieces: list[Piece], known: list[Expr]) -> None:
-        """That no fold of a part is over no iterations, where that has no value."""
+        """The condition that no fold of a part is over no iterations, where that has no value."""
         dtype = self.names[self.folded_name].dtype
         if self.fold in OF_TRUTHS and dtype in self.rule.dialect.dtypes and is_false(self.identity(self.fold, dtype).defined):
             n = self.numbers
@@ -269,7 +269,9 @@ class ReindexingEncoder(StructureEncoder):
             self.out.lemmas.append(("no part is empty", tuple(known), some))
 
     def leads_into(self, p: Piece, known: list[Expr]) -> None:
-        """That the new loops of a piece have ends, and each of their iterations is one of the old ones, in the same order."""
+        """The condition that the new loops of a piece have ends, and each of their iterations is one of the old ones, in the same
+        order.
+        """
         n, out = self.numbers, self.out
         first, _, _, *following = [[self.world.number_of("index", t) for t in terms] for terms in p.maps]
         at = [self.world.number_of("index", q.node.term) for q in p.new]
@@ -306,7 +308,7 @@ class ReindexingEncoder(StructureEncoder):
         return out
 
     def apart(self, loops: list[Loop]) -> list[Expr]:
-        """That the new ranges are not one: their numbers differ."""
+        """The condition that the new ranges are not one: their numbers differ."""
         if len(loops) > 1 and any(id(x.node) not in self.labels for x in loops):
             raise Unsupported("new ranges that may be one")
         labels = [self.labels[id(x.node)] for x in loops] if len(loops) > 1 else []

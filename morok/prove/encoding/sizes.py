@@ -27,7 +27,7 @@ class Tried:
 
 
 class Sizes:
-    """Where a reading gets its sizes: what they are chosen among is noted in the world that the question is about."""
+    """The source of a reading's sizes: what they are chosen among is noted in the world that the question is about."""
 
     def __init__(self, choices: Choices, world: Any) -> None:
         self.choices = choices

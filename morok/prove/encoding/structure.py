@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from morok.dsl import syntax as S
-from morok.prove.encoding.folds import Folds
-from morok.prove.encoding.places import OPAQUE, Buffer, View
+from morok.prove.encoding.fold_induction import Folds
+from morok.prove.encoding.structure_parts import OPAQUE, Buffer, View
 from morok.prove.kinds import Node
 from morok.prove.semantics.term import Unsupported, both
 

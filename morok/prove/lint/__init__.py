@@ -16,7 +16,7 @@ from morok import errors
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedFile, CheckedGroup, CheckedRule
 from morok.dsl.parse import excerpt
-from morok.dsl.text import expr_text
+from morok.dsl.syntax_text import expr_text
 from morok.errors import (
     EndlessGroupError,
     IdleGuardError,
@@ -26,7 +26,7 @@ from morok.errors import (
     SelfMatchingRuleError,
     ShadowedRuleError,
 )
-from morok.prove import stamp
+from morok.prove import fingerprints
 from morok.rewrite import store
 
 # class, message, span, hint
@@ -37,7 +37,7 @@ _FIELDS: Final = ("line", "column", "end_line", "end_column")
 def findings(checked: CheckedFile) -> list[MorokError]:
     """Every finding in a file, in the order of its lines."""
     text = checked.text
-    key = stamp.digest(f"lint {text} {stamp.source_bytes()} {_own_bytes()}")
+    key = fingerprints.digest(f"lint {text} {fingerprints.source_bytes()} {_own_bytes()}")
     kept = store.load(key)
     if kept is not None:
         rows = json.loads(kept)
@@ -49,7 +49,7 @@ def findings(checked: CheckedFile) -> list[MorokError]:
 
 @cache
 def _own_bytes() -> str:
-    return stamp.digest(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py"))))
+    return fingerprints.digest(b"".join(p.read_bytes() for p in sorted(Path(__file__).parent.glob("*.py"))))
 
 
 def _error(file: str, text: str, row: list[Any]) -> MorokError:
@@ -99,7 +99,7 @@ def _named(rule: CheckedRule, group: CheckedGroup, name: str) -> bool:
 
 
 def _ends(group: CheckedGroup, said: tuple[S.Ends, ...]) -> Iterator[Finding]:
-    from morok.prove.lint.order import unordered  # lazy: loads the solver
+    from morok.prove.lint.termination import unordered  # lazy: loads the solver
 
     open_rules = unordered(group.rules)
     names = {name for e in said for name in e.names}

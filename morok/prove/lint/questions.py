@@ -199,7 +199,9 @@ def _stands_for(encoder: _Aside, above: CheckedRule, name: str, part: S.Syntax) 
 
 
 def _fail(rule: CheckedRule, instance: Instance, world: Any, names: dict[str, Any]) -> list[Any]:
-    """That a clause of a rule does not hold where its names stand for these nodes; and the facts about bounds that this reads."""
+    """The condition that a clause of a rule does not hold where its names stand for these nodes; and the facts about bounds that
+    this reads.
+    """
     reader = Encoder(rule, instance, world, Choices())
     reader.names = dict(names)
     held: list[Any] = []

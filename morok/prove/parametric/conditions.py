@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, laws, loops, numbers, threads
-from morok.prove.parametric.functions import function
-from morok.prove.parametric.integers import COMPARISONS, Integer, integer, within
+from morok.prove.parametric import axis_conditions, laws, loops, number_ops, threads
+from morok.prove.parametric.op_functions import function
+from morok.prove.parametric.polynomials import COMPARISONS, Integer, integer, within
+from morok.prove.parametric.rule_values import AxisList, Datum, Items, Loops, Seen, Vector, axis_list, items, number, vector
 from morok.prove.parametric.sequences import axis_list_or_none
-from morok.prove.parametric.values import AxisList, Datum, Items, Loops, Seen, Vector, axis_list, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 
@@ -256,8 +256,8 @@ def _one_node(r: Reading, x: Vector, y: Vector) -> Expr:
     if x.count.known != 1 or y.count.known != 1:
         raise Unsupported("vectors that are one")
     s, a, b = r.setting, x.at(r.here, integer(0)), y.at(r.here, integer(0))
-    numbers_are = numbers.number(s, a).term == numbers.number(s, b).term
-    return smt.And(a == b, smt.Implies(smt.And(numbers.is_valid(s, a), numbers.is_valid(s, b)), numbers_are))
+    numbers_are = number_ops.number(s, a).term == number_ops.number(s, b).term
+    return smt.And(a == b, smt.Implies(smt.And(number_ops.is_valid(s, a), number_ops.is_valid(s, b)), numbers_are))
 
 
 def _free_of_range(r: Reading, x: Vector, of: Vector) -> Expr:

@@ -9,8 +9,8 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.forms import conjuncts
 from morok.prove.parametric import laws, registers, shared, threads
-from morok.prove.parametric.integers import INT, Integer, integer, within
-from morok.prove.parametric.values import AxisList, Datum, Items, Seen, Vector
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
+from morok.prove.parametric.rule_values import AxisList, Datum, Items, Seen, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 

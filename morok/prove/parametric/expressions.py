@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from morok.dsl import syntax as S
 from morok.prove import smt
-from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, numbers, shared, tensors, views
+from morok.prove.parametric import axis_conditions, folds, kept_axes, laws, loops, number_ops, shared, tensors, views
 from morok.prove.parametric.conditions import axes
-from morok.prove.parametric.functions import dtype_named, function, name_of, result_dtype
-from morok.prove.parametric.integers import INT, Integer, integer, least, within
-from morok.prove.parametric.numbers import LEAST, MOST, has_value
-from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
-from morok.prove.parametric.setting import occurs
-from morok.prove.parametric.values import (
+from morok.prove.parametric.number_ops import LEAST, MOST, has_value
+from morok.prove.parametric.op_functions import dtype_named, function, name_of, result_dtype
+from morok.prove.parametric.polynomials import INT, Integer, integer, least, within
+from morok.prove.parametric.rule_values import (
     AxisList,
     Datum,
     Dtype,
@@ -29,9 +27,11 @@ from morok.prove.parametric.values import (
     vector,
     zero,
 )
+from morok.prove.parametric.sequences import axis_list_or_none, constant, listed, segments, width
+from morok.prove.parametric.setting import occurs
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -500,7 +500,7 @@ def _others(r: Reading, sure: bool, of: Any, rank: Any) -> Items:
 
 def _known(r: Reading, of: Any) -> Integer:
     """The number that an index is, where it is a constant: of any other the rule does not fire."""
-    return numbers.number(r.setting, vector(of).at(r.here, integer(0)))
+    return number_ops.number(r.setting, vector(of).at(r.here, integer(0)))
 
 
 def _least(r: Reading, of: Any) -> Integer:
@@ -518,9 +518,9 @@ def _bound(r: Reading, of: Any, which: Applicable, holds: Callable[[Expr, Expr],
     found = vector(of)
     t = found.at(r.here, integer(0))
     bound = which(t)
-    there = smt.And(has_value(r.setting, t), numbers.is_valid(r.setting, t))
+    there = smt.And(has_value(r.setting, t), number_ops.is_valid(r.setting, t))
     r.setting.instance(
-        "Bounds of a value are on both sides of it.", smt.Implies(there, holds(bound, numbers.number(r.setting, t).term))
+        "Bounds of a value are on both sides of it.", smt.Implies(there, holds(bound, number_ops.number(r.setting, t).term))
     )
     return integer(bound)
 

@@ -12,13 +12,13 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import kept_axes
-from morok.prove.parametric.integers import INT, Integer, integer, within
-from morok.prove.parametric.numbers import has_value
+from morok.prove.parametric.number_ops import has_value
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.reductions import fold
+from morok.prove.parametric.rule_values import Folded, Indices, Items
 from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import Folded, Indices, Items
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 

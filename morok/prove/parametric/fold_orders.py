@@ -8,7 +8,7 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import Integer, integer
+from morok.prove.parametric.polynomials import Integer, integer
 from morok.prove.parametric.setting import Setting, occurs
 from morok.prove.smt import Applicable, Expr
 

@@ -19,9 +19,9 @@ from morok.prove.forms import conjuncts
 from morok.prove.kinds import ANY_FOLD, Parts
 from morok.prove.parametric import laws, loops
 from morok.prove.parametric.axis_conditions import says_no_axes
-from morok.prove.parametric.functions import function, wraps, zero_of
-from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.values import Fold, Lane, Loops, Vector
+from morok.prove.parametric.op_functions import function, wraps, zero_of
+from morok.prove.parametric.polynomials import Integer, integer
+from morok.prove.parametric.rule_values import Fold, Lane, Loops, Vector
 from morok.prove.rule_syntax import ops_at
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr

@@ -8,13 +8,13 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import fold_laws, fold_orders, kept_axes, laws
-from morok.prove.parametric.integers import TIMES, Integer, integer, within
-from morok.prove.parametric.numbers import decided, has_value
+from morok.prove.parametric.number_ops import decided, has_value
+from morok.prove.parametric.polynomials import TIMES, Integer, integer, within
 from morok.prove.parametric.quantified import every, exception
 from morok.prove.parametric.setting import DEEPEST, ForAll, Joined, Setting
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 
 CONDITION: Final = "A condition on all places holds at each."
 ROUNDS: Final = 6  # of looking for terms that instances brought
@@ -324,7 +324,7 @@ def _about_differences(s: Setting, p: Joined, c: Callable[[Integer], Integer], l
 
 
 def _about_alike(s: Setting, p: Joined, each: Integer, lanes: list[Integer]) -> None:
-    """Where vectors begin, of which all but the last one may have so many lanes."""
+    """The places where vectors begin, of which all but the last one may have so many lanes."""
     last = p.length - 1
     s.law(laws.ends_of_all, p.length, p.total, p.begin(integer(0)), p.begin(p.length))
     s.law(laws.next_begins, last, p.length, p.count(last), p.begin(last), p.begin(p.length))

@@ -8,15 +8,15 @@ from typing import Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import exception
+from morok.prove.parametric.rule_values import Items, Remaining
+from morok.prove.parametric.rule_values import number as as_number
 from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import Items, Remaining
-from morok.prove.parametric.values import number as as_number
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 ANYWHERE: Final = smt.Int(Symbol("fixed", "any item"))

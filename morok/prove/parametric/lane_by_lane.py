@@ -22,8 +22,8 @@ from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule
 from morok.dsl.extent import Extent
 from morok.dsl.functions import FUNCTIONS
-from morok.prove.asked_of_rules import once_a_rule
-from morok.prove.parametric.functions import name_of
+from morok.prove.cached_per_rule import once_a_rule
+from morok.prove.parametric.op_functions import name_of
 from morok.prove.rule_syntax import ops_at, ops_of
 
 VIEWS: Final = frozenset({"Shrink", "Pad", "Flip", "Reshape"})

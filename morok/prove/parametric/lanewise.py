@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from morok.prove import smt
-from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.values import Vector
+from morok.prove.parametric.polynomials import Integer, integer
+from morok.prove.parametric.rule_values import Vector
 from morok.prove.smt import Expr
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from morok.prove import smt
-from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
+from morok.prove.parametric.polynomials import INT, TIMES, Integer, integer, within
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
 

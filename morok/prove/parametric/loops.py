@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.functions import name_of
-from morok.prove.parametric.integers import INT, integer
-from morok.prove.parametric.values import Loops
+from morok.prove.parametric.op_functions import name_of
+from morok.prove.parametric.polynomials import INT, integer
+from morok.prove.parametric.rule_values import Loops
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol

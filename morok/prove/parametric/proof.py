@@ -11,11 +11,11 @@ from morok.prove.answers import Answer, Result
 from morok.prove.encoding.obligation import Choices, OutOfSteps
 from morok.prove.parametric import tensors
 from morok.prove.parametric.instances import close
-from morok.prove.parametric.integers import integer, within
+from morok.prove.parametric.polynomials import integer, within
 from morok.prove.parametric.reading import Reading
+from morok.prove.parametric.rule_values import Statement, Vector, vector
 from morok.prove.parametric.setting import Setting, TooMany
 from morok.prove.parametric.statements import same, statement
-from morok.prove.parametric.values import Statement, Vector, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 from morok.prove.symbol import Symbol
@@ -72,7 +72,7 @@ def never_met(rule: CheckedRule, ask: Asks) -> bool:
 
 
 def _shown(rule: CheckedRule, choices: Choices, ask: Asks) -> str:
-    """Why one choice among the alternatives is not shown to be right; nothing where it is."""
+    """The reason that one choice among the alternatives is not shown to be right; nothing where it is."""
     try:
         found = questions(rule, choices, ask)
     except NotShown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from morok.prove import smt
-from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric.polynomials import Integer, integer, within
 from morok.prove.parametric.setting import Quantified, Setting
 from morok.prove.semantics.term import is_true
 from morok.prove.smt import Expr

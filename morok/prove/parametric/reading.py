@@ -18,18 +18,15 @@ from morok.prove.parametric import (
     contracts,
     expressions,
     laws,
-    ops,
     statements,
+    structural_ops,
     tensor_rules,
     tensors,
 )
-from morok.prove.parametric.functions import ring, wraps, zero_of
-from morok.prove.parametric.integers import INT, Integer, integer, within
-from morok.prove.parametric.lanes import Lanes
-from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
-from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.shapes import Shapes, evaluated
-from morok.prove.parametric.values import (
+from morok.prove.parametric.lane_unknowns import Lanes
+from morok.prove.parametric.op_functions import ring, wraps, zero_of
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
+from morok.prove.parametric.rule_values import (
     AxisList,
     Branch,
     Datum,
@@ -44,6 +41,9 @@ from morok.prove.parametric.values import (
     splat,
     vector,
 )
+from morok.prove.parametric.sequences import axis_list_or_none, constant, one_by_one, segments
+from morok.prove.parametric.setting import Setting
+from morok.prove.parametric.shapes import Shapes, evaluated
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
@@ -207,7 +207,7 @@ class Reading:
 
     def made(self, op: str, parts: Parts, at: Any) -> Vector | Statement | Register | Shared | Branch:
         """A node of an op."""
-        return ops.made(self, op, parts, at)
+        return structural_ops.made(self, op, parts, at)
 
     def result(self, extern: S.Extern, arguments: list[Any]) -> Any:
         """The result of a helper."""

@@ -14,13 +14,13 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import folds, kept_axes, laws
-from morok.prove.parametric.functions import exact, ring
-from morok.prove.parametric.integers import INT, Integer, integer, within
+from morok.prove.parametric.op_functions import exact, ring
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
+from morok.prove.parametric.rule_values import Folded, Folding, Indices, Items, Remaining, Tensor, items
+from morok.prove.parametric.rule_values import number as as_number
 from morok.prove.parametric.sequences import behind, chosen, listed
 from morok.prove.parametric.setting import Setting
 from morok.prove.parametric.tensors import NOWHERE, each
-from morok.prove.parametric.values import Folded, Folding, Indices, Items, Remaining, Tensor, items
-from morok.prove.parametric.values import number as as_number
 from morok.prove.rule_syntax import ops_of
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr

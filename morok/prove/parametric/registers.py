@@ -13,13 +13,13 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws
-from morok.prove.parametric.functions import name_of
-from morok.prove.parametric.integers import INT, integer
+from morok.prove.parametric.op_functions import name_of
+from morok.prove.parametric.polynomials import INT, integer
+from morok.prove.parametric.rule_values import Kept, Lane, Loops, Register, Statement, Vector
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import Kept, Lane, Loops, Register, Statement, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:

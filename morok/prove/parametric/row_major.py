@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import Integer, integer
+from morok.prove.parametric.polynomials import Integer, integer
+from morok.prove.parametric.rule_values import Indices, Items, Vector
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import Indices, Items, Vector
 from morok.prove.smt import Expr
 
 FARTHEST: Final = 3  # axes of the one shape between those that another shape has, too

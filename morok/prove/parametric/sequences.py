@@ -7,9 +7,9 @@ from typing import Any
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import Integer, integer
+from morok.prove.parametric.polynomials import Integer, integer
+from morok.prove.parametric.rule_values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import AxisList, Datum, Items, Vector, axis_list, items, number, vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 

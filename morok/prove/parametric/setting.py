@@ -9,11 +9,11 @@ from typing import Any, Final, Literal
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import INT, TIMES, Integer, integer, within
-from morok.prove.parametric.values import Folded, Indices, Items, Lane, Remaining, Vector
+from morok.prove.parametric.polynomials import INT, TIMES, Integer, integer, within
+from morok.prove.parametric.rule_values import Folded, Indices, Items, Lane, Remaining, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 MOST_INSTANCES: Final = 2500
@@ -450,7 +450,7 @@ class Setting:
         return self.parts[key]
 
     def begin_of(self, k: Integer, length: Integer, count: Callable[[Integer], Integer]) -> Integer:
-        """Where vector k begins behind the others, and where behind the last one there would be another."""
+        """The places where vector k begins behind the others, and where behind the last one there would be another."""
         found = self.parts_behind_one_another(length, count)
         self.law(laws.ends_of_all, length, found.total, found.begin(integer(0)), found.begin(length))
         self.law(laws.next_begins, k - 1, length, count(k - 1), found.begin(k - 1), found.begin(k))
@@ -483,7 +483,7 @@ class Setting:
     # what holds of all
 
     def free_of(self, x: Vector, axes: Expr, so: Expr) -> None:
-        """Where `so` holds, x is the same wherever these axes are moved to, and opens none of them."""
+        """The assumption that, where `so` holds, x is the same wherever these axes are moved to, and opens none of them."""
         for a in x.axes:
             self.premise(smt.Implies(so, smt.And(laws.APART(a, axes), laws.APART(axes, a))))
         inside = x if x.inside is None else x.inside

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from morok.dsl import syntax as S
 from morok.prove.kinds import Parts
 from morok.prove.parametric import loops
-from morok.prove.parametric.integers import Integer, integer
-from morok.prove.parametric.values import Loops, Shared, Statement, Substituted, Vector
+from morok.prove.parametric.polynomials import Integer, integer
+from morok.prove.parametric.rule_values import Loops, Shared, Statement, Substituted, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
 

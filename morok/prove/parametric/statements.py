@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric import laws, loops, numbers, threads
-from morok.prove.parametric.integers import Integer, integer, within
+from morok.prove.parametric import laws, loops, number_ops, threads
+from morok.prove.parametric.polynomials import Integer, integer, within
+from morok.prove.parametric.rule_values import Branch, Loops, Statement, Vector
 from morok.prove.parametric.setting import AtItems, Setting
-from morok.prove.parametric.values import Branch, Loops, Statement, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:
@@ -93,8 +93,8 @@ def _where(r: Reading, s: Statement, conditions: Sequence[Vector]) -> Statement:
 
 def behind_gates(s: Setting, gates: Sequence[Expr], place: Expr) -> Expr:
     """A place where all its gates are true, and nowhere where one is false; of gates without a value it is not said where."""
-    holds = smt.And(*(numbers.decided(s, g) for g in gates))
-    return smt.If(smt.And(*(numbers.has_value(s, g) for g in gates)), smt.If(holds, place, laws.NOWHERE), laws.UNSAID)
+    holds = smt.And(*(number_ops.decided(s, g) for g in gates))
+    return smt.If(smt.And(*(number_ops.has_value(s, g) for g in gates)), smt.If(holds, place, laws.NOWHERE), laws.UNSAID)
 
 
 def nothing(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
@@ -236,7 +236,9 @@ def _kept(setting: Setting, of: Sequence[Loops], target: Statement) -> list[Loop
 def _candidates(
     setting: Setting, lists: list[Expr], e: Expr, lane: Integer, own: Integer, back: bool
 ) -> list[tuple[Expr, Integer]]:
-    """Where the same effect may be: at the same place, or where spreading lanes over axes, or collecting them, puts it."""
+    """The places where the same effect may be: at the same place, or where spreading lanes over axes, or collecting them, puts
+    it.
+    """
     found = [(e, lane)]
     for a in lists:
         if back:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.functions import ring
-from morok.prove.parametric.integers import INT, Integer, integer, within
-from morok.prove.parametric.numbers import has_value, is_valid, number, truth
+from morok.prove.parametric.number_ops import has_value, is_valid, number, truth
+from morok.prove.parametric.op_functions import ring
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
+from morok.prove.parametric.rule_values import Indices, Tensor, Vector
 from morok.prove.parametric.sequences import chosen
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import Indices, Tensor, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 from morok.prove.symbol import Symbol

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.parametric import laws
-from morok.prove.parametric.integers import integer
+from morok.prove.parametric.polynomials import integer
+from morok.prove.parametric.rule_values import Statement, Vector
 from morok.prove.parametric.setting import Setting
-from morok.prove.parametric.values import Statement, Vector
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr
-from morok.prove.smt.graph import subterms
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.symbol import Symbol
 
 if TYPE_CHECKING:

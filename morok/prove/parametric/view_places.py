@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from morok.prove import smt
 from morok.prove.kinds import Parts
-from morok.prove.parametric.integers import Integer, integer, within
-from morok.prove.parametric.numbers import has_value, is_valid, number
+from morok.prove.parametric.number_ops import has_value, is_valid, number
+from morok.prove.parametric.polynomials import Integer, integer, within
 from morok.prove.parametric.quantified import every
 from morok.prove.parametric.row_major import parts_of, several
+from morok.prove.parametric.rule_values import Items, Tensor, Vector, vector
 from morok.prove.parametric.sequences import behind
 from morok.prove.parametric.setting import occurs
 from morok.prove.parametric.tensor_rules import always_read
 from morok.prove.parametric.tensors import NOWHERE, of, of_each
-from morok.prove.parametric.values import Items, Tensor, Vector, vector
 from morok.prove.parametric.views import is_rank
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Expr

@@ -10,16 +10,16 @@ from morok.dsl import syntax as S
 from morok.prove import smt
 from morok.prove.kinds import Parts
 from morok.prove.parametric import laws, row_major
-from morok.prove.parametric.integers import INT, Integer, integer, within
-from morok.prove.parametric.numbers import has_value, is_valid, number
+from morok.prove.parametric.number_ops import has_value, is_valid, number
+from morok.prove.parametric.polynomials import INT, Integer, integer, within
 from morok.prove.parametric.quantified import every
 from morok.prove.parametric.reductions import reduced
+from morok.prove.parametric.rule_values import Indices, Items, Tensor, Vector, items, vector, zero
+from morok.prove.parametric.rule_values import number as as_number
 from morok.prove.parametric.sequences import behind, chosen, listed
 from morok.prove.parametric.setting import DEEPEST, Setting
 from morok.prove.parametric.tensor_rules import MARKS, OPS
 from morok.prove.parametric.tensors import NOWHERE, alike, at_indices, each, of
-from morok.prove.parametric.values import Indices, Items, Tensor, Vector, items, vector, zero
-from morok.prove.parametric.values import number as as_number
 from morok.prove.semantics.term import Unsupported
 from morok.prove.smt import Applicable, Expr
 

@@ -6,6 +6,7 @@ nothing wraps in either.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -231,7 +232,7 @@ class Arithmetic:
         return Num(self.n.const(0), TRUE, TRUE if sign < 0 else FALSE, TRUE if sign > 0 else FALSE)
 
     def _exist(self, *operands: Num) -> Expr:
-        """That all operands have values, and finite ones: arithmetic on an unknown bound fails its clause."""
+        """The condition that all operands have values, and finite ones: arithmetic on an unknown bound fails its clause."""
         return both(*(o.exists for o in operands), *(o.finite for o in operands))
 
     def binary(self, op: str, a: Num, b: Num) -> Num:
@@ -255,8 +256,6 @@ class Arithmetic:
         if op == "gcd":
             x, y = n.known(a.value), n.known(b.value)
             if x is not None and y is not None:
-                import math
-
                 return Num(n.const(math.gcd(x, y)), exist)
             return Num(n.gcd(a.value, b.value), exist)
         raise Unsupported(f"the operator {op}")

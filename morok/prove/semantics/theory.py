@@ -207,7 +207,7 @@ def _divisions(stem: str, share: float, reals: bool, structural: bool) -> list[A
 
 
 class MorokTheory:
-    """Which encodings suit a rule."""
+    """The encodings that suit a rule."""
 
     def attempts(self, ops: frozenset[str], dtypes: Sequence[str], numeric_guards: bool, reals: bool) -> list[Attempt]:
         """The encodings to try, in order, for a rule with these ops at these dtypes: each with little first, then with more.

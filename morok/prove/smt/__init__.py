@@ -68,7 +68,7 @@ from morok.prove.smt.build import (
     fpUnsignedToFP,
 )
 from morok.prove.smt.fold import signed
-from morok.prove.smt.simplify import Substitution, simplify, substitute, substitute_functions
+from morok.prove.smt.simplifier import Substitution, simplify, substitute, substitute_functions
 from morok.prove.smt.sorts import BitVecSort, BoolSort, DeclareSort, FPSort, IntSort, RealSort, Sort
 from morok.prove.smt.terms import FALSE, TRUE, Applicable, Expr, SortError, coerced, forget, numeral, term
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from morok.prove.smt.simplify import Substitution, contradicts, negation, simpler, simplify
+from morok.prove.smt.simplifier import Substitution, contradicts, negation, simpler, simplify
 from morok.prove.smt.terms import FALSE, TRUE, Expr
 
 UNKNOWN: Final = frozenset({"const", "apply"})

@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from morok.prove.smt.graph import subterms
 from morok.prove.smt.propagate import refuted
-from morok.prove.smt.simplify import Substitution, negation, simpler
+from morok.prove.smt.simplifier import Substitution, negation, simpler
 from morok.prove.smt.sorts import BOOL, BitVecSort, Sort
+from morok.prove.smt.term_graphs import subterms
 from morok.prove.smt.terms import FALSE, TRUE, Expr, make, numeral
 
 Monomial = tuple[int, ...]  # the numbers of its factors, in their order, each as often as it is there

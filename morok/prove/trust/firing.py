@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from morok import config
 from morok.dsl.checked import CheckedRule, Instance
 from morok.prove.obligations import label
-from morok.prove.trust import sieve
+from morok.prove.trust import differential
 from morok.prove.trust.graphs import Unmakeable
 
 ENOUGH = 5  # graphs at a dtype on which a rule fired
@@ -47,7 +47,7 @@ def fire(rule: CheckedRule, tries: int, more: int, excluded: Set[str] = frozense
     instances = tuple(i for i in rule.instances if label(rule, i) not in excluded)
     left = dict.fromkeys(wanted(rule, instances))
     with config.settings(fast_math=frozenset(rule.syntax.assuming)):
-        apply = sieve.Rewriter(rule)
+        apply = differential.Rewriter(rule)
         for most in (tries, more):
             pairs: list[tuple[str, str] | None] = [*left] or [None]
             for pair in pairs:
@@ -63,7 +63,7 @@ def fire(rule: CheckedRule, tries: int, more: int, excluded: Set[str] = frozense
 
 def _fire_at(
     rule: CheckedRule,
-    apply: sieve.Rewriter,
+    apply: differential.Rewriter,
     instances: tuple[Instance, ...],
     tries: int,
     left: dict[tuple[str, str], None],
@@ -72,12 +72,12 @@ def _fire_at(
     """Graphs at these instances until a few with a value fired."""
     times = 0
     try:
-        for before, rng, instance in sieve.graphs_at(rule, tries, instances):
+        for before, rng, instance in differential.graphs_at(rule, tries, instances):
             after = apply(before)
-            if after is None or not sieve.Trial(before, rng).has_value():
+            if after is None or not differential.Trial(before, rng).has_value():
                 continue
             close = bool(rule.syntax.assuming) or rule.syntax.within is not None
-            different = sieve.Trial(before, rng).differs(after, close)
+            different = differential.Trial(before, rng).differs(after, close)
             out.different = None if different is None else str(different)
             out.times += 1
             for pair in instance.dtypes.items():

@@ -13,7 +13,7 @@ from morok.ir.dtype import BY_NAME, DType
 from morok.ir.number import coerce
 from morok.ir.op import TABLE, Op
 from morok.ir.uop import UOp, vconst
-from morok.prove.asked_of_rules import once_a_rule
+from morok.prove.cached_per_rule import once_a_rule
 
 SMALL = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, -1, -2, -3, -4, -8)
 FLOATS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.25, float("inf"), float("-inf"), float("nan"), 1e-40, 65504.0, 1e30)

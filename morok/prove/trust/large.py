@@ -12,11 +12,11 @@ from morok.ir.dtype import DType
 from morok.ir.op import AxisType
 from morok.ir.uop import UOp
 from morok.prove.rule_syntax import names_in
-from morok.prove.trust.accesses import LaneMaker
 from morok.prove.trust.arranged import numbers_in, order, places, said
-from morok.prove.trust.launched import LaunchMaker
+from morok.prove.trust.lane_memory_graphs import LaneMaker
+from morok.prove.trust.simt_graphs import LaunchMaker
 from morok.prove.trust.structures import ELEMENTS, StructureMaker
-from morok.prove.trust.tensors import TensorMaker
+from morok.prove.trust.tensor_graphs import TensorMaker
 from morok.prove.trust.unrolled import Axes, UnrolledMaker
 
 MOST: Final = 64

@@ -15,10 +15,10 @@ from typing import Any, Final
 from morok import atomic
 from morok.dsl.checked import CheckedRule
 from morok.errors import LedgerError, Place
+from morok.prove.fingerprints import digest
 from morok.prove.rule_syntax import canonical
-from morok.prove.stamp import digest
 from morok.prove.trust.mutants import mutants
-from morok.prove.trust.mutate import KINDS, NOTICED, Outcome, Pair, every
+from morok.prove.trust.mutation import KINDS, NOTICED, Outcome, Pair, every
 from morok.rewrite import folders
 
 CHECK: Final = "check"
@@ -172,7 +172,7 @@ def plan(rules: Sequence[CheckedRule], record: Mapping[str, Entry], sample: int,
 
 
 def contradictions(outcomes: Iterable[Outcome], record: Mapping[str, Entry]) -> list[str]:
-    """In what the record of these mutants is not what was found now. What was unknown may have become known."""
+    """The points in which the record of these mutants is not what was found now. What was unknown may have become known."""
     out = []
     for o in outcomes:
         said = next((k for k, changes in record[o.rule].listed.items() if o.change in changes), None)

@@ -10,7 +10,7 @@ from morok.errors import IRError, StepLimitError
 from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.prove.least import least
-from morok.prove.trust.sieve import Difference, World, alike, unsigned, value, value_in_time
+from morok.prove.trust.differential import Difference, World, alike, unsigned, value, value_in_time
 
 MOST: Final = 24  # values that are looked at
 

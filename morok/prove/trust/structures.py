@@ -12,15 +12,15 @@ from typing import Any, Final
 from morok.dsl import syntax as S
 from morok.dsl.checked import CheckedRule, Instance
 from morok.ir.dtype import BY_NAME, DType, dtypes
-from morok.ir.interpret.values import Lanes, combine
+from morok.ir.interpret.lane_values import Lanes, combine
 from morok.ir.op import TABLE, AxisType, Op
 from morok.ir.uop import UOp
-from morok.prove.encoding.folds import has_lanes_of_source
+from morok.prove.encoding.fold_induction import has_lanes_of_source
 from morok.prove.forms import folds_lanes
 from morok.prove.kinds import ANY_FOLD
 from morok.prove.parametric.tensor_rules import VIEWS
 from morok.prove.trust.graphs import Maker, Unmakeable, parts_of
-from morok.prove.trust.tensors import ATTEMPTS, Misfit, TensorMaker
+from morok.prove.trust.tensor_graphs import ATTEMPTS, Misfit, TensorMaker
 
 ELEMENTS: Final = 12  # of a buffer that is read at one index
 SHAPES: Final = ((3, 4), (2, 2, 3))  # of one that is read at two, at three

@@ -22,8 +22,8 @@ from morok.ir.dtype import BY_NAME, AddrSpace, DType, dtypes
 from morok.ir.op import AxisType, Op, Undefined
 from morok.ir.uop import UOp, vconst
 from morok.prove.rule_syntax import names_in
+from morok.prove.trust.differential import Rewriter, graphs_at
 from morok.prove.trust.graphs import Unmakeable
-from morok.prove.trust.sieve import Rewriter, graphs_at
 
 TRIES: Final = 600
 ENOUGH: Final = 14  # examples found, of which the clearest is shown

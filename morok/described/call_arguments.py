@@ -1,0 +1,326 @@
+"""The arguments of a call, as a key and as the input of a plan; and the arguments with which the function is described."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from morok.caller import caller
+from morok.described.value_keys import PLAIN, value_key
+from morok.errors import JitArgumentError
+from morok.ir.graph import substitute, toposort
+from morok.ir.number import to_bits
+from morok.ir.op import Op
+from morok.ir.shape import shape_of
+from morok.ir.uop import UOp
+from morok.nn.module import Module
+from morok.passes.rangeify.state import MOVEMENT
+from morok.runtime.buffer import BITS, NUMPY, Buffer
+from morok.runtime.device import device
+from morok.tensor import registry
+from morok.tensor.base import Lazy
+from morok.tensor.describing import unknown
+from morok.tensor.realize import realize
+from morok.tensor.scheduling import placeholder
+from morok.tensor.stored import constant, is_empty
+from morok.tensor.tensor import Tensor
+from morok.tensor.view_methods import reshaped
+
+_BUFFER: Final = Op.Buffer
+_BIND: Final = Op.Bind
+_ROWS: Final = (tuple, list)
+_RESHAPE: Final = Op.Reshape
+_PLAIN: Final = object()  # under which a node keeps what `_plain` says
+_FORM: Final = object()  # under which a node keeps its form
+_DEEP: Final = 100  # levels of containers
+
+Form = tuple[UOp, tuple[UOp, ...]]
+
+
+class Arguments:
+    """The arguments of one call.
+
+    key      what a plan depends on, as one tuple: each argument's kind, and which of them share what
+    tensors  each tensor once; an array is one over it
+    leaves   the Buffer nodes behind them, each once
+    serials  their serial numbers
+    binds    the bound variables in them, each once
+    objects  what is an argument by its identity, and may change
+    values   what else the key means by its identity
+    """
+
+    __slots__ = ("key", "tensors", "leaves", "serials", "binds", "objects", "values", "nodes", "_arrays", "_given", "_parts")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.tensors: dict[int, Lazy] = {}
+        self.nodes: dict[int, UOp] = {}  # of tensors that have no memory of their own: what they are when it is given to them
+        self.leaves: dict[UOp, int] = {}
+        self.binds: dict[UOp, int] = {}
+        self.objects: list[Any] = []
+        self.values: list[Any] = []
+        self._arrays: dict[int, Lazy] = {}  # by the identity of the array
+        self._given: dict[int, np.ndarray[Any, Any]] = {}
+        self._parts: list[Any] = []
+        self._row(args, 0)
+        for name, value in kwargs.items():
+            self._parts.append(name)
+            self._row((value,), 0)
+        if self.binds:
+            self._parts += [bind.src[0] for bind in self.binds]
+        self.key = tuple(self._parts)
+        self.serials = [leaf.serial for leaf in self.leaves]
+
+    def _row(self, values: Iterable[Any], depth: int) -> None:
+        """Enter some values at one level of containers."""
+        parts, tensors, leaves = self._parts, self.tensors, self.leaves
+        for value in values:
+            kind = type(value)
+            if kind is Tensor:
+                node = value.uop
+                plain = node.memo.get(_PLAIN)
+                if plain and id(value) not in tensors:  # as most are: what `_tensor` does, without a call
+                    tensors[id(value)] = value
+                    leaf = node if node.op is _BUFFER else node.src[0]
+                    parts += (kind, plain, leaves.setdefault(leaf, len(leaves)))
+                else:
+                    self._tensor(value)
+            elif kind in _ROWS and depth < _DEEP:
+                parts += (kind, len(value))
+                self._row(value, depth + 1)
+            elif kind in PLAIN:
+                parts += (kind, value)
+            else:
+                self._add(value, depth)
+
+    def _add(self, value: Any, depth: int) -> None:
+        """Enter a value other than an exact Tensor, a plain value, a tuple or a list."""
+        parts = self._parts
+        kind = type(value)
+        if kind is UOp:
+            form, binds = (value.src[0], (value,)) if value.op is _BIND else _form(value)
+            parts += (UOp, form, *[self.binds.setdefault(b, len(self.binds)) for b in binds])
+        elif isinstance(value, Lazy):
+            self._tensor(value)
+        elif isinstance(value, np.ndarray):
+            made = self._arrays.get(id(value))
+            if made is None:
+                made = self._arrays[id(value)] = Tensor(value)
+                self._given[id(value)] = value
+            parts.append(np.ndarray)
+            self._tensor(made)
+        elif isinstance(value, Module):
+            parts += (kind, id(value))
+            self.objects.append(value)
+        elif (inner := _inner(value)) is not None:
+            if depth == _DEEP:
+                raise JitArgumentError(
+                    f"an argument of a jitted function is nested {_DEEP} deep", place=caller(), expected="no container in itself"
+                )
+            parts += (kind, len(inner))
+            for name, v in inner:
+                parts.append(name)
+                self._row((v,), depth + 1)
+        else:
+            parts.append(value_key(value))
+            self.values.append(value)
+            if hasattr(value, "__dict__") or callable(value):
+                self.objects.append(value)
+
+    def _tensor(self, value: Lazy) -> None:
+        key, tensors, leaves = id(value), self.tensors, self.leaves
+        if key in tensors:
+            self._parts.append([*tensors].index(key))
+            return
+        tensors[key] = value
+        node = value.uop
+        plain = _plain(node)
+        if not plain:
+            node = _with_memory(value, self.nodes)
+            plain = _plain(node)
+        if plain:
+            leaf = node if node.op is _BUFFER else node.src[0]
+            self._parts += (value.__class__, plain, leaves.setdefault(leaf, len(leaves)))
+            return
+        form, binds = _form(node)
+        found = _leaf(node)
+        number = -1 if found is None else leaves.setdefault(found, len(leaves))
+        self._parts += (value.__class__, form, value.device, number, len(binds))
+        self._parts += [self.binds.setdefault(b, len(self.binds)) for b in binds]
+
+    def spelled(self, tensor: Lazy) -> Any:
+        """The argument that a tensor stands for: the tensor itself, or an array."""
+        return next((self._given[key] for key, t in self._arrays.items() if t is tensor), tensor) if self._arrays else tensor
+
+    def array(self, value: np.ndarray[Any, Any]) -> Lazy:
+        """The tensor over an array."""
+        return self._arrays[id(value)]
+
+
+def _with_memory(t: Lazy, nodes: dict[int, UOp]) -> UOp:
+    """A tensor's node over memory: a constant gets some, noted in `nodes`; another lazy one is computed. Views stay views."""
+    node = t.uop
+    while node.op in MOVEMENT:
+        node = node.src[0]
+    if node.op is _BUFFER:
+        return t.uop
+    known = constant(t.uop)
+    if known is None and not is_empty(t.shape):
+        realize([t])
+        return t.uop
+    if not all(isinstance(d, int) for d in t.shape):  # a constant in a size that is known when the plan runs
+        nodes[id(t)] = t.uop
+        return t.uop
+    total = math.prod([int(d) for d in t.shape if isinstance(d, int)])
+    memory = Buffer(device(t.device), t.dtype, total)
+    if known is not None:
+        memory.copy_in(_filled(t, known, total).view(NUMPY[t.dtype]))
+    nodes[id(t)] = made = reshaped(registry.new_buffer(t.dtype, total, t.device, memory), t.shape)
+    return made
+
+
+def _filled(t: Lazy, known: UOp, total: int) -> np.ndarray[Any, Any]:
+    if t.dtype in BITS:
+        return np.full(total, to_bits(t.dtype, known.arg), NUMPY[t.dtype])
+    return np.full(total, known.arg, NUMPY[t.dtype])
+
+
+def _plain(node: UOp) -> tuple[Any, ...]:
+    """Shape, dtype and device of memory in its order; () for other nodes, and for a size that a variable determines."""
+    found: tuple[Any, ...] | None = node.memo.get(_PLAIN)
+    if found is None:
+        leaf = node.src[0] if node.op is _RESHAPE else node
+        shape = shape_of(node) if leaf.op is _BUFFER else ()
+        known = leaf.op is _BUFFER and all(isinstance(d, int) for d in shape)
+        found = node.memo[_PLAIN] = _shared((shape, leaf.dtype, leaf.src[1].arg)) if known else ()
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _shared(plain: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One object for equal tuples, as far as it is remembered: keys of it are compared by a look at each."""
+    return plain
+
+
+def _leaf(node: UOp) -> UOp | None:
+    """The Buffer node that a view is one of; None where there is none."""
+    return next((n for n in toposort([node]) if n.op is _BUFFER), None)
+
+
+def _form(node: UOp) -> Form:
+    """A node without its particulars, and its bound variables, in order."""
+    found: Form | None = node.memo.get(_FORM)
+    if found is None:
+        order = toposort([node])
+        binds = tuple([n for n in order if n.op is _BIND])
+        mapping = {b: UOp.var(f"{b.src[0].arg[0]}#{k}", b.dtype, *b.src[0].arg[1:]) for k, b in enumerate(binds)}
+        leaf = _leaf(node)
+        if leaf is not None:
+            mapping[leaf] = placeholder(0, leaf.dtype, leaf.arg, leaf.src[1].arg)
+        form = substitute([node], mapping)[0]
+        found = (form, binds)
+        if form is not node:  # else a node would keep itself alive
+            node.memo[_FORM] = found
+    return found
+
+
+def _inner(value: Any) -> list[tuple[Any, Any]] | None:
+    """The parts of a container by name; None for anything else."""
+    kind = type(value)
+    if kind in (list, tuple) or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        return list(enumerate(value))
+    if kind is dict:
+        return [(value_key(k), v) for k, v in value.items()]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value) if hasattr(value, f.name)]
+    return None
+
+
+def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
+    """A container of the same kind, its parts as `replace` makes them; None for other values."""
+    kind = type(value)
+    if kind is list:
+        return [replace(v) for v in value]
+    if kind is tuple:
+        return tuple([replace(v) for v in value])
+    if isinstance(value, tuple) and hasattr(kind, "_fields"):
+        return kind._make([replace(v) for v in value])
+    if kind is dict:
+        return {k: replace(v) for k, v in value.items()}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        made = copy.copy(value)
+        for f in dataclasses.fields(value):
+            if hasattr(value, f.name):
+                object.__setattr__(made, f.name, replace(getattr(value, f.name)))
+        return made
+    return None
+
+
+class Stands:
+    """The stand-ins for the arguments of a call while the function is described: unknown leaves, once; tensors over them and
+    containers around them, anew for each description.
+
+    kept    identities of tensors that are given themselves, since the function reaches their memory anyway
+    """
+
+    def __init__(self, given: Arguments, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.given, self.args, self.kwargs = given, args, kwargs
+        self.leaves = [
+            unknown(registry.new_buffer(leaf.dtype, leaf.arg, leaf.src[1].arg), "an argument") for leaf in given.leaves
+        ]
+        self.kept: set[int] = set()
+        self.tensors: dict[int, Lazy] = {}  # by the identity of what they stand for
+        self.containers: dict[int, tuple[Any, Any]] = {}  # by the argument's identity: itself, and what stands there
+        self.binds: dict[UOp, UOp] = {}
+
+    def anew(self, shifted: bool) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of another description; `shifted`: variables are bound to other values than in the call."""
+        self.tensors, self.containers = {}, {}
+        self.binds = {b: _shifted(b) if shifted else b for b in self.given.binds}
+        mapping = {**dict(zip(self.given.leaves, self.leaves, strict=True)), **self.binds}
+        for key, t in self.given.tensors.items():
+            if key in self.kept:
+                self.tensors[key] = t
+            else:
+                node = self.given.nodes.get(key, t.uop)
+                self.tensors[key] = type(t)._make(substitute([node], mapping)[0], t.device)
+        return tuple([self._replaced(a) for a in self.args]), {k: self._replaced(a) for k, a in self.kwargs.items()}
+
+    def _replaced(self, value: Any) -> Any:
+        if isinstance(value, Lazy):
+            return self.tensors[id(value)]
+        if isinstance(value, np.ndarray):
+            return self.tensors[id(self.given.array(value))]
+        if isinstance(value, UOp):
+            return substitute([value], self.binds)[0]
+        if type(value) in PLAIN or isinstance(value, Module):
+            return value
+        if id(value) in self.containers:
+            return self.containers[id(value)][1]
+        made = rebuilt(value, self._replaced)
+        if made is None:
+            return value
+        self.containers[id(value)] = (value, made)
+        return made
+
+    def changed(self) -> str:
+        """The change that the function made to a container that it was given, in words; "" for none."""
+        for value, made in self.containers.values():
+            before, now = _inner(value) or [], _inner(made) or []
+            replaced = [(name, self._replaced(v)) for name, v in before]
+            if len(now) != len(replaced) or any(a != b or v is not w for (a, v), (b, w) in zip(now, replaced, strict=True)):
+                return f"an argument, a {type(value).__name__} of {len(before)}"
+        return ""
+
+
+def _shifted(bind: UOp) -> UOp:
+    """A bound variable with another value, if there is one: different values stay different."""
+    variable, value = bind.src
+    low, high = int(variable.vmin), int(variable.vmax)
+    other = int(value.arg) + 1 if int(value.arg) < high else low
+    return UOp.new(Op.Bind, (variable, UOp.const(other, value.dtype)))

@@ -1,0 +1,285 @@
+"""The interpreter of graphs, at any stage.
+
+Statements run when something that depends on them is wanted, each once for each assignment of its open ranges, so that
+AFTER edges are the whole order. Threads of a workgroup run in step.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from morok.arguments import real_or_none, shown
+from morok.errors import IRError
+from morok.ir.dtype import AddrSpace
+from morok.ir.interpret.iteration import PerThread, Task, run_tasks
+from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
+from morok.ir.interpret.memory_places import MOVEMENT, Places
+from morok.ir.interpret.steps import Steps
+from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
+from morok.ir.interpret.tensor_interpreter import value_of
+from morok.ir.interpret.walk import order
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
+from morok.ir.uop import UOp
+
+_ORDERED: Final = frozenset({Op.Sink, Op.Group, Op.Noop})
+
+
+class Graph(Places):
+    """One run over a graph, for one workgroup at a time."""
+
+    def tensor(self, node: UOp) -> Task:
+        return value_of(node, self)
+
+    # Values.
+
+    def _value(self, node: UOp) -> Task:
+        op, src, count = node.op, node.src, node.dtype.count
+        each = range(len(self.threads))
+        if op is Op.Const:
+            return [(node.arg,) * count] * len(each)
+        if op is Op.VConst:
+            return [node.arg] * len(each)
+        if op is Op.Invalid:
+            return [(INVALID,) * count] * len(each)
+        if op is Op.DefineVar:
+            return [self._variable(node)] * len(each)
+        if op is Op.Range:
+            return [(self.bound(node),)] * len(each)
+        if op is Op.Special:
+            return [(self._special(node, t),) for t in each]
+        if op is Op.Bind:
+            return (yield self.value(src[1]))
+        if op is Op.Index:
+            return self._read(node, (yield self.place(node)), None)
+        if op is Op.Load:
+            at = yield self.place(src[0])
+            return self._read(node, at, (yield self.value(src[1])) if len(src) > 1 else None)
+        if op is Op.Reduce:
+            return (yield from self._reduce(node))
+        if op is Op.After or op is Op.Barrier:
+            yield self.execute(node)
+            return (yield self.value(src[0]))
+        if op is Op.Unroll or op is Op.Contract:
+            return (yield from self._lanes(node, self.value))
+        if op in NAMED or op in ALLOCATED or op in MOVEMENT or op is Op.Bufferize or op is Op.ReduceAxis:
+            raise IRError(f"{op.name} is no scalar", hint="interpret.tensor gives the value of tensor-level graphs")
+        vs: list[PerThread] = []
+        for s in src:
+            vs.append(self.ready(s) or (yield self.value(s)))
+        return [scalar_value(node, [v[t] for v in vs]) for t in each]
+
+    def _variable(self, node: UOp) -> Lanes:
+        name, count = node.arg[0], node.dtype.count
+        if node in self.variables:
+            v = self.variables[node]
+        elif name in self.variables:
+            v = self.variables[name]
+        else:
+            raise IRError(f"variable {name} has no value")
+        lanes = tuple(v) if isinstance(v, (tuple, list)) else (v,) * count
+        if len(lanes) != count:
+            raise IRError(f"variable {name} has {count} lanes, not {len(lanes)}")
+        for x in lanes:
+            if real_or_none(x) is None:
+                raise IRError(f"variable {name} is a number, not {shown(x)}")
+            if not node.dtype.is_float and not node.vmin <= x <= node.vmax:
+                raise IRError(f"variable {name} lies in {node.vmin}..={node.vmax}, not {x}")
+        return lanes
+
+    def _special(self, node: UOp, thread: int) -> int:
+        found = self.threads[thread].get(node)
+        return self.bound(node) if found is None else found
+
+    def _read(self, node: UOp, places: PerThread, alt: PerThread | None) -> PerThread:
+        out = []
+        for t, at in enumerate(places):
+            lanes = []
+            for i, p in enumerate(consecutive(at, node.dtype.count)):
+                if p is INVALID and alt is not None:
+                    lanes.append(lane(alt[t], i))
+                elif isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._read_too_early(p, node):
+                    lanes.append(Poison(f"element {p.offset} of {p.storage.node.op.name} is stored and read in no order", node))
+                else:
+                    lanes.append(self.memory.load(p, node, t))
+            out.append(tuple(lanes))
+        return out
+
+    def _read_too_early(self, at: Pointer, node: UOp) -> bool:
+        """True if the last store to `at` is not ordered before `node`, which reads it."""
+        readers = at.storage.readers.get(at.offset)
+        if readers is None:
+            at.storage.readers[at.offset] = {node}
+        else:
+            readers.add(node)
+        writer = at.storage.writers.get(at.offset)
+        return writer is not None and not self.stores[node] & self.bit[writer] and not _carried(node)
+
+    def _stored_too_early(self, at: Pointer, node: UOp) -> bool:
+        """True if another store to `at`, or a read of it, is not ordered before `node`, which stores there."""
+        writer = at.storage.writers.get(at.offset)
+        if writer is not None and not self.stores[node] & self.bit[writer]:
+            return True
+        readers = at.storage.readers.get(at.offset)
+        if not readers:
+            return False
+        below = self.below.get(node)
+        if below is None:
+            below = self.below[node] = frozenset(order([node]))
+        return not readers <= below
+
+    def _reduce(self, node: UOp) -> Task:
+        d = node.dtype.scalar()
+        op = node.arg
+        start = [(_identity(node),) * node.dtype.count] * len(self.threads)
+        total = list(start)
+        group = node.src[0].dtype.count // node.dtype.count
+
+        def body(active: list[bool]) -> Task:
+            part = self.ready(node.src[0]) or (yield self.value(node.src[0]))
+            for t, lanes in enumerate(part):
+                if active[t]:
+                    # lanes of one result lie side by side
+                    total[t] = tuple([fold(op, d, a, lanes[i * group : (i + 1) * group], node) for i, a in enumerate(total[t])])
+
+        yield self._loop(node.src[1:], self._frame(node).active, body)
+        return [tuple([Poison("over no index", node) if v is NOTHING else v for v in lanes]) for lanes in total]
+
+    # Statements.
+
+    def _execute(self, node: UOp) -> Task:
+        op, src = node.op, node.src
+        active = self._frame(node).active
+        if op is Op.End:
+            yield self._loop(src[1:], active, lambda _: self.execute(src[0]))
+        elif op is Op.Store:
+            yield self._loop(src[2:], active, lambda on: self._store(node, on))
+        elif op is Op.After:
+            for s in src[1:]:
+                yield self.execute(s)
+            if src[0].dtype.kind == "void":
+                yield self.execute(src[0])
+        elif op is Op.Barrier:
+            for s in src:
+                yield self.execute(s)
+            self.memory.epoch += 1
+        elif op is Op.If or op is Op.EndIf:
+            raise IRError("a branch is a part of a Group, or of a list of instructions", hint="interpret.run_instructions")
+        elif op is Op.Group and any(s.op is Op.If for s in src):
+            yield from self._branches(src)
+        elif op is Op.Contract and node.dtype.kind == "void":
+            yield self._nest([(("axis", a), n) for a, n in node.arg], 0, active, lambda _: self.execute(src[0]))
+        elif op is Op.Kernel:
+            yield from self._kernel(node)
+        elif op is Op.Assign:
+            yield from self._assign(node)
+        elif op in _ORDERED or node.dtype.kind == "void":
+            for s in src:
+                yield self.execute(s)
+        elif op not in NAMED and op not in ALLOCATED and op not in MOVEMENT and op not in (Op.Range, Op.Special, Op.Bufferize):
+            yield self.value(node)
+        return True
+
+    def _branches(self, statements: Sequence[UOp]) -> Task:
+        """Statements in turn; those between an If and its EndIf by the threads for which its condition holds."""
+        was = [f.active for f in self.frames]
+        open_: list[UOp] = []
+        for s in statements:
+            if s.op is Op.If:
+                holds = [known(c[0]) for c in (yield self.value(s.src[0]))]
+                open_.append(s)
+                for f in self.frames:
+                    f.active = [a and bool(h) for a, h in zip(f.active, holds, strict=True)]
+            elif s.op is Op.EndIf:
+                if not open_ or open_.pop() is not s.src[0] or open_:
+                    raise IRError("an EndIf does not close what was opened last", hint="branches of a Group do not nest")
+                for f, active in zip(self.frames, was, strict=True):
+                    f.active = active
+            elif s.dtype.kind != "void":
+                continue  # an address is used where something is done there
+            else:
+                yield self.execute(s)
+        if open_:
+            raise IRError("an If is never closed")
+
+    def _store(self, node: UOp, active: list[bool]) -> Task:
+        at = yield self.place(node.src[0])
+        value = self.ready(node.src[1]) or (yield self.value(node.src[1]))
+        for t, on in enumerate(active):
+            if on:
+                lanes = value[t]
+                places = consecutive(at[t], len(lanes))
+                for i, p in enumerate(places):
+                    if isinstance(p, Pointer) and p.storage.space is AddrSpace.GLOBAL and self._stored_too_early(p, node):
+                        raise Poison(f"element {p.offset} of {p.storage.node.op.name} is accessed in no order", node).error()
+                    self.memory.store(p, lane(lanes, i), node, t)
+        return True
+
+    def _kernel(self, node: UOp) -> Task:
+        """Run a kernel's program on the storage of its sources, slot by slot; bound variables get their values."""
+        inside: Buffers = {}
+        variables: dict[Any, Any] = dict(self.variables)
+        parameters = {n.arg: n for n in order(node.src[:1]) if n.op in (Op.Param, Op.DefineGlobal)}
+        for s in node.src[1:]:
+            if s.op is Op.Bind:
+                variables[s.src[0].arg[0]] = s.src[1].arg
+            elif s.op is Op.DefineVar:
+                variables[s.arg[0]] = self._variable(s)
+            else:
+                at = yield self.locate(s, [0], 0, node)
+                pointer = known(at[0])
+                assert isinstance(pointer, Pointer)
+                wanted = parameters.get(len(inside), s)
+                if element(wanted.dtype).scalar() is not element(s.dtype).scalar():
+                    raise IRError(f"operand {len(inside)} of a kernel is {s.dtype}, and its parameter {wanted.dtype}")
+                inside[len(inside)] = pointer.storage.data if pointer.offset == 0 else View(pointer.storage.data, pointer.offset)
+        execute_graph(node.src[0], inside, variables, self.steps)
+
+    def _assign(self, node: UOp) -> Task:
+        shape = yield self.shape(node.src[0])
+        new = (yield self.tensor(node.src[1])).flat
+        if math.prod(shape) != len(new):
+            raise IRError(f"{len(new)} elements are assigned to {math.prod(shape)}")
+        for at, v in zip(itertools.product(*[range(n) for n in shape]), new, strict=True):
+            for p in (yield self.locate(node.src[0], list(at), 0, node)):
+                self.memory.store(p, v, node, 0)
+
+
+class View(list[Any]):
+    """A list that is a part of another, from an offset on."""
+
+    def __init__(self, base: list[Any], offset: int) -> None:
+        super().__init__()
+        self.base, self.offset = base, offset
+
+    def __len__(self) -> int:
+        return len(self.base) - self.offset
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.base[i + self.offset]
+
+    def __setitem__(self, i: Any, v: Any) -> None:
+        self.base[i + self.offset] = v
+
+
+def _identity(node: UOp) -> Any:
+    d = node.dtype.scalar()
+    return NOTHING if d.is_index and node.arg in (Op.Max, Op.Min) else identity(node.arg, d)
+
+
+def _carried(node: UOp) -> bool:
+    """True if `node` reads a value of an earlier iteration: its place comes after a range."""
+    place = node.src[0] if node.op is Op.Load else node
+    base = place.src[0] if place.src else place
+    return base.op is Op.After and any(d.op is Op.Range for d in base.src[1:])
+
+
+def execute_graph(root: UOp, buffers: Mapping[Any, list[Any]], variables: Mapping[Any, Any], steps: Steps) -> None:
+    memory = Memory(buffers)
+    graph = Graph([root], memory, variables, steps)
+    for _ in graph.workgroups():
+        run_tasks(graph.execute(root))
+    memory.check()

@@ -1,0 +1,253 @@
+"""Places of the interpreter: from an index to memory, through views."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Final
+
+from morok.errors import IRError, ShapeError
+from morok.ir.interpret.iteration import Frame, Loops, Task
+from morok.ir.interpret.lane_values import INVALID, Pointer, Poison, known, lane
+from morok.ir.interpret.storage import ALLOCATED, NAMED, element
+from morok.ir.op import Op
+from morok.ir.shape import edges, has_shape
+from morok.ir.uop import UOp
+
+THROUGH: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy})
+_STORAGE: Final = NAMED | ALLOCATED
+MOVEMENT: Final = frozenset({Op.Reshape, Op.Permute, Op.Expand, Op.Pad, Op.Shrink, Op.Flip})
+
+
+class Places(Loops):
+    """The places that nodes stand for."""
+
+    @abstractmethod
+    def tensor(self, node: UOp) -> Task:
+        """The value of a tensor-level node: its elements, `flat` in row-major order, and its `shape`."""
+
+    def _lanes(self, node: UOp, get: Callable[[UOp], Task]) -> Task:
+        """Unroll picks the lanes of the present iteration of its axes; Contract collects those of all iterations."""
+        src = node.src[0]
+        if node.op is Op.Unroll:
+            at = 0
+            for axis, size in node.arg:
+                at = at * size + self.bound(("axis", axis))
+            count = node.dtype.count
+            whole = yield get(src)
+            return [lanes[at * count : (at + 1) * count] for lanes in whole]
+        collected: list[list[Any]] = [[] for _ in self.threads]
+
+        def body(active: list[bool]) -> Task:
+            part = yield get(src)
+            for t, lanes in enumerate(part):
+                collected[t].extend(lanes)
+
+        yield self._nest([(("axis", a), n) for a, n in node.arg], 0, [True] * len(self.threads), body)
+        return [tuple(c) for c in collected]
+
+    def _place(self, node: UOp) -> Task:
+        op, src = node.op, node.src
+        if op is Op.Index:
+            return (yield from self._index(node))
+        if op in (Op.PtrCat, Op.Vectorize, Op.Cat):
+            out: list[list[Any]] = [[] for _ in self.threads]
+            for s in src:
+                for t, lanes in enumerate((yield self.place(s))):
+                    out[t].extend(lanes)
+            return [tuple(o) for o in out]
+        if op is Op.Gep:
+            return [tuple([lanes[i] for i in node.arg]) for lanes in (yield self.place(src[0]))]
+        if op is Op.Unroll or op is Op.Contract:
+            return (yield from self._lanes(node, self.place))
+        if op is Op.After or op is Op.Barrier:
+            yield self.execute(node)
+            return (yield self.place(src[0]))
+        if op is Op.Cast or op in THROUGH:
+            return (yield self.place(src[0]))
+        if op is Op.PointerIndex:
+            base = yield self.place(src[0])
+            steps = yield self.value(src[1])
+            return [tuple([_moved(p, s[0]) for p in at]) for at, s in zip(base, steps, strict=True)]
+        if op in NAMED or op in ALLOCATED:
+            return [(Pointer(self.memory.of(node, t), 0),) for t in range(len(self.threads))]
+        raise IRError(f"{op.name} is no place")
+
+    def _index(self, node: UOp) -> Task:
+        indices = list(node.src[1:])
+        gate = indices.pop() if node.arg else None
+        at = []
+        for i in indices:
+            at.append(self.ready(i) or (yield self.value(i)))
+        gates = (yield self.value(gate)) if gate is not None else None
+        out = []
+        for t in range(len(self.threads)):
+            lanes = max([len(i[t]) for i in at], default=1)
+            places: list[Any] = []
+            count = element(node.src[0].dtype).count
+            for n in range(lanes):
+                vector = [lane(i[t], n) for i in at]
+                open_ = True if gates is None else lane(gates[t], n)
+                if open_.__class__ is Poison:
+                    places += [open_] * count
+                elif not open_:
+                    places += [INVALID] * count
+                elif node.src[0].op in _STORAGE and len(vector) == 1 and vector[0].__class__ is int:
+                    storage = self.memory.of(node.src[0], t)
+                    places += [Pointer(storage, vector[0] * count + i) for i in range(count)]
+                else:
+                    places += yield self.locate(node.src[0], vector, t, node)
+            out.append(tuple(places))
+        return out
+
+    def locate(self, node: UOp, at: list[Any], thread: int, reader: UOp) -> Task:
+        """The place of the element `at` of `node`, following views down to storage; one a lane of the element."""
+        while True:
+            op, src = node.op, node.src
+            bad = next((v for v in at if v.__class__ is Poison), None)
+            if bad is not None:
+                return [bad] * element(node.dtype).count
+            if INVALID in at:
+                return [INVALID] * element(node.dtype).count
+            if op is Op.After or op is Op.Barrier:
+                yield self.execute(node)
+                node = src[0]
+            elif op in THROUGH or op is Op.Assign:
+                if op is Op.Assign:
+                    yield self.execute(node)
+                node = src[0]
+            elif op in MOVEMENT:
+                at = yield from self._through(node, at)
+                node = src[0]
+            elif op is Op.Index:
+                more = list(src[1:])
+                if node.arg:
+                    gate = yield self.value(more.pop())
+                    if not known(gate[thread][0]):
+                        return [INVALID] * element(node.dtype).count
+                outer = []
+                for i in more:
+                    outer.append((yield self.value(i))[thread][0])
+                at, node = outer + at, src[0]
+            elif op is Op.BufferView:
+                at, node = [self._flat(at, [node.arg[1]], node) + node.arg[0]], src[0]
+            elif op in NAMED or op in ALLOCATED:
+                storage = self.memory.of(node, thread)
+                base = element(node.dtype)
+                offset = self._flat(at, [len(storage.data) // base.count], node)
+                return [Pointer(storage, offset * base.count + i) for i in range(base.count)]
+            elif op is Op.Bufferize:
+                return (yield from self._bufferized(node, at, thread))
+            elif op is Op.If or node.dtype.kind == "void":
+                raise IRError(f"{reader.op.name} into {op.name}: not a place in memory")
+            else:
+                return (yield from self._computed(node, at))
+
+    def _computed(self, node: UOp, at: list[Any]) -> Task:
+        """An element of a tensor-level expression, held in storage of its own."""
+        whole = yield self.tensor(node)
+        shape = list(whole.shape)
+        if len(at) == 1:
+            shape = [len(whole.flat)]
+        elif len(at) != len(shape):
+            raise IRError(f"{len(at)} indices into {node.op.name}, which has {len(shape)} axes")
+        inside = all(0 <= i < n for i, n in zip(at, shape, strict=True))
+        v = whole.flat[self._flat(at, shape, node)] if inside else Poison(f"index {at} of {shape}", node)
+        return [Pointer(self.memory.temporary(node, (v,)), 0)]
+
+    def _flat(self, at: list[Any], shape: list[int], node: UOp) -> int:
+        """Row-major; a multi-dimensional index needs a shape to flatten by."""
+        if len(at) == 1:
+            return int(at[0])
+        if len(at) != len(shape):
+            raise IRError(f"{len(at)} indices into {node.op.name}, which has one dimension")
+        flat = 0
+        for i, n in zip(at, shape, strict=True):
+            flat = flat * n + i
+        return flat
+
+    def shape(self, node: UOp) -> Task:
+        """The shape of a tensor-level node as numbers."""
+        out = []
+        for d in node.shape:
+            out.append(dimension((yield self.value(d))[0][0], d) if isinstance(d, UOp) else d)
+        return out
+
+    def _through(self, node: UOp, at: list[Any]) -> Task:
+        """The index into the operand of a view that `at` into the view reads."""
+        op = node.op
+        _one_an_axis(at, node)
+        below = yield self.shape(node.src[0])
+        if op is Op.Reshape:
+            flat, shape = 0, (yield self.shape(node))
+            if has_shape(node.src[0]) and math.prod(shape) != math.prod(below):
+                raise ShapeError(f"Reshape of {tuple(below)} to {tuple(shape)}")
+            for i, n in zip(at, shape, strict=True):
+                if not 0 <= i < n:
+                    return [Poison(f"index {i} of {n}", node)]
+                flat = flat * n + i
+            out = []
+            for n in reversed(below):
+                if n < 1:
+                    return [Poison(f"an element of shape {below}", node)]
+                out.append(flat % n)
+                flat //= n
+            return out[::-1]
+        if len(at) != len(below):
+            raise IRError(f"{len(at)} indices into {node.src[0].op.name}, which has {len(below)} axes")
+        if op is Op.Permute:
+            return [at[node.arg.index(k)] for k in range(len(below))]
+        if op is Op.Expand:
+            return [0 if n == 1 else i for i, n in zip(at, below, strict=True)]
+        if op is Op.Flip:
+            return [n - 1 - i if turned else i for i, n, turned in zip(at, below, node.arg, strict=True)]
+        out = []
+        for i, n, (begin, _) in zip(at, below, edges(node), strict=True):
+            b = known((yield self.value(begin))[0][0])
+            moved = i - b if op is Op.Pad else i + b
+            out.append(INVALID if op is Op.Pad and not 0 <= moved < n else moved)
+        return out
+
+    def _bufferized(self, node: UOp, at: list[Any], thread: int) -> Task:
+        """The element of a Bufferize is its source with the ranges bound to the index; held in storage of its own."""
+        ranges = [r for r in node.src[1:] if r.op is Op.Range]
+        if len(at) == len(node.src) - 1:
+            at = [i for i, r in zip(at, node.src[1:], strict=True) if r.op is Op.Range]
+        elif len(at) == 1:
+            ends = []
+            for r in ranges:
+                ends.append(known((yield self.value(r.src[0]))[0][0]))
+            flat, at = at[0], []
+            for n in reversed(ends):
+                at.insert(0, flat % n)
+                flat //= n
+        for r, i in zip(ranges, at, strict=True):
+            frame = Frame(r, self._frame(node).active)
+            frame.at = i
+            self.frames.append(frame)
+        lanes = (yield self.value(node.src[0]))[thread]
+        del self.frames[len(self.frames) - len(ranges) :]
+        held = self.memory.temporary(node, lanes)
+        return [Pointer(held, i) for i in range(len(lanes))]
+
+
+def dimension(value: Any, node: UOp) -> int:
+    """The size that a node stands for; IRError where it has no value."""
+    size = known(value)
+    if size is INVALID:
+        raise IRError(f"{node.op.name} is Invalid, and a size")
+    return int(size)
+
+
+def _one_an_axis(at: list[Any], node: UOp) -> None:
+    if len(at) != len(node.shape):
+        raise IRError(f"{len(at)} indices into {node.op.name}, which has {len(node.shape)} axes")
+
+
+def _moved(at: Any, step: Any) -> Any:
+    if at.__class__ is Poison or at is INVALID:
+        return at
+    if step.__class__ is Poison or step is INVALID:
+        return step
+    return Pointer(at.storage, at.offset + step)

@@ -1,0 +1,265 @@
+"""The interpreter of tensor-level graphs: a value is a flat row-major list of elements and a shape."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from morok.errors import IRError, ShapeError
+from morok.ir.interpret import lane_values as V
+from morok.ir.interpret.iteration import Task
+from morok.ir.interpret.lane_values import Poison, scalar_value, zero
+from morok.ir.interpret.memory_places import Places, dimension
+from morok.ir.interpret.steps import Steps
+from morok.ir.interpret.storage import ALLOCATED, NAMED, element
+from morok.ir.interpret.walk import operands, order
+from morok.ir.op import Op
+from morok.ir.ops.loop import identity
+from morok.ir.shape import edges
+from morok.ir.uop import UOp
+
+Index = tuple[int, ...]
+_VIEWS: Final = frozenset({Op.Expand, Op.Permute, Op.Flip, Op.Pad, Op.Shrink})
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Elements in row-major order. A value that is on several devices holds one Array each instead."""
+
+    flat: list[Any]
+    shape: Index
+    devices: tuple[Array, ...] = ()
+
+    def at(self, index: Index) -> Any:
+        return self.flat[flatten(index, self.shape)]
+
+
+def flatten(index: Index, shape: Index) -> int:
+    flat = 0
+    for i, n in zip(index, shape, strict=True):
+        flat = flat * n + i
+    return flat
+
+
+def indices(shape: Index, steps: Steps) -> Iterator[Index]:
+    """The places of a tensor, row-major, each a step. IRError for one of more elements than are interpreted."""
+    if max([math.prod(shape), *shape]) > _MOST:
+        raise IRError(f"a tensor of shape {shape} is interpreted", expected=f"at most {_MOST} elements")
+    steps.take(math.prod(shape))
+    return itertools.product(*[range(n) for n in shape])
+
+
+_MOST: Final = 1 << 26  # elements
+_SAME: Final = frozenset({Op.Contiguous, Op.ContiguousBackward, Op.Detach, Op.Copy, Op.MSelect})
+# Nodes whose value is one scalar, which the interpreter of loops gives.
+_SCALAR: Final = frozenset({Op.DefineVar, Op.Bind, Op.Range, Op.Special, Op.Index, Op.Load, Op.Reduce})
+
+
+# Nodes that do not take the values of their operands as tensors.
+_OPAQUE: Final = _SCALAR | NAMED | ALLOCATED | {Op.After, Op.Barrier, Op.Assign, Op.Bufferize, Op.Kernel}
+
+
+def value_of(root: UOp, graph: Places) -> Task:
+    """The value of a tensor-level node."""
+    values: dict[UOp, Array | None] = {}
+    for node in order([root], lambda n: () if n.op in _OPAQUE else operands(n)):
+        values[node] = yield from _array(node, values, graph)
+    found = values[root]
+    if found is None:
+        raise IRError(f"{root.op.name} is no tensor")
+    return found
+
+
+def _number(node: UOp, values: dict[UOp, Array | None]) -> int:
+    found = values[node]
+    if found is None or len(found.flat) != 1:
+        raise IRError(f"{node.op.name} is no dimension")
+    return dimension(found.flat[0], node)
+
+
+def _array(node: UOp, values: dict[UOp, Array | None], graph: Places) -> Task:
+    op, src = node.op, node.src
+    if op in NAMED or op in ALLOCATED:
+        storage = graph.memory.of(node, 0)
+        if element(node.dtype).count != 1:
+            raise IRError(f"elements of {node.op.name} are vectors")
+        shape = tuple([d for d in node.shape if isinstance(d, int)]) or (len(storage.data),)
+        return Array([storage.data[i] for i in range(math.prod(shape))], shape)
+    if node.dtype.kind == "void":
+        return None
+    if op is Op.Const:
+        return Array([node.arg], ())
+    if op in _SCALAR:
+        return Array([(yield graph.value(node))[0][0]], ())
+    if op is Op.After or op is Op.Barrier or op is Op.Assign:
+        yield graph.execute(node)
+        return (yield value_of(src[0], graph))  # what is in memory now
+    if op is Op.Bufferize:
+        return (yield from _bufferize(node, graph))
+    if op is Op.Iota:
+        n = _number(src[0], values)
+        return Array([i for (i,) in indices((n,), graph.steps)], (n,))
+    below = values[src[0]] if src else None
+    if below is None:
+        if op in (Op.Multi, Op.MStack) and src:
+            raise IRError(f"{op.name} of {src[0].op.name}")
+        raise IRError(f"{op.name} has no tensor value")
+    if op is Op.MSelect:
+        return _device(below, node.arg)
+    if op is Op.MStack or op is Op.Multi:
+        parts = tuple([a for k, s in enumerate(src) if (a := _device(values[s], k)) is not None])
+        return Array(parts[0].flat, parts[0].shape, parts) if op is Op.MStack else _joined(list(parts), node.arg)
+    if op is Op.AllReduce and below.devices:
+        return _all_reduce(node, below)
+    widths = {len(a.devices) for s in src if (a := values[s]) is not None and a.devices}
+    if len(widths) > 1:
+        raise IRError(f"{op.name} of values on {' and '.join(map(str, sorted(widths)))} devices")
+    if widths:
+        mapped = tuple([_one(node, [_device(values[s], i) for s in src], values, graph.steps) for i in range(widths.pop())])
+        return Array(mapped[0].flat, mapped[0].shape, mapped)
+    return _one(node, [values[s] for s in src], values, graph.steps)
+
+
+def _device(a: Array | None, i: int) -> Array | None:
+    """The value on a device; one that is on no device in particular is the same on each."""
+    if a is None or not a.devices:
+        return a
+    if not 0 <= i < len(a.devices):
+        raise IRError(f"device {i} of {len(a.devices)}")
+    return a.devices[i]
+
+
+def _one(node: UOp, below: list[Array | None], values: dict[UOp, Array | None], steps: Steps) -> Array:
+    op, src = node.op, node.src
+    x = below[0]
+    assert x is not None
+    if op in _SAME:
+        return x
+    if op is Op.Reshape:
+        shape = tuple([_number(s, values) for s in src[1:]])
+        if math.prod(shape) != len(x.flat) or min(shape, default=0) < 0:
+            raise ShapeError(f"Reshape of {x.shape} to {shape}")
+        return Array(x.flat, shape)
+    if op in _VIEWS:
+        axes = node.src[1:] if op is Op.Expand else node.arg if op in (Op.Permute, Op.Flip) else edges(node)
+        if len(axes) != len(x.shape):
+            raise IRError(f"{op.name} of {len(x.shape)} axes")
+    if op is Op.Expand:
+        shape = tuple([_number(s, values) for s in src[1:]])
+        if any(n not in (1, m) or m < 0 for n, m in zip(x.shape, shape, strict=True)):
+            raise ShapeError(f"Expand of {x.shape} to {shape}")
+        return _mapped(steps, x, shape, lambda at: tuple([0 if n == 1 else i for i, n in zip(at, x.shape, strict=True)]))
+    if op is Op.Permute:
+        shape = tuple([x.shape[a] for a in node.arg])
+        where = [node.arg.index(k) for k in range(len(shape))]
+        return _mapped(steps, x, shape, lambda at: tuple([at[w] for w in where]))
+    if op is Op.Flip:
+        return _mapped(
+            steps, x, x.shape, lambda at: tuple([n - 1 - i if f else i for i, n, f in zip(at, x.shape, node.arg, strict=True)])
+        )
+    if op in (Op.Pad, Op.Shrink):
+        pairs = [(_number(b, values), _number(e, values)) for b, e in edges(node)]
+        if op is Op.Shrink:
+            if not all(0 <= b <= e <= n for n, (b, e) in zip(x.shape, pairs, strict=True)):
+                raise ShapeError(f"Shrink of {x.shape} to {pairs}")
+            kept = tuple([e - b for b, e in pairs])
+            return _mapped(steps, x, kept, lambda at: tuple([i + b for i, (b, _) in zip(at, pairs, strict=True)]))
+        if min((n for pair in pairs for n in pair), default=0) < 0:
+            raise ShapeError(f"Pad of {x.shape} by {pairs}")
+        return _padded(steps, x, pairs, zero(node.dtype.scalar()))
+    if op is Op.ReduceAxis:
+        return _reduced(steps, node, x)
+    if op is Op.BufferView:
+        offset, size = node.arg
+        if offset + size > len(x.flat):
+            raise IRError(f"elements {offset}..{offset + size} of {len(x.flat)}")
+        return Array(x.flat[offset : offset + size], (size,))
+    if op is Op.AllReduce:
+        return x
+    if op is Op.Concat:
+        return _joined([b for b in below if b is not None], node.arg)
+    return _elementwise(steps, node, [b for b in below if b is not None])
+
+
+def _mapped(steps: Steps, x: Array, shape: Index, to: Any) -> Array:
+    return Array([x.at(to(at)) for at in indices(shape, steps)], shape)
+
+
+def _padded(steps: Steps, x: Array, pairs: list[tuple[int, int]], fill: Any) -> Array:
+    shape = tuple([b + n + e for n, (b, e) in zip(x.shape, pairs, strict=True)])
+    out = []
+    for at in indices(shape, steps):
+        inner = tuple([i - b for i, (b, _) in zip(at, pairs, strict=True)])
+        out.append(x.at(inner) if all(0 <= i < n for i, n in zip(inner, x.shape, strict=True)) else fill)
+    return Array(out, shape)
+
+
+def _reduced(steps: Steps, node: UOp, x: Array) -> Array:
+    op, axes = node.arg
+    d = node.dtype.scalar()
+    shape = tuple([n for i, n in enumerate(x.shape) if i not in axes])
+    totals: dict[Index, Any] = {}
+    for at in indices(x.shape, steps):
+        kept = tuple([i for k, i in enumerate(at) if k not in axes])
+        v = x.at(at)
+        totals[kept] = V.combine(op, d, totals[kept], v, node) if kept in totals else v
+    nothing = None if totals else _nothing(op, node)
+    return Array([totals.get(at, nothing) for at in indices(shape, steps)], shape)
+
+
+def _nothing(op: Op, node: UOp) -> Any:
+    d = node.dtype.scalar()
+    return Poison("over no index", node) if d.is_index and op in (Op.Max, Op.Min) else identity(op, d)
+
+
+def _elementwise(steps: Steps, node: UOp, operands: list[Array]) -> Array:
+    """The elementwise value; operands have one shape, and an operand without one goes with every element."""
+    if any(n.dtype.count != 1 or n.dtype.is_ptr for n in (node, *node.src)):
+        raise IRError(f"elements of {node.op.name} are vectors or pointers")
+    shape = next((a.shape for a in operands if a.shape), ())
+    for a in operands:
+        if a.shape and a.shape != shape:
+            raise ShapeError(f"{node.op.name} of {', '.join(str(a.shape) for a in operands)}")
+    out = []
+    steps.take(math.prod(shape))
+    for i in range(math.prod(shape)):
+        vs = [(a.flat[i if a.shape else 0],) for a in operands]
+        out.append(scalar_value(node, vs)[0])
+    return Array(out, shape)
+
+
+def _joined(parts: list[Array], axis: int) -> Array:
+    """Parts behind each other along `axis`, as the whole; without an axis each part is the whole."""
+    if axis is None:
+        return parts[0]
+    outer, inner = parts[0].shape[:axis], parts[0].shape[axis + 1 :]
+    out: list[Any] = []
+    for row in range(math.prod(outer)):
+        for p in parts:
+            run = p.shape[axis] * math.prod(inner)
+            out += p.flat[row * run : (row + 1) * run]
+    return Array(out, (*outer, sum(p.shape[axis] for p in parts), *inner))
+
+
+def _all_reduce(node: UOp, x: Array) -> Array:
+    d = node.dtype.scalar()
+    flat = list(x.devices[0].flat)
+    for part in x.devices[1:]:
+        flat = [V.combine(node.arg, d, a, b, node) for a, b in zip(flat, part.flat, strict=True)]
+    whole = Array(flat, x.shape)
+    return Array(flat, x.shape, tuple([whole] * len(x.devices)))
+
+
+def _bufferize(node: UOp, graph: Places) -> Task:
+    """A Bufferize as a tensor: one axis a range; a constant in place of a range is an axis of one element."""
+    shape = []
+    for r in node.src[1:]:
+        shape.append(dimension((yield graph.value(r.src[0]))[0][0], r) if r.op is Op.Range else 1)
+    out = []
+    for at in indices(tuple(shape), graph.steps):
+        place = (yield graph.locate(node, list(at), 0, node))[0]
+        out.append(place if isinstance(place, Poison) else graph.memory.load(place, node, 0))
+    return Array(out, tuple(shape))

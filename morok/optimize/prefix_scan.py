@@ -1,0 +1,149 @@
+"""Running folds: a loop that folds all elements up to its own, anew in each iteration, can continue from the iteration before.
+
+`out[k] = Reduce(Where(j <= k, x[j], identity), j)` is what cumsum means, and n additions for each of n elements. On a CPU the
+fold over j becomes one over a range as long as k + 1, and the loop over k one that runs in order, axis REDUCE: nothing may run
+its iterations side by side, or in another order. The value is what it was. Stage 11 makes a register of such a fold, that each
+iteration adds to (morok/passes/running.py).
+
+In blocks of lanes a fold is one over the blocks before, and one of lanes among themselves, in as many steps as doubling takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from morok.ir.graph import substitute
+from morok.ir.op import AxisType, Op
+from morok.ir.ops.loop import identity
+from morok.ir.ranges import CLOSES, replace_range
+from morok.ir.uop import UOp, vconst
+from morok.passes.affine import linear
+from morok.passes.range_stages import const_end
+from morok.passes.rebuilding import next_range_id
+from morok.passes.running import reach
+
+_BELOW: Final = {Op.Lt: 0, Op.Le: 1}  # a < b + 0, a < b + 1
+_ABOVE: Final = {Op.Gt: 0, Op.Ge: 1}
+
+
+def running(ast: UOp) -> UOp:
+    """`ast` with the folds of elements up to that of a loop as running folds, where every reduction and loop allows it."""
+    if ast.op is not Op.Sink or not any(n.op is Op.Reduce and n.src[0].op is Op.Where for n in ast.toposort()):
+        return ast
+    closers: dict[UOp, list[UOp]] = {}
+    for n in ast.toposort():
+        for r in n.src[CLOSES[n.op] :] if n.op in CLOSES else ():
+            closers.setdefault(r, []).append(n)
+    mapping: dict[UOp, UOp] = {}
+    ordered: dict[UOp, UOp] = {}  # by the End that closes it, the loop that is in order
+    for n in ast.toposort():
+        found = _masked(n)
+        if found is None:
+            continue
+        k, source, more = found
+        end = closers.get(k, [])
+        if (
+            len(end) != 1
+            or end[0].op is not Op.End
+            or n.ranges != frozenset(end[0].src[1:])
+            or ordered.setdefault(end[0], k) is not k
+        ):
+            continue
+        loop = mapping.setdefault(k, UOp.new(Op.Range, k.src, (k.arg[0], AxisType.Reduce, k.arg[2])))
+        j = n.src[1]
+        upto = UOp.new(Op.Range, (loop + UOp.const(more) if more else loop,), j.arg)
+        mapping[n] = UOp.new(Op.Reduce, (replace_range(source, j, upto), upto), n.arg, n.dtype)
+    return substitute((ast,), mapping)[0] if mapping else ast
+
+
+def _masked(n: UOp) -> tuple[UOp, UOp, int] | None:
+    """The loop k, the values and d of `n` if it folds the values at all j < k + d, d being 0 or 1; else None."""
+    if n.op is not Op.Reduce or len(n.src) != 2 or n.src[0].op is not Op.Where or n.dtype.count != 1 or n.dtype.is_bool:
+        return None
+    condition, source, other = n.src[0].src
+    j = n.src[1]
+    length = const_end(j)
+    if other is not other.like(identity(n.arg, n.dtype)) or length is None or length < 2 or j.arg[1] is not AxisType.Reduce:
+        return None
+    if condition.op in _ABOVE:
+        right, left = map(_position, condition.src)
+    elif condition.op in _BELOW:
+        left, right = map(_position, condition.src)
+    else:
+        return None
+    more = _ABOVE.get(condition.op, _BELOW.get(condition.op, 0))
+    if left is None or right is None:
+        return None
+    sums = linear(left), linear(right)
+    if sums[0].terms != {j: 1}:
+        return None
+    more += sums[1].constant - sums[0].constant
+    k = next(iter(sums[1].terms), j)
+    times = const_end(k) if sums[1].terms == {k: 1} and k.op is Op.Range and k.arg[1] is AxisType.Loop else None
+    if times is None or more not in (0, 1) or times - 1 + more > length or k in source.ranges:
+        return None
+    return k, source, more
+
+
+def _position(x: UOp) -> UOp | None:
+    """A position at dtype index, which `x` may be converted from."""
+    inner = x.src[0] if x.op is Op.Cast else x
+    return inner if inner.dtype.is_index and inner.dtype.count == 1 else None
+
+
+def folds(ast: UOp, loop: UOp) -> list[UOp]:
+    """The running folds that continue from one iteration of `loop` to the next."""
+    found = [(n, reach(n)) for n in ast.toposort() if n.op is Op.Reduce]
+    return [n for n, to in found if to is not None and to[0] is loop]
+
+
+def in_blocks(ast: UOp, loop: UOp, lanes: int) -> UOp:
+    """`ast` with `lanes` iterations of the ordered loop side by side; lanes divides its length."""
+    length = const_end(loop)
+    assert length is not None
+    assert length % lanes == 0
+    id = next_range_id(ast)
+    axes = ((id, lanes),)
+    lane = UOp.new(Op.Unroll, (vconst(loop.dtype, range(lanes)),), axes, loop.dtype)
+    block = UOp.new(Op.Range, (UOp.const(length // lanes), *loop.src[1:]), loop.arg) if length > lanes else UOp.const(0)
+    mapping = {loop: block * lanes + lane}
+    for n in folds(ast, loop):
+        id += 1
+        to = reach(n)
+        assert to is not None
+        lately = _prefixes(_lanes(n, block * lanes + lane, axes), n.arg)
+        if length > lanes:
+            earlier = UOp.new(Op.Range, (block,), (id, AxisType.Reduce, loop.arg[2]))
+            total = _prefixes(_lanes(n, earlier * lanes + lane, axes), n.arg).gep(lanes - 1)
+            before = UOp.new(Op.Reduce, (total, earlier), n.arg)
+            upto = UOp.new(n.arg, (before.gep(*[0] * lanes), lately if to[1] else _shifted(lately, 1, n.arg)))
+        else:
+            upto = lately if to[1] else _shifted(lately, 1, n.arg)
+        mapping[n] = UOp.new(Op.Unroll, (upto,), axes, n.dtype)
+    return substitute((ast,), mapping)[0]
+
+
+def _lanes(n: UOp, at: UOp, axes: tuple[tuple[int, int], ...]) -> UOp:
+    """The operand of the fold `n` at the iterations `at`, as one vector."""
+    return UOp.new(Op.Contract, (replace_range(n.src[0], n.src[1], at),), axes, n.dtype.vec(axes[0][1]))
+
+
+def _prefixes(x: UOp, op: Op) -> UOp:
+    """A vector that has in each lane the fold of the lanes of `x` up to it: of one, of two, of four .."""
+    step = 1
+    while step < x.dtype.count:
+        x = UOp.new(op, (_shifted(x, step, op), x))
+        step *= 2
+    return x
+
+
+def _shifted(x: UOp, by: int, op: Op) -> UOp:
+    """The lanes of `x` that many places later, behind identities of `op`."""
+    neutral = UOp.const(identity(op, x.dtype.scalar()), x.dtype.scalar())
+    return UOp.vectorize(*[neutral] * by, *[x.gep(i) for i in range(x.dtype.count - by)])
+
+
+def ordered_loops(ast: UOp) -> Sequence[UOp]:
+    """The loops of statements that run in order: axis REDUCE, and closed by an End."""
+    return [r for n in ast.toposort() if n.op is Op.End for r in n.src[1:] if r.op is Op.Range and r.arg[1] is AxisType.Reduce]

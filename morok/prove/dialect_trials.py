@@ -1,0 +1,108 @@
+"""The trial of a dialect: each op in a process of its own, over constants, and over nodes of the ops without mistakes."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from morok.dialect import Dialect
+from morok.dsl.declared import Mistake
+from morok.prove import dialect_meanings as meanings
+from morok.prove import dialect_nodes as nodes
+from morok.prove.dialect_trees import Trees
+from morok.prove.dialect_values import candidates, worlds
+from morok.prove.limits import Limits
+from morok.prove.processes import in_processes
+from morok.prove.smt.session import Died
+
+LONGEST: Final = 60.0  # seconds of CPU that one op is tried
+PATIENCE: Final = 10  # times as long it may wait, for the solver and for the machine
+
+
+def trials(dialect: Dialect, broken: frozenset[str]) -> tuple[list[Mistake], bool]:
+    """The mistakes found, and True if all trials came to an end. Each op is tried in a process of its own: a dialect's code may
+    end it, and the solver is to know nothing of it here.
+    """
+
+    def died(task: str, why: str) -> list[Mistake] | None:
+        return None
+
+    here = os.getpid()
+
+    def trial(op: str, over: frozenset[str] | None) -> list[Mistake] | None:
+        if os.getpid() != here:  # its own process: what else the machine does is not held against a dialect
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            signal.setitimer(signal.ITIMER_PROF, LONGEST)
+        return _tried(dialect, broken, op, over)
+
+    all_found: list[Mistake] = []
+    final = True
+
+    def tried(ops: Iterable[str], over: frozenset[str] | None) -> None:
+        nonlocal final
+        limits = Limits(PATIENCE * LONGEST)
+        for op, found in in_processes(deque(ops), lambda op: trial(op, over), died, 1, limits=limits):
+            if found is None:
+                final = False
+                what = (
+                    f"trying {op or 'its constants'} ended its process or the solver's, or took more than {LONGEST:.0f} s of CPU"
+                )
+                found = [Mistake(op, "evaluate" if op else "const", what, "functions and methods that return")]
+            all_found.extend(m for m in found if m not in all_found)
+
+    tried(["", *(name for name, info in dialect.ops.items() if info.params and name not in broken)], None)
+    if all(m.op or m.facts for m in all_found):  # else there is nothing to build of
+        unsound = {m.op for m in all_found} | broken
+        sound = [name for name, info in dialect.ops.items() if info.params and name not in unsound]
+        tried(sound, frozenset(sound))
+    return all_found, final
+
+
+def _tried(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str] | None) -> list[Mistake] | None:
+    """The mistakes that trying an op finds; None where it came to no end."""
+    try:
+        return list(_all(dialect, broken, op, over))
+    except Died:
+        return None
+    except Exception as problem:
+        return [Mistake(op, "solver" if op else "theory", f"trying it ends in {type(problem).__name__}: {problem}"[:300])]
+
+
+def _all(dialect: Dialect, broken: frozenset[str], op: str, over: frozenset[str] | None) -> Iterator[Mistake]:
+    """The mistakes in an op, over constants or over nodes of these ops; in the common part of all ops where none is named."""
+    try:
+        theory = meanings.theory_of(dialect)
+    except meanings.Wrong as wrong:
+        if not op:
+            yield Mistake("", wrong.field, wrong.message, wrong.expected)
+        return
+    values: dict[str, list[Any]] = {}
+    used = {n for i in dialect.ops.values() if i.name not in broken for d in i.domains.values() for n in d}
+    used |= {p for i in dialect.ops.values() if i.name not in broken for p in (*i.params, i.result) if p in dialect.dtypes}
+    world = None
+    for name in dialect.dtypes:
+        if name not in used:
+            continue
+        try:
+            attempts = worlds(theory, dialect, next(iter(dialect.ops), ""), [name])
+            world = attempts[0].world()
+            values[name] = candidates(world, name, (), random.Random(name))
+        except Exception:  # said where an op is tried at it
+            continue
+    constants = list(nodes.constant_mistakes(dialect, values))
+    if not op:
+        if world is not None:
+            yield from nodes.dtype_mistakes(dialect, world)
+        yield from constants
+        return
+    if over is None:
+        yield from meanings.meaning_mistakes(dialect, theory, dialect.ops[op])
+    if not any(m.everything for m in constants):
+        if over is None:
+            yield from nodes.OpNodes(dialect, dialect.ops[op], values).mistakes()
+        else:
+            yield from Trees(dialect, dialect.ops[op], values, over).mistakes()

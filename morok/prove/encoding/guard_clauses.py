@@ -1,0 +1,112 @@
+"""Clauses in their order: guards, `let`, and helpers by their contracts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.answers import Answer
+from morok.prove.encoding.obligation import Inapplicable
+from morok.prove.encoding.pattern_bindings import Patterns
+from morok.prove.kinds import Node, Truth
+from morok.prove.semantics.numbers import Num
+from morok.prove.semantics.term import Term, Unsupported, both, either, negation
+from morok.prove.smt import FALSE, TRUE, Expr
+from morok.prove.solve import QUICK_BUDGET, ask
+from morok.prove.symbol import Symbol
+
+
+class Clauses(Patterns):
+    """The premises from `if` and `let`."""
+
+    def clause(self, clause: S.If | S.Let) -> None:
+        if isinstance(clause, S.If):
+            self.premise(self.has_and_holds(clause.condition))
+            return
+        value = clause.value
+        if isinstance(value, S.ECall) and value.name in self.rule.externs:
+            results = self.helper(self.rule.externs[value.name], value)
+            for name, result in zip(clause.names, results, strict=True):
+                self.names[name] = result
+            return
+
+        def read() -> tuple[Any, Expr]:
+            return self.reading(lambda: self.expression(value))
+
+        result, needed = self.made(read) if self.makes_nodes(value) else read()
+        if len(clause.names) != 1:
+            raise Unsupported("several names for one value")
+        self.premise(needed, self.existence(result))
+        self.names[clause.names[0]] = result
+
+    def made(self, make: Callable[[], Any]) -> Any:
+        """The nodes that a rule makes of a match. That it cannot be made is no reason to pass the match over, if there is one."""
+        try:
+            return make()
+        except Inapplicable:
+            if ask([*self.out.premises, *self.world.axioms], QUICK_BUDGET).answer is Answer.UNSAT:
+                raise
+            raise Unsupported("nodes of other lanes or shapes than they are given") from None
+
+    def makes_nodes(self, e: S.Expr) -> bool:
+        return any((x.name if isinstance(x, S.ECall) else getattr(x, "op", "")) in self.rule.dialect.ops for x in S.walk(e))
+
+    def helper(self, extern: S.Extern, call: S.ECall) -> list[Any]:
+        """A helper by its contract: what it requires is proved from the clauses before, what it ensures is assumed."""
+        arguments: dict[str, Any] = {}
+        nodes: list[Node] = []
+        for param, arg in zip(extern.params, call.args, strict=False):
+            value, needed = self.reading(functools.partial(self.expression, arg))
+            self.premise(needed, self.existence(value), value.finite if isinstance(value, Num) else TRUE)
+            arguments[param.name] = value
+            if isinstance(value, Node):
+                nodes.append(value)
+        defined = both(*(t.defined for n in nodes for t in n.lanes))
+        invalid = either(*(t.invalid for n in nodes for t in n.lanes))
+        self.calls += 1
+        results = [self.result(extern, r, self.calls, arguments, defined, invalid) for r in extern.results]
+        self.world.place = "contracts"
+        outer, self.names = self.names, {**arguments, **{r.name: v for r, v in zip(extern.results, results, strict=True)}}
+        try:
+            for i, requirement in enumerate(extern.requires):
+                claim = self.has_and_holds(requirement)
+                self.out.lemmas.append((f"{extern.name} requires #{i + 1}", tuple(self.out.premises), claim))
+            for promise in extern.ensures:
+                self.premise(either(negation(both(defined, negation(invalid))), self.has_and_holds(promise)))
+        finally:
+            self.names, self.world.place = outer, ""
+        return results
+
+    def has_and_holds(self, condition: S.Expr) -> Expr:
+        """The condition that another has a value, and the value is true."""
+        truth, needed = self.reading(lambda: self.truth(condition))
+        return both(needed, truth.exists, truth.value)
+
+    def result(self, extern: S.Extern, r: S.Param, call: int, arguments: dict[str, Any], defined: Expr, invalid: Expr) -> Any:
+        unknown = Symbol("result", extern.name, r.name, call)
+        kind = r.type.name if isinstance(r.type, S.TName) else ""
+        if kind in ("const", "int"):
+            number = Num(self.numbers.n.variable(unknown))
+            self.out.learn(unknown.label, "value", number)
+            return number
+        nodes = any(isinstance(v, Node) and v.dtype == "bool" for v in arguments.values())
+        if kind == "bool" and not nodes:  # of a condition that is a node, a helper makes conditions that are nodes
+            return Truth(smt.Bool(unknown))
+        if kind in ("seq", "dtype"):
+            raise Unsupported(f"helpers that return {kind}")
+        dtype = self.result_dtype(kind, arguments)
+        term = self.world.variable(unknown, dtype)
+        self.out.bind(unknown.label, dtype, term)
+        return Node((Term(term.value, defined, invalid if self.world.is_index(dtype) else FALSE),), dtype)
+
+    def result_dtype(self, kind: str, arguments: dict[str, Any]) -> str:
+        """A dtype by name, or the dtype of the node arguments where the contract names a class or a variable."""
+        if kind in self.rule.dialect.dtypes:
+            return kind
+        for v in arguments.values():
+            if isinstance(v, Node):
+                return v.dtype
+        raise Unsupported(f"a helper's result of dtype {kind}")

@@ -1,0 +1,257 @@
+"""Memory: places, what is read there, and what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Seq
+from dataclasses import replace
+from typing import Any
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.encoding.movement import Movement
+from morok.prove.encoding.obligation import Inapplicable
+from morok.prove.encoding.structure_parts import ABSENT, ELEMENT, NOTHING, Buffer, Place, Stored
+from morok.prove.kinds import Made, Node
+from morok.prove.semantics.term import Term, Unsupported, both, choose, either, negation
+from morok.prove.smt import TRUE, Expr
+from morok.prove.smt.term_graphs import subterms
+from morok.prove.symbol import Symbol
+
+
+def consecutive(places: tuple[Place, ...], lanes: int) -> tuple[Place, ...]:
+    """A place for each lane: those given, or as many behind one another from a single one on."""
+    if len(places) == lanes:
+        return places
+    if len(places) != 1:
+        raise Inapplicable
+    *outer, last = places[0].indices
+    return tuple(replace(places[0], indices=(*outer, last + i)) for i in range(lanes))
+
+
+class Memory(Movement):
+    """Index, Load, Store and the order of effects."""
+
+    def op_index(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """A place, and the element there: 0 at a false gate or an Invalid index."""
+        buffer = self.value_of(parts["buffer"])
+        outer = self.places.get(id(buffer))
+        if outer is None:
+            buffer = self.tensor(buffer)
+        elif len(outer) != 1:
+            raise Inapplicable  # an index within several places
+        indices = self.of_length(None if outer else self.rank(buffer), parts.get("indices"))
+        gate = self.optional(parts.get("gate"))
+        if not all(isinstance(n, Node) for n in indices):
+            raise Unsupported("an index that is no number")
+        lanes = max([len(n.lanes) for n in indices] + [1])
+        if not indices or any(len(n.lanes) not in (1, lanes) for n in (*indices, *([] if gate is None else [gate]))):
+            raise Inapplicable
+        places = []
+        for i in range(lanes):
+            terms = [n.lanes[i] if len(n.lanes) > 1 else n.lanes[0] for n in indices]
+            open_ = Term(TRUE) if gate is None else (gate.lanes[i] if len(gate.lanes) > 1 else gate.lanes[0])
+            # behind a false gate nothing is read, the indices neither
+            defined = both(*(t.defined for t in terms))
+            if gate is not None:
+                defined = both(open_.defined, either(negation(open_.value), defined))
+            valid = both(*(negation(t.invalid) for t in terms), open_.value)
+            at_lane = tuple(t.value for t in terms)
+            if outer is None:
+                places.append(self.resolve(buffer, at_lane, valid, defined))
+            else:  # further indices into what the outer ones chose
+                p = outer[0]
+                defined = both(p.defined, either(negation(p.valid), defined))
+                places.append(replace(p, indices=(*p.indices, *at_lane), valid=both(p.valid, valid), defined=defined))
+        dtype = places[0].buffer.dtype
+        node = Node(tuple(self.read(p, dtype, self.zero_of(dtype), TRUE) for p in places), dtype, Made("Index", ()))
+        self.places[id(node)] = tuple(places)
+        self.kept.append(node)
+        return node
+
+    def optional(self, part: Any) -> Node | None:
+        """An operand that may be absent: a name alone stands for either."""
+        if part is None or isinstance(part, (S.PNone, S.ENone)):
+            return None
+        if isinstance(part, S.PVar):
+            if part.name in self.names:
+                return self.present_or_not(part.name)
+            if self.choices.pick(2) == 1:
+                if not part.ignored:
+                    self.names[part.name] = ABSENT
+                return None
+        elif isinstance(part, S.EName) and part.name in self.names:
+            return self.present_or_not(part.name)
+        found = self.value_of(part)
+        if not isinstance(found, Node):
+            raise Unsupported("an operand that may be absent")
+        return found
+
+    def present_or_not(self, name: str) -> Node | None:
+        found = self.names[name]
+        if found is not ABSENT and not isinstance(found, Node):
+            raise Unsupported("an operand that may be absent")
+        return found if isinstance(found, Node) else None
+
+    def read(self, p: Place, dtype: str, otherwise: Expr, otherwise_defined: Expr) -> Term:
+        """The element at a place: an access outside the buffer is undefined, one at an Invalid place is `otherwise`."""
+        cell = self.cell(p, dtype)
+        return Term(choose(p.valid, cell.value, otherwise), both(p.defined, choose(p.valid, cell.defined, otherwise_defined)))
+
+    def cell(self, p: Place, dtype: str) -> Term:
+        """The element at a place, behind a store what this stores."""
+        there = p.buffer.behind
+        if there is None:
+            sorts = (i.sort for i in p.indices)
+            cells = smt.Function(Symbol("cell", p.buffer.name, len(p.indices)), *sorts, self.sort(dtype))
+            return Term(cells(*p.indices), self.within(p))
+        before = replace(p, buffer=there.before)
+        found = self.cell(before, dtype)
+        for at, v in zip(there.places, there.values, strict=True):
+            here = both(at.valid, self.same_place(at, before))
+            found = Term(choose(here, v.value, found.value), choose(here, v.defined, found.defined))
+        return self.later(found, there.effects)
+
+    def within(self, p: Place) -> Expr:
+        if p.buffer.behind is not None:
+            return self.within(replace(p, buffer=p.buffer.behind.before))
+        if p.buffer.shape is not None and len(p.buffer.shape) == len(p.indices):
+            return both(*(smt.And(i >= 0, i < n) for i, n in zip(p.indices, p.buffer.shape, strict=True)))
+        return smt.Function(Symbol("inside", p.buffer.name, len(p.indices)), *(i.sort for i in p.indices), smt.BoolSort())(
+            *p.indices
+        )
+
+    def op_load(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        place = self.value_of(parts["index"])
+        places = self.places.get(id(place))
+        if places is None:
+            raise Unsupported("a load from what is no place")
+        alt = self.optional(parts.get("alt"))
+        ty = None if isinstance(at, S.Expr) else self.type_or_none(at)
+        lanes = self.lanes_of(ty) if ty is not None else self.lanes_said(parts) if "dtype" in parts else len(places)
+        places = consecutive(places, lanes)
+        if alt is not None and len(alt.lanes) not in (1, len(places)):
+            raise Inapplicable
+        terms = []
+        for i, p in enumerate(places):
+            other = None if alt is None else alt.lanes[i] if len(alt.lanes) > 1 else alt.lanes[0]
+            zero = self.zero_of(place.dtype) if other is None else other.value
+            terms.append(self.read(p, place.dtype, zero, TRUE if other is None else other.defined))
+        return Node(tuple(terms), place.dtype)
+
+    def op_store(self, parts: dict[str, Any], at: S.Syntax) -> Node:
+        """A statement: what it does is the place and the value, or nothing at an Invalid place."""
+        loops = self.closed_loops(parts["ranges"]) if parts.get("ranges") else ()
+        around, self.inside = self.inside, (*self.inside, *loops)
+        try:
+            place = self.value_of(parts["index"])
+            value = self.value_of(parts["value"])
+        finally:
+            self.inside = around
+        places = self.places.get(id(place))
+        if places is None or not isinstance(value, Node):
+            raise Unsupported("a store to what is no place")
+        places = consecutive(places, max(len(value.lanes), len(places)))
+        if len(value.lanes) not in (1, len(places)):
+            raise Inapplicable
+        self.world.exact = False  # two statements that store differently may leave the same behind
+        done: list[Expr] = []
+        defined: list[Expr] = []
+        values = value.lanes if len(value.lanes) > 1 else value.lanes * len(places)
+        for p, v in zip(places, values, strict=True):
+            effect = smt.Function(Symbol("store", p.buffer.name), *(x.sort for x in p.indices), v.value.sort, ELEMENT)(
+                *p.indices, v.value
+            )
+            done.append(choose(p.valid, self.unless_there(p, v, value.dtype, effect), NOTHING))
+            defined.append(both(p.defined, either(negation(p.valid), both(self.within(p), v.defined))))
+        effect, known = self.in_turn(done), both(*defined)
+        for loop in loops:
+            effect, known = self.repeated(loop, effect, known)
+        node = Node((Term(effect, known),), "void")
+        if not loops:
+            self.stored[id(node)] = places, values
+            self.kept.append(node)
+        return node
+
+    def unless_there(self, p: Place, v: Term, dtype: str, effect: Expr) -> Expr:
+        """The effect of a store, which is none where the place holds the value: asked of what was read from this storage."""
+        if p.buffer.behind is not None or v.value.sort is not self.sort(dtype) or p.buffer.dtype != dtype:
+            return effect
+        held = self.cell(p, dtype).value
+        if not any(at.head == "apply" and at.data is held.data for at in subterms([v.value])):
+            return effect
+        return choose(v.value == held, NOTHING, effect)
+
+    def repeated(self, loop: Any, effect: Expr, defined: Expr) -> tuple[Expr, Expr]:
+        """The effect of a loop, and its definedness: known is only that a loop that does not run needs none, and that nothing
+        done many times is nothing.
+        """
+        closed = smt.Function(Symbol("function", "closed"), ELEMENT, smt.IntSort(), ELEMENT)
+        many = closed(effect, smt.Int(Symbol("loop", loop.unknown)))
+        return choose(effect == NOTHING, NOTHING, many), either(smt.Bool(Symbol("never", loop.unknown)), defined)
+
+    def in_turn(self, effects: Seq[Expr]) -> Expr:
+        out = effects[0]
+        for e in effects[1:]:
+            after = smt.Function(Symbol("function", "then"), ELEMENT, ELEMENT, ELEMENT)(out, e)
+            out = choose(out == NOTHING, e, choose(e == NOTHING, out, after))
+        return out
+
+    def op_noop(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """Nothing, or the one operand that nothing is done to."""
+        operands = self.many(parts.get("sources"))
+        if len(operands) > 1:
+            raise Unsupported("several statements, or a Noop of several operands")
+        return operands[0] if operands else Node((Term(NOTHING),), "void")
+
+    op_group = op_noop
+
+    def op_after(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """A value behind effects: some function of the value and of these, as it may be read from what they change."""
+        x = self.value_of(parts["passthrough"])
+        waits = self.many(parts.get("deps"))
+        if not waits:
+            return x
+        if isinstance(x, Buffer):
+            return self.storage_behind(x, waits)
+        if not isinstance(x, Node):
+            raise Unsupported("a view after something")
+        before, lanes = self.behind.get(id(x), (frozenset(), x.lanes))
+        effects = before | {t.value for n in waits if isinstance(n, Node) for t in n.lanes}
+        self.world.exact = False  # it need not depend on them
+        node = Node(tuple(self.later(t, effects) for t in lanes), x.dtype)
+        self.behind[id(node)] = effects, lanes
+        self.kept.append(node)
+        return node
+
+    def storage_behind(self, b: Buffer, waits: Seq[Any]) -> Buffer:
+        """Storage once a store into it is done. What other statements do to it is not known, nor the order of several."""
+        places, values = self.stored.get(id(waits[0]), ((), ())) if len(waits) == 1 else ((), ())
+        if b.behind is not None or not places or any(p.buffer is not b for p in places):
+            raise Unsupported("storage after more than one store into it")
+        effects = frozenset(t.value for t in waits[0].lanes)
+        self.world.exact = False
+        made = Stored(b, places, values, effects)
+        found: Buffer = self.world.once(
+            ("behind", b.name, *sorted(e.number for e in effects)),
+            lambda: replace(b, name=Symbol("after", b.name, self.another()), behind=made),
+        )
+        return found
+
+    def later(self, t: Term, effects: frozenset[Expr]) -> Term:
+        """A value once these effects, in whatever order, are done."""
+        by_number = sorted(effects, key=lambda e: e.number)
+        after = smt.Function(
+            Symbol("after", str(t.value.sort), *(str(e.sort) for e in by_number)),
+            t.value.sort,
+            *(e.sort for e in by_number),
+            t.value.sort,
+        )
+        return replace(t, value=after(t.value, *by_number))
+
+    def op_detach(self, parts: dict[str, Any], at: S.Syntax) -> Any:
+        """Marks for the scheduler: the value is the operand's."""
+        return self.value_of(parts["src"])
+
+    op_contiguous = op_detach
+
+    op_contiguousbackward = op_detach

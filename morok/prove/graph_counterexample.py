@@ -1,0 +1,96 @@
+"""Counterexamples to rules about Morok's own IR: values and graphs on which the rule's matcher and the interpreter differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from morok.dsl.checked import CheckedRule, Instance
+from morok.errors import UnknownNameError
+from morok.prove.counterexample import UNDEFINED, Counterexample
+from morok.prove.encoding.obligation import Obligation
+from morok.prove.least import least
+from morok.prove.replay import Firing
+from morok.prove.trust.differential import Difference, Elements, Trials, counterexample, tried
+from morok.prove.trust.smallest import smallest
+
+BOUNDS: Final = ("vmin.", "vmax.")
+# Graphs that are made for a rule which is proved at every size, and on how many that have a value it is to fire; then large ones.
+SIZES: Final = ((250, 24), (40, 8))
+LARGE: Final = 300  # graphs of large sizes, where nothing else refutes a rule or proves it at every size
+
+
+def smaller(rule: CheckedRule, instance: Instance, o: Obligation, bindings: dict[str, Any], where: str) -> Counterexample | None:
+    """The least values that evaluation finds from those of a model on; None where these do not show that the rule is false.
+
+    A value whose bounds the rule asks for is a constant, with itself for both.
+    """
+    if rule.externs or rule.syntax.assuming:
+        return None
+    of = {name: dtype for name, dtype, _ in o.variables if name in bindings}
+    numbers = [name for name, _, _ in o.facts]
+    if not all(n.startswith(BOUNDS) and n[len(BOUNDS[0]) :] in of for n in numbers):
+        return None
+    firing = Firing(rule, instance)
+
+    def bounded(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {**values, **{n: values[n[len(BOUNDS[0]) :]] for n in numbers}}
+
+    def false_at(values: Mapping[str, Any]) -> bool:
+        return firing.differing(bounded(values)) is not None
+
+    if not false_at(bindings):
+        return None
+    found = bounded(least(bindings, {n: d for n, d in of.items() if d in rule.dialect.dtypes}, false_at))
+    outcome = firing.differing(found)
+    if outcome is None:
+        return None
+    lhs, rhs = (UNDEFINED if v is None else v for v in outcome)
+    return Counterexample(where, found, lhs, rhs, True)
+
+
+def fired(rule: CheckedRule, instance: Instance, bindings: dict[str, Any]) -> bool:
+    """True if the rule's own matcher, on a graph with these bindings, gives another value than the graph has."""
+    return not rule.externs and Firing(rule, instance).differing(bindings) is not None
+
+
+def searched(rule: CheckedRule) -> Counterexample | None:
+    """A graph on which the rule's own matcher and the interpreter show that it is false, whatever a model says.
+
+    None where some hundred random graphs, small ones and large ones, show nothing, which says nothing.
+    """
+    try:
+        found = counterexample(rule) or counterexample(rule, Trials(rule, rule.instances))
+        found = found or counterexample(rule, Trials(rule, rule.instances, worlds=2, large=True), LARGE)
+    except (UnknownNameError, TypeError):  # there is only what its helpers promise
+        return None
+    return None if found is None else _of_difference(rule, found)
+
+
+def _of_difference(rule: CheckedRule, found: Difference) -> Counterexample:
+    """A difference that trials have found, made small, as a counterexample."""
+    found = smallest(found, nsz=bool(rule.syntax.assuming))
+    bindings: dict[str, Any] = {"graph": found.before.text()}
+    if found.after is not None:
+        bindings["becomes"] = found.after.text()
+    if found.at is not None:
+        bindings |= found.at.shown()
+    got = found.why or (UNDEFINED if found.got is None else found.got)
+    expected, got = (str(v) if isinstance(v, Elements) else v for v in (found.expected, got))
+    return Counterexample(found.before.dtype.name, bindings, expected, got, True)
+
+
+def evaluated(rule: CheckedRule) -> tuple[Counterexample | None, bool]:
+    """A graph, among small and large ones, on which the rule is false; and the truth of one having been met on which it fires and
+    which has a value.
+    """
+    met = False
+    for large, (tries, enough) in enumerate(SIZES):
+        try:
+            found, here = tried(rule, Trials(rule, rule.instances, worlds=2, large=large > 0), tries, enough)
+        except (UnknownNameError, TypeError):  # there is only what its helpers promise
+            return None, False
+        if found is not None:
+            return _of_difference(rule, found), True
+        met = met or here
+    return None, met

@@ -1,0 +1,303 @@
+"""Places, loads and stores at every size.
+
+A place of a buffer at one index is a function of an integer, so that the places behind it are known: a load or store of several
+lanes at one place goes on from there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from morok.dsl import syntax as S
+from morok.prove import smt
+from morok.prove.kinds import Parts
+from morok.prove.parametric import laws, registers, shared
+from morok.prove.parametric.lanewise import lanewise
+from morok.prove.parametric.polynomials import INT, Integer, integer
+from morok.prove.parametric.rule_values import Branch, Items, Register, Shared, Statement, Vector, items, splat, vector, zero
+from morok.prove.parametric.sequences import behind
+from morok.prove.parametric.setting import Setting, occurs
+from morok.prove.parametric.statements import behind_gates, listed, statement, within_loops
+from morok.prove.rule_syntax import ops_of
+from morok.prove.semantics.term import Unsupported
+from morok.prove.smt import Applicable, Expr
+from morok.prove.symbol import Symbol
+
+if TYPE_CHECKING:
+    from morok.prove.parametric.reading import Reading
+
+VALUE: Final = laws.VALUE
+
+
+def invalid(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    return splat(laws.INVALID)
+
+
+# places
+
+
+def index(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """A place for every lane: of a buffer at indices, behind a gate where there is one."""
+    found = r.one_of_any_kind(parts["buffer"])
+    if isinstance(found, Register):
+        return registers.cell(r, found, parts)
+    if isinstance(found, Shared):
+        return shared.cell(r, found, parts)
+    buffer, gate = vector(found), r.optional(parts.get("gate"))
+    if gate is None or not r.built_in:
+        return _indexed(r, parts, buffer, gate)
+    place = _indexed(r, parts, buffer, None)
+    if place.uniform and r.part == "pattern":
+        return place  # nowhere; of a gate without a value, which has none either, anything may be made
+    return lanewise(r, lambda g, p: behind_gates(r.setting, [g], p), [gate, place], {0, 1})
+
+
+def _indexed(r: Reading, parts: Parts, buffer: Vector, gate: Vector | None) -> Vector:
+    """A place of a buffer for every lane."""
+    found = r.many(parts["indices"])
+    kind = ["Index", r.element(parts["buffer"])] + (["gated"] if gate is not None else [])
+    rest = [] if gate is None else [gate]
+    if any(isinstance(i, Items) for i in found):
+        if len(found) != 1:
+            raise Unsupported("several sequences of indices")
+        return _index_of_any_rank(r, kind, buffer, items(found[0]), rest)
+    indices = [vector(i) for i in found]
+    if any(i.uniform and i.at(r.setting.zero, integer(0)) is laws.INVALID for i in indices):
+        return splat(laws.NOWHERE)
+    operands = [buffer, *indices, *rest]
+    every = set(range(len(operands)))
+    if len(indices) == 1 and _are_numbers(r, parts["indices"]):
+        f = smt.Function(Symbol("op", *kind, "at"), VALUE, INT, *([VALUE] * len(rest)), VALUE)
+        r.setting.places.add(f)
+        return lanewise(r, lambda b, i, *g: f(b, r.setting.number_of(i).term, *g), operands, every)
+    return lanewise(r, smt.Function(Symbol("op", *kind), *([VALUE] * len(operands)), VALUE), operands, every)
+
+
+def _are_numbers(r: Reading, part: Any) -> bool:
+    """Truth of indices being integers, none of which may be Invalid."""
+    if "Invalid" in ops_of(r.rule):
+        return False
+    written = list(part.items) if isinstance(part, (S.PList, S.EList)) else part if isinstance(part, list) else [part]
+    names = {n.name for w in written for n in S.walk(w) if isinstance(n, (S.PVar, S.EName, S.PBind))}
+    known = [r.rule.bindings[n] for n in names if n in r.rule.bindings]
+    return all(r.element(w) == "index" for w in written) and not any(b.invalid_ok for b in known)
+
+
+def _index_of_any_rank(r: Reading, kind: list[str], buffer: Vector, indices: Items, rest: list[Vector]) -> Vector:
+    """A place by any number of indices: a function of the buffer, the gate, and the vector of indices as one value."""
+    f = smt.Function(Symbol("op", *kind, "of any rank"), *([VALUE] * (2 + len(rest))), VALUE)
+    anywhere = r.setting.probe("anywhere")
+    each = vector(indices.at(anywhere))
+    if each.uniform:
+        raise Unsupported("indices of any number of lanes")
+    r.exists(indices.length.term > 0)
+    count = _lanes_of_all(r, indices) if occurs(anywhere, each.count) else each.count
+
+    def index_of(k: Integer, e: Expr, lane: Integer) -> Expr:
+        x = vector(indices.at(k))
+        return x.at(e, lane) if x.count.same(count) else smt.If(x.count.term == 1, x.at(e, integer(0)), x.at(e, lane))
+
+    def together(e: Expr, lane: Integer) -> Expr:
+        return r.setting.tuple_of(indices.length, lambda k: index_of(k, e, lane))
+
+    vectors = Vector(count, together)
+    return lanewise(r, f, [buffer, vectors, *rest], set(range(2 + len(rest))))
+
+
+def _lanes_of_all(r: Reading, indices: Items) -> Integer:
+    """The number of lanes where each index has one or all of them: of the same indices the same number."""
+    s = r.setting
+    with s.anywhere() as place:
+        key = (indices.length.term, vector(indices.at(place)).count.term)
+    if key not in s.widest:
+        if r.part != "pattern":
+            raise Unsupported("indices of different lanes that no pattern has")
+        s.widest[key] = s.count(s.unknown("lanes of all"))
+        s.premise(s.widest[key].term > 0)
+    return s.widest[key]
+
+
+def step(s: Setting, place: Expr, k: Integer) -> Expr:
+    """The place that so many elements come before."""
+    if k.known == 0 or place is laws.NOWHERE or place is laws.UNSAID:
+        return place
+    if place.head == "apply" and place.data in s.places:
+        buffer, i, *gate = place.args
+        at: Applicable = place.data
+        return at(buffer, (s.polynomial(i) + k).term, *gate)
+    if place.head == "ite":
+        condition, yes, no = place.args
+        return smt.If(condition, step(s, yes, k), step(s, no, k))
+    return laws.BEHIND(place, k.term)
+
+
+def _place(r: Reading, x: Vector, count: Integer, e: Expr, lane: Integer) -> Expr:
+    """The place of one of so many lanes, of which one place is the first or each has its own."""
+    if x.count.same(count):
+        return x.at(e, lane)
+    first = step(r.setting, x.at(e, integer(0)), lane)
+    return first if x.count.known == 1 else smt.If(x.count.term == 1, first, x.at(e, lane))
+
+
+# loads
+
+
+def load(r: Reading, op: str, parts: Parts, at: Any) -> Vector:
+    """The values stored at a place, lane by lane, or from one place on; in place of what is not there the alternative, or 0."""
+    place, alt = r.one(parts["index"]), r.optional(parts.get("alt"))
+    count = _loaded(r, parts, at)
+    if place.uniform:
+        if place.at(r.setting.zero, integer(0)) is not laws.NOWHERE:
+            raise Unsupported("a load at a place of any number of lanes")
+        absent = alt or zero(r.element(at))
+        return Vector(count or integer(1), absent.at, uniform=absent.uniform and count is None)
+    count = count or place.count
+    if not count.same(place.count):
+        r.exists(smt.Or(place.count.term == 1, place.count.term == count.term))
+    operands = [] if alt is None else [alt]
+    f = smt.Function(Symbol("op", "Load"), *([VALUE] * (1 + len(operands))), VALUE)
+    nothing = zero(r.element(at)).at(r.setting.zero, integer(0)) if alt is None else None
+
+    def loaded(at: Expr, *otherwise: Expr) -> Expr:
+        if at is laws.NOWHERE:
+            return otherwise[0] if nothing is None else nothing
+        if at.head == "ite":
+            condition, yes, no = at.args
+            return smt.If(condition, loaded(yes, *otherwise), loaded(no, *otherwise))
+        found: Expr = f(at, *otherwise)
+        return found
+
+    places = Vector(count, lambda e, lane: _place(r, place, count, e, lane))
+    return lanewise(r, loaded, [places, *operands], set())
+
+
+def _loaded(r: Reading, parts: Parts, at: Any) -> Integer | None:
+    """The number of lanes of a load; None for as many as its place."""
+    if r.part == "pattern":
+        return r.lanes.of(r.rule.type_of(at))
+    if "dtype" in parts:
+        return r.dtype(parts["dtype"]).lanes
+    return None
+
+
+# stores
+
+
+def store(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
+    """An effect for every lane: the value of the lane to its place."""
+    part, behind = _without_wait(r, parts["index"])
+    place, value = index(r, "Index", part, at) if isinstance(part, Parts) else r.one(part), r.one(parts["value"])
+    if place.register is not None:
+        return within_loops(r, registers.store(place, value), parts.get("ranges"))
+    if place.shared is not None:
+        return within_loops(r, shared.store(place, value), parts.get("ranges"))
+    if place.uniform and place.at(r.setting.zero, integer(0)) is laws.NOWHERE:
+        return Statement(integer(0), lambda e, lane: (laws.NOWHERE, laws.NOWHERE))
+    if place.uniform or value.uniform:
+        raise Unsupported("a store of any number of lanes")
+    count = place.count
+    if not value.count.same(count):
+        r.exists(smt.Or(place.count.term == 1, value.count.term == 1, place.count.term == value.count.term))
+        count = _longer(place.count, value.count)
+
+    def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:
+        given = value.at(e, lane)
+        if not value.count.same(count):
+            given = smt.If(value.count.term == 1, value.at(e, integer(0)), given)
+        return _place(r, place, count, e, lane), given
+
+    made = Statement(r.setting.count(count), effect, ordered=True, behind=behind)
+    return within_loops(r, made, parts.get("ranges"))
+
+
+def _longer(a: Integer, b: Integer) -> Integer:
+    """The greater of two numbers of lanes, of which one may be 1."""
+    if a.known == 1:
+        return b
+    return a if b.known == 1 else integer(smt.If(a.term == 1, b.term, a.term))
+
+
+def _without_wait(r: Reading, part: Any) -> tuple[Any, Statement | None]:
+    """A place of a target, and the statement that is done before: what `After(b, s)` says of its buffer."""
+    match part:
+        case S.EStruct(op="Index") if r.part == "target":
+            parts = r.parts("Index", part)
+            match parts["buffer"]:
+                case S.ECall(name="After", args=(buffer, S.EName(name=name))) if isinstance(r.names.get(name), Statement):
+                    return Parts({**parts, "buffer": buffer}), r.names[name]
+    return part, None
+
+
+def group(r: Reading, op: str, parts: Parts, at: Any) -> Statement:
+    """Statements without an order, but where one waits for the one before it."""
+    sources = parts["sources"]
+    given = [_source(r, s) for s in (sources if isinstance(sources, list) else [sources])]
+    if r.part != "pattern" and any(isinstance(s, Branch) for s in given):
+        return listed(r, given)
+    found = [statement(s) for s in given]
+    if not found:
+        raise Unsupported("a group of no statements")
+    made = found[0]
+    for s in found[1:]:
+        made = _both(made, s)
+    return made
+
+
+def _source(r: Reading, part: Any) -> Any:
+    """A statement of a group, or those of a sequence as one."""
+    match part:
+        case S.PVar(name=name) | S.PSequence(name=name) if isinstance(part, S.PSequence) or isinstance(r.names.get(name), Items):
+            return _side_by_side(r, _statements(r, name))
+        case S.ESpread(sequence=several) | (S.EComprehension() as several):
+            found = r.value(several)
+            return _side_by_side(r, behind(r.setting, found) if isinstance(found, list) else items(found))
+    return r.one_of_any_kind(part)
+
+
+def _statements(r: Reading, name: str) -> Items:
+    """A name for any number of statements of which nothing is known."""
+    if name not in r.names:
+        f = smt.Function(r.symbol(name), INT, laws.ITERATION, VALUE)
+        length = r.setting.count(r.setting.unknown(f"{name} length"))
+        r.setting.premise(length.term >= 0)
+        made = Items(length, lambda k: Statement(integer(1), lambda e, lane: (f(k.term, e),)))
+        if name.startswith("_"):
+            return made
+        r.names[name] = made
+    return items(r.names[name])
+
+
+def _both(first: Statement, second: Statement) -> Statement:
+    """Two statements: in order if the second waits for the first, else in none."""
+    if first.loops or second.loops:
+        raise Unsupported("loops side by side")
+
+    def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:
+        one, other = first.effect(e, lane), second.effect(e, lane - first.count)
+        if len(one) != len(other):
+            raise Unsupported("statements of several kinds")
+        return tuple(smt.If(lane.term < first.count.term, a, b) for a, b in zip(one, other, strict=True))
+
+    in_order = second.behind is first and first.ordered and second.ordered
+    return Statement(first.count + second.count, effect, ordered=in_order, grouped=True)
+
+
+def _side_by_side(r: Reading, sequence: Items) -> Statement:
+    """The statements of a sequence, as a group."""
+    one = statement(sequence.at(r.setting.probe("anywhere")))
+    if one.loops or one.behind is not None:
+        raise Unsupported("loops side by side")
+    if one.count.known == 1:
+        return Statement(
+            r.setting.count(sequence.length), lambda e, k: statement(sequence.at(k)).effect(e, integer(0)), grouped=True
+        )
+    count, part, start = r.setting.parts_of(sequence.length, lambda k: statement(sequence.at(k)).count, False)
+
+    def effect(e: Expr, lane: Integer) -> tuple[Expr, ...]:
+        k, begin = part(lane), start(lane)
+        return statement(sequence.at(k)).effect(e, lane - begin)
+
+    return Statement(r.setting.count(count), effect, grouped=True)
+
+
+__all__ = ["group", "index", "invalid", "load", "store"]
