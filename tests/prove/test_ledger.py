@@ -335,8 +335,8 @@ def test_a_rule_is_called_the_same_before_and_after_it_was_proved(pack: Path) ->
 def test_what_was_measured_in_code_of_rules_that_are_not_proved_now_is_not_proved(tmp_path: Path) -> None:
     """After a change of the prover every rule is unproved; the catalogue says so."""
     code = (
-        "from morok.prove import sources, stamp\n"
-        "sources.core_digest = stamp.source_bytes = lambda: 'another'\n"
+        "from morok.prove import sources, fingerprints\n"
+        "sources.core_digest = fingerprints.source_bytes = lambda: 'another'\n"
         "from morok.prove import admission\n"
         "from morok.rewrite import library\n"
         "file = next(library.rules_dir().rglob('transcendental.rules'))\n"
