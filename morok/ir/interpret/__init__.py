@@ -19,7 +19,7 @@ from morok.ir.interpret.graph_interpreter import Graph, execute_graph
 from morok.ir.interpret.instructions import run_listing
 from morok.ir.interpret.iteration import run_tasks
 from morok.ir.interpret.lane_values import INVALID, known
-from morok.ir.interpret.steps import Steps
+from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import Buffers, Memory
 from morok.ir.interpret.tensor_interpreter import value_of
 from morok.ir.uop import UOp

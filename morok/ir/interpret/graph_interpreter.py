@@ -17,7 +17,7 @@ from morok.ir.dtype import AddrSpace
 from morok.ir.interpret.iteration import PerThread, Task, run_tasks
 from morok.ir.interpret.lane_values import INVALID, NOTHING, Lanes, Pointer, Poison, fold, known, lane, scalar_value
 from morok.ir.interpret.memory_places import MOVEMENT, Places
-from morok.ir.interpret.steps import Steps
+from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import ALLOCATED, NAMED, Buffers, Memory, consecutive, element
 from morok.ir.interpret.tensor_interpreter import value_of
 from morok.ir.interpret.walk import order

@@ -14,7 +14,7 @@ from typing import Any
 
 from morok.errors import IRError
 from morok.ir.interpret.lane_values import INVALID, Lanes, known
-from morok.ir.interpret.steps import Steps
+from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import Memory
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op

@@ -13,7 +13,7 @@ from morok.ir.interpret import lane_values as V
 from morok.ir.interpret.iteration import Task
 from morok.ir.interpret.lane_values import Poison, scalar_value, zero
 from morok.ir.interpret.memory_places import Places, dimension
-from morok.ir.interpret.steps import Steps
+from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import ALLOCATED, NAMED, element
 from morok.ir.interpret.walk import operands, order
 from morok.ir.op import Op

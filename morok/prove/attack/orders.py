@@ -15,7 +15,7 @@ from morok.ir.dtype import FLOAT_FORMAT, dtypes
 from morok.ir.interpret.graph_interpreter import Graph
 from morok.ir.interpret.iteration import Task, run_tasks
 from morok.ir.interpret.lane_values import NOTHING, combine, known
-from morok.ir.interpret.steps import Steps
+from morok.ir.interpret.step_limit import Steps
 from morok.ir.interpret.storage import Memory
 from morok.ir.op import Op
 from morok.ir.uop import UOp

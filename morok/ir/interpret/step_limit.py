@@ -8,7 +8,7 @@ from morok.errors import StepLimitError
 
 
 class Steps:
-    """What a run may still compute, in steps: a lane of a node, an iteration of a loop, an element of a tensor are one each."""
+    """The steps that a run may still take: a lane of a node, an iteration of a loop, an element of a tensor are one each."""
 
     __slots__ = ("_left", "_most")
 
