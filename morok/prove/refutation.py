@@ -44,7 +44,7 @@ def read(rule: CheckedRule, instance: Instance, o: Obligation, world: Any, model
 def searched(rule: CheckedRule) -> Counterexample | None:
     """A graph on which the rule's own matcher and the interpreter show that it is false, whatever a model says.
 
-    None where a few hundred random graphs show nothing, which says nothing.
+    None where some hundred random graphs, small ones and large ones, show nothing, which says nothing.
     """
     if not built_in(rule.dialect):
         return None

@@ -44,7 +44,7 @@ def _of_two(s: Setting, t: Expr) -> None:
 
 
 def _in_any_order(s: Setting, t: Expr) -> None:
-    """What is combined, in one of the orders."""
+    """The things that are combined, in one of the orders."""
     combine = s.regrouped.get(t.data, t.data)
     items = sorted(_items(s, t, combine), key=lambda x: x.number)
     if 1 < len(items) <= MOST_ITEMS:

@@ -77,7 +77,7 @@ class TensorMaker(Maker):
         return tuple(self.rng.sample(range(rank), rank))
 
     def reversed(self, rank: int) -> tuple[bool, ...]:
-        """Which of so many axes are reversed."""
+        """The axes that are reversed, of so many."""
         return tuple(self.rng.random() < 0.5 for _ in range(rank))
 
     def whole(self, rank: int) -> int:
