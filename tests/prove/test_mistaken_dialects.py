@@ -20,6 +20,7 @@ from morok.dsl.check import check_text
 from morok.dsl.checked import CheckedRule
 from morok.errors import DialectError, MorokError, RuleError
 from morok.ir.morok_dialect import MOROK
+from morok.prove import dialect_trials
 from morok.prove.api import prove
 from morok.rewrite.engine import graph_rewrite
 from morok.rewrite.library import load_rules, rewrite
@@ -456,17 +457,15 @@ def test_numbers_that_the_dialect_makes_others_of(folder: Path) -> None:
 
 
 def test_the_answer_is_kept_until_something_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from morok.prove import verified
-
     made = dialect()
     tried = []
-    apart = verified._apart
+    trials = dialect_trials.trials
 
     def counting(*args: Any) -> Any:
         tried.append(1)
-        return apart(*args)
+        return trials(*args)
 
-    monkeypatch.setattr(verified, "_apart", counting)
+    monkeypatch.setattr(dialect_trials, "trials", counting)
     assert verify(made) == verify(made) == []
     assert len(tried) == 1
     with_op(made, "Sub", evaluate=lambda d, a, b: clip(a - b - 1))

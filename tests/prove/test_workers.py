@@ -63,12 +63,10 @@ def test_a_process_that_hangs_is_killed_and_its_answer_never_recorded(monkeypatc
 
 
 def test_what_goes_wrong_inside_is_a_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
-    from morok.prove import obligations
-
     def broken(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(obligations, "prove_rule", broken)
+    monkeypatch.setattr(workers, "prove_rule", broken)
     found = workers.judge(rules()[0], 1, False)
     assert found.verdict == "error"
     assert "RuntimeError: broken" in found.message
