@@ -84,6 +84,15 @@ def test_upcast_range_unroll_and_contract_agree() -> None:
         assert buffers[0] == [2 * v for v in data]
 
 
+@pytest.mark.parametrize("axes", [((0, 2), (1, 4)), ((0, 3), (1, 3))])
+def test_an_iteration_that_an_axis_does_not_have_has_no_lane(axes: tuple[tuple[int, int], ...]) -> None:
+    """Where one axis is opened with two lengths, the lanes of other iterations are not taken for those that are missing."""
+    lanes = UOp.new(Op.Unroll, (UOp.const((0, 1, 2, 3, 4, 5), index),), ((0, 2), (1, 3)))
+    assert evaluate(UOp.new(Op.Contract, (lanes,), ((0, 2), (1, 3)))) == (0, 1, 2, 3, 4, 5)
+    with pytest.raises(UndefinedError, match=r"iteration [23] of axis [01]"):
+        evaluate(UOp.new(Op.Contract, (lanes,), axes))
+
+
 def test_horizontal_reduce_folds_neighbouring_lanes() -> None:
     v = UOp.const((1.0, 2.0, 3.0, 4.0, 5.0, 6.0), f32)
     assert evaluate(UOp.new(Op.Reduce, (v,), Op.Add, f32.vec(2))) == (6.0, 15.0)

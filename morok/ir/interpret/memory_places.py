@@ -31,10 +31,13 @@ class Places(Loops):
         """Unroll picks the lanes of the present iteration of its axes; Contract collects those of all iterations."""
         src = node.src[0]
         if node.op is Op.Unroll:
-            at = 0
+            at, count = 0, node.dtype.count
             for axis, size in node.arg:
-                at = at * size + self.bound(("axis", axis))
-            count = node.dtype.count
+                number = self.bound(("axis", axis))
+                if number >= size:
+                    beyond = Poison(f"iteration {number} of axis {axis}, which has {size} here", node)
+                    return [(beyond,) * count] * len(self.threads)
+                at = at * size + number
             whole = yield get(src)
             return [lanes[at * count : (at + 1) * count] for lanes in whole]
         collected: list[list[Any]] = [[] for _ in self.threads]
