@@ -121,6 +121,10 @@ class PBind(Pattern):
     name: str
     inner: Pattern
 
+    @property
+    def ignored(self) -> bool:
+        return self.name.startswith("_")
+
 
 @dataclass(frozen=True, slots=True)
 class POp(Pattern):

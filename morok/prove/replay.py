@@ -81,6 +81,7 @@ class _Named(Maker):
         super().__init__(rule, instance, _First(), lanes)
         self.bindings = bindings
         self.variables: dict[Any, Any] = {}
+        self.unnamed = (k for k in bindings if k.rstrip(string.digits) == "_const")  # in the order in which a pattern has them
         asked = (at for at in S.walk(*rule.syntax.clauses) if isinstance(at, S.ECall) and at.name == "free_of")
         self.loops = {name for at in asked for name in names_in(at.args[-1])}  # others depend on no variable
 
@@ -96,7 +97,7 @@ class _Named(Maker):
             case S.PBind(name=name, inner=S.PConst(kind="const", bound=None) as inner) if name not in self.nodes:
                 self.nodes[name] = self.const(self.scalar(inner), self.bindings[name])
             case S.PConst(kind="const"):
-                return self.const(self.scalar(p), self.bindings[p.bound or ""])
+                return self.const(self.scalar(p), self.bindings[p.bound or next(self.unnamed, "")])
             case S.POp(ops=("Invalid", *_)):
                 return UOp.invalid_at(dtypes.index)
             case S.POp(ops=("Range",)) | S.PStruct(op="Range"):

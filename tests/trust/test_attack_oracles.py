@@ -131,3 +131,16 @@ def test_laws_are_told_apart_by_special_values_alone() -> None:
     assert len(found) > 200
     assert any("-0.0" in one for one in found)
     assert any("inf" in one for one in found)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "Sub(_a @ Neg(x: i32), _a @ Neg(y))",
+        "Sub(Permute { src: _a @ Neg(x: i32), axes: p }, Permute { src: _a @ Neg(y), axes: p })",
+    ],
+)
+def test_names_that_are_ignored_stand_for_nodes_of_their_own(pattern: str) -> None:
+    rule = trial.checked(f'group g "one"\n\nr: {pattern} ~> zero(x)\n')
+    made = [graph for graph, _, _ in differential.graphs_at(rule, 40, rule.instances)]
+    assert any(len({n for n in graph.toposort() if n.op is Op.Neg}) == 2 for graph in made)

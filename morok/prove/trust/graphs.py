@@ -147,6 +147,8 @@ class Maker:
                 return self.const(d, coerce(d, value))
             case S.PLiteral(value=v):
                 return self.const(self.scalar(p), v)
+            case S.PBind(inner=inner) if p.ignored:
+                return self.make(inner)
             case S.PBind(name=name, inner=inner):
                 found = self.nodes.get(name)
                 if found is None:

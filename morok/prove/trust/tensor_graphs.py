@@ -90,6 +90,8 @@ class TensorMaker(Maker):
         match p:
             case S.PVar(name=name):
                 return self.named(name, lambda: self.leaf(self.scalar(p), shape), shape)
+            case S.PBind(inner=inner) if p.ignored:
+                return self.tensor(inner, shape)
             case S.PBind(name=name, inner=inner):
                 return self.named(name, lambda: self.tensor(inner, shape), shape)
             case S.PAlternatives(options=options):
@@ -339,6 +341,8 @@ class TensorMaker(Maker):
     def index(self, p: Any, size: int) -> UOp:
         """An index, which may be below a size: a number, or a variable; or what a pattern makes of such."""
         match p:
+            case S.PBind(inner=inner) if p.ignored:
+                return self.index(inner, size)
             case S.PBind(name=name, inner=inner):
                 return self.nodes.setdefault(name, self.index(inner, size))
             case S.POp(ops=ops, args=args):

@@ -237,7 +237,7 @@ class _Graph:
             case S.PLiteral(value=v):
                 return UOp.const(v, self.dtype(p))
             case S.PBind(name=name, inner=inner):
-                if name not in self.names:
+                if p.ignored or name not in self.names:
                     self.names[name] = self.make(inner, position)
                 return self.names[name]
             case S.PAlternatives(options=options):
