@@ -43,13 +43,11 @@ class Lanes(Operands):
         return chosen
 
     def in_range(self, at: Num, length: int) -> None:
-        n = self.numbers
-        low = n.compare("<=", n.const(0), at)[1]
-        high = n.compare("<", at, n.const(length))[1]
+        inside = (at.exists, at.finite, self.numbers.within(at, self.numbers.const(length)))
         if self.side == "target":
-            self.must.extend((at.exists, at.finite, low, high))
+            self.must.extend(inside)
         else:
-            self.need(at.exists, at.finite, low, high)
+            self.need(*inside)
 
     def op_gep(self, parts: dict[str, Any], at: S.Syntax) -> Any:
         vector = self.value_of(parts["vector"])

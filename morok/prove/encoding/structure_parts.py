@@ -18,7 +18,6 @@ SOME: Final = Tried(1, 2, 3)  # of a list that cannot be empty
 RANKS: Final = Tried(1, 2, 3, 4)
 ELEMENT: Final = smt.DeclareSort("Element")  # values of a dtype that the rule does not look at, and what statements do
 NOTHING: Final = smt.Const(Symbol("fixed", "nothing"), ELEMENT)
-ABSENT: Final = object()  # what the name of an optional operand stands for where there is none
 # Structure that treats every lane alike, so that one stands for all.
 OPAQUE: Final = frozenset({"any", "void"})
 
@@ -29,7 +28,6 @@ class Buffer:
 
     name: Symbol
     dtype: str
-    shape: tuple[Expr, ...] | None = None
     behind: Stored | None = None
 
 
@@ -49,13 +47,12 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A movement of a buffer or of another view: `rank` is its own, `read` maps an index vector to the place it stands for."""
+class Part:
+    """A part of a buffer, by where it begins and ends along each axis."""
 
-    base: Any
-    rank: int
-    shape: tuple[Expr, ...] | None
-    map: Any
+    base: Buffer
+    begins: tuple[Expr, ...]
+    ends: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
