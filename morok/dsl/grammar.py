@@ -37,6 +37,11 @@ def parser() -> tuple[Any, Vocabulary]:
     return made, Vocabulary.of(made.terminals)
 
 
+def forget() -> None:
+    """Let go of the parser, which is made again if somebody asks: it is 11,000 objects."""
+    parser.cache_clear()
+
+
 def _key(grammar: str) -> str:
     """A digest of all that tables are made of."""
     versions = (lark.__version__, sys.implementation.cache_tag, str(marshal.version), *_STARTS)

@@ -233,7 +233,7 @@ def prepare(target: Target) -> None:
         together += [_groups(stage, target), *((name,) for name in _wanted(stage.first, target))]
     for groups in filter(None, together):
         with contextlib.suppress(UnprovedRuleError):  # the stage says so, if it is to use them
-            _ = library.groups(*groups).matcher
+            library.groups(*groups).make_matchers()
     forget_syntax()
 
 

@@ -169,18 +169,19 @@ _parsed: list[RuleFile] = []
 
 
 def forget_syntax() -> None:
-    """Let go of what rule files were parsed into: once the matchers are made, hardly anybody asks for it, and then it is parsed
-    again. With cold caches it is four fifths of all objects of a process.
+    """Let go of what rule files were parsed into, and of the parser: once the matchers are made, hardly anybody asks for them,
+    and then both are made again. With cold caches they are most objects of a process.
     """
     if not _parsed:
         return
-    from morok.dsl import helpers  # lazy: loads the parser
+    from morok.dsl import grammar, helpers  # lazy: loads the parser
 
     done = _parsed[:]
     del _parsed[: len(done)]
     for file in done:
         file._checked = None
     helpers.forget_outlines()
+    grammar.forget()
 
 
 class GroupPart:

@@ -150,6 +150,12 @@ class RuleSet:
         flags, checked, _ = config.REWRITING.values
         return self.matcher_under(flags, checked)
 
+    def make_matchers(self) -> None:
+        """Make the matchers that rewriting with these rules needs: their own, and that of the rules that see whole nests."""
+        _ = self.matcher
+        if self.whole is not None:
+            _ = self.whole.matcher
+
     def matcher_under(self, flags: frozenset[str], checked: bool) -> Matcher:
         """`matcher`, with these values of MOROK_FAST_MATH and MOROK_CHECK."""
         known = flags.__class__ is frozenset and checked.__class__ is bool

@@ -206,3 +206,22 @@ def test_the_first_simplify_of_a_process_loads_no_parser_and_no_solver():
     subprocess.run(run, check=True, env=env, capture_output=True)
     out = subprocess.run(run, check=True, env=env, capture_output=True, text=True).stdout.splitlines()
     assert out[1] == "[]"
+
+
+def test_a_first_program_with_cold_caches_keeps_no_syntax_and_no_parser(tmp_path):
+    """No rule file is parsed twice, and what was parsed, and the parser, are let go of."""
+    program = """
+import gc
+from morok import Tensor
+from morok.dsl import check
+
+parsed, check_bytes = [], check.check_bytes
+check.check_bytes = lambda content, where, **named: (parsed.append(where), check_bytes(content, where, **named))[1]
+Tensor([1.0]).add(Tensor([2.0])).realize()
+gc.collect()
+kept = {type(o).__qualname__ for o in gc.get_objects() if type(o).__module__ in ("morok.dsl.syntax", "lark.lark")}
+print(len(parsed) > 9, len(parsed) == len(set(parsed)), sorted(kept & {"File", "Group", "Rule", "Lark"}))
+"""
+    env = {**os.environ, "MOROK_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", program], check=True, env=env, capture_output=True, text=True)
+    assert ran.stdout == "True True []\n"
