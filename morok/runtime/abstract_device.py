@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from morok import config
 from morok.codegen.rendered import Rendered
-from morok.ir.fingerprint import fingerprint
-from morok.ir.op import Op
 from morok.ir.uop import UOp
 from morok.locks import KERNELS
 from morok.passes.target import Target
@@ -94,13 +94,14 @@ class Device(ABC):
 
     def begin(self, instructions: Sequence[UOp], name: str, aside: bool = True) -> Callable[[], Kernel]:
         """Render a kernel and begin to compile it, on another thread if `aside`; what is returned waits for it, as `compile`."""
-        key = (fingerprint([u for u in instructions if u.op is not Op.Sink]), config.FAST_MATH.value)
+        rendered = self.render(instructions, name)
+        key = (_known_by(rendered), config.FAST_MATH.value)
         with KERNELS:
             found = self._kernels.get(key)
             if found is not None or key in self._begun:
                 COUNTERS.from_memory += 1
             elif aside:
-                self._begun[key] = self.start(self.render(instructions, name))
+                self._begun[key] = self.start(rendered)
                 while len(self._begun) > _BEGUN:  # who asks all the same compiles again
                     del self._begun[next(iter(self._begun))]
 
@@ -109,8 +110,14 @@ class Device(ABC):
                 kernel = self._kernels.get(key)
                 if kernel is None:
                     begun = self._begun.pop(key, None)  # none where it was not begun, or failed
-                    kernel = self.load(self.render(instructions, name)) if begun is None else begun()
+                    kernel = self.load(rendered) if begun is None else begun()
                 self._kernels.put(key, kernel, kernel.nbytes)
                 return kernel
 
         return finish
+
+
+def _known_by(rendered: Rendered) -> Hashable:
+    """What tells a kernel from all others, whatever its name, in few bytes: of its texts a digest."""
+    texts = f"{rendered.text}\0{rendered.narrow}".replace(f"{rendered.symbol}(", "(")
+    return replace(rendered, name="", text="", narrow=""), hashlib.sha256(texts.encode("utf-8", "surrogatepass")).digest()
