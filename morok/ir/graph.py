@@ -62,31 +62,28 @@ def rebuild(
     nodes above them over other operands.
     """
     done: dict[UOp, UOp] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in done:
-            stack.pop()
-            continue
-        more = besides.get(node)
-        old = node.src
-        if not old and more is None:
-            done[stack.pop()] = node
-            continue
-        ready = True
-        for s in old if more is None else (*old, *more):
-            if s not in done:
-                stack.append(s)
-                ready = False
-        if not ready:
-            continue
-        stack.pop()
-        if more is not None:
-            done[node] = make(node, done)
+    stack: list[tuple[UOp, Iterator[UOp]]] = []
+    at, pending = root, iter((*root.src, *besides.get(root, ())))
+    while True:
+        for node in pending:
+            if node not in done:
+                old = node.src
+                more = besides.get(node)
+                if old or more is not None:
+                    stack.append((at, pending))
+                    at, pending = node, iter(old if more is None else (*old, *more))
+                    break
+                done[node] = node
         else:
-            src = tuple([done[s] for s in old])
-            done[node] = node if src == old else over(node, src)
-    return done[root]
+            if at in besides:
+                done[at] = make(at, done)
+            else:
+                old = at.src
+                src = tuple([done[s] for s in old])
+                done[at] = at if src == old else over(at, src)
+            if not stack:
+                return done[root]
+            at, pending = stack.pop()
 
 
 def walk(root: UOp) -> Iterator[UOp]:

@@ -155,24 +155,24 @@ def linearize(root: UOp) -> list[UOp]:
     nodes = toposort((root,))
     place = {n: i for i, n in enumerate(nodes)}
     users: list[list[int]] = [[] for _ in nodes]
-    waiting: list[int] = []
+    waiting = [len(n.src) for n in nodes]  # an operand that stands twice is waited for twice
     runs: dict[frozenset[UOp], int] = {}
-    keys: list[tuple[int, int, int, int]] = []  # the last one tells which node it is
+    urgency: list[tuple[int, int, int]] = []
     for i, (n, ranges) in enumerate(all_open_ranges(nodes).items()):
         op = n.op
-        distinct = set(n.src)
-        waiting.append(len(distinct))
-        for s in distinct:
+        for s in n.src:
             users[place[s]].append(i)
         count = runs.get(ranges)
         if count is None:
             count = runs[ranges] = math.prod(int(r.vmax) + 1 for r in ranges)
-        keys.append((count, PRIORITY.get(op, 0), n.arg if op is _GLOBAL else 0, i))
+        urgency.append((count, PRIORITY.get(op, 0), n.arg if op is _GLOBAL else 0))
+    ranks = {u: k * len(nodes) for k, u in enumerate(sorted(set(urgency)))}  # few: so numbers are what is compared
+    keys = [ranks[u] + i for i, u in enumerate(urgency)]
     heap = [k for k, w in zip(keys, waiting, strict=True) if not w]
     heapq.heapify(heap)
     out: list[UOp] = []
     while heap:
-        i = heapq.heappop(heap)[3]
+        i = heapq.heappop(heap) % len(nodes)
         out.append(nodes[i])
         for u in users[i]:
             waiting[u] -= 1
