@@ -147,8 +147,8 @@ class RewriteState:
         return found
 
     def finals_of(self, kids: Sequence[Node], holds: Held) -> tuple[Node, ...]:
-        """The final forms of operands of which some are held; None for those that are not finished."""
-        fires, held = self.recall, self.held.get
+        """The final forms of operands of which some are held, all of them finished."""
+        fires, held = self.done.get, self.held.get
         return tuple([(held if h else fires)(kid) for kid, h in _with_holds(kids, holds)])
 
     def waiting(self, pairs: Iterator[tuple[Node, bool]]) -> tuple[Node | None, bool]:
