@@ -27,6 +27,7 @@ from morok.rewrite.engine import InitialSubstitution, graph_rewrite
 from morok.rewrite.ruleset import RuleSet
 from morok.rewrite.tiers import SYMBOLIC
 
+EXPANDED: Final = 9  # the stage that makes vectors of lanes
 ONE_PLACE: Final = ("lower_gates", "wide_accesses", "gep_pushing", "take_lanes")
 
 
@@ -55,7 +56,8 @@ def rewrite(
     if rules is None:
         return x
     name = str(stage)
-    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=name, context=context, known=known)
+    remember = stage < EXPANDED  # what is made for one kernel's vectors and registers is not met again
+    out: UOp = graph_rewrite(x, rules, bottom_up=bottom_up, stage=name, context=context, known=known, remember=remember)
     return out
 
 

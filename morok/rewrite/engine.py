@@ -151,6 +151,7 @@ def graph_rewrite(
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
+    remember: bool = True,
 ) -> Node:
     """`root` rewritten until no rule fires.
 
@@ -163,6 +164,7 @@ def graph_rewrite(
     limits     RewriteLimitError beyond them, and where rules lead in a circle; both name the rules
     trace      where firings are recorded (default: the current trace, see morok.rewrite.trace)
     stage      what traces and provenance call this rewriting
+    remember   whether nodes remember their final forms, for later calls with the same rules
     """
     return rewrite_all(
         (root,),
@@ -175,6 +177,7 @@ def graph_rewrite(
         limits=limits,
         trace=trace,
         stage=stage,
+        remember=remember,
     )[0]
 
 
@@ -190,6 +193,7 @@ def rewrite_all(
     limits: Limits = DEFAULT_LIMITS,
     trace: traces.Trace | None = None,
     stage: str = "",
+    remember: bool = True,
 ) -> list[Node]:
     """Several roots in one rewriting: what they share is rewritten once. The arguments are those of `graph_rewrite`."""
     if bottom_up:
@@ -222,7 +226,7 @@ def rewrite_all(
             rules.programs[flags, checked, positions] = program
     contextual = (rules is not None and rules.has_context) or (before is not None and before.has_context)
     # a trace is to show every firing, so what is remembered from earlier calls is not used
-    own = contextual or known is not None or trace is not None
+    own = contextual or known is not None or trace is not None or not remember
     state = RewriteState(program, context, limits, None if own or program.memory is None else program.memo_key, trace, stage)
     rebuild: Rebuild = dialect.rebuild
     if known is not None:
